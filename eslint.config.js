@@ -1,0 +1,100 @@
+import js from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+/**
+ * The floors of DESIGN (README, "Design"): imports point downwards only. Each entry forbids, for one folder, the
+ * folders above or beside it. `test/unit/floors.test.ts` proves that every row bites.
+ */
+export const floors = {
+  base: ['kube', 'provision', 'csi', 'nfs', 'capacity', 'diagnostics', 'cli', 'sandbox'],
+  kube: ['provision', 'csi', 'nfs', 'capacity', 'diagnostics', 'cli', 'sandbox'],
+  provision: ['csi', 'nfs', 'capacity', 'diagnostics', 'cli', 'sandbox'],
+  csi: ['nfs', 'capacity', 'diagnostics', 'cli', 'sandbox'],
+  nfs: ['csi', 'capacity', 'diagnostics', 'cli', 'sandbox'],
+  capacity: ['nfs', 'diagnostics', 'cli', 'sandbox'],
+  diagnostics: ['provision', 'csi', 'nfs', 'capacity', 'cli', 'sandbox'],
+  cli: ['sandbox'],
+  sandbox: ['kube', 'provision', 'csi', 'nfs', 'capacity', 'diagnostics', 'cli'],
+};
+
+/** Packages that belong to one floor: what knows no gRPC must not import it. */
+const packages = {
+  base: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
+  kube: ['@grpc/*', 'commander'],
+  provision: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
+  csi: ['@kubernetes/*', 'undici', 'commander'],
+  nfs: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
+  capacity: ['@kubernetes/*', 'undici', 'commander'],
+  diagnostics: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
+};
+
+const floorRules = Object.entries(floors).map(([floor, above]) => ({
+  files: [`src/${floor}/**/*.ts`],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          {
+            regex: `^(\\.\\./)+(${above.join('|')})/`,
+            message: `src/${floor} must not import from these folders: imports point downwards only.`,
+          },
+          { regex: '(^|/)main\\.ts$', message: 'Nothing imports the process edge.' },
+          ...(packages[floor] === undefined
+            ? []
+            : [{ group: packages[floor], message: `src/${floor} does not know this package.` }]),
+        ],
+      },
+    ],
+  },
+}));
+
+export default tseslint.config(
+  { ignores: ['node_modules', 'dist', 'coverage', '.cache', 'src/csi/generated'] },
+  js.configs.recommended,
+  ...tseslint.configs.strictTypeChecked,
+  ...tseslint.configs.stylisticTypeChecked,
+  {
+    languageOptions: {
+      parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] }, tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        { allowForKnownSafeCalls: [{ from: 'package', name: ['test', 'describe', 'it', 'suite'], package: 'node:test' }] },
+      ],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true, allowNever: true },
+      ],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/unified-signatures': 'off',
+      '@typescript-eslint/consistent-type-definitions': 'off',
+      '@typescript-eslint/dot-notation': 'off',
+      '@typescript-eslint/no-unnecessary-condition': ['error', { allowConstantLoopConditions: 'only-allowed-literals' }],
+      '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { string: true } }],
+      'no-console': 'error',
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'TSEnumDeclaration', message: 'Use a const object with a union type.' },
+      ],
+    },
+  },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/cli/**', 'src/main.ts', 'src/sandbox/**', 'src/csi/generated/**'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Only cli reads the environment.' },
+        { object: 'process', property: 'exit', message: 'Only main sets the exit code.' },
+      ],
+    },
+  },
+  ...floorRules,
+  { files: ['**/*.js'], ...tseslint.configs.disableTypeChecked },
+  {
+    files: ['test/**/*.ts', 'scripts/**/*.ts', 'src/sandbox/**/*.ts', 'bench/**/*.ts'],
+    rules: { 'no-console': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
+  },
+);

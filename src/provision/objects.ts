@@ -1,0 +1,118 @@
+import type { KubeObject, ObjectMeta, ObjectReference, Resource } from '../kube/objects.ts';
+
+/** A quantity as it stands in JSON: usually a string such as `5Gi`, at times a bare number. */
+export type QuantityText = string | number;
+
+export interface TypedLocalObjectReference {
+  apiGroup?: string | null;
+  kind: string;
+  name: string;
+}
+
+export interface TypedObjectReference extends TypedLocalObjectReference {
+  namespace?: string | null;
+}
+
+/** core/v1 PersistentVolumeClaim: the fields that provisioning reads. */
+export interface PersistentVolumeClaim extends KubeObject {
+  spec: {
+    accessModes?: string[];
+    resources?: { requests?: Record<string, QuantityText>; limits?: Record<string, QuantityText> };
+    selector?: object;
+    storageClassName?: string;
+    volumeMode?: string;
+    volumeName?: string;
+    volumeAttributesClassName?: string;
+    dataSource?: TypedLocalObjectReference;
+    dataSourceRef?: TypedObjectReference;
+  };
+  status?: { phase?: string; accessModes?: string[]; capacity?: Record<string, QuantityText> };
+}
+
+export interface SecretReference {
+  name: string;
+  namespace: string;
+}
+
+export interface CsiVolumeSource {
+  driver: string;
+  volumeHandle: string;
+  fsType?: string;
+  readOnly?: boolean;
+  volumeAttributes?: Record<string, string>;
+  controllerPublishSecretRef?: SecretReference;
+  nodeStageSecretRef?: SecretReference;
+  nodePublishSecretRef?: SecretReference;
+  controllerExpandSecretRef?: SecretReference;
+  nodeExpandSecretRef?: SecretReference;
+}
+
+export interface NodeSelectorRequirement {
+  key: string;
+  operator: string;
+  values?: string[];
+}
+
+export interface NodeSelectorTerm {
+  matchExpressions?: NodeSelectorRequirement[];
+  matchFields?: NodeSelectorRequirement[];
+}
+
+/** core/v1 PersistentVolume. Volume sources other than CSI pass through as unknown fields of `spec`. */
+export interface PersistentVolume extends KubeObject {
+  spec: {
+    capacity?: Record<string, QuantityText>;
+    accessModes?: string[];
+    claimRef?: ObjectReference;
+    csi?: CsiVolumeSource;
+    mountOptions?: string[];
+    nodeAffinity?: { required?: { nodeSelectorTerms: NodeSelectorTerm[] } };
+    persistentVolumeReclaimPolicy?: string;
+    storageClassName?: string;
+    volumeAttributesClassName?: string;
+    volumeMode?: string;
+    [source: string]: unknown;
+  };
+  status?: { phase?: string; reason?: string; message?: string };
+}
+
+export interface TopologySelectorTerm {
+  matchLabelExpressions?: { key: string; values: string[] }[];
+}
+
+/** storage.k8s.io/v1 StorageClass. */
+export interface StorageClass extends KubeObject {
+  provisioner: string;
+  parameters?: Record<string, string>;
+  reclaimPolicy?: string;
+  mountOptions?: string[];
+  allowVolumeExpansion?: boolean;
+  volumeBindingMode?: string;
+  allowedTopologies?: TopologySelectorTerm[];
+}
+
+export const persistentVolumeClaims: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'persistentvolumeclaims',
+  kind: 'PersistentVolumeClaim',
+  namespaced: true,
+};
+
+export const persistentVolumes: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'persistentvolumes',
+  kind: 'PersistentVolume',
+  namespaced: false,
+};
+
+export const storageClasses: Resource = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  plural: 'storageclasses',
+  kind: 'StorageClass',
+  namespaced: false,
+};
+
+export type { ObjectMeta };

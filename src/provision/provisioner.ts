@@ -1,0 +1,87 @@
+/**
+ * The interface that a kind of storage fulfils. The controller of this folder owns it; `src/csi`, `src/nfs` and
+ * anybody's own program implement it.
+ */
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
+
+/** What one attempt to provision is given. */
+export interface ProvisionOptions {
+  /** The claim's class, from the cache: read only. */
+  storageClass: StorageClass;
+  /** The name the volume should get: `pvc-<claim UID>` unless the controller was given another naming. */
+  volumeName: string;
+  /** The claim, from the cache (or the remembered copy of a deleted one): read only. */
+  claim: PersistentVolumeClaim;
+  /** The node the scheduler chose, or an empty string. Nobody checked that it exists. */
+  selectedNodeName: string;
+}
+
+/** Passed to every call of a provisioner. */
+export interface ProvisionContext {
+  /** Aborts at the item's deadline, at the end of the grace at shutdown, and when the lease is lost. */
+  signal: AbortSignal;
+}
+
+/**
+ * A kind of storage. Every method may be called again for the same claim or volume, after a crash by another process,
+ * and must then finish what was begun: the same claim always maps to the same volume.
+ */
+export interface Provisioner {
+  /**
+   * Makes the storage and describes it as a PersistentVolume, not yet saved. The controller fills in the claim
+   * reference, the class name, the provisioned-by annotation and the finalizer.
+   *
+   * @throws {ProvisionError} whose state tells the controller what is known about the backend.
+   * @throws {IgnoredError} when this claim is not for this provisioner after all: no retry, no event.
+   * Anything else thrown counts as a `ProvisionError` with state `in-background`: nobody knows what was created.
+   */
+  provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume>;
+  /**
+   * Removes the storage behind a volume. Must succeed when it is already gone.
+   *
+   * @throws {IgnoredError} when the volume is not for this instance: the object is left alone, no event.
+   * Anything else thrown becomes a `VolumeFailedDelete` event and a retry with back-off.
+   */
+  delete(volume: PersistentVolume, context: ProvisionContext): Promise<void>;
+  /** Asked for every unbound claim, foreign ones included, before its class is looked at. Absent: yes. */
+  shouldProvision?(claim: PersistentVolumeClaim, context: ProvisionContext): boolean | Promise<boolean>;
+  /** Whether claims with `volumeMode: Block` are served. Absent: no. */
+  supportsBlock?(context: ProvisionContext): boolean;
+  /** Asked on every look at a volume of ours, in any phase. Absent: yes. */
+  shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;
+}
+
+/**
+ * What is known about the backend after a failed attempt.
+ *
+ * - `finished`: nothing runs there; if the claim is deleted it is forgotten.
+ * - `in-background`: a volume may be in the making; attempts go on even after the claim is deleted.
+ * - `no-change`: the attempt never reached the backend; what was known before still holds.
+ * - `reschedule`: nothing runs there and another node should be chosen.
+ */
+export type ProvisioningState = 'finished' | 'in-background' | 'no-change' | 'reschedule';
+
+/** A failed attempt to provision; its message becomes the claim's event, unchanged. */
+export class ProvisionError extends Error {
+  override readonly name = 'ProvisionError';
+  readonly state: ProvisioningState;
+  /** The request itself can never succeed (gRPC InvalidArgument): retries are held back for five minutes. */
+  readonly infeasible: boolean;
+
+  constructor(message: string, options: { state: ProvisioningState; infeasible?: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.state = options.state;
+    this.infeasible = options.infeasible ?? false;
+  }
+}
+
+/** Not for this provisioner: no retry, no failure event. Only this error itself counts, not one that wraps it. */
+export class IgnoredError extends Error {
+  override readonly name = 'IgnoredError';
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`ignored because ${reason}`);
+    this.reason = reason;
+  }
+}
