@@ -1,0 +1,205 @@
+import type { Resource } from './objects.ts';
+
+/** A cause inside a Status (metav1 StatusCause). */
+export interface StatusCause {
+  reason?: string;
+  message?: string;
+  field?: string;
+}
+
+/** The body of every failed answer (Kubernetes API conventions, "Response Status Kind"). */
+export interface Status {
+  kind?: string;
+  apiVersion?: string;
+  status?: string;
+  message?: string;
+  reason?: string;
+  code?: number;
+  details?: {
+    name?: string;
+    group?: string;
+    kind?: string;
+    uid?: string;
+    causes?: StatusCause[];
+    retryAfterSeconds?: number;
+  };
+  metadata?: { continue?: string };
+}
+
+/** What was asked when an answer failed: enough to say which permission is missing. */
+export interface RequestInfo {
+  /** RBAC verb: get, list, watch, create, update, patch, delete. */
+  verb: string;
+  resource: Resource;
+  namespace?: string | undefined;
+  name?: string | undefined;
+  subresource?: string | undefined;
+}
+
+/** Longest text kept of a body that is no Status, in characters. */
+const bodyTextLimit = 2048;
+
+const reasonByCode: Record<number, string> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  406: 'NotAcceptable',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'RequestEntityTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+};
+
+/**
+ * The API server answered with a failure. Subclasses name the common ones; `reason` decides, the HTTP code counts
+ * only where a server gives no reason (KC-3.5). The message is the server's own.
+ */
+export class ApiError extends Error {
+  override readonly name: string = 'ApiError';
+  readonly code: number;
+  readonly reason: string;
+  readonly status: Status;
+  readonly request: RequestInfo;
+  /** Seconds of a `Retry-After` header, when it was a whole number. */
+  readonly retryAfterS: number | undefined;
+
+  constructor(status: Status, request: RequestInfo, retryAfterS?: number) {
+    super(status.message ?? `the server answered ${status.code ?? 'without a code'}`);
+    this.status = status;
+    this.code = status.code ?? 0;
+    this.reason = status.reason ?? '';
+    this.request = request;
+    this.retryAfterS = retryAfterS;
+  }
+
+  /** True when one of the causes has this type, such as `ResourceVersionTooLarge`. */
+  hasCause(type: string): boolean {
+    return this.status.details?.causes?.some((cause) => cause.reason === type) ?? false;
+  }
+}
+
+/** The object, or the whole resource, is not there. */
+export class NotFoundError extends ApiError {
+  override readonly name = 'NotFoundError';
+}
+
+/** An object of this name is already there. A bare 409 is not enough: updates answer 409 too. */
+export class AlreadyExistsError extends ApiError {
+  override readonly name = 'AlreadyExistsError';
+}
+
+/** The object changed since it was read: read again, decide again. */
+export class ConflictError extends ApiError {
+  override readonly name = 'ConflictError';
+}
+
+/** The resource version asked for is compacted away: list again. */
+export class ExpiredError extends ApiError {
+  override readonly name = 'ExpiredError';
+}
+
+/** Who we are is unknown to the server: credentials missing, wrong or run out. */
+export class UnauthorizedError extends ApiError {
+  override readonly name = 'UnauthorizedError';
+}
+
+/** The server knows who we are and says no. `missingRule` is the RBAC rule that would allow it. */
+export class ForbiddenError extends ApiError {
+  override readonly name = 'ForbiddenError';
+
+  /** The RBAC rule to add, as YAML ready for a Role or ClusterRole. */
+  get missingRule(): string {
+    const { resource, verb, subresource } = this.request;
+    const name = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
+    return `- apiGroups: ["${resource.group}"]\n  resources: ["${name}"]\n  verbs: ["${verb}"]`;
+  }
+}
+
+/** The server has too much to do (429). */
+export class TooManyRequestsError extends ApiError {
+  override readonly name = 'TooManyRequestsError';
+}
+
+/** The object was refused by validation (422). */
+export class InvalidError extends ApiError {
+  override readonly name = 'InvalidError';
+}
+
+/** The request never got an answer: refused, reset, timed out. After a write the outcome is unknown (KC-3.2, KC-3.3). */
+export class TransportError extends Error {
+  override readonly name = 'TransportError';
+  /** Node's or undici's code, such as `ECONNREFUSED` or `UND_ERR_SOCKET`. */
+  readonly code: string;
+
+  constructor(message: string, options: { code: string; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.code = options.code;
+  }
+}
+
+const errorByReason: Record<string, new (status: Status, request: RequestInfo, retryAfterS?: number) => ApiError> = {
+  NotFound: NotFoundError,
+  AlreadyExists: AlreadyExistsError,
+  Conflict: ConflictError,
+  Expired: ExpiredError,
+  Gone: ExpiredError,
+  Unauthorized: UnauthorizedError,
+  Forbidden: ForbiddenError,
+  TooManyRequests: TooManyRequestsError,
+  Invalid: InvalidError,
+};
+
+/** The typed error for a Status. */
+export function errorFromStatus(status: Status, request: RequestInfo, retryAfterS?: number): ApiError {
+  const ErrorClass = errorByReason[status.reason ?? ''] ?? ApiError;
+  return new ErrorClass(status, request, retryAfterS);
+}
+
+/**
+ * The typed error for a failed answer; a body that is no Status is put into one made from the HTTP code (KC-3.4).
+ *
+ * @param body - the whole text; at most 2,048 characters of it are kept where it is no Status.
+ */
+export function errorFromAnswer(code: number, body: string, request: RequestInfo, retryAfterS?: number): ApiError {
+  return errorFromStatus(parseStatus(body) ?? synthesiseStatus(code, body, request), request, retryAfterS);
+}
+
+function parseStatus(body: string): Status | undefined {
+  try {
+    const parsed = JSON.parse(body) as Status | null;
+    return parsed?.kind === 'Status' && parsed.apiVersion === 'v1' ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function synthesiseStatus(code: number, body: string, request: RequestInfo): Status {
+  const reason =
+    code === 409 && request.verb === 'create'
+      ? 'AlreadyExists'
+      : (reasonByCode[code] ?? (code >= 500 ? 'InternalError' : ''));
+  const text = body.trim().slice(0, bodyTextLimit);
+  return {
+    status: 'Failure',
+    code,
+    reason,
+    message: text === '' ? `the server answered ${code} to ${request.verb} ${request.resource.plural}` : text,
+  };
+}
+
+/** The resource version asked for is ahead of this server: ask again without one (KC-4.10). */
+export function isTooLargeResourceVersion(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.hasCause('ResourceVersionTooLarge') || /too large resource version/i.test(error.message);
+}
+
+/** Connection refused: the server is not there yet, nothing was sent. */
+export function isConnectionRefused(error: unknown): boolean {
+  return error instanceof TransportError && error.code === 'ECONNREFUSED';
+}

@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { RequestOptions as HttpsOptions } from 'node:https';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { LoadedKubeConfig } from './kube-config.ts';
+
+/** TLS settings of a connection; a new object whenever a file behind them changed. */
+export interface TlsSettings {
+  ca?: string | Buffer;
+  cert?: string | Buffer;
+  key?: string | Buffer;
+  servername?: string;
+  rejectUnauthorized?: boolean;
+}
+
+export interface CredentialsOptions {
+  /** Reads the configuration anew; called at start and at each renewal. */
+  load: () => LoadedKubeConfig;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** A token read from a file serves for 60 s less 10 s of leeway, as in client-go (KC-1.7). */
+const tokenFileLifeMs = 50_000;
+/** Credentials of plugins are asked for anew this often; the plugin's own expiry is kept by client-node. */
+const pluginHeaderLifeMs = 10_000;
+/** Certificate files are compared at most this often (KC-1.8, KC-1.9). */
+const certificateCheckMs = 300_000;
+
+/** Headers and TLS settings for requests, renewed when files or plugins give new ones. */
+export class Credentials {
+  readonly serverUrl: URL;
+  readonly proxyUrl: string | undefined;
+  readonly #load: () => LoadedKubeConfig;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #loaded: LoadedKubeConfig;
+  #headers: Record<string, string> = {};
+  #headersUntilMs = -Infinity;
+  #headersLoading: Promise<void> | undefined;
+  #tls: TlsSettings;
+  #tlsText: string;
+  #tlsCheckAtMs: number;
+  #generation = 0;
+
+  /** @throws {KubeConfigError} when the configuration cannot be used. */
+  constructor(options: CredentialsOptions) {
+    this.#load = options.load;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.#loaded = options.load();
+    const cluster = this.#loaded.config.getCurrentCluster();
+    this.serverUrl = new URL(cluster?.server ?? 'http://localhost');
+    this.proxyUrl = cluster?.proxyUrl;
+    this.#tls = this.#readTls();
+    this.#tlsText = fingerprint(this.#tls);
+    this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
+  }
+
+  /** Rises with each renewal: tells whether a failed request already used the newest credentials. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** The headers that say who we are. Never sent over plain http, save to this machine itself (KC-1.5). */
+  async headers(): Promise<Record<string, string>> {
+    if (this.serverUrl.protocol === 'http:' && !isLoopback(this.serverUrl.hostname)) return {};
+    if (this.#clock.monotonicMs() >= this.#headersUntilMs) {
+      this.#headersLoading ??= this.#loadHeaders().finally(() => {
+        this.#headersLoading = undefined;
+      });
+      await this.#headersLoading;
+    }
+    return this.#headers;
+  }
+
+  /** The TLS settings; compare by identity: another object means that connections should be made anew. */
+  tls(): TlsSettings {
+    if (this.#clock.monotonicMs() >= this.#tlsCheckAtMs) this.#checkTls();
+    return this.#tls;
+  }
+
+  /** The server answered 401 to a request made with `generation`: read everything anew before the next one. */
+  renew(generation: number): void {
+    if (generation !== this.#generation) return; // somebody else's request has renewed them meanwhile
+    this.#generation++;
+    this.#headersUntilMs = -Infinity;
+    try {
+      this.#loaded = this.#load(); // a new KubeConfig forgets what client-node cached of plugins
+    } catch (error) {
+      this.#logger.error({ err: error }, 'Credentials could not be read again, the old ones stay in use');
+    }
+    this.#checkTls();
+  }
+
+  async #loadHeaders(): Promise<void> {
+    const { config, tokenFile } = this.#loaded;
+    const user = config.getCurrentUser();
+    const headers: Record<string, string> = {};
+    if (user?.impersonateUser !== undefined) headers['impersonate-user'] = user.impersonateUser;
+    let lifeMs = tokenFileLifeMs;
+    if (tokenFile !== undefined) {
+      headers['authorization'] = await this.#tokenFromFile(tokenFile);
+    } else if (user?.token !== undefined && user.token !== '') {
+      headers['authorization'] = `Bearer ${user.token}`;
+    } else if (user?.username !== undefined && user.username !== '') {
+      const pair = `${user.username}:${user.password ?? ''}`;
+      headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`;
+    } else if (user?.exec !== undefined || user?.authProvider !== undefined) {
+      lifeMs = pluginHeaderLifeMs;
+      const options: HttpsOptions = {};
+      await config.applyToHTTPSOptions(options);
+      const authorization = (options.headers as Record<string, string> | undefined)?.['Authorization'];
+      if (authorization !== undefined) headers['authorization'] = authorization;
+      if (options.cert !== undefined && options.key !== undefined) {
+        this.#useTls({ ...this.#tls, cert: options.cert as string, key: options.key as string });
+      }
+    }
+    this.#headers = headers;
+    this.#headersUntilMs = this.#clock.monotonicMs() + lifeMs;
+  }
+
+  async #tokenFromFile(file: string): Promise<string> {
+    try {
+      const token = (await readFile(file, 'utf8')).trim();
+      if (token === '') throw new Error(`${file} is empty`);
+      return `Bearer ${token}`;
+    } catch (error) {
+      const previous = this.#headers['authorization'];
+      if (previous === undefined) throw error;
+      this.#logger.error({ err: error, file }, 'The token file could not be read, the previous token stays in use');
+      return previous;
+    }
+  }
+
+  #checkTls(): void {
+    this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
+    try {
+      this.#useTls(this.#readTls());
+    } catch (error) {
+      this.#logger.error({ err: error }, 'Certificate files could not be read, the previous ones stay in use');
+    }
+  }
+
+  #useTls(tls: TlsSettings): void {
+    const text = fingerprint(tls);
+    if (text === this.#tlsText) return;
+    this.#tls = tls;
+    this.#tlsText = text;
+    this.#logger.info({}, 'Certificates changed, connections are made anew');
+  }
+
+  #readTls(): TlsSettings {
+    const { config } = this.#loaded;
+    const cluster = config.getCurrentCluster();
+    const user = config.getCurrentUser();
+    const tls: TlsSettings = {};
+    const ca = content(cluster?.caData, cluster?.caFile);
+    const cert = content(user?.certData, user?.certFile);
+    const key = content(user?.keyData, user?.keyFile);
+    if (ca !== undefined) tls.ca = ca;
+    if (cert !== undefined) tls.cert = cert;
+    if (key !== undefined) tls.key = key;
+    if (cluster?.tlsServerName !== undefined) tls.servername = cluster.tlsServerName;
+    if (cluster?.skipTLSVerify === true) tls.rejectUnauthorized = false;
+    return tls;
+  }
+}
+
+/** Inline base64 data wins over the file form (KC-1.4). */
+function content(data: string | undefined, file: string | undefined): Buffer | undefined {
+  if (data !== undefined && data !== '') return Buffer.from(data, 'base64');
+  return file === undefined || file === '' ? undefined : readFileSync(file);
+}
+
+function fingerprint(tls: TlsSettings): string {
+  return JSON.stringify([tls.ca, tls.cert, tls.key].map((part) => part?.toString()));
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname);
+}

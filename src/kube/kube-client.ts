@@ -1,0 +1,127 @@
+/** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
+import type { KubeObject, ObjectName, Resource } from './objects.ts';
+import { type RequestOptions, type Transport } from './transport.ts';
+import { resourcePath } from './paths.ts';
+
+export interface CallOptions {
+  /** Ends the wait for an answer; the outcome of a write is then unknown. */
+  signal?: AbortSignal | undefined;
+}
+
+export type PatchType = 'merge' | 'strategic' | 'json';
+
+const patchContentType: Record<PatchType, string> = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+};
+
+export interface ListOptions extends CallOptions {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  /** Objects in one answer; more are then left out. */
+  limit?: number;
+}
+
+/** Typed calls over a transport. Every method throws `ApiError` (or a subclass) and `TransportError`. */
+export class KubeClient {
+  readonly #transport: Transport;
+  readonly #fieldManager: string;
+
+  /** @param options.fieldManager - who the server records as the author of writes, at most 128 characters. */
+  constructor(options: { transport: Transport; fieldManager: string }) {
+    this.#transport = options.transport;
+    this.#fieldManager = options.fieldManager;
+  }
+
+  /** One object, read live. @throws {NotFoundError} when it is not there. */
+  get<T extends KubeObject>(resource: Resource, name: ObjectName, options: CallOptions = {}): Promise<T> {
+    return this.#send<T>('GET', 'get', resource, name, options);
+  }
+
+  /** Objects of one namespace or of all, read live and at once: for small lists; caches use the reflector. */
+  async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<T[]> {
+    const { namespace, signal, ...query } = options;
+    const answer = await this.#transport.request<{ items?: T[] | null }>({
+      method: 'GET',
+      path: resourcePath(resource, { namespace }),
+      query: { ...query },
+      info: { verb: 'list', resource, namespace },
+      signal,
+    });
+    return answer.items ?? [];
+  }
+
+  /** @throws {AlreadyExistsError} when the name is taken, also by an earlier attempt whose answer was lost. */
+  create<T extends KubeObject>(resource: Resource, object: T, options: CallOptions = {}): Promise<T> {
+    const namespace = resource.namespaced ? (object.metadata.namespace ?? '') : undefined;
+    return this.#transport.request<T>({
+      method: 'POST',
+      path: resourcePath(resource, { namespace, required: true }),
+      query: { fieldManager: this.#fieldManager },
+      body: object,
+      info: { verb: 'create', resource, namespace, name: object.metadata.name },
+      signal: options.signal,
+    });
+  }
+
+  /** Replaces the object. @throws {ConflictError} when it changed since the resource version in it. */
+  update<T extends KubeObject>(
+    resource: Resource,
+    object: T,
+    options: CallOptions & { subresource?: string } = {},
+  ): Promise<T> {
+    return this.#send<T>('PUT', 'update', resource, object.metadata, options, object);
+  }
+
+  /** Changes part of an object; a `metadata.resourceVersion` inside makes it conditional. */
+  patch<T extends KubeObject>(
+    resource: Resource,
+    name: ObjectName,
+    patch: { type: PatchType; body: unknown },
+    options: CallOptions & { subresource?: string } = {},
+  ): Promise<T> {
+    return this.#send<T>('PATCH', 'patch', resource, name, options, patch.body, patchContentType[patch.type]);
+  }
+
+  /** Deletes one object. The answer may still show it when finalizers hold it. */
+  async delete(
+    resource: Resource,
+    name: ObjectName,
+    options: CallOptions & { preconditions?: { uid?: string; resourceVersion?: string } } = {},
+  ): Promise<void> {
+    const body =
+      options.preconditions === undefined
+        ? undefined
+        : { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: options.preconditions };
+    await this.#send('DELETE', 'delete', resource, name, options, body);
+  }
+
+  /** Any path of the API, such as a discovery document. */
+  raw<T>(path: string, options: CallOptions = {}): Promise<T> {
+    const resource: Resource = { group: '', version: '', plural: path, kind: '', namespaced: false };
+    return this.#transport.request<T>({ method: 'GET', path, info: { verb: 'get', resource }, signal: options.signal });
+  }
+
+  #send<T>(
+    method: RequestOptions['method'],
+    verb: string,
+    resource: Resource,
+    { name, namespace }: ObjectName,
+    options: CallOptions & { subresource?: string },
+    body?: unknown,
+    contentType?: string,
+  ): Promise<T> {
+    const where = resource.namespaced ? (namespace ?? '') : undefined;
+    return this.#transport.request<T>({
+      method,
+      path: resourcePath(resource, { namespace: where, name, subresource: options.subresource, required: true }),
+      query: method === 'PUT' || method === 'PATCH' ? { fieldManager: this.#fieldManager } : {},
+      body,
+      contentType,
+      info: { verb, resource, namespace: where, name, subresource: options.subresource },
+      signal: options.signal,
+    });
+  }
+}

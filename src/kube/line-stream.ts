@@ -1,0 +1,30 @@
+const newline = 0x0a;
+
+/**
+ * Splits a body into lines (KC-5.1). Bytes are joined before they are decoded, so a character cut in half by a chunk
+ * border stays whole. A last line without its end is dropped.
+ */
+export async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let pending: Buffer[] = [];
+  for await (const chunk of body) {
+    const buffer = asBuffer(chunk);
+    let start = 0;
+    for (let end = buffer.indexOf(newline); end !== -1; end = buffer.indexOf(newline, start)) {
+      const rest = buffer.subarray(start, end);
+      start = end + 1;
+      if (pending.length === 0) {
+        if (rest.length > 0) yield rest.toString('utf8');
+        continue;
+      }
+      pending.push(rest);
+      const line = Buffer.concat(pending).toString('utf8');
+      pending = [];
+      yield line;
+    }
+    if (start < buffer.length) pending.push(buffer.subarray(start));
+  }
+}
+
+export function asBuffer(chunk: Uint8Array): Buffer {
+  return Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}

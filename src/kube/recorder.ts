@@ -1,0 +1,13 @@
+import type { ObjectReference } from './objects.ts';
+
+export type EventType = 'Normal' | 'Warning';
+
+/** Tells users about an object through Kubernetes events. Best effort: it never blocks, throws or fails an operation. */
+export interface Recorder {
+  /**
+   * @param about - kind, apiVersion, namespace, name, uid and resourceVersion of the object the event is about.
+   * @param reason - UpperCamelCase, short: a machine reads it.
+   * @param message - one line for people, at most 1,024 bytes; secrets never.
+   */
+  event(about: ObjectReference, type: EventType, reason: string, message: string): void;
+}

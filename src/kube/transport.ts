@@ -1,0 +1,335 @@
+/**
+ * HTTP to the API server: a keep-alive pool of HTTP/1.1 connections without a cap, so that no number of watches can
+ * hold up a write (KC-2.3). Requests are retried only where the server says that it did nothing (KC-3.1, KC-3.2).
+ */
+import { createGunzip } from 'node:zlib';
+import type { Readable } from 'node:stream';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { joinSignals } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { ApiError, errorFromAnswer, errorFromStatus, type RequestInfo, type Status, TransportError } from './api-error.ts';
+import type { Credentials, TlsSettings } from './credentials.ts';
+import type { TokenBucket } from './token-bucket.ts';
+
+export interface RequestOptions {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path without query, already escaped. */
+  path: string;
+  query?: Record<string, string | number | boolean | undefined> | undefined;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Default `application/json`. */
+  contentType?: string | undefined;
+  info: RequestInfo;
+  signal?: AbortSignal | undefined;
+}
+
+/** One answered attempt, for metrics and tests. */
+export interface RequestObservation {
+  verb: string;
+  resource: string;
+  method: string;
+  /** HTTP code, or `<error>` when there was no answer. */
+  code: string;
+  seconds: number;
+}
+
+export interface TransportOptions {
+  credentials: Credentials;
+  userAgent: string;
+  clock: Clock;
+  logger: Logger;
+  /** Client-side rate limit; absent: none, the server's priority and fairness decides. Watches never wait for it. */
+  rateLimit?: TokenBucket | undefined;
+  /** Total time of one unary request, in milliseconds. Default 30,000. */
+  requestTimeoutMs?: number;
+  onRequest?: ((observation: RequestObservation) => void) | undefined;
+}
+
+/** An open answer whose body is read piece by piece. Abort the signal of the request to end it. */
+export interface StreamedAnswer {
+  body: AsyncIterable<Uint8Array>;
+}
+
+/** Attempts after the first, whatever the reason (KC-3.1). */
+const maxRetries = 10;
+/** Pause before a GET is sent again over a new connection (KC-3.2). */
+const resendPauseMs = 1000;
+const connectTimeoutMs = 30_000;
+const idleConnectionMs = 90_000;
+
+export class Transport implements AsyncDisposable {
+  readonly #options: TransportOptions;
+  readonly #origin: string;
+  readonly #pathPrefix: string;
+  readonly #fence = new AbortController();
+  #tls: TlsSettings;
+  #pool: Dispatcher;
+  /** Watches have a pool of their own, so that it can be cut when certificates change without hurting a write. */
+  #watchPool: Dispatcher;
+  readonly #warnings = new Set<string>();
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    const { credentials } = options;
+    this.#origin = credentials.serverUrl.origin;
+    this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
+    this.#tls = credentials.tls();
+    this.#pool = makePool(this.#tls, credentials.proxyUrl);
+    this.#watchPool = makePool(this.#tls, credentials.proxyUrl);
+  }
+
+  /**
+   * From now on no request leaves the process, and those under way are cut: called when a lease is lost. Cannot be
+   * undone.
+   */
+  fence(reason: Error): void {
+    this.#fence.abort(reason);
+  }
+
+  /**
+   * Sends one request and reads the whole JSON answer.
+   *
+   * @throws {ApiError} when the server answers with a failure, {TransportError} when there is no answer, or the
+   * signal's reason.
+   */
+  async request<T>(options: RequestOptions): Promise<T> {
+    const text = await this.#retrying(options, async (signal) => {
+      const answer = await this.#send(this.#pool, options, signal);
+      const body = await readText(answer);
+      return answer.statusCode < 300 ? body : this.#failure(answer, body, options);
+    });
+    return parseAnswer<T>(text, options.info);
+  }
+
+  /**
+   * Sends a GET and hands out the body as it comes: lists and watches.
+   *
+   * @param options.watch - uses the watches' pool, takes no rate-limit token, and no total time bounds it.
+   */
+  async stream(options: RequestOptions & { watch: boolean }): Promise<StreamedAnswer> {
+    const { watch, signal } = options;
+    const joined = joinSignals([signal, this.#fence.signal], { clock: this.#options.clock });
+    try {
+      const answer = await this.#retrying(
+        options,
+        async () => {
+          const opened = await this.#send(watch ? this.#watchPool : this.#pool, options, joined.signal);
+          return opened.statusCode < 300 ? opened : this.#failure(opened, await readText(opened), options);
+        },
+        { unbounded: true, retry: !watch, limited: !watch },
+      );
+      return { body: decoded(answer, () => joined[Symbol.dispose](), joined.signal) };
+    } catch (error) {
+      joined[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.fence(new Error('the Kubernetes client is closed'));
+    await Promise.all([this.#pool.destroy(), this.#watchPool.destroy()]);
+  }
+
+  async #retrying<T>(
+    options: RequestOptions,
+    attempt: (signal: AbortSignal) => Promise<T>,
+    how: { unbounded?: boolean; retry?: boolean; limited?: boolean } = {},
+  ): Promise<T> {
+    const { clock, rateLimit, credentials, requestTimeoutMs = 30_000 } = this.#options;
+    let renewed = false;
+    for (let retries = 0; ; ) {
+      options.signal?.throwIfAborted();
+      this.#fence.signal.throwIfAborted();
+      if (how.limited !== false) await this.#throttle(rateLimit, options);
+      const generation = credentials.generation;
+      using joined = joinSignals([options.signal, this.#fence.signal], {
+        clock,
+        timeoutMs: how.unbounded === true ? undefined : requestTimeoutMs,
+      });
+      try {
+        return await attempt(joined.signal);
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        this.#fence.signal.throwIfAborted();
+        if (error instanceof ApiError && error.code === 401 && !renewed) {
+          renewed = true;
+          credentials.renew(generation);
+          continue;
+        }
+        const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
+        if (pauseMs === undefined || retries >= maxRetries) throw error;
+        retries++;
+        await clock.sleep(pauseMs, { signal: AbortSignal.any([this.#fence.signal, ...(options.signal ? [options.signal] : [])]) });
+      }
+    }
+  }
+
+  async #throttle(rateLimit: TokenBucket | undefined, { signal, method, path }: RequestOptions): Promise<void> {
+    if (rateLimit === undefined) return;
+    const waitedMs = await rateLimit.wait(signal);
+    if (waitedMs <= 50) return;
+    const fields = { delayMs: Math.round(waitedMs), verb: method, path };
+    if (waitedMs > 1000) this.#options.logger.info(fields, 'Waited before sending request, client-side throttling');
+    else this.#options.logger.debug(fields, 'Waited before sending request, client-side throttling');
+  }
+
+  async #send(pool: Dispatcher, options: RequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { clock, credentials, onRequest } = this.#options;
+    const { method, info } = options;
+    const startedMs = clock.monotonicMs();
+    let code = '<error>';
+    try {
+      const headers = await this.#headers(options);
+      const current = this.#currentPool(pool);
+      const answer = await current.request({
+        origin: this.#origin,
+        path: this.#pathPrefix + options.path + queryText(options.query),
+        method,
+        headers,
+        body: options.body === undefined ? null : JSON.stringify(options.body),
+        signal,
+      });
+      code = String(answer.statusCode);
+      this.#warnOnce(answer.headers['warning']);
+      return answer;
+    } catch (error) {
+      throw transportError(error, `${method} ${credentials.serverUrl.host}${options.path}`);
+    } finally {
+      const seconds = (clock.monotonicMs() - startedMs) / 1000;
+      onRequest?.({ verb: info.verb, resource: info.resource.plural, method, code, seconds });
+    }
+  }
+
+  async #headers({ body, contentType }: RequestOptions): Promise<Record<string, string>> {
+    const headers: Record<string, string> = {
+      ...(await this.#options.credentials.headers()),
+      accept: 'application/json',
+      'accept-encoding': 'gzip',
+      'user-agent': this.#options.userAgent,
+    };
+    if (body !== undefined) headers['content-type'] = contentType ?? 'application/json';
+    return headers;
+  }
+
+  /** The pool to use now: made anew when the certificates changed, the old connections then end. */
+  #currentPool(pool: Dispatcher): Dispatcher {
+    const watch = pool === this.#watchPool;
+    const tls = this.#options.credentials.tls();
+    if (tls !== this.#tls) {
+      this.#tls = tls;
+      const old = { pool: this.#pool, watchPool: this.#watchPool };
+      this.#pool = makePool(tls, this.#options.credentials.proxyUrl);
+      this.#watchPool = makePool(tls, this.#options.credentials.proxyUrl);
+      old.pool.close().catch(() => undefined); // ends after the requests under way
+      old.watchPool.destroy().catch(() => undefined); // watches break and resume over new connections
+    }
+    return watch ? this.#watchPool : this.#pool;
+  }
+
+  #failure(answer: Dispatcher.ResponseData, body: string, { info }: RequestOptions): never {
+    throw errorFromAnswer(answer.statusCode, body, info, retryAfter(answer.headers['retry-after']));
+  }
+
+  #warnOnce(header: string | string[] | undefined): void {
+    for (const line of typeof header === 'string' ? [header] : (header ?? [])) {
+      const text = /^299 \S+ "(.*)"$/.exec(line)?.[1] ?? line;
+      if (this.#warnings.has(text) || this.#warnings.size > 1000) continue;
+      this.#warnings.add(text);
+      this.#options.logger.warn({ warning: text }, 'The API server warns');
+    }
+  }
+}
+
+function makePool(tls: TlsSettings, proxyUrl: string | undefined): Dispatcher {
+  const connect = { ...tls, timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  const common = {
+    pipelining: 1,
+    keepAliveTimeout: idleConnectionMs,
+    keepAliveMaxTimeout: idleConnectionMs,
+    headersTimeout: 0, // the signal bounds unary requests, the reflector bounds watches
+    bodyTimeout: 0,
+  };
+  return proxyUrl === undefined
+    ? new Agent({ ...common, connect })
+    : new ProxyAgent({ ...common, uri: proxyUrl, requestTls: connect });
+}
+
+function queryText(query: RequestOptions['query']): string {
+  const parts: string[] = [];
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) parts.push(`${name}=${encodeURIComponent(value)}`);
+  }
+  return parts.length === 0 ? '' : `?${parts.join('&')}`;
+}
+
+function retryAfter(header: string | string[] | undefined): number | undefined {
+  return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : undefined;
+}
+
+/** How long to wait before sending again; undefined when it must not be sent again. */
+function retryPauseMs(error: unknown, method: string): number | undefined {
+  if (error instanceof ApiError) {
+    const refused = error.code === 429 || error.code >= 500;
+    return refused && error.retryAfterS !== undefined ? error.retryAfterS * 1000 : undefined;
+  }
+  const reset = error instanceof TransportError && error.code !== 'ECONNREFUSED' && error.code !== 'TIMEOUT';
+  return reset && method === 'GET' ? resendPauseMs : undefined;
+}
+
+function transportError(error: unknown, what: string): unknown {
+  if (!(error instanceof Error) || error instanceof ApiError || error instanceof TypeError) return error;
+  if (error.name === 'DeadlineError') return new TransportError(`${what}: ${error.message}`, { code: 'TIMEOUT', cause: error });
+  if (error.name === 'AbortError') return error;
+  const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
+  return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, cause: error });
+}
+
+async function readText(answer: Dispatcher.ResponseData): Promise<string> {
+  if (answer.headers['content-encoding'] !== 'gzip') return bodyText(answer.body);
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer.body.pipe(createGunzip())) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function bodyText(body: Dispatcher.ResponseData['body']): Promise<string> {
+  try {
+    return await body.text();
+  } catch (error) {
+    throw transportError(error, 'reading the answer');
+  }
+}
+
+async function* decoded(
+  answer: Dispatcher.ResponseData,
+  letGo: () => void,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const gzip = answer.headers['content-encoding'] === 'gzip';
+  const body: Readable = gzip ? answer.body.pipe(createGunzip()) : answer.body;
+  if (gzip) answer.body.on('error', (error) => body.destroy(error));
+  try {
+    for await (const chunk of body) yield chunk as Uint8Array;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw transportError(error, 'reading the answer');
+  } finally {
+    letGo();
+    answer.body.on('error', () => undefined).destroy();
+  }
+}
+
+function parseAnswer<T>(text: string, info: RequestInfo): T {
+  if (text === '') return {} as T;
+  let parsed: T & Partial<Status>;
+  try {
+    parsed = JSON.parse(text) as T & Partial<Status>;
+  } catch (error) {
+    throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, { code: 'BAD_JSON', cause: error });
+  }
+  if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {
+    throw errorFromStatus(parsed as Status, info); // a failure behind a 2xx code (KC-3.6)
+  }
+  return parsed;
+}
