@@ -1,0 +1,131 @@
+/**
+ * Decides what becomes of an event before it is written: many alike become one with a count, many that differ only in
+ * their message become an aggregate, and a flood is held back (KC-11.5 to KC-11.11). Nothing is sent from here.
+ */
+import type { Clock } from '../base/clock.ts';
+import { LruMap } from './lru-map.ts';
+import type { KubeObject, ObjectReference } from './objects.ts';
+import type { EventType } from './recorder.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/** core/v1 Event as it stands in JSON. */
+export interface CoreEvent extends KubeObject {
+  involvedObject: ObjectReference;
+  type: EventType;
+  reason: string;
+  message: string;
+  count: number;
+  /** RFC 3339, whole seconds. */
+  firstTimestamp: string;
+  lastTimestamp: string;
+  source: { component: string };
+  reportingComponent: string;
+  reportingInstance: string;
+}
+
+/** What to do with an event: nothing (`drop`), a POST (`create`) or a PATCH of an earlier one (`patch`). */
+export interface EventDecision {
+  action: 'create' | 'patch' | 'drop';
+  event: CoreEvent;
+  /** Under which `remember` stores the server's answer. */
+  key: string;
+}
+
+/** Groups, counts and budgets kept at most (KC-11.11). */
+const cacheSize = 4096;
+/** A group without an event for this long starts over. */
+const groupLifeMs = 600_000;
+/** From this many different messages on, a group's events become one aggregate. */
+const maxMessages = 10;
+/** Events of one object and type: at once, and per second afterwards (KC-11.10). */
+const spamBurst = 25;
+const spamQps = 1 / 300;
+
+interface Seen {
+  name: string;
+  count: number;
+  firstTimestamp: string;
+}
+
+export class EventCorrelator {
+  readonly #clock: Clock;
+  readonly #groups = new LruMap<{ messages: Set<string>; lastMs: number }>(cacheSize);
+  readonly #seen = new LruMap<Seen>(cacheSize);
+  readonly #budgets = new LruMap<TokenBucket>(cacheSize);
+  readonly #newName: (about: ObjectReference) => string;
+
+  /** @param options.newName - makes the name of an aggregate. */
+  constructor(options: { clock: Clock; newName: (about: ObjectReference) => string }) {
+    this.#clock = options.clock;
+    this.#newName = options.newName;
+  }
+
+  /** Takes an event with count 1 and says what to do with it. */
+  decide(fresh: CoreEvent): EventDecision {
+    const { event, key } = this.#aggregate(fresh);
+    const counted = this.#count(event, key);
+    // the count is raised before the budget is asked, so a suppressed event shows as a jump later
+    const action = this.#withinBudget(counted) ? (counted.count > 1 ? 'patch' : 'create') : 'drop';
+    return { action, event: counted, key };
+  }
+
+  /** The server took the event: later ones of its kind build on what it answered. */
+  remember(key: string, answer: { name: string; count: number; firstTimestamp: string }): void {
+    this.#seen.set(key, answer);
+  }
+
+  #aggregate(event: CoreEvent): { event: CoreEvent; key: string } {
+    const nowMs = this.#clock.monotonicMs();
+    const group = groupKey(event);
+    let record = this.#groups.get(group);
+    if (record === undefined || nowMs - record.lastMs > groupLifeMs) record = { messages: new Set(), lastMs: nowMs };
+    record.lastMs = nowMs;
+    record.messages.add(event.message);
+    this.#groups.set(group, record);
+    if (record.messages.size < maxMessages) return { event, key: `${group} ${event.message}` };
+    for (const message of record.messages) {
+      record.messages.delete(message); // any one: the group must stay just below the limit
+      break;
+    }
+    const aggregate: CoreEvent = {
+      ...event,
+      metadata: { ...event.metadata, name: this.#newName(event.involvedObject) },
+      message: `(combined from similar events): ${event.message}`,
+      reportingComponent: '',
+    };
+    return { event: aggregate, key: group };
+  }
+
+  #count(event: CoreEvent, key: string): CoreEvent {
+    const seen = this.#seen.get(key);
+    const counted: CoreEvent =
+      seen === undefined
+        ? event
+        : {
+            ...event,
+            metadata: { ...event.metadata, name: seen.name },
+            count: seen.count + 1,
+            firstTimestamp: seen.firstTimestamp,
+          };
+    this.#seen.set(key, { name: counted.metadata.name, count: counted.count, firstTimestamp: counted.firstTimestamp });
+    return counted;
+  }
+
+  #withinBudget(event: CoreEvent): boolean {
+    const key = `${event.source.component} ${objectText(event.involvedObject)} ${event.type}`;
+    let budget = this.#budgets.get(key);
+    if (budget === undefined) {
+      budget = new TokenBucket({ qps: spamQps, burst: spamBurst, clock: this.#clock });
+      this.#budgets.set(key, budget);
+    }
+    return budget.tryTake();
+  }
+}
+
+function groupKey(event: CoreEvent): string {
+  return `${event.source.component} ${objectText(event.involvedObject)} ${event.type} ${event.reason}`;
+}
+
+function objectText({ kind, namespace, name, uid, apiVersion }: ObjectReference): string {
+  return JSON.stringify([kind, namespace, name, uid, apiVersion]);
+}

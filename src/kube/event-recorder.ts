@@ -1,0 +1,168 @@
+import { v4 as uuid } from 'uuid';
+import { untilAborted } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { AlreadyExistsError, ApiError, NotFoundError } from './api-error.ts';
+import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
+import type { KubeClient } from './kube-client.ts';
+import type { ObjectReference, Resource } from './objects.ts';
+import type { EventType, Recorder } from './recorder.ts';
+
+export const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+
+export interface EventRecorderOptions {
+  client: KubeClient;
+  /** Who reports: `<driver>_<host>_<uuid>` for a provisioner; shown as "From" by kubectl describe. */
+  component: string;
+  clock: Clock;
+  logger: Logger;
+  /** Uniform in [0, 1). */
+  random?: () => number;
+}
+
+/** Events that wait to be sent; further ones are dropped with a line in the log (KC-11.4). */
+const bufferSize = 1000;
+/** Tries of one event over a broken connection, and the pause between them (KC-11.12). */
+const maxTries = 12;
+const pauseMs = 10_000;
+/** How long closing waits for the events that are still to be sent, in milliseconds. */
+const drainMs = 5000;
+/** Longest message the API takes, in bytes; longer ones are cut between characters. */
+const maxMessageBytes = 1024;
+const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** Writes core/v1 events, one after another, in the background. */
+export class EventRecorder implements Recorder, AsyncDisposable {
+  readonly #options: EventRecorderOptions;
+  readonly #correlator: EventCorrelator;
+  readonly #waiting: CoreEvent[] = [];
+  readonly #stop = new AbortController();
+  #sending: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#correlator = new EventCorrelator({ clock: options.clock, newName: (about) => this.#newName(about) });
+  }
+
+  event(about: ObjectReference, type: EventType, reason: string, message: string): void {
+    const { logger } = this.#options;
+    const fields = { object: objectText(about), kind: about.kind, type, reason, message };
+    if (this.#closed || this.#waiting.length >= bufferSize) {
+      logger.error(fields, this.#closed ? 'Event dropped, shutting down' : 'Event dropped, too many are waiting');
+      return;
+    }
+    logger.info(fields, 'Event occurred');
+    this.#waiting.push(this.#newEvent(about, type, reason, message));
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  /** Sends what waits, for at most five seconds, and takes no more. Safe to repeat. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    const timer = this.#options.clock.after(drainMs, () => this.#stop.abort(new Error('events are dropped at shutdown')));
+    try {
+      if (this.#sending !== undefined) await untilAborted(this.#sending, this.#stop.signal).catch(() => undefined);
+    } finally {
+      timer.cancel();
+      this.#stop.abort(new Error('the event recorder is closed'));
+    }
+  }
+
+  async #sendAll(): Promise<void> {
+    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
+      if (this.#stop.signal.aborted) return;
+      await this.#send(event);
+    }
+  }
+
+  async #send(fresh: CoreEvent): Promise<void> {
+    const { clock, logger, random = Math.random } = this.#options;
+    const { action, event, key } = this.#correlator.decide(fresh);
+    if (action === 'drop') return;
+    for (let tries = 1; ; tries++) {
+      try {
+        const answer = await this.#write(action, event);
+        this.#correlator.remember(key, {
+          name: answer.metadata.name,
+          count: answer.count,
+          firstTimestamp: answer.firstTimestamp,
+        });
+        return;
+      } catch (error) {
+        const fields = { err: error, object: objectText(event.involvedObject), reason: event.reason };
+        if (this.#stop.signal.aborted) return;
+        if (error instanceof ApiError || error instanceof TypeError) {
+          const expected = error instanceof AlreadyExistsError || (error instanceof ApiError && error.hasCause('NamespaceTerminating'));
+          logger[expected ? 'trace' : 'error'](fields, 'The API server did not take an event');
+          return;
+        }
+        if (tries >= maxTries || this.#closed) {
+          logger.error(fields, 'An event could not be sent');
+          return;
+        }
+        const waitMs = tries === 1 ? pauseMs * random() : pauseMs;
+        await clock.sleep(waitMs, { signal: this.#stop.signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  async #write(action: 'create' | 'patch', event: CoreEvent): Promise<CoreEvent> {
+    const { client } = this.#options;
+    const options = { signal: this.#stop.signal };
+    if (action === 'create') return client.create(events, event, options);
+    try {
+      const { count, lastTimestamp, message } = event;
+      return await client.patch<CoreEvent>(
+        events,
+        event.metadata,
+        { type: 'strategic', body: { count, lastTimestamp, message } },
+        options,
+      );
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      return client.create(events, event, options); // it expired on the server, or was never written
+    }
+  }
+
+  #newEvent(about: ObjectReference, type: EventType, reason: string, message: string): CoreEvent {
+    const now = new Date(this.#options.clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const { component } = this.#options;
+    const namespace = about.namespace === undefined || about.namespace === '' ? 'default' : about.namespace;
+    return {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: this.#newName(about), namespace },
+      involvedObject: about,
+      type,
+      reason,
+      message: cut(message),
+      count: 1,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      source: { component },
+      reportingComponent: component,
+      reportingInstance: '',
+    };
+  }
+
+  /** Object name and the time in hexadecimal nanoseconds, which sorts and never repeats; else a UUID. */
+  #newName(about: ObjectReference): string {
+    const { clock } = this.#options;
+    const nanoseconds = BigInt(Math.trunc(clock.wallMs())) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
+    const name = `${about.name ?? ''}.${nanoseconds.toString(16)}`;
+    return name.length <= 253 && dnsSubdomain.test(name) ? name : uuid();
+  }
+}
+
+function objectText({ namespace, name = '' }: ObjectReference): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+function cut(message: string): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= maxMessageBytes) return message;
+  return new TextDecoder().decode(bytes.subarray(0, maxMessageBytes)).replace(/\uFFFD+$/, '');
+}

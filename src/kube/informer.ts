@@ -1,0 +1,242 @@
+import type { Clock, Timer } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Lister } from './lister.ts';
+import { type KubeObject, objectKey, type Resource } from './objects.ts';
+import { Reflector, type ReflectorMetrics, type ReflectorSink } from './reflector.ts';
+import { type IndexFunction, Store } from './store.ts';
+import type { Transport } from './transport.ts';
+
+/** A deletion that was missed while disconnected: the last known state, possibly old (KC-7.5). */
+export class Tombstone<T> {
+  readonly key: string;
+  readonly object: T;
+
+  constructor(key: string, object: T) {
+    this.key = key;
+    this.object = object;
+  }
+}
+
+/** What a consumer hears. Calls come one after another and must only enqueue keys: no I/O, no waiting (KC-7.12). */
+export interface InformerHandler<T> {
+  onAdd?(object: T, isInInitialList: boolean): void;
+  /** `old` and `object` are the same object at a resync; another uid means deleted and created anew. */
+  onUpdate?(old: T, object: T): void;
+  onDelete?(object: T | Tombstone<T>): void;
+}
+
+export interface HandlerOptions {
+  /** Every cached object is delivered again after this many milliseconds, from the cache. 0, the default: never. */
+  resyncMs?: number;
+}
+
+/** A handler's place in an informer. */
+export interface HandlerRegistration {
+  /** Resolves once the handler saw the whole first content. */
+  readonly synced: Promise<void>;
+  readonly hasSynced: boolean;
+  /** Ends the deliveries. Safe to repeat. */
+  remove(): void;
+}
+
+export interface InformerOptions<T extends KubeObject> {
+  transport: Transport;
+  resource: Resource;
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
+  /** The cached form of an object: keep only what is read. Must give the same form for the same object. */
+  transform: (object: KubeObject) => T;
+  /**
+   * Whether nothing that anybody reads differs; the update then reaches the cache but no handler. Default: never, each
+   * new resource version is delivered.
+   */
+  sameContent?: (old: T, object: T) => boolean;
+  indexers?: Record<string, IndexFunction<T>>;
+  clock: Clock;
+  /** Uniform in [0, 1); default `Math.random`. */
+  random?: () => number;
+  logger: Logger;
+  watchList?: 'auto' | 'on' | 'off';
+  metrics?: ReflectorMetrics | undefined;
+  /** Makes writes into cached objects throw: for development and tests. Default false. */
+  freeze?: boolean;
+}
+
+interface Handler<T> {
+  handler: InformerHandler<T>;
+  resyncMs: number;
+  synced: PromiseWithResolvers<void>;
+  hasSynced: boolean;
+  timer: Timer | undefined;
+}
+
+/**
+ * A cache of one resource that follows the API server, with handlers that hear of each change, also of those missed
+ * while disconnected. The cache is changed before the handlers are called.
+ */
+export class Informer<T extends KubeObject> implements Lister<T> {
+  readonly resource: Resource;
+  readonly #store: Store<T>;
+  readonly #reflector: Reflector<T>;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #sameContent: (old: T, object: T) => boolean;
+  readonly #handlers = new Set<Handler<T>>();
+  readonly #synced = Promise.withResolvers<undefined>();
+  #hasSynced = false;
+  #running = false;
+
+  constructor(options: InformerOptions<T>) {
+    const { indexers, logger, freeze, sameContent, random = Math.random, ...reflector } = options;
+    this.resource = options.resource;
+    this.#clock = options.clock;
+    this.#logger = logger;
+    this.#sameContent = sameContent ?? (() => false);
+    this.#store = new Store<T>({ logger, ...(indexers && { indexers }), ...(freeze !== undefined && { freeze }) });
+    this.#reflector = new Reflector<T>({ ...reflector, random, logger, sink: this.#sink() });
+  }
+
+  /** The first whole content is in the cache. */
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  /** Resolves once the first whole content is in the cache and its handlers have heard of it. */
+  get synced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  /** What the last request failed with, until one succeeds: for health pages. */
+  get lastError(): Error | undefined {
+    return this.#reflector.lastError;
+  }
+
+  /** Monotonic milliseconds at which the API server last answered well. */
+  get lastSuccessMs(): number {
+    return this.#reflector.lastSuccessMs;
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  get(key: string): T | undefined {
+    return this.#store.get(key);
+  }
+
+  list(): Iterable<T> {
+    return this.#store.list();
+  }
+
+  byIndex(indexName: string, value: string): T[] {
+    return this.#store.byIndex(indexName, value);
+  }
+
+  /** @throws {Error} when the name is taken. */
+  addIndex(name: string, of: IndexFunction<T>): void {
+    this.#store.addIndex(name, of);
+  }
+
+  /** Adds a handler at any time; one that comes late hears of everything cached first, without gap or repeat. */
+  addHandler(handler: InformerHandler<T>, options: HandlerOptions = {}): HandlerRegistration {
+    const entry: Handler<T> = {
+      handler,
+      resyncMs: options.resyncMs ?? 0,
+      synced: Promise.withResolvers<void>(),
+      hasSynced: false,
+      timer: undefined,
+    };
+    this.#handlers.add(entry);
+    if (this.#hasSynced) {
+      for (const object of this.#store.list()) this.#deliver(entry, (to) => to.onAdd?.(object, true));
+      this.#markSynced(entry);
+    }
+    return {
+      synced: entry.synced.promise,
+      get hasSynced() {
+        return entry.hasSynced;
+      },
+      remove: () => {
+        entry.timer?.cancel();
+        this.#handlers.delete(entry);
+      },
+    };
+  }
+
+  /** Follows the API server until the signal aborts; resolves then. To be called once. */
+  async run(signal: AbortSignal): Promise<void> {
+    if (this.#running) throw new Error(`the informer of ${this.resource.plural} runs already`);
+    this.#running = true;
+    try {
+      await this.#reflector.run(signal);
+    } finally {
+      for (const entry of this.#handlers) entry.timer?.cancel();
+    }
+  }
+
+  #sink(): ReflectorSink<T> {
+    return {
+      get: (key) => this.#store.get(key),
+      replace: (objects) => this.#replace(objects),
+      upsert: (object) => this.#upsert(object),
+      remove: (object) => this.#remove(object),
+    };
+  }
+
+  #replace(objects: T[]): void {
+    const keys = new Set(objects.map(objectKey));
+    for (const key of [...this.#store.keys()]) {
+      if (keys.has(key)) continue;
+      const object = this.#store.delete(key);
+      if (object !== undefined) this.#tell((to) => to.onDelete?.(new Tombstone(key, object)));
+    }
+    for (const object of objects) {
+      const old = this.#store.set(object);
+      if (old === undefined) this.#tell((to) => to.onAdd?.(object, !this.#hasSynced));
+      else this.#tell((to) => to.onUpdate?.(old, object)); // also when nothing changed: a relist is a look at everything
+    }
+    if (this.#hasSynced) return;
+    this.#hasSynced = true;
+    for (const entry of this.#handlers) this.#markSynced(entry);
+    this.#synced.resolve(undefined);
+  }
+
+  #upsert(object: T): void {
+    const old = this.#store.set(object);
+    if (old === undefined) this.#tell((to) => to.onAdd?.(object, false));
+    else if (old.metadata.uid !== object.metadata.uid || !this.#sameContent(old, object)) {
+      this.#tell((to) => to.onUpdate?.(old, object));
+    }
+  }
+
+  #remove(object: T): void {
+    if (this.#store.delete(objectKey(object)) === undefined) return;
+    this.#tell((to) => to.onDelete?.(object));
+  }
+
+  #tell(call: (handler: InformerHandler<T>) => void): void {
+    for (const entry of this.#handlers) this.#deliver(entry, call);
+  }
+
+  #deliver(entry: Handler<T>, call: (handler: InformerHandler<T>) => void): void {
+    try {
+      call(entry.handler);
+    } catch (error) {
+      this.#logger.error({ err: error, resource: this.resource.plural }, 'An informer handler failed');
+    }
+  }
+
+  #markSynced(entry: Handler<T>): void {
+    entry.hasSynced = true;
+    entry.synced.resolve();
+    if (entry.resyncMs > 0) this.#armResync(entry);
+  }
+
+  #armResync(entry: Handler<T>): void {
+    entry.timer = this.#clock.after(Math.max(entry.resyncMs, 1000), () => {
+      for (const object of [...this.#store.list()]) this.#deliver(entry, (to) => to.onUpdate?.(object, object));
+      if (this.#handlers.has(entry)) this.#armResync(entry);
+    });
+  }
+}

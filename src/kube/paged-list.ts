@@ -1,0 +1,115 @@
+import type { Clock } from '../base/clock.ts';
+import { ApiError, ExpiredError, TransportError } from './api-error.ts';
+import { readList } from './list-stream.ts';
+import type { KubeObject, Resource } from './objects.ts';
+import { resourcePath } from './paths.ts';
+import type { Transport } from './transport.ts';
+
+/** Objects asked for in one page (KC-4.4). */
+export const pageSize = 500;
+/** A list that gives no byte for this long is given up, in milliseconds. */
+const silenceMs = 60_000;
+
+export interface PagedListOptions {
+  transport: Transport;
+  clock: Clock;
+  resource: Resource;
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
+  /** Resource version to list at; empty for the most recent, `0` for whatever the server has cached. */
+  resourceVersion: string;
+  /** Page size; 0 asks for everything in one answer. */
+  limit: number;
+  /** Called at the start, and again when pages expired and all is listed anew: what came before is void. */
+  onStart: () => void;
+  onItem: (item: KubeObject) => void;
+  signal: AbortSignal;
+}
+
+export interface PagedListResult {
+  /** Resource version of the whole list: that of its first page. */
+  resourceVersion: string;
+  /** The server split the list. */
+  paged: boolean;
+}
+
+/**
+ * Lists a resource page by page, handing out the objects as they arrive. Pages that expire on the way are thrown away
+ * and everything is asked for once more in one answer (KC-4.5).
+ *
+ * @throws {ApiError} of the first page or of the second try.
+ */
+export async function pagedList(options: PagedListOptions): Promise<PagedListResult> {
+  options.onStart();
+  const first = await readPage(options, { resourceVersion: options.resourceVersion, limit: options.limit });
+  let token = first.continueToken;
+  while (token !== '') {
+    try {
+      token = (await readPage(options, { continueToken: token, limit: options.limit })).continueToken;
+    } catch (error) {
+      if (!(error instanceof ExpiredError)) throw error;
+      options.onStart();
+      const whole = await readPage(options, { resourceVersion: options.resourceVersion, limit: 0 });
+      return { resourceVersion: whole.resourceVersion, paged: true };
+    }
+  }
+  return { resourceVersion: first.resourceVersion, paged: first.continueToken !== '' };
+}
+
+async function readPage(
+  options: PagedListOptions,
+  page: { resourceVersion?: string; continueToken?: string; limit: number },
+): Promise<{ resourceVersion: string; continueToken: string }> {
+  const { transport, clock, resource, namespace, labelSelector, fieldSelector, signal } = options;
+  const silence = new AbortController();
+  const cut = AbortSignal.any([signal, silence.signal]);
+  let lastByteMs = clock.monotonicMs();
+  const look = (): void => {
+    const inMs = lastByteMs + silenceMs - clock.monotonicMs();
+    if (inMs > 0) timer = clock.after(inMs, look);
+    else silence.abort(new TransportError(`no byte of the ${resource.plural} list for ${silenceMs} ms`, { code: 'TIMEOUT' }));
+  };
+  let timer = clock.after(silenceMs, look);
+  try {
+    const { body } = await transport.stream({
+      method: 'GET',
+      path: resourcePath(resource, { namespace }),
+      query: {
+        limit: page.limit === 0 ? undefined : page.limit,
+        continue: page.continueToken,
+        resourceVersion: page.resourceVersion === '' ? undefined : page.resourceVersion,
+        labelSelector,
+        fieldSelector,
+      },
+      info: { verb: 'list', resource, namespace },
+      signal: cut,
+      watch: false,
+    });
+    const observed = (async function* () {
+      for await (const chunk of body) {
+        lastByteMs = clock.monotonicMs();
+        yield chunk;
+      }
+    })();
+    const envelope = await readList(observed, (item) => options.onItem(item as KubeObject));
+    if (envelope.kind !== `${resource.kind}List`) throw unexpectedKind(envelope.kind, options);
+    return {
+      resourceVersion: envelope.metadata?.resourceVersion ?? '',
+      continueToken: envelope.metadata?.continue ?? '',
+    };
+  } catch (error) {
+    if (error instanceof SyntaxError) {
+      throw new TransportError(`the ${resource.plural} list is cut off or garbled`, { code: 'BAD_JSON', cause: error });
+    }
+    throw error;
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** A proxy may turn lists into tables (KC-4.7): never take its rows for objects. */
+function unexpectedKind(kind: string | undefined, { resource, namespace }: PagedListOptions): ApiError {
+  const message = `expected a ${resource.kind}List, got ${JSON.stringify(kind)}`;
+  return new ApiError({ message, reason: 'UnexpectedKind', code: 200 }, { verb: 'list', resource, namespace });
+}

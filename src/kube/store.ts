@@ -1,0 +1,125 @@
+import type { Logger } from '../base/logger.ts';
+import type { Lister } from './lister.ts';
+import { type KubeObject, objectKey } from './objects.ts';
+
+/** Values under which an object is found; an empty list keeps it out of the index. */
+export type IndexFunction<T> = (object: T) => readonly string[];
+
+/** The keys under one index value: one key stands alone, several in a Set, since most values have one. */
+type IndexEntry = string | Set<string>;
+
+/**
+ * Objects by key, with indexes. Everything handed out is shared and read only (KC-7.2); with `freeze` a write into it
+ * throws, which development and tests use.
+ */
+export class Store<T extends KubeObject> implements Lister<T> {
+  readonly #objects = new Map<string, T>();
+  readonly #indexes = new Map<string, { of: IndexFunction<T>; entries: Map<string, IndexEntry> }>();
+  readonly #logger: Logger;
+  readonly #freeze: boolean;
+
+  constructor(options: { indexers?: Record<string, IndexFunction<T>>; logger: Logger; freeze?: boolean }) {
+    this.#logger = options.logger;
+    this.#freeze = options.freeze ?? false;
+    for (const [name, of] of Object.entries(options.indexers ?? {})) this.addIndex(name, of);
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): Iterable<T> {
+    return this.#objects.values();
+  }
+
+  keys(): Iterable<string> {
+    return this.#objects.keys();
+  }
+
+  byIndex(indexName: string, value: string): T[] {
+    const entry = this.#index(indexName).entries.get(value);
+    if (entry === undefined) return [];
+    const keys = typeof entry === 'string' ? [entry] : entry;
+    const found: T[] = [];
+    for (const key of keys) {
+      const object = this.#objects.get(key);
+      if (object !== undefined) found.push(object);
+    }
+    return found;
+  }
+
+  /** Adds an index and fills it from what is there. @throws {Error} when the name is taken. */
+  addIndex(name: string, of: IndexFunction<T>): void {
+    if (this.#indexes.has(name)) throw new Error(`the index ${JSON.stringify(name)} exists already`);
+    this.#indexes.set(name, { of, entries: new Map() });
+    for (const [key, object] of this.#objects) this.#link(key, object, name);
+  }
+
+  /** Puts the object in the place of the one with its key, which is returned. */
+  set(object: T): T | undefined {
+    const key = objectKey(object);
+    const old = this.#objects.get(key);
+    if (old !== undefined) for (const name of this.#indexes.keys()) this.#unlink(key, old, name);
+    this.#objects.set(key, this.#freeze ? deepFreeze(object) : object);
+    for (const name of this.#indexes.keys()) this.#link(key, object, name);
+    return old;
+  }
+
+  /** Removes and returns the object. */
+  delete(key: string): T | undefined {
+    const old = this.#objects.get(key);
+    if (old === undefined) return undefined;
+    for (const name of this.#indexes.keys()) this.#unlink(key, old, name);
+    this.#objects.delete(key);
+    return old;
+  }
+
+  #index(name: string): { of: IndexFunction<T>; entries: Map<string, IndexEntry> } {
+    const index = this.#indexes.get(name);
+    if (index === undefined) throw new Error(`there is no index ${JSON.stringify(name)}`);
+    return index;
+  }
+
+  #link(key: string, object: T, name: string): void {
+    const { entries } = this.#index(name);
+    for (const value of this.#values(object, name)) {
+      const entry = entries.get(value);
+      if (entry === undefined || entry === key) entries.set(value, key);
+      else if (typeof entry === 'string') entries.set(value, new Set([entry, key]));
+      else entry.add(key);
+    }
+  }
+
+  #unlink(key: string, object: T, name: string): void {
+    const { entries } = this.#index(name);
+    for (const value of this.#values(object, name)) {
+      const entry = entries.get(value);
+      if (entry === key) entries.delete(value);
+      else if (entry instanceof Set) {
+        entry.delete(key);
+        if (entry.size === 0) entries.delete(value);
+      }
+    }
+  }
+
+  #values(object: T, name: string): readonly string[] {
+    try {
+      return this.#index(name).of(object);
+    } catch (error) {
+      this.#logger.error({ err: error, index: name, object: objectKey(object) }, 'An index function failed');
+      return [];
+    }
+  }
+}
+
+function deepFreeze<V>(value: V): V {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const part of Object.values(value)) deepFreeze(part);
+  }
+  return value;
+}

@@ -1,0 +1,132 @@
+import type { Clock, Timer } from '../base/clock.ts';
+import { TransportError } from './api-error.ts';
+import { lines } from './line-stream.ts';
+import type { KubeObject } from './objects.ts';
+import type { RequestOptions, Transport } from './transport.ts';
+
+/** One line of a watch (Kubernetes API concepts, "Efficient detection of changes"). */
+export interface WatchEvent {
+  type: string;
+  object: KubeObject & Record<string, unknown>;
+}
+
+export interface WatchStreamOptions {
+  transport: Transport;
+  clock: Clock;
+  request: Omit<RequestOptions, 'method' | 'signal'>;
+  /** What the server was asked for; half a minute later the stream is ended here. */
+  timeoutS: number;
+  /** No answer and no byte for this long ends the stream, until the first bookmark. Absent: only `timeoutS` counts. */
+  quietLimitMs?: number | undefined;
+  signal: AbortSignal;
+}
+
+/** A watch stays open this much longer than it asked for, then its connection counts as dead (KC-5.10). */
+const graceMs = 30_000;
+/** Shortest silence that counts as death once bookmarks were seen (KC-5.10). */
+const bookmarkSilenceMs = 180_000;
+
+/** The connection gave no sign of life: the watch ends as if the server had closed it. */
+class SilentConnection extends Error {}
+
+/**
+ * The events of one watch, until the server ends it, the connection dies or goes silent. A broken connection ends the
+ * events like a normal end does: what was missed comes with the next watch.
+ *
+ * @throws {ApiError} when the server refuses the watch, {TransportError} with code `BAD_JSON` for a garbled line, or
+ * as the first thing when there is no connection.
+ */
+export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchEvent> {
+  const { transport, request, signal } = options;
+  const guard = new SilenceGuard(options);
+  const cut = AbortSignal.any([signal, guard.signal]);
+  try {
+    const { body } = await transport.stream({ ...request, method: 'GET', signal: cut, watch: true });
+    for await (const line of lines(guard.observe(body))) {
+      const event = parse(line);
+      if (event.type === 'BOOKMARK') guard.sawBookmark();
+      yield event;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (guard.signal.aborted) return;
+    if (guard.opened && error instanceof TransportError && error.code !== 'BAD_JSON') return;
+    throw error;
+  } finally {
+    guard.stop();
+  }
+}
+
+function parse(line: string): WatchEvent {
+  let event: Partial<WatchEvent> | null;
+  try {
+    event = JSON.parse(line) as Partial<WatchEvent> | null;
+  } catch (error) {
+    throw new TransportError('a line of the watch is no JSON', { code: 'BAD_JSON', cause: error });
+  }
+  if (typeof event?.type !== 'string' || typeof event.object !== 'object') {
+    throw new TransportError('a line of the watch is no event', { code: 'BAD_JSON' });
+  }
+  return event as WatchEvent;
+}
+
+/** Ends a stream that shows no life. One timer looks now and then, instead of one timer for each chunk. */
+class SilenceGuard {
+  readonly #clock: Clock;
+  readonly #controller = new AbortController();
+  readonly #endAtMs: number;
+  readonly #quietLimitMs: number | undefined;
+  opened = false;
+  #lastByteMs: number;
+  #lastBookmarkMs: number | undefined;
+  #longestGapMs = 0;
+  #timer: Timer | undefined;
+
+  constructor({ clock, timeoutS, quietLimitMs }: WatchStreamOptions) {
+    this.#clock = clock;
+    this.#lastByteMs = clock.monotonicMs();
+    this.#endAtMs = this.#lastByteMs + timeoutS * 1000 + graceMs;
+    this.#quietLimitMs = quietLimitMs;
+    this.#arm();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  async *observe(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    this.opened = true;
+    this.#lastByteMs = this.#clock.monotonicMs();
+    for await (const chunk of body) {
+      this.#lastByteMs = this.#clock.monotonicMs();
+      yield chunk;
+    }
+  }
+
+  sawBookmark(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#lastBookmarkMs !== undefined) this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastBookmarkMs);
+    const first = this.#lastBookmarkMs === undefined;
+    this.#lastBookmarkMs = nowMs;
+    if (first) this.#arm();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  /** The moment at which the stream counts as dead if nothing more comes. */
+  #deadAtMs(): number {
+    if (this.#lastBookmarkMs !== undefined) {
+      return Math.min(this.#endAtMs, this.#lastByteMs + Math.max(bookmarkSilenceMs, 3 * this.#longestGapMs));
+    }
+    return this.#quietLimitMs === undefined ? this.#endAtMs : Math.min(this.#endAtMs, this.#lastByteMs + this.#quietLimitMs);
+  }
+
+  #arm(): void {
+    this.#timer?.cancel();
+    const inMs = this.#deadAtMs() - this.#clock.monotonicMs();
+    if (inMs <= 0) this.#controller.abort(new SilentConnection('no sign of life from the API server'));
+    else this.#timer = this.#clock.after(inMs, () => this.#arm());
+  }
+}

@@ -1,0 +1,197 @@
+import type { Clock, Timer } from '../base/clock.ts';
+import { DelayHeap } from './delay-heap.ts';
+import type { RateLimiter } from './rate-limiter.ts';
+
+/** What a queue tells its metrics; times in seconds. */
+export interface WorkQueueMetrics {
+  depth(waiting: number): void;
+  added(): void;
+  retried(): void;
+  /** A key waited this long between being added and being taken. */
+  waited(seconds: number): void;
+  /** A key was worked on for this long. */
+  worked(seconds: number): void;
+}
+
+export interface WorkQueueOptions {
+  limiter: RateLimiter;
+  clock: Clock;
+  metrics?: WorkQueueMetrics | undefined;
+}
+
+/** The time heap looks at the clock at least this often: a laptop that slept must not oversleep (KC-9.6). */
+const heartbeatMs = 10_000;
+
+/**
+ * Keys that wait for work. A key is never worked on twice at once; adds while it is worked on lead to exactly one more
+ * turn (KC-9.1 to KC-9.7).
+ *
+ * A worker takes a key with `get`, and for each one calls `done`, after `forget` or `addRateLimited`.
+ */
+export class WorkQueue {
+  readonly #limiter: RateLimiter;
+  readonly #clock: Clock;
+  readonly #metrics: WorkQueueMetrics | undefined;
+  /** FIFO of keys; a Set keeps insertion order and takes from the front without moving the rest. */
+  readonly #waiting = new Set<string>();
+  /** When each key that needs work was added. */
+  readonly #dirty = new Map<string, number>();
+  /** When work on each key began. */
+  readonly #processing = new Map<string, number>();
+  readonly #delayed = new DelayHeap();
+  #timer: Timer | undefined;
+  #timerAtMs: number | undefined;
+  #takers: ((key: string | undefined) => void)[] = [];
+  #idle: (() => void)[] = [];
+  #shuttingDown = false;
+
+  constructor(options: WorkQueueOptions) {
+    this.#limiter = options.limiter;
+    this.#clock = options.clock;
+    this.#metrics = options.metrics;
+  }
+
+  /** Keys that wait for a worker or will once their present work is done. */
+  get length(): number {
+    return this.#dirty.size;
+  }
+
+  /** Keys that wait for their time. */
+  get delayedLength(): number {
+    return this.#delayed.size;
+  }
+
+  get shuttingDown(): boolean {
+    return this.#shuttingDown;
+  }
+
+  /** The key needs work, now. Repeats before a worker takes it count once. */
+  add(key: string): void {
+    if (this.#shuttingDown || this.#dirty.has(key)) return;
+    this.#dirty.set(key, this.#clock.monotonicMs());
+    this.#metrics?.added();
+    if (!this.#processing.has(key)) this.#offer(key);
+    this.#metrics?.depth(this.#dirty.size);
+  }
+
+  /** The key needs work in `delayMs` milliseconds; of two times the earlier one wins. */
+  addAfter(key: string, delayMs: number): void {
+    if (this.#shuttingDown) return;
+    this.#metrics?.retried();
+    if (delayMs <= 0) {
+      this.add(key);
+      return;
+    }
+    this.#delayed.add(key, this.#clock.monotonicMs() + delayMs);
+    this.#arm();
+  }
+
+  /** The key failed: it comes back when the limiter says. */
+  addRateLimited(key: string): void {
+    this.addAfter(key, this.#limiter.when(key));
+  }
+
+  /** The key succeeded: its failures no longer count. A delayed turn that already waits stays. */
+  forget(key: string): void {
+    this.#limiter.forget(key);
+  }
+
+  /** Failures of the key since it was last forgotten. */
+  failures(key: string): number {
+    return this.#limiter.failures(key);
+  }
+
+  /** The next key; undefined once the queue is shut down and empty. */
+  get(): Promise<string | undefined> {
+    for (const key of this.#waiting) {
+      this.#waiting.delete(key);
+      return Promise.resolve(this.#take(key));
+    }
+    if (this.#shuttingDown) return Promise.resolve(undefined);
+    return new Promise<string | undefined>((resolve) => this.#takers.push(resolve));
+  }
+
+  /** The work on the key has ended, well or badly. */
+  done(key: string): void {
+    const startedMs = this.#processing.get(key);
+    if (startedMs === undefined) return;
+    this.#processing.delete(key);
+    this.#metrics?.worked((this.#clock.monotonicMs() - startedMs) / 1000);
+    if (this.#dirty.has(key)) this.#offer(key);
+    else if (this.#processing.size === 0) this.#tellIdle();
+  }
+
+  /** Refuses new keys and drops delayed ones; what already waits is still handed out. Safe to repeat. */
+  shutDown(): void {
+    this.#shuttingDown = true;
+    this.#delayed.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const takers = this.#takers;
+    this.#takers = [];
+    for (const taker of takers) taker(undefined);
+    if (this.#processing.size === 0) this.#tellIdle();
+  }
+
+  /** Shuts down and waits until the last key is done; aborting the signal ends the wait only. */
+  async shutDownWithDrain(signal?: AbortSignal): Promise<void> {
+    this.shutDown();
+    if ((this.#processing.size === 0 && this.#waiting.size === 0) || signal?.aborted === true) return;
+    await new Promise<void>((resolve) => {
+      this.#idle.push(resolve);
+      signal?.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+
+  /** How long the keys at work have been at it, in seconds: all together, and the longest. */
+  unfinished(): { totalSeconds: number; longestSeconds: number } {
+    const nowMs = this.#clock.monotonicMs();
+    let [totalSeconds, longestSeconds] = [0, 0];
+    for (const startedMs of this.#processing.values()) {
+      const seconds = (nowMs - startedMs) / 1000;
+      totalSeconds += seconds;
+      longestSeconds = Math.max(longestSeconds, seconds);
+    }
+    return { totalSeconds, longestSeconds };
+  }
+
+  /** Gives the key to a worker that waits, else puts it at the end of the line. */
+  #offer(key: string): void {
+    const taker = this.#takers.shift();
+    if (taker === undefined) this.#waiting.add(key);
+    else taker(this.#take(key)); // taken at once: nobody may see the key as neither waiting nor processing
+  }
+
+  #take(key: string): string {
+    const nowMs = this.#clock.monotonicMs();
+    this.#metrics?.waited((nowMs - (this.#dirty.get(key) ?? nowMs)) / 1000);
+    this.#dirty.delete(key);
+    this.#processing.set(key, nowMs);
+    this.#metrics?.depth(this.#dirty.size);
+    return key;
+  }
+
+  #arm(): void {
+    const nextAtMs = this.#delayed.nextAtMs;
+    if (nextAtMs === this.#timerAtMs) return;
+    this.#timer?.cancel();
+    this.#timerAtMs = nextAtMs;
+    if (nextAtMs === undefined) return;
+    const inMs = Math.min(Math.max(nextAtMs - this.#clock.monotonicMs(), 0), heartbeatMs);
+    this.#timer = this.#clock.after(inMs, () => this.#wake());
+  }
+
+  #wake(): void {
+    this.#timerAtMs = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    for (let key = this.#delayed.takeReady(nowMs); key !== undefined; key = this.#delayed.takeReady(nowMs)) this.add(key);
+    this.#arm();
+  }
+
+  #tellIdle(): void {
+    if (!this.#shuttingDown || this.#waiting.size > 0) return;
+    const idle = this.#idle;
+    this.#idle = [];
+    for (const resolve of idle) resolve();
+  }
+}
