@@ -35,7 +35,9 @@ export function joinSignals(
   let timer: Timer | undefined;
   const { timeoutMs } = options;
   if (timeoutMs !== undefined && !controller.signal.aborted) {
-    timer = options.clock.after(timeoutMs, () => controller.abort(new DeadlineError(`no answer within ${timeoutMs} ms`)));
+    timer = options.clock.after(timeoutMs, () =>
+      controller.abort(new DeadlineError(`no answer within ${timeoutMs} ms`)),
+    );
   }
   return {
     signal: controller.signal,

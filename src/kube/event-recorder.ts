@@ -27,8 +27,6 @@ const maxTries = 12;
 const pauseMs = 10_000;
 /** How long closing waits for the events that are still to be sent, in milliseconds. */
 const drainMs = 5000;
-/** Longest message the API takes, in bytes; longer ones are cut between characters. */
-const maxMessageBytes = 1024;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** Writes core/v1 events, one after another, in the background. */
@@ -38,6 +36,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #waiting: CoreEvent[] = [];
   readonly #stop = new AbortController();
   #sending: Promise<void> | undefined;
+  #lastNanoseconds = 0n;
   #closed = false;
 
   constructor(options: EventRecorderOptions) {
@@ -62,7 +61,9 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   /** Sends what waits, for at most five seconds, and takes no more. Safe to repeat. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    const timer = this.#options.clock.after(drainMs, () => this.#stop.abort(new Error('events are dropped at shutdown')));
+    const timer = this.#options.clock.after(drainMs, () =>
+      this.#stop.abort(new Error('events are dropped at shutdown')),
+    );
     try {
       if (this.#sending !== undefined) await untilAborted(this.#sending, this.#stop.signal).catch(() => undefined);
     } finally {
@@ -95,7 +96,9 @@ export class EventRecorder implements Recorder, AsyncDisposable {
         const fields = { err: error, object: objectText(event.involvedObject), reason: event.reason };
         if (this.#stop.signal.aborted) return;
         if (error instanceof ApiError || error instanceof TypeError) {
-          const expected = error instanceof AlreadyExistsError || (error instanceof ApiError && error.hasCause('NamespaceTerminating'));
+          const expected =
+            error instanceof AlreadyExistsError ||
+            (error instanceof ApiError && error.hasCause('NamespaceTerminating'));
           logger[expected ? 'trace' : 'error'](fields, 'The API server did not take an event');
           return;
         }
@@ -138,7 +141,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       involvedObject: about,
       type,
       reason,
-      message: cut(message),
+      message,
       count: 1,
       firstTimestamp: now,
       lastTimestamp: now,
@@ -150,19 +153,13 @@ export class EventRecorder implements Recorder, AsyncDisposable {
 
   /** Object name and the time in hexadecimal nanoseconds, which sorts and never repeats; else a UUID. */
   #newName(about: ObjectReference): string {
-    const { clock } = this.#options;
-    const nanoseconds = BigInt(Math.trunc(clock.wallMs())) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
-    const name = `${about.name ?? ''}.${nanoseconds.toString(16)}`;
+    const now = BigInt(Math.trunc(this.#options.clock.wallMs())) * 1_000_000n;
+    this.#lastNanoseconds = now > this.#lastNanoseconds ? now : this.#lastNanoseconds + 1n;
+    const name = `${about.name ?? ''}.${this.#lastNanoseconds.toString(16)}`;
     return name.length <= 253 && dnsSubdomain.test(name) ? name : uuid();
   }
 }
 
 function objectText({ namespace, name = '' }: ObjectReference): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
-}
-
-function cut(message: string): string {
-  const bytes = Buffer.from(message);
-  if (bytes.length <= maxMessageBytes) return message;
-  return new TextDecoder().decode(bytes.subarray(0, maxMessageBytes)).replace(/\uFFFD+$/, '');
 }

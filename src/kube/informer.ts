@@ -143,7 +143,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     const entry: Handler<T> = {
       handler,
       resyncMs: options.resyncMs ?? 0,
-      synced: Promise.withResolvers<void>(),
+      synced: Promise.withResolvers(),
       hasSynced: false,
       timer: undefined,
     };

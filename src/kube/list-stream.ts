@@ -25,7 +25,10 @@ const itemsKey = '"items"';
  * @returns everything of the answer but its items.
  * @throws {SyntaxError} when the text ends early or is no JSON.
  */
-export async function readList(body: AsyncIterable<Uint8Array>, onItem: (item: unknown) => void): Promise<ListEnvelope> {
+export async function readList(
+  body: AsyncIterable<Uint8Array>,
+  onItem: (item: unknown) => void,
+): Promise<ListEnvelope> {
   const scanner = new ListScanner(onItem);
   for await (const chunk of body) scanner.push(asBuffer(chunk));
   return scanner.end();

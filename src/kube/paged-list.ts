@@ -68,7 +68,10 @@ async function readPage(
   const look = (): void => {
     const inMs = lastByteMs + silenceMs - clock.monotonicMs();
     if (inMs > 0) timer = clock.after(inMs, look);
-    else silence.abort(new TransportError(`no byte of the ${resource.plural} list for ${silenceMs} ms`, { code: 'TIMEOUT' }));
+    else
+      silence.abort(
+        new TransportError(`no byte of the ${resource.plural} list for ${silenceMs} ms`, { code: 'TIMEOUT' }),
+      );
   };
   let timer = clock.after(silenceMs, look);
   try {

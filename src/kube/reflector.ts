@@ -117,7 +117,7 @@ export class Reflector<T extends KubeObject> {
 
   /** Runs until the signal aborts; resolves then, and never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    for (;;) {
       try {
         await this.#cycle(signal);
       } catch (error) {
@@ -125,6 +125,7 @@ export class Reflector<T extends KubeObject> {
         this.#complain(error);
       }
       await this.#backoff.wait(signal).catch(() => undefined);
+      if (signal.aborted) return;
     }
   }
 
@@ -341,7 +342,10 @@ export class Reflector<T extends KubeObject> {
     if (event.type === 'ADDED' || event.type === 'MODIFIED') sink.upsert(this.#cachedForm(event.object));
     else if (event.type === 'DELETED') sink.remove(this.#cachedForm(event.object));
     else if (event.type !== 'BOOKMARK') {
-      this.#options.logger.warn({ type: event.type, resource: this.#info.resource.plural }, 'Unknown watch event ignored');
+      this.#options.logger.warn(
+        { type: event.type, resource: this.#info.resource.plural },
+        'Unknown watch event ignored',
+      );
       return;
     }
     const version = event.object.metadata.resourceVersion;
@@ -383,14 +387,19 @@ export class Reflector<T extends KubeObject> {
       return;
     }
     this.#lastError = error as Error;
-    metrics?.failed(error instanceof ApiError ? error.reason : error instanceof TransportError ? error.code : 'ShortWatch');
+    metrics?.failed(
+      error instanceof ApiError ? error.reason : error instanceof TransportError ? error.code : 'ShortWatch',
+    );
     const text = `${(error as Error).name}: ${(error as Error).message}`;
     const lastMs = this.#complaints.get(text) ?? -Infinity;
     if (clock.monotonicMs() - lastMs < complainEveryMs) return;
     if (this.#complaints.size >= 100) this.#complaints.clear();
     this.#complaints.set(text, clock.monotonicMs());
     if (error instanceof ForbiddenError) {
-      logger.error({ ...fields, addRule: error.missingRule }, 'Not permitted to read a resource; add the rule to the RBAC role, it is noticed by itself');
+      logger.error(
+        { ...fields, addRule: error.missingRule },
+        'Not permitted to read a resource; add the rule to the RBAC role, it is noticed by itself',
+      );
     } else if (error instanceof ApiError && error.code === 404) {
       logger.warn(fields, 'The API server does not serve the resource, asking again');
     } else if (error instanceof ShortWatch) {

@@ -1,6 +1,7 @@
 import type { Logger } from '../base/logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey } from './objects.ts';
+import { deepFreeze } from './shared-values.ts';
 
 /** Values under which an object is found; an empty list keeps it out of the index. */
 export type IndexFunction<T> = (object: T) => readonly string[];
@@ -114,12 +115,4 @@ export class Store<T extends KubeObject> implements Lister<T> {
       return [];
     }
   }
-}
-
-function deepFreeze<V>(value: V): V {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const part of Object.values(value)) deepFreeze(part);
-  }
-  return value;
 }

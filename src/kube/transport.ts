@@ -8,7 +8,14 @@ import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { ApiError, errorFromAnswer, errorFromStatus, type RequestInfo, type Status, TransportError } from './api-error.ts';
+import {
+  ApiError,
+  errorFromAnswer,
+  errorFromStatus,
+  type RequestInfo,
+  type Status,
+  TransportError,
+} from './api-error.ts';
 import type { Credentials, TlsSettings } from './credentials.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
@@ -139,7 +146,7 @@ export class Transport implements AsyncDisposable {
   ): Promise<T> {
     const { clock, rateLimit, credentials, requestTimeoutMs = 30_000 } = this.#options;
     let renewed = false;
-    for (let retries = 0; ; ) {
+    for (let retries = 0; ;) {
       options.signal?.throwIfAborted();
       this.#fence.signal.throwIfAborted();
       if (how.limited !== false) await this.#throttle(rateLimit, options);
@@ -161,7 +168,9 @@ export class Transport implements AsyncDisposable {
         const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
         if (pauseMs === undefined || retries >= maxRetries) throw error;
         retries++;
-        await clock.sleep(pauseMs, { signal: AbortSignal.any([this.#fence.signal, ...(options.signal ? [options.signal] : [])]) });
+        await clock.sleep(pauseMs, {
+          signal: AbortSignal.any([this.#fence.signal, ...(options.signal ? [options.signal] : [])]),
+        });
       }
     }
   }
@@ -280,7 +289,8 @@ function retryPauseMs(error: unknown, method: string): number | undefined {
 
 function transportError(error: unknown, what: string): unknown {
   if (!(error instanceof Error) || error instanceof ApiError || error instanceof TypeError) return error;
-  if (error.name === 'DeadlineError') return new TransportError(`${what}: ${error.message}`, { code: 'TIMEOUT', cause: error });
+  if (error.name === 'DeadlineError')
+    return new TransportError(`${what}: ${error.message}`, { code: 'TIMEOUT', cause: error });
   if (error.name === 'AbortError') return error;
   const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
   return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, cause: error });
@@ -326,10 +336,13 @@ function parseAnswer<T>(text: string, info: RequestInfo): T {
   try {
     parsed = JSON.parse(text) as T & Partial<Status>;
   } catch (error) {
-    throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, { code: 'BAD_JSON', cause: error });
+    throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, {
+      code: 'BAD_JSON',
+      cause: error,
+    });
   }
   if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {
-    throw errorFromStatus(parsed as Status, info); // a failure behind a 2xx code (KC-3.6)
+    throw errorFromStatus(parsed, info); // a failure behind a 2xx code (KC-3.6)
   }
   return parsed;
 }

@@ -105,7 +105,8 @@ class SilenceGuard {
 
   sawBookmark(): void {
     const nowMs = this.#clock.monotonicMs();
-    if (this.#lastBookmarkMs !== undefined) this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastBookmarkMs);
+    if (this.#lastBookmarkMs !== undefined)
+      this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastBookmarkMs);
     const first = this.#lastBookmarkMs === undefined;
     this.#lastBookmarkMs = nowMs;
     if (first) this.#arm();
@@ -120,7 +121,9 @@ class SilenceGuard {
     if (this.#lastBookmarkMs !== undefined) {
       return Math.min(this.#endAtMs, this.#lastByteMs + Math.max(bookmarkSilenceMs, 3 * this.#longestGapMs));
     }
-    return this.#quietLimitMs === undefined ? this.#endAtMs : Math.min(this.#endAtMs, this.#lastByteMs + this.#quietLimitMs);
+    return this.#quietLimitMs === undefined
+      ? this.#endAtMs
+      : Math.min(this.#endAtMs, this.#lastByteMs + this.#quietLimitMs);
   }
 
   #arm(): void {

@@ -11,6 +11,8 @@ export interface WorkQueueMetrics {
   waited(seconds: number): void;
   /** A key was worked on for this long. */
   worked(seconds: number): void;
+  /** The queue that is measured, for what is computed when somebody asks. */
+  observe?(queue: WorkQueue): void;
 }
 
 export interface WorkQueueOptions {
@@ -49,6 +51,7 @@ export class WorkQueue {
     this.#limiter = options.limiter;
     this.#clock = options.clock;
     this.#metrics = options.metrics;
+    options.metrics?.observe?.(this);
   }
 
   /** Keys that wait for a worker or will once their present work is done. */
@@ -184,7 +187,8 @@ export class WorkQueue {
   #wake(): void {
     this.#timerAtMs = undefined;
     const nowMs = this.#clock.monotonicMs();
-    for (let key = this.#delayed.takeReady(nowMs); key !== undefined; key = this.#delayed.takeReady(nowMs)) this.add(key);
+    for (let key = this.#delayed.takeReady(nowMs); key !== undefined; key = this.#delayed.takeReady(nowMs))
+      this.add(key);
     this.#arm();
   }
 

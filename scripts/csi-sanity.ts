@@ -1,0 +1,131 @@
+/**
+ * Runs csi-sanity, the CSI community's own test suite for drivers, against the sandbox's hostpath driver.
+ *
+ *   node scripts/csi-sanity.ts            mount volumes: with everything, without attachment, without staging
+ *   node scripts/csi-sanity.ts --block    block volumes as well; needs loop devices
+ *
+ * Needs the right to mount (root), and Go once: the suite is compiled from the version pinned in test/csi-sanity and
+ * kept below ${XDG_CACHE_HOME:-~/.cache}. Exits 1 when a test fails, after naming it; names each skipped test and why.
+ */
+import { execFile, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs, promisify } from 'node:util';
+
+const root = path.join(import.meta.dirname, '..');
+const goModule = path.join(root, 'test/csi-sanity');
+const suite = 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity';
+
+/** One way to run the suite. */
+interface Variant {
+  name: string;
+  driverFlags: string[];
+  suiteFlags: string[];
+}
+
+const mountVariants: Variant[] = [
+  { name: 'everything', driverFlags: ['--attach', '--topology', 'zone=a'], suiteFlags: [] },
+  { name: 'no attachment, no topology', driverFlags: [], suiteFlags: [] },
+  { name: 'no staging', driverFlags: ['--capabilities-off', 'STAGE_UNSTAGE_VOLUME'], suiteFlags: [] },
+];
+const blockVariant: Variant = {
+  name: 'block volumes',
+  driverFlags: ['--attach'],
+  suiteFlags: ['--csi.testvolumeaccesstype=block'],
+};
+
+/** What ginkgo's JSON report says of a test. */
+interface SpecReport {
+  ContainerHierarchyTexts: string[] | null;
+  LeafNodeText: string;
+  LeafNodeType: string;
+  State: string;
+  Failure?: { Message?: string };
+}
+
+/** Compiles the suite unless it is there for this very go.sum; returns the program's path. */
+async function buildSuite(): Promise<string> {
+  const pinned = await readFile(path.join(goModule, 'go.sum'));
+  const version = createHash('sha256').update(pinned).digest('hex').slice(0, 12);
+  const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'csi-sanity');
+  const program = path.join(cache, `csi-sanity-${version}`);
+  if (existsSync(program)) return program;
+  console.error('Compiling csi-sanity, which takes a minute or two.');
+  await mkdir(cache, { recursive: true });
+  const unfinished = `${program}.${process.pid}`;
+  await promisify(execFile)('go', ['build', '-trimpath', '-o', unfinished, suite], { cwd: goModule });
+  await rename(unfinished, program); // two builds at once: the last one wins, neither is half written
+  return program;
+}
+
+async function startDriver(folder: string, flags: string[]): Promise<ChildProcess> {
+  const main = path.join(root, 'src/sandbox/hostpath/main.ts');
+  const args = [main, '--csi-address', path.join(folder, 'csi.sock'), '--state-dir', path.join(folder, 'state')];
+  const driver = spawn(process.execPath, [...args, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  for await (const _ of createInterface(driver.stdout)) return driver; // the line says that it listens
+  throw new Error('the driver did not start');
+}
+
+/** @returns whether all tests that ran have passed. */
+async function runVariant(program: string, variant: Variant): Promise<boolean> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'csi-sanity-'));
+  const driver = await startDriver(folder, variant.driverFlags);
+  try {
+    const report = path.join(folder, 'report.json');
+    const args = [
+      `--csi.endpoint=unix://${folder}/csi.sock`,
+      `--csi.mountdir=${folder}/mount`,
+      `--csi.stagingdir=${folder}/staging`,
+      `--ginkgo.json-report=${report}`,
+      '--ginkgo.no-color',
+      ...variant.suiteFlags,
+    ];
+    const running = spawn(program, args, { stdio: 'ignore' });
+    await once(running, 'exit');
+    const [result] = JSON.parse(await readFile(report, 'utf8')) as { SpecReports: SpecReport[] | null }[];
+    const passed = showReport(variant.name, result?.SpecReports ?? []);
+    return passed && running.exitCode === 0;
+  } finally {
+    const ended = once(driver, 'exit');
+    driver.kill();
+    await ended;
+    await removeUnmounted(folder);
+  }
+}
+
+function showReport(name: string, reports: SpecReport[]): boolean {
+  const tests = reports.filter((report) => report.LeafNodeType === 'It');
+  const inState = (...states: string[]): SpecReport[] => tests.filter((report) => states.includes(report.State));
+  const skipped = inState('skipped', 'pending');
+  const passed = inState('passed');
+  const failed = tests.length - skipped.length - passed.length;
+  console.log(`${name}: ${passed.length} passed, ${failed} failed, ${skipped.length} skipped`);
+  for (const report of tests) {
+    if (report.State === 'passed') continue;
+    const title = [...(report.ContainerHierarchyTexts ?? []), report.LeafNodeText].join(' > ');
+    const why = report.State === 'pending' ? 'switched off in the suite itself' : (report.Failure?.Message ?? '');
+    console.log(`  ${report.State}: ${title}: ${why.replaceAll(/\s*\n\s*/g, ' ')}`);
+  }
+  return failed === 0 && passed.length > 0;
+}
+
+/** A test that failed may have left a mount behind; nothing below one may be deleted. */
+async function removeUnmounted(folder: string): Promise<void> {
+  const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').map((line) => line.split(' ')[4] ?? '');
+  for (const target of mounts.filter((mount) => mount.startsWith(`${folder}/`)).reverse()) {
+    await promisify(execFile)('umount', [target]);
+  }
+  await rm(folder, { recursive: true, force: true });
+}
+
+const { values } = parseArgs({ options: { block: { type: 'boolean', default: false } } });
+const program = await buildSuite();
+for (const variant of values.block ? [...mountVariants, blockVariant] : mountVariants) {
+  if (!(await runVariant(program, variant))) process.exitCode = 1;
+}

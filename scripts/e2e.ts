@@ -1,0 +1,44 @@
+/**
+ * `npm run test:e2e`: runs the end-to-end tests on a real Kubernetes control plane.
+ *
+ * Compiles the control plane if it is missing (see test/control-plane/build.sh), starts one for all test files and
+ * ends with the tests' exit code. Arguments are test files or flags for `node --test`; by default all of test/e2e
+ * and of test/control-plane.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { glob } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startControlPlane } from '../test/control-plane/control-plane.ts';
+import { findPrograms } from '../test/control-plane/programs.ts';
+
+const root = join(import.meta.dirname, '..');
+
+async function main(args: string[]): Promise<number> {
+  console.error('looking for the control plane; if it must be compiled first, that takes about ten minutes');
+  const binDir = await findPrograms();
+  await using plane = await startControlPlane({ binDir });
+  const files = args.some((arg) => arg.endsWith('.test.ts')) ? [] : await allTests();
+  const child = spawn(
+    process.execPath,
+    // One file after the other: they share the control plane and usually two cores.
+    ['--test', '--test-concurrency=1', '--test-timeout=300000', ...args, ...files],
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: { ...process.env, KUBE_BIN_DIR: binDir, E2E_TARGET: 'kubernetes', E2E_KUBECONFIG: plane.adminKubeconfig },
+    },
+  );
+  // Stopping the script stops the tests; the control plane goes when they have ended.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 1;
+}
+
+async function allTests(): Promise<string[]> {
+  const files: string[] = [];
+  for await (const file of glob('test/{control-plane,e2e}/**/*.test.ts', { cwd: root })) files.push(file);
+  return files.toSorted();
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,66 @@
+import { helpText } from './command.ts';
+import { buildConfig, checkNodeName, type Config, type Environment } from './config.ts';
+import { ExitError } from './exit.ts';
+import { applyFeatureGates, type Notice } from './feature-gates.ts';
+import { checkLogging } from './logging-flags.ts';
+import { parseFlags } from './parse-flags.ts';
+
+/** What a command line asks for. */
+export type ParsedCommandLine =
+  /** Run with this configuration; `notices` are to be logged first. */
+  | { readonly kind: 'run'; readonly config: Config; readonly notices: readonly Notice[] }
+  /** Print this and end with code 0. */
+  | { readonly kind: 'print'; readonly stream: 'stdout' | 'stderr'; readonly text: string }
+  /** Run the subcommand with what follows its name. */
+  | { readonly kind: 'subcommand'; readonly name: string; readonly args: readonly string[] };
+
+/** Everything that decides what a process does. */
+export interface CommandLineInput {
+  /** The name of the program as it was called, for help and version. */
+  readonly argv0: string;
+  /** The arguments behind it. */
+  readonly args: readonly string[];
+  readonly environment: Environment;
+  /** Such as `v6.3.0`. */
+  readonly version: string;
+  /** Names that count as subcommands if they come first; default none. Any other non-flag is ignored. */
+  readonly subcommands?: readonly string[];
+}
+
+/**
+ * Reads and checks a whole command line, in the order of the Go sidecar: syntax, logging, feature gates, `NODE_NAME`,
+ * then `--version`, then everything else.
+ *
+ * @throws {ExitError} whose `logging` is set once the logging flags were understood.
+ */
+export function parseCommandLine(input: CommandLineInput): ParsedCommandLine {
+  const { argv0, args, environment } = input;
+  const [first, ...rest] = args;
+  if (first !== undefined && input.subcommands?.includes(first) === true) {
+    return { kind: 'subcommand', name: first, args: rest };
+  }
+  const flags = parseFlags(argv0, args);
+  if (flags.kind === 'help') return { kind: 'print', stream: 'stderr', text: helpText(argv0) };
+  const { values, given } = flags;
+  const logging = checkLogging(values);
+  try {
+    const { gates, notices } = applyFeatureGates(values['feature-gates']);
+    checkNodeName(values, environment);
+    if (values.version) return { kind: 'print', stream: 'stdout', text: `${argv0} ${input.version}\n` };
+    const built = buildConfig({ argv0, values, given, environment, logging, featureGates: gates });
+    return {
+      kind: 'run',
+      config: built.config,
+      notices: [...notices, ...ignoredNotice(flags.ignored), ...built.notices],
+    };
+  } catch (error) {
+    if (error instanceof ExitError) error.logging = logging;
+    throw error;
+  }
+}
+
+/** Mostly a boolean's value behind a blank instead of `=`, which has no effect. */
+function ignoredNotice(ignored: readonly string[]): Notice[] {
+  if (ignored.length === 0) return [];
+  return [{ level: 'warn', fields: { arguments: ignored }, message: 'Arguments that are no flags are ignored' }];
+}

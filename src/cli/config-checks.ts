@@ -1,0 +1,89 @@
+import { formatGoDuration, nanosecondsOf } from '../base/go-duration.ts';
+import { goQuote } from '../base/go-quote.ts';
+import { parseListenAddress } from '../diagnostics/listen-address.ts';
+import { checkPaths } from '../diagnostics/paths.ts';
+import type { Config, HttpConfig, LeaderElectionConfig } from './config.ts';
+import { fatalExit, panicExit } from './exit.ts';
+import type { Notice } from './feature-gates.ts';
+
+/** How far a wait between renewals may be stretched at random. */
+const jitterFactor = 1.2;
+
+/**
+ * Refuses timings with which a leader could lose its lease by design.
+ *
+ * @throws {ExitError} code 2.
+ * @see Kubernetes, `client-go/tools/leaderelection`, `NewLeaderElector`.
+ */
+export function checkElectionTimings(election: LeaderElectionConfig): void {
+  const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = election;
+  const lease = `--leader-election-lease-duration=${shown(leaseDurationMs)}`;
+  const renew = `--leader-election-renew-deadline=${shown(renewDeadlineMs)}`;
+  const retry = `--leader-election-retry-period=${shown(retryPeriodMs)}`;
+  if (leaseDurationMs <= renewDeadlineMs) {
+    throw panicExit(`leaseDuration must be greater than renewDeadline (${lease}, ${renew})`);
+  }
+  if (renewDeadlineMs <= retryPeriodMs * jitterFactor) {
+    throw panicExit(`renewDeadline must be greater than retryPeriod*JitterFactor (${renew}, ${retry}, factor 1.2)`);
+  }
+  if (leaseDurationMs <= 0) throw panicExit(`leaseDuration must be greater than zero (${lease})`);
+  if (renewDeadlineMs <= 0) throw panicExit(`renewDeadline must be greater than zero (${renew})`);
+  if (retryPeriodMs <= 0) throw panicExit(`retryPeriod must be greater than zero (${retry})`);
+}
+
+/** @throws {ExitError} code 255 for an address that no server can listen on. */
+export function checkHttpAddress(http: HttpConfig): void {
+  try {
+    parseListenAddress(http.address);
+  } catch (error) {
+    throw httpFailure(http, error);
+  }
+}
+
+/** The end of a process whose HTTP endpoint cannot be served; also for a port that turns out to be taken. */
+export function httpFailure(http: HttpConfig, error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return fatalExit(
+    `Failed to start HTTP server at specified address (${goQuote(http.address)}) and metrics path ` +
+      `(${goQuote(http.metricsPath)}): ${reason}`,
+    error,
+  );
+}
+
+/** @throws {ExitError} code 2 for a path that Go's server refuses, or that another handler has. */
+export function checkMetricsPath(http: HttpConfig): void {
+  try {
+    checkPaths(http);
+  } catch (error) {
+    throw panicExit((error as Error).message, error);
+  }
+}
+
+/** Values that are accepted, as they always were, but with which nothing can work. */
+export function doubtfulValues(config: Config): Notice[] {
+  const { volumeNamePrefix, volumeNameUuidLength, workerThreads } = config.provisioning;
+  const doubts: [boolean, object, string][] = [
+    [
+      config.csiTimeoutMs <= 0,
+      { flag: '--timeout' },
+      'Every call to the driver will fail: the timeout is not positive',
+    ],
+    [volumeNamePrefix === '', { flag: '--volume-name-prefix' }, 'No volume can be named: the prefix is empty'],
+    [
+      volumeNameUuidLength < -1 || volumeNameUuidLength > 32,
+      { flag: '--volume-name-uuid-length', value: volumeNameUuidLength },
+      'No volume can be named: the length must be 0 to 32, or -1',
+    ],
+    [workerThreads === 0, { flag: '--worker-threads' }, 'Nothing will be provisioned or deleted: there are no workers'],
+    [
+      config.nodeDeployment !== null && config.leaderElection !== null,
+      { flag: '--leader-election' },
+      'All nodes share one lease: only one of them will provision',
+    ],
+  ];
+  return doubts.filter(([applies]) => applies).map(([, fields, message]) => ({ level: 'warn', fields, message }));
+}
+
+function shown(milliseconds: number): string {
+  return formatGoDuration(nanosecondsOf(milliseconds));
+}

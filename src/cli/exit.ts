@@ -1,0 +1,69 @@
+import type { LoggingConfig, ProcessLogger } from './logging.ts';
+
+/**
+ * How the last line reaches stderr: `plain` as it stands, `error` and `fatal` as a log line of that severity in the
+ * configured format.
+ */
+export type ExitSeverity = 'plain' | 'error' | 'fatal';
+
+/** The exit codes that mean something to whoever restarts the process. */
+export const exitCodes = { done: 0, failure: 1, usage: 2, fatal: 255 } as const;
+
+/** The end of the process as an error: only `main.ts` acts on it, through `reportExit`. */
+export class ExitError extends Error {
+  override readonly name = 'ExitError';
+  /** The exit code of the process. */
+  readonly code: number;
+  /** What to print last; may hold several lines if plain. Empty: nothing. */
+  readonly line: string;
+  readonly severity: ExitSeverity;
+  /** Fields of the log line; without any, `line` is printed unquoted. */
+  readonly fields: object;
+  /** The logging that was asked for on the command line, if it was understood before the failure. */
+  logging: LoggingConfig | null = null;
+
+  constructor(line: string, options: { code: number; severity: ExitSeverity; fields?: object; cause?: unknown }) {
+    super(line, { cause: options.cause });
+    this.code = options.code;
+    this.line = line;
+    this.severity = options.severity;
+    this.fields = options.fields ?? {};
+  }
+}
+
+/** Exit 255 after one fatal log line: the configuration or the cluster does not allow a start. */
+export function fatalExit(line: string, cause?: unknown): ExitError {
+  return new ExitError(line, { code: exitCodes.fatal, severity: 'fatal', cause });
+}
+
+/** Exit 1 after one error log line. */
+export function failureExit(line: string, fields: object = {}, cause?: unknown): ExitError {
+  return new ExitError(line, { code: exitCodes.failure, severity: 'error', fields, cause });
+}
+
+/** Exit 2 for a command line that cannot be read: a hint, then the error as the last line. */
+export function usageExit(argv0: string, line: string, cause?: unknown): ExitError {
+  const hint = `Run '${argv0} --help' for the flags.`;
+  return new ExitError(`${hint}\n${line}`, { code: exitCodes.usage, severity: 'plain', cause });
+}
+
+/** Exit 2 for values that can never work, where the Go sidecar panics. */
+export function panicExit(line: string, cause?: unknown): ExitError {
+  return new ExitError(`panic: ${line}`, { code: exitCodes.usage, severity: 'plain', cause });
+}
+
+/**
+ * Prints the last line of a process and returns its exit code.
+ *
+ * @param options.logger - made from `error.logging` if the process has none yet.
+ * @param options.writeError - writes text to stderr, at once.
+ */
+export function reportExit(
+  error: ExitError,
+  options: { logger: ProcessLogger; writeError: (text: string) => void },
+): number {
+  if (error.line === '') return error.code;
+  if (error.severity === 'plain') options.writeError(`${error.line}\n`);
+  else options.logger.lastLine(error.severity, error.line, error.fields);
+  return error.code;
+}

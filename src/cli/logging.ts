@@ -1,0 +1,164 @@
+import pino from 'pino';
+import type { Logger } from '../base/logger.ts';
+import { klogLine } from './klog-line.ts';
+
+/** What `--logging-format` and `-v` ask for. */
+export interface LoggingConfig {
+  readonly format: 'text' | 'json';
+  /** 0 info, 2 and up debug, 5 and up trace. Errors and warnings always show. */
+  readonly verbosity: number;
+}
+
+/** What takes the finished lines. Each `write` is one whole line with its line break. */
+export interface LogSink {
+  write(line: string): void;
+}
+
+/** The logger of a process: adds the line a process may end with. */
+export interface ProcessLogger extends Logger {
+  /** The last line before the end, `F` or `E` in text. Without fields the text form prints it unquoted. */
+  lastLine(severity: 'error' | 'fatal', message: string, fields?: object): void;
+}
+
+/** `v` of the JSON form and the severity letter of the text form, per level. Errors carry no `v`. */
+const levels = {
+  trace: { level: 'trace', v: 5 },
+  debug: { level: 'debug', v: 2 },
+  info: { level: 'info', v: 0 },
+  warn: { level: 'warn', v: 0 },
+  error: { level: 'error' },
+  fatal: { level: 'fatal', v: 0 },
+} as const;
+
+type LevelName = keyof typeof levels;
+
+/**
+ * Standard error, written synchronously: no line is lost when the process ends or crashes. A reader that has gone
+ * away is ignored; logging must never end a provisioner.
+ */
+export function standardError(): LogSink {
+  const destination = pino.destination({ dest: 2, sync: true });
+  destination.on('error', () => undefined);
+  return destination;
+}
+
+/**
+ * The logger behind every floor: pino, as klog text or as JSON lines. Lines are single lines whatever the values
+ * hold; secrets print as redacted because they travel as `SecretString`.
+ *
+ * @param options.sink - where lines go; default standard error.
+ * @see Kubernetes, "System Logs", and klog's header form.
+ */
+export function createLogger(options: LoggingConfig & { sink?: LogSink }): ProcessLogger {
+  const sink = options.sink ?? standardError();
+  const text: LogSink = { write: (line) => sink.write(klogLine(line)) };
+  const level = options.verbosity >= 5 ? 'trace' : options.verbosity >= 2 ? 'debug' : 'info';
+  const withStacks = level === 'trace';
+  const now = microsecondClock();
+  const root = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"ts":${now()}`,
+      formatters: {
+        level: (name) => levels[name as LevelName],
+        log: (fields) => printable(fields, withStacks),
+        bindings: (fields) => printable(fields, false),
+      },
+    },
+    options.format === 'text' ? text : sink,
+  );
+  return new PinoLogger(root, options.format === 'text');
+}
+
+/**
+ * Makes a clock of milliseconds since the epoch with microseconds behind the point, as in klog's JSON. The wall clock
+ * of JavaScript is coarse and the fine one never follows corrections, so the fine one is set anew when they differ.
+ */
+function microsecondClock(): () => string {
+  let offset = performance.timeOrigin;
+  return () => {
+    const wall = Date.now();
+    const monotonic = performance.now();
+    if (Math.floor(offset + monotonic) !== wall) offset = wall - monotonic;
+    return (offset + monotonic).toFixed(3);
+  };
+}
+
+/** Errors as texts: JSON would print them as `{}`. Causes are told unless the message already holds them. */
+function printable(fields: Record<string, unknown>, withStacks: boolean): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields)) {
+    if (!(value instanceof Error)) result[key] = value;
+    else {
+      result[key] = errorText(value);
+      if (withStacks && value.stack !== undefined) result[`${key}Stack`] = value.stack;
+    }
+  }
+  return result;
+}
+
+function errorText(error: Error): string {
+  let message = error.message || error.name;
+  let cause = error.cause;
+  for (let depth = 0; depth < 8 && cause instanceof Error; depth++, cause = cause.cause) {
+    if (!message.includes(cause.message)) message += `: ${cause.message}`;
+  }
+  return message;
+}
+
+class PinoLogger implements ProcessLogger {
+  readonly #pino: pino.Logger;
+  readonly #asText: boolean;
+
+  constructor(logger: pino.Logger, asText: boolean) {
+    this.#pino = logger;
+    this.#asText = asText;
+  }
+
+  error(fields: object, message: string): void {
+    this.#log('error', fields, message);
+  }
+
+  warn(fields: object, message: string): void {
+    this.#log('warn', fields, message);
+  }
+
+  info(fields: object, message: string): void {
+    this.#log('info', fields, message);
+  }
+
+  debug(fields: object, message: string): void {
+    this.#log('debug', fields, message);
+  }
+
+  trace(fields: object, message: string): void {
+    this.#log('trace', fields, message);
+  }
+
+  lastLine(severity: 'error' | 'fatal', message: string, fields: object = {}): void {
+    const unstructured = this.#asText && Object.keys(fields).length === 0 ? { raw: true } : {};
+    this.#log(severity, { ...unstructured, ...fields }, message);
+  }
+
+  child(fields: Record<string, unknown>): Logger {
+    return new PinoLogger(this.#pino.child(fields), this.#asText);
+  }
+
+  #log(level: LevelName, fields: object, message: string): void {
+    if (!this.#pino.isLevelEnabled(level)) return;
+    // pino's fatal would also end a worker's streams; its level is used, never its method's side effects
+    this.#pino[level]({ caller: caller(), ...fields }, message);
+  }
+}
+
+/** `folder/file.ts:line` of the line that logs: two calls above, behind `#log` and the method it is called by. */
+function caller(): string {
+  const before = Error.stackTraceLimit;
+  Error.stackTraceLimit = 3;
+  const holder: { stack?: string } = {};
+  Error.captureStackTrace(holder, caller);
+  Error.stackTraceLimit = before;
+  const frame = /([^/\\(]+[/\\])?([^/\\(]+):(\d+):\d+\)?$/.exec(holder.stack ?? '');
+  return frame === null ? 'unknown:0' : `${frame[1] ?? ''}${frame[2] ?? ''}:${frame[3] ?? '0'}`;
+}

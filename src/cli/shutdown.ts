@@ -1,0 +1,67 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+
+/** How a process is told to end. */
+export interface Shutdown extends Disposable {
+  /** Take no new work; finish what is under way. */
+  readonly stop: AbortSignal;
+  /** Abandon what is under way, too. */
+  readonly cut: AbortSignal;
+  /** Ends the process for a reason of its own; the first reason counts. */
+  fail(error: Error): void;
+  /** Why the process ends, when it was not by a signal. */
+  readonly failure: Error | undefined;
+}
+
+/** What is under way gets this long after SIGTERM, in milliseconds: a pod is killed after 30 s unless told otherwise. */
+const drainMs = 25_000;
+
+/** The part of `process` that signals come from. */
+export interface SignalSource {
+  on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+}
+
+/**
+ * Listens for SIGTERM and SIGINT. The first one starts the drain, a second one ends the process at once.
+ *
+ * @param options.onSecondSignal - must not return to the work; it ends the process.
+ */
+export function listenForShutdown(options: {
+  signals: SignalSource;
+  clock: Clock;
+  logger: Logger;
+  onSecondSignal: () => void;
+}): Shutdown {
+  const { signals, clock, logger } = options;
+  const stop = new AbortController();
+  const cut = new AbortController();
+  let failure: Error | undefined;
+  const onSignal = (): void => {
+    if (stop.signal.aborted) {
+      options.onSecondSignal();
+      return;
+    }
+    logger.info({}, 'Received SIGTERM or SIGINT signal, shutting down controller.');
+    stop.abort(new Error('the process was told to end'));
+    clock.after(drainMs, () => cut.abort(new Error('what was under way did not end in time')));
+  };
+  signals.on('SIGTERM', onSignal);
+  signals.on('SIGINT', onSignal);
+  return {
+    stop: stop.signal,
+    cut: cut.signal,
+    get failure() {
+      return failure;
+    },
+    fail: (error) => {
+      failure ??= error;
+      stop.abort(error);
+      cut.abort(error);
+    },
+    [Symbol.dispose]: () => {
+      signals.off('SIGTERM', onSignal);
+      signals.off('SIGINT', onSignal);
+    },
+  };
+}

@@ -1,0 +1,41 @@
+/** gRPC status codes by number, in the spelling of Go's gRPC library (gRPC, "Status codes and their use"). */
+const codeNames = [
+  'OK',
+  'Canceled',
+  'Unknown',
+  'InvalidArgument',
+  'DeadlineExceeded',
+  'NotFound',
+  'AlreadyExists',
+  'PermissionDenied',
+  'ResourceExhausted',
+  'FailedPrecondition',
+  'Aborted',
+  'OutOfRange',
+  'Unimplemented',
+  'Internal',
+  'Unavailable',
+  'DataLoss',
+  'Unauthenticated',
+] as const;
+
+/** The name people see in events and metrics: `Code(<n>)` for a number gRPC does not know. */
+export function codeName(code: number): string {
+  return codeNames[code] ?? `Code(${code})`;
+}
+
+/** A call to the driver that did not end with OK. The message is `rpc error: code = <Name> desc = <text>`. */
+export class CsiCallError extends Error {
+  override readonly name = 'CsiCallError';
+  readonly code: number;
+  readonly codeName: string;
+  /** The driver's own words, or those of the transport. */
+  readonly details: string;
+
+  constructor(code: number, details: string, options: { cause?: unknown } = {}) {
+    super(`rpc error: code = ${codeName(code)} desc = ${details}`, options);
+    this.code = code;
+    this.codeName = codeName(code);
+    this.details = details;
+  }
+}

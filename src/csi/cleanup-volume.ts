@@ -1,0 +1,33 @@
+import type { Clock } from '../base/clock.ts';
+import type { SecretString } from '../base/secret-string.ts';
+import type { ControllerCalls } from './csi-calls.ts';
+
+/** Calls made before a volume is given up as orphaned. */
+const attempts = 5;
+
+/**
+ * Deletes a volume that was just made and is of no use: up to five calls without a pause, all within one timeout.
+ *
+ * @throws {CsiCallError} of the last call.
+ */
+export async function cleanUpVolume(options: {
+  controller: ControllerCalls;
+  clock: Clock;
+  timeoutMs: number;
+  volumeId: string;
+  secrets: Record<string, SecretString>;
+  migrated: boolean;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { controller, clock, volumeId, secrets, migrated, signal } = options;
+  const end = clock.monotonicMs() + options.timeoutMs;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const timeoutMs = end - clock.monotonicMs();
+      await controller.deleteVolume({ volume_id: volumeId, secrets }, { signal, timeoutMs, migrated });
+      return;
+    } catch (error) {
+      if (attempt >= attempts) throw error;
+    }
+  }
+}

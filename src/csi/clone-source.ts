@@ -1,0 +1,138 @@
+/** Checks of a claim that a new volume shall be cloned from (Kubernetes, "CSI Volume Cloning"). */
+import { quantityBytes } from '../base/quantity.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import {
+  persistentVolumeClaims,
+  persistentVolumes,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+} from '../provision/objects.ts';
+import { claimStatusText } from './claim-status-text.ts';
+import type { DataSource } from './data-source.ts';
+import { addFinalizer, cloningProtectionFinalizer } from './finalizers.ts';
+import { storageRequestBytes } from './requested-capacity.ts';
+
+export interface CloneOptions {
+  client: KubeClient;
+  claims: Lister<PersistentVolumeClaim>;
+  /** The new claim. */
+  claim: PersistentVolumeClaim;
+  source: DataSource;
+  /** Provisioner of the (translated) class: the source volume must be of the same driver. */
+  driverName: string;
+  signal?: AbortSignal | undefined;
+}
+
+/** A source that passed its checks. */
+export interface CloneSource {
+  volumeHandle: string;
+  sourceClaim: PersistentVolumeClaim;
+}
+
+/**
+ * Looks at the source claim and its volume.
+ *
+ * @throws {Error} for the first check that fails; the caller adds where it happened.
+ */
+export async function cloneSource(options: CloneOptions): Promise<CloneSource> {
+  const { claims, claim, source } = options;
+  const sourceClaim = claims.get(`${source.namespace}/${source.name}`);
+  if (sourceClaim === undefined) {
+    throw new Error(
+      `error getting PVC ${source.name} (namespace "${claim.metadata.namespace ?? ''}") from api server: ` +
+        `persistentvolumeclaim "${source.name}" not found`,
+    );
+  }
+  checkSourceClaim(sourceClaim, claim, source.name);
+  const volume = await boundVolume(options, sourceClaim);
+  checkVolumeMode(volume, claim);
+  return { volumeHandle: volume.spec.csi?.volumeHandle ?? '', sourceClaim };
+}
+
+function checkSourceClaim(sourceClaim: PersistentVolumeClaim, claim: PersistentVolumeClaim, name: string): void {
+  if (sourceClaim.status?.phase !== 'Bound') {
+    throw new Error(
+      `the PVC DataSource ${name} must have a status of Bound.  Got ${claimStatusText(sourceClaim.status)}`,
+    );
+  }
+  if (sourceClaim.metadata.deletionTimestamp !== undefined) {
+    throw new Error(`the PVC DataSource ${name} is currently being deleted`);
+  }
+  if (sourceClaim.spec.storageClassName === undefined) {
+    throw new Error(`the source PVC (${name}) storageclass cannot be empty`);
+  }
+  if (claim.spec.storageClassName === undefined) {
+    throw new Error(`the requested PVC (${claim.metadata.name}) storageclass cannot be empty`);
+  }
+  const requested = storageRequestBytes(claim);
+  const present = quantityBytes(sourceClaim.spec.resources?.requests?.['storage'] ?? 0);
+  if (requested < present) {
+    throw new Error(
+      'error, new PVC request must be greater than or equal in size to the specified PVC data source, ' +
+        `requested ${requested} but source is ${present}`,
+    );
+  }
+  if ((sourceClaim.spec.volumeName ?? '') === '') throw new Error(`volume name is empty in source PVC ${name}`);
+}
+
+/** The source's volume, when it belongs to the driver and to exactly this claim. */
+async function boundVolume(
+  { client, driverName, signal }: CloneOptions,
+  sourceClaim: PersistentVolumeClaim,
+): Promise<PersistentVolume> {
+  const invalid = 'claim in dataSource not bound or invalid';
+  let volume: PersistentVolume;
+  try {
+    const name = sourceClaim.spec.volumeName ?? '';
+    volume = await client.get<PersistentVolume>(persistentVolumes, { name }, { signal });
+  } catch (error) {
+    throw new Error(invalid, { cause: error });
+  }
+  const { csi, claimRef } = volume.spec;
+  const { uid, namespace, name } = sourceClaim.metadata;
+  if (
+    csi?.driver !== driverName ||
+    claimRef?.uid !== uid ||
+    claimRef?.namespace !== namespace ||
+    claimRef?.name !== name ||
+    volume.status?.phase !== 'Bound'
+  ) {
+    throw new Error(invalid);
+  }
+  return volume;
+}
+
+function checkVolumeMode(volume: PersistentVolume, claim: PersistentVolumeClaim): void {
+  const source = volume.spec.volumeMode === 'Block' ? 'Block' : 'Filesystem';
+  const requested = claim.spec.volumeMode === 'Block' ? 'Block' : 'Filesystem';
+  if (source === requested) return;
+  throw new Error(
+    'the source PVC and destination PVCs must have the same volume mode for cloning.  ' +
+      `Source is ${source}, but new PVC requested ${requested}`,
+  );
+}
+
+/**
+ * Keeps the source claim from vanishing while it is cloned. Nothing is read or written when the cached claim already
+ * shows the finalizer.
+ *
+ * @throws `ApiError` as the server gave it.
+ */
+export async function protectCloneSource(
+  sourceClaim: PersistentVolumeClaim,
+  { client, signal }: { client: KubeClient; signal?: AbortSignal | undefined },
+): Promise<void> {
+  const { name, namespace = '', uid, finalizers = [] } = sourceClaim.metadata;
+  if (finalizers.includes(cloningProtectionFinalizer)) return;
+  await addFinalizer<PersistentVolumeClaim>({
+    client,
+    resource: persistentVolumeClaims,
+    object: { namespace, name },
+    finalizer: cloningProtectionFinalizer,
+    signal,
+    check: (live) => {
+      if (live.metadata.uid !== uid) throw new Error(`the PVC DataSource ${name} was replaced by another of its name`);
+    },
+  });
+}

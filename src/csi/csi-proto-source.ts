@@ -1,0 +1,17 @@
+import '@grpc/proto-loader'; // makes google/protobuf/*.proto known to protobufjs, so that imports need no files
+import { fileURLToPath } from 'node:url';
+import protobuf from 'protobufjs';
+
+/**
+ * Reads `proto/csi.proto` into protobufjs's JSON form, options included, field names as written.
+ *
+ * A file of its own: the only place that knows where the proto file lies. The bundler replaces this module by one
+ * that returns the same JSON, made at build time.
+ *
+ * @throws when the file is missing or does not parse.
+ */
+export function csiDescriptor(): protobuf.INamespace {
+  const root = new protobuf.Root();
+  root.loadSync(fileURLToPath(new URL('../../proto/csi.proto', import.meta.url)), { keepCase: true });
+  return root.resolveAll().toJSON();
+}

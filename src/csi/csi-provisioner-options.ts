@@ -1,0 +1,64 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import type { VolumeAttachment } from './attachments.ts';
+import type { ControllerCalls } from './csi-calls.ts';
+import type { DriverCapabilities } from './driver-info.ts';
+import type { MigrationHook } from './migration-hook.ts';
+import type { NodeHook } from './node-hook.ts';
+import type { ReferenceGrant } from './reference-grants.ts';
+import type { TopologyHook } from './topology-hook.ts';
+
+/** Everything a `CsiProvisioner` works with. Caches must be synced before the first call. */
+export interface CsiProvisionerOptions {
+  driverName: string;
+  /** From `provisionerIdentity`: written on every volume. */
+  identity: string;
+  /** What the driver can do, asked at every attempt: after a reconnection the answer may change. */
+  capabilities: () => DriverCapabilities;
+  controller: ControllerCalls;
+  client: KubeClient;
+  /**
+   * All claims, by `namespace/name`. Of bound ones these fields suffice: metadata, class, volume name and mode,
+   * requests, data sources, phase.
+   */
+  claims: Lister<PersistentVolumeClaim>;
+  classes: Lister<StorageClass>;
+  /** With the index `attachmentsByVolume`. Needed for drivers that attach volumes; absent: nothing is checked. */
+  attachments?: Lister<VolumeAttachment> | undefined;
+  /** Events of the component `external-provisioner`. */
+  recorder: Recorder;
+  logger: Logger;
+  clock: Clock;
+  /** Milliseconds that one CSI call may take, and all cleanup calls of one attempt together. */
+  timeoutMs: number;
+  /** `--volume-name-prefix`. */
+  volumeNamePrefix: string;
+  /** `--volume-name-uuid-length`; -1 keeps the claim's UID whole. */
+  volumeNameUuidLength: number;
+  /** `--default-fstype`; empty: none. */
+  defaultFsType: string;
+  /** `--extra-create-metadata`. */
+  extraCreateMetadata: boolean;
+  /** `--controller-publish-readonly`. */
+  controllerPublishReadOnly: boolean;
+  /** `--prevent-volume-mode-conversion`. */
+  preventVolumeModeConversion: boolean;
+  /** Feature gates that count here. */
+  gates: {
+    crossNamespaceVolumeDataSource: boolean;
+    /** Asked at every attempt: the API may be installed while we run. */
+    volumeAttributesClass: () => boolean;
+  };
+  /** Grants of all namespaces, watched only with their gate; absent: nothing is granted. */
+  referenceGrants?: Lister<ReferenceGrant> | undefined;
+  /** Present when the gate `Topology` is on. */
+  topology?: TopologyHook | undefined;
+  /** Present for drivers that replaced an in-tree plugin. */
+  migration?: MigrationHook | undefined;
+  /** Present in node deployment. */
+  node?: NodeHook | undefined;
+}

@@ -1,0 +1,101 @@
+import type { SecretString } from '../base/secret-string.ts';
+import type { PersistentVolume, SecretReference } from '../provision/objects.ts';
+import { IgnoredError, type ProvisionContext } from '../provision/provisioner.ts';
+import { stillAttached } from './attachments.ts';
+import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
+import { deletionSecretName, deletionSecretNamespace } from './deletion-secret.ts';
+import { missingCapability } from './driver-requirements.ts';
+import { errorMessage } from './error-message.ts';
+import { readSecret } from './read-secret.ts';
+import { secretReference } from './secret-reference.ts';
+
+const classAnnotation = 'volume.beta.kubernetes.io/storage-class';
+
+/**
+ * Deletes the driver's volume behind a PersistentVolume (CSI spec, `DeleteVolume`). Nothing is changed before the
+ * call; a repeat is safe, since drivers answer OK for a volume that is gone.
+ *
+ * @throws {IgnoredError} when the volume belongs to another node.
+ * @throws {Error} for everything else; its text becomes the volume's event.
+ */
+export async function deleteVolume(
+  settings: CsiProvisionerOptions,
+  volume: PersistentVolume,
+  { signal }: ProvisionContext,
+): Promise<void> {
+  const translated = settings.migration?.toCsi(volume) ?? volume;
+  const migrated = translated !== volume;
+  const { csi } = translated.spec;
+  if (csi === undefined) throw new Error('invalid CSI PV');
+  if (settings.node?.ownsVolume(translated) === false) throw new IgnoredError('PV was not provisioned on this node');
+  const missing = missingCapability(settings.capabilities());
+  if (missing !== undefined) throw new Error(missing);
+  const secrets = await deletionSecrets(settings, translated, { migrated, signal });
+  const attached =
+    settings.attachments === undefined ? undefined : stillAttached(settings.attachments, volume.metadata.name);
+  if (attached !== undefined) throw new Error(attached);
+  await settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, { signal, migrated });
+}
+
+/**
+ * Secrets for a deletion. One that cannot be read is told in the log and the deletion goes on without: the driver
+ * decides whether it needs it.
+ */
+async function deletionSecrets(
+  settings: CsiProvisionerOptions,
+  volume: PersistentVolume,
+  options: { migrated: boolean; signal: AbortSignal },
+): Promise<Record<string, SecretString>> {
+  const { client, logger } = settings;
+  const reference = deletionReference(settings, volume, options.migrated);
+  if (reference === undefined) return {};
+  try {
+    return await readSecret(client, reference, { signal: options.signal });
+  } catch (error) {
+    options.signal.throwIfAborted();
+    logger.error(
+      { err: error, volume: volume.metadata.name },
+      'Reading the deletion secret failed, deleting the volume without it',
+    );
+    return {};
+  }
+}
+
+function deletionReference(
+  settings: CsiProvisionerOptions,
+  volume: PersistentVolume,
+  migrated: boolean,
+): SecretReference | undefined {
+  const name = volume.metadata.annotations?.[deletionSecretName];
+  const namespace = volume.metadata.annotations?.[deletionSecretNamespace];
+  // Only volumes that were not made by this provisioner lack the keys; empty ones mean "no secret".
+  if (name === undefined || namespace === undefined) return referenceFromClass(settings, volume, migrated);
+  return name === '' || namespace === '' ? undefined : { name, namespace };
+}
+
+function referenceFromClass(
+  { classes, logger, migration }: CsiProvisionerOptions,
+  volume: PersistentVolume,
+  migrated: boolean,
+): SecretReference | undefined {
+  const { name: volumeName, annotations } = volume.metadata;
+  const className = annotations?.[classAnnotation] ?? volume.spec.storageClassName ?? '';
+  if (className === '') return undefined;
+  const given = classes.get(className);
+  if (given === undefined) {
+    logger.warn({ volume: volumeName, class: className }, 'The class of the volume is gone, deleting without secrets');
+    return undefined;
+  }
+  const storageClass = (migrated ? migration?.translateClass(given) : undefined) ?? given;
+  const { claimRef } = volume.spec;
+  if (claimRef === undefined) {
+    logger.warn({ volume: volumeName }, 'The volume has no claim reference, deleting without secrets');
+    return undefined;
+  }
+  const claim = { namespace: claimRef.namespace ?? '', name: claimRef.name ?? '' };
+  try {
+    return secretReference('provisioner', storageClass.parameters ?? {}, { volumeName, claim }, logger);
+  } catch (error) {
+    throw new Error(`failed to get secretreference for volume ${volumeName}: ${errorMessage(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * What a failed CreateVolume means. The question behind every row: may the driver hold, or still be making, a volume
+ * of which we know no id? (CSI spec, "CreateVolume Errors"; gRPC, "Status codes and their use")
+ */
+import { ProvisionError } from '../provision/provisioner.ts';
+import { CsiCallError } from './call-error.ts';
+
+/**
+ * Codes after which the driver may be at work: the same request must be sent again until the end is known.
+ *
+ * - Canceled, DeadlineExceeded: we, or a proxy, stopped waiting; nobody told the driver's backend.
+ * - Aborted: the driver says that a call for this name is in work.
+ * - Unavailable: the connection broke, before or after the driver took the request.
+ */
+const undecided: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 'Aborted', 'Unavailable']);
+
+/**
+ * The error of a provisioning attempt whose CreateVolume failed.
+ *
+ * - InvalidArgument is final and will not get better by itself: `infeasible`, retried slowly.
+ * - ResourceExhausted is final; where the scheduler can choose another node it shall (`reschedule`).
+ * - Everything else, codes unknown to gRPC included, is the driver's final word for this attempt: `finished`.
+ * - A failure that is no gRPC status says nothing about the driver: `in-background`.
+ *
+ * @param options.mayReschedule - topology is in use and the scheduler had chosen a node.
+ */
+export function createVolumeError(error: unknown, options: { mayReschedule: boolean }): ProvisionError {
+  if (!(error instanceof CsiCallError)) {
+    return new ProvisionError(String(error), { state: 'in-background', cause: error });
+  }
+  const { codeName, message } = error;
+  if (undecided.has(codeName)) return new ProvisionError(message, { state: 'in-background', cause: error });
+  if (codeName === 'ResourceExhausted' && options.mayReschedule) {
+    return new ProvisionError(message, { state: 'reschedule', cause: error });
+  }
+  const infeasible = codeName === 'InvalidArgument';
+  return new ProvisionError(message, { state: 'finished', infeasible, cause: error });
+}

@@ -1,0 +1,63 @@
+import { ConflictError } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { KubeObject, ObjectName, Resource } from '../kube/objects.ts';
+
+/** Keeps the source of a running clone from vanishing. On claims. */
+export const cloningProtectionFinalizer = 'provisioner.storage.kubernetes.io/cloning-protection';
+/** Keeps the source of a running restore from vanishing. On VolumeSnapshots. */
+export const snapshotProtectionFinalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
+
+/** Reads and writes of one change before a conflict is passed on. */
+const attempts = 5;
+
+export interface FinalizerChange<T extends KubeObject> {
+  client: KubeClient;
+  resource: Resource;
+  object: ObjectName;
+  finalizer: string;
+  signal?: AbortSignal | undefined;
+  /** Looks at the object as it is now, before it is written; throws to leave it alone. */
+  check?: (live: T) => void;
+}
+
+/**
+ * Appends a finalizer to an object, read live and written whole; a conflict is read again. Nothing is written when it
+ * is there already.
+ *
+ * @throws `ApiError` as the server gave it; a conflict only after several in a row.
+ */
+export async function addFinalizer<T extends KubeObject>(change: FinalizerChange<T>): Promise<void> {
+  await rewrite(change, (finalizers) =>
+    finalizers.includes(change.finalizer) ? undefined : [...finalizers, change.finalizer],
+  );
+}
+
+/**
+ * Takes every occurrence of a finalizer off an object; the others keep their order. Nothing is written when it has
+ * none.
+ *
+ * @throws `ApiError` as the server gave it, NotFound included.
+ */
+export async function removeFinalizer<T extends KubeObject>(change: FinalizerChange<T>): Promise<void> {
+  await rewrite(change, (finalizers) =>
+    finalizers.includes(change.finalizer) ? finalizers.filter((name) => name !== change.finalizer) : undefined,
+  );
+}
+
+async function rewrite<T extends KubeObject>(
+  { client, resource, object, check, signal }: FinalizerChange<T>,
+  next: (finalizers: string[]) => string[] | undefined,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const live = await client.get<T>(resource, object, { signal });
+    check?.(live);
+    const finalizers = next(live.metadata.finalizers ?? []);
+    if (finalizers === undefined) return;
+    try {
+      await client.update<T>(resource, { ...live, metadata: { ...live.metadata, finalizers } }, { signal });
+      return;
+    } catch (error) {
+      if (!(error instanceof ConflictError) || attempt >= attempts) throw error;
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import type { PersistentVolume, StorageClass } from '../provision/objects.ts';
+
+/** Translation for a driver that replaced an in-tree plugin; absent for all others. */
+export interface MigrationHook {
+  /**
+   * The class as the driver understands it: a changed copy when it names the in-tree plugin, else the very object.
+   *
+   * @throws when the class cannot be translated.
+   */
+  translateClass(storageClass: StorageClass): StorageClass;
+  /** A CSI volume in the in-tree form. @throws when it cannot be translated. */
+  toInTree(volume: PersistentVolume): PersistentVolume;
+  /**
+   * A volume of the in-tree plugin in CSI form; every other volume is returned as the very object.
+   *
+   * @throws when the volume cannot be translated.
+   */
+  toCsi(volume: PersistentVolume): PersistentVolume;
+}

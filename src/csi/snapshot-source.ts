@@ -1,0 +1,151 @@
+/** Checks of a snapshot that a new volume shall be restored from (Kubernetes, "Volume Snapshots"). */
+import { quantityBytes } from '../base/quantity.ts';
+import type { Logger } from '../base/logger.ts';
+import { ForbiddenError, NotFoundError } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { ObjectName } from '../kube/objects.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import type { DataSource } from './data-source.ts';
+import { errorMessage } from './error-message.ts';
+import { addFinalizer, removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
+import { storageRequestBytes } from './requested-capacity.ts';
+import {
+  volumeSnapshotContents,
+  volumeSnapshots,
+  type VolumeSnapshot,
+  type VolumeSnapshotContent,
+} from './snapshot-objects.ts';
+import { checkVolumeModeConversion } from './volume-mode-conversion.ts';
+
+export interface RestoreOptions {
+  client: KubeClient;
+  logger: Logger;
+  /** The new claim. */
+  claim: PersistentVolumeClaim;
+  source: DataSource;
+  /** The (translated) class: the snapshot's content must be of its driver. */
+  storageClass: StorageClass;
+  preventVolumeModeConversion: boolean;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Reads the snapshot and its content, live.
+ *
+ * @returns the driver's id of the snapshot.
+ * @throws {Error} for the first check that fails; the caller adds where it happened.
+ */
+export async function snapshotHandle(options: RestoreOptions): Promise<string> {
+  const { client, claim, source, signal } = options;
+  const name = source.name;
+  const snapshot = await readSnapshot(options);
+  const { deletionTimestamp, finalizers = [] } = snapshot.metadata;
+  // With our finalizer on it an earlier attempt began before the deletion, and may go on.
+  if (deletionTimestamp !== undefined && !finalizers.includes(snapshotProtectionFinalizer)) {
+    throw new Error(`snapshot ${name} is being deleted`);
+  }
+  const contentName = snapshot.status?.boundVolumeSnapshotContentName ?? '';
+  if (contentName === '') throw new Error(`snapshot ${name} not bound`);
+  let content: VolumeSnapshotContent;
+  try {
+    content = await client.get<VolumeSnapshotContent>(volumeSnapshotContents, { name: contentName }, { signal });
+  } catch (error) {
+    options.logger.warn({ err: error, snapshotContent: contentName }, 'Reading the snapshot content failed');
+    throw new Error(`error getting snapshotcontent ${contentName} for snapshot ${name}`, { cause: error });
+  }
+  const handle = checkContent(content, snapshot, options);
+  checkSize(snapshot, claim);
+  if (options.preventVolumeModeConversion) checkVolumeModeConversion(content, claim);
+  return handle;
+}
+
+async function readSnapshot({ client, source, signal }: RestoreOptions): Promise<VolumeSnapshot> {
+  try {
+    return await client.get<VolumeSnapshot>(volumeSnapshots, source, { signal });
+  } catch (error) {
+    throw new Error(`error getting snapshot ${source.name} from api server: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+function checkContent(
+  content: VolumeSnapshotContent,
+  snapshot: VolumeSnapshot,
+  { storageClass }: RestoreOptions,
+): string {
+  const { name, namespace, uid } = snapshot.metadata;
+  const where = `snapshotcontent ${content.metadata.name} for snapshot ${name}`;
+  const bound = content.spec?.volumeSnapshotRef;
+  if (bound?.uid !== uid || bound?.namespace !== namespace || bound?.name !== name) {
+    throw new Error(`${where} is bound to a different snapshot`);
+  }
+  if (content.spec?.driver !== storageClass.provisioner) {
+    throw new Error(`${where} is not handled by CSI driver of StorageClass ${storageClass.metadata.name}`);
+  }
+  if (snapshot.status?.readyToUse !== true) throw new Error(`snapshot ${name} is not Ready`);
+  const handle = content.status?.snapshotHandle;
+  if (handle === undefined) throw new Error(`snapshot handle ${name} is not available`);
+  return handle;
+}
+
+/** The restore size is only ever a lower bound: drivers report anything from a few bytes to the volume's size. */
+function checkSize(snapshot: VolumeSnapshot, claim: PersistentVolumeClaim): void {
+  const restoreSize = snapshot.status?.restoreSize;
+  if (restoreSize === undefined) return;
+  const { name } = snapshot.metadata;
+  if (claim.spec.resources?.requests?.['storage'] === undefined) {
+    throw new Error(`error getting capacity for PVC ${claim.metadata.name} when creating snapshot ${name}`);
+  }
+  const requested = storageRequestBytes(claim);
+  const least = quantityBytes(restoreSize);
+  if (requested < least) {
+    throw new Error(
+      `requested volume size ${requested} is less than the size ${least} for the source snapshot ${name}`,
+    );
+  }
+}
+
+interface SnapshotProtection {
+  client: KubeClient;
+  logger: Logger;
+  snapshot: ObjectName;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Keeps the snapshot from vanishing while it is restored. Without permission to write snapshots it goes on
+ * unprotected.
+ *
+ * @throws `ApiError` as the server gave it, but for Forbidden on the write.
+ */
+export async function protectSnapshot({ client, logger, snapshot, signal }: SnapshotProtection): Promise<void> {
+  try {
+    await addFinalizer({
+      client,
+      resource: volumeSnapshots,
+      object: snapshot,
+      finalizer: snapshotProtectionFinalizer,
+      signal,
+    });
+  } catch (error) {
+    if (!(error instanceof ForbiddenError && error.request.verb === 'update')) throw error;
+    logger.debug({ err: error, snapshot }, 'Not allowed to protect the snapshot, going on without');
+  }
+}
+
+/** Takes the protection off again. Never fails: a finalizer left behind is found by the sweep. */
+export async function unprotectSnapshot({ client, logger, snapshot, signal }: SnapshotProtection): Promise<void> {
+  try {
+    await removeFinalizer({
+      client,
+      resource: volumeSnapshots,
+      object: snapshot,
+      finalizer: snapshotProtectionFinalizer,
+      signal,
+    });
+  } catch (error) {
+    if (error instanceof NotFoundError) return;
+    const message = 'Taking the protection off the snapshot failed';
+    if (error instanceof ForbiddenError) logger.debug({ err: error, snapshot }, message);
+    else logger.warn({ err: error, snapshot }, message);
+  }
+}

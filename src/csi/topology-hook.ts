@@ -1,0 +1,28 @@
+import type { TopologySelectorTerm } from '../provision/objects.ts';
+import type { TopologyRequirement } from './generated/csi/v1/TopologyRequirement.ts';
+
+/** What the topology computation is given for one attempt. */
+export interface TopologyQuestion {
+  claim: { uid: string; name: string };
+  /** Of the class after in-tree translation. */
+  allowedTopologies: readonly TopologySelectorTerm[] | undefined;
+  /** Empty: no node was chosen. */
+  selectedNodeName: string;
+}
+
+/** The topology computation; absent where the gate is off. Used only while the driver reports the capability. */
+export interface TopologyHook {
+  /**
+   * The accessibility requirements for CreateVolume, or nothing when none shall be sent.
+   *
+   * @throws {SelectedNodeGoneError} when another node must be chosen; anything else is told with a prefix.
+   */
+  requirements(question: TopologyQuestion): TopologyRequirement | undefined | Promise<TopologyRequirement | undefined>;
+  /** The outcome for this claim is known: what was remembered for its retries goes. Safe to repeat. */
+  forget(claimUid: string): void;
+}
+
+/** An object that the topology of the selected node hangs on is not there. */
+export class SelectedNodeGoneError extends Error {
+  override readonly name = 'SelectedNodeGoneError';
+}

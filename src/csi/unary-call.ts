@@ -1,0 +1,176 @@
+/** The one way to call a driver: deadline, cancellation, logging, metrics and typed errors for every method. */
+import { status, type ServiceError } from '@grpc/grpc-js';
+import type { MethodDefinition } from '@grpc/proto-loader';
+import { DeadlineError } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { SecretEncodingError, SecretString, strippedText } from '../base/secret-string.ts';
+import { CsiCallError, codeName } from './call-error.ts';
+import type { CsiConnection } from './connection.ts';
+import type { SecretFields } from './csi-proto.ts';
+
+/** One finished call, for metrics. */
+export interface FinishedCall {
+  /** Full method, such as `/csi.v1.Controller/CreateVolume`. */
+  method: string;
+  /** Go spelling; `OK` for success. */
+  code: string;
+  seconds: number;
+  /** The call served a volume of an in-tree plugin. */
+  migrated: boolean;
+}
+
+/** What all calls of a process share. */
+export interface CallSettings {
+  connection: CsiConnection;
+  /** Fields that never reach a log, from `loadCsi()`. */
+  secretFields: SecretFields;
+  /** Milliseconds a call may take; 0 and less: every call fails at once with DeadlineExceeded. */
+  timeoutMs: number;
+  logger: Logger;
+  clock: Clock;
+  /** Called once per call, whatever its end. */
+  onCall?: ((call: FinishedCall) => void) | undefined;
+}
+
+export interface CallOptions {
+  /** Cancels the call: the driver sees its stream reset. */
+  signal?: AbortSignal | undefined;
+  /** Instead of the settings' own, in milliseconds. */
+  timeoutMs?: number | undefined;
+  migrated?: boolean | undefined;
+}
+
+/** A request in which secrets are still wrapped: they are revealed only while it is encoded. */
+export type WithWrappedSecrets<T> = Omit<T, 'secrets'> &
+  ('secrets' extends keyof T ? { secrets?: Record<string, SecretString> } : unknown);
+
+/** A reset this short before our deadline was the driver's side of the same deadline, in milliseconds. */
+const deadlineSlackMs = 250;
+
+/**
+ * Makes one call and waits for its answer.
+ *
+ * @throws {CsiCallError} for every failure. Ours read `context deadline exceeded`, `context canceled` and, for a secret
+ * that is not UTF-8, `grpc: error while marshaling: ...`; nothing was sent in the last case.
+ */
+export async function unaryCall<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
+  settings: CallSettings,
+  method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
+  request: WithWrappedSecrets<Request>,
+  options: CallOptions = {},
+): Promise<ResponseOutput> {
+  const { logger, clock, secretFields } = settings;
+  const start = clock.monotonicMs();
+  const finished = (code: number): void => {
+    settings.onCall?.({
+      method: method.path,
+      code: codeName(code),
+      seconds: (clock.monotonicMs() - start) / 1000,
+      migrated: options.migrated ?? false,
+    });
+  };
+  const requestSecrets = secretFields.get(messageName(method.requestType));
+  logger.trace({ method: method.path, request: strip(request, requestSecrets) }, 'GRPC call');
+  try {
+    const response = await send(settings, method, request, options);
+    const responseSecrets = secretFields.get(messageName(method.responseType));
+    logger.trace({ method: method.path, response: strip(response, responseSecrets) }, 'GRPC response');
+    finished(status.OK);
+    return response;
+  } catch (error) {
+    const failure =
+      error instanceof CsiCallError ? error : new CsiCallError(status.UNKNOWN, String(error), { cause: error });
+    logger.trace({ method: method.path, code: failure.codeName, err: failure.message }, 'GRPC response');
+    finished(failure.code);
+    throw failure;
+  }
+}
+
+async function send<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
+  { connection, clock, timeoutMs: defaultTimeoutMs }: CallSettings,
+  method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
+  request: WithWrappedSecrets<Request>,
+  { signal, timeoutMs = defaultTimeoutMs }: CallOptions,
+): Promise<ResponseOutput> {
+  throwIfAborted(signal);
+  if (timeoutMs <= 0) throw deadlineExceeded();
+  const body = encode(method, request);
+  const start = clock.monotonicMs();
+  let cancel = (): void => undefined;
+  try {
+    return await new Promise<ResponseOutput>((resolve, reject) => {
+      const call = connection.client.makeUnaryRequest<Buffer, ResponseOutput>(
+        method.path,
+        (encoded) => encoded,
+        method.responseDeserialize,
+        body,
+        { deadline: Date.now() + timeoutMs },
+        (error, response) => {
+          if (error !== null) reject(error);
+          else if (response === undefined) reject(new CsiCallError(status.INTERNAL, 'the driver sent no message'));
+          else resolve(response);
+        },
+      );
+      cancel = () => call.cancel();
+      signal?.addEventListener('abort', cancel, { once: true });
+    });
+  } catch (error) {
+    if (error instanceof CsiCallError) throw error;
+    throwIfAborted(signal, error);
+    throw callError(error as ServiceError, clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs, connection);
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+  }
+}
+
+/** Encoded here rather than in grpc-js, so that a bad secret fails before anything leaves the process. */
+function encode<Request extends object, RequestOutput, Response, ResponseOutput>(
+  method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
+  request: WithWrappedSecrets<Request>,
+): Buffer {
+  try {
+    const { secrets, ...rest } = request as { secrets?: Record<string, SecretString> };
+    if (secrets === undefined) return method.requestSerialize(request as unknown as Request);
+    const revealed = Object.entries(secrets).map(([key, value]) => [key, value.reveal()] as const);
+    return method.requestSerialize({ ...rest, secrets: Object.fromEntries(revealed) } as unknown as Request);
+  } catch (error) {
+    const why = error instanceof SecretEncodingError ? error.message : 'the request does not fit its message';
+    throw new CsiCallError(status.INTERNAL, `grpc: error while marshaling: ${why}`);
+  }
+}
+
+function throwIfAborted(signal: AbortSignal | undefined, cause?: unknown): void {
+  if (signal?.aborted !== true) return;
+  if (signal.reason instanceof DeadlineError) throw deadlineExceeded(cause);
+  throw new CsiCallError(status.CANCELLED, 'context canceled', { cause });
+}
+
+function deadlineExceeded(cause?: unknown): CsiCallError {
+  return new CsiCallError(status.DEADLINE_EXCEEDED, 'context deadline exceeded', { cause });
+}
+
+/** grpc-js words local failures in its own way; people and dashboards know the Go client's. */
+function callError(error: ServiceError, atDeadline: boolean, connection: CsiConnection): CsiCallError {
+  const { code, details } = error;
+  const reset = /^(Received RST_STREAM|Call cancelled|Cancelled on client)/.test(details);
+  if (code === status.DEADLINE_EXCEEDED && details.startsWith('Deadline exceeded after '))
+    return deadlineExceeded(error);
+  if (reset && atDeadline) return deadlineExceeded(error);
+  if ((reset && connection.state === 'lost') || (code === status.UNAVAILABLE && details === 'Connection dropped')) {
+    return new CsiCallError(status.UNAVAILABLE, 'error reading from server: EOF', { cause: error });
+  }
+  return new CsiCallError(code, details, { cause: error });
+}
+
+/** A copy for the log: whole secret fields replaced. */
+function strip(message: object, secret: ReadonlySet<string> | undefined): object {
+  if (secret === undefined) return message;
+  return Object.fromEntries(
+    Object.entries(message).map(([key, value]) => [key, secret.has(key) ? strippedText : value]),
+  );
+}
+
+function messageName({ type }: { type: object }): string {
+  return (type as { name?: string }).name ?? '';
+}

@@ -1,0 +1,29 @@
+import type { ServerResponse } from 'node:http';
+
+/** Answers with a short text. Unless it is a success, browsers are told not to guess what it is. */
+export function answerText(response: ServerResponse, status: number, text: string): void {
+  response.statusCode = status;
+  response.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  if (status !== 200) response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.end(text);
+}
+
+/** The answer for a path that nobody serves, as Go gives it. */
+export function answerNotFound(response: ServerResponse): void {
+  answerText(response, 404, '404 page not found\n');
+}
+
+/** Answers with a page. */
+export function answerHtml(response: ServerResponse, html: string): void {
+  response.setHeader('Content-Type', 'text/html; charset=utf-8');
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.end(html);
+}
+
+/** Answers with a file to save. */
+export function answerFile(response: ServerResponse, name: string, content: string): void {
+  response.setHeader('Content-Type', 'application/octet-stream');
+  response.setHeader('Content-Disposition', `attachment; filename="${name}"`);
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.end(content);
+}

@@ -1,0 +1,160 @@
+/** The HTTP endpoint: a small, closed set of paths, for scrapers and probes only. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from '../base/logger.ts';
+import { answerNotFound, answerText } from './answer.ts';
+import { ListenAddressError, parseListenAddress } from './listen-address.ts';
+import { parsePathPattern, type PathPattern } from './path-pattern.ts';
+
+/** Answers a request whose body nobody reads. May wait; what it throws becomes a 500. */
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+/** What the server needs. */
+export interface DiagnosticsServerOptions {
+  /** In Go's listen form, such as `:8080`. */
+  readonly address: string;
+  readonly logger: Logger;
+  /** Idle time after which a connection is cut, in the middle of an answer too; default 30 000. */
+  readonly idleTimeoutMs?: number;
+  /** Time in which a request must have arrived as a whole; default 10 000. */
+  readonly requestTimeoutMs?: number;
+}
+
+const largestHeaderBytes = 16 * 1024;
+const mostConnections = 64;
+
+/** How long requests in flight may go on once the server closes. */
+const closeGraceMs = 500;
+
+/** A listening server. It accepts any method and never reads a body. */
+export class DiagnosticsServer implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #logger: Logger;
+  readonly #handlers: { pattern: PathPattern; handler: Handler }[] = [];
+  #closing: Promise<void> | undefined;
+
+  /** Use `startDiagnosticsServer`. */
+  constructor(server: Server, logger: Logger) {
+    this.#server = server;
+    this.#logger = logger;
+    const answer = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
+    server.on('request', answer);
+    server.on('checkContinue', answer); // nobody wants the body, so nobody asks for it
+    server.on('error', (error) => logger.error({ err: error }, 'The HTTP endpoint failed'));
+  }
+
+  /** The port that is listened on, also if the system chose it. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /**
+   * Adds a path, from now on. Earlier paths come first where two match.
+   *
+   * @param path - in the form of Go's `http.ServeMux`: exact, or a subtree if it ends in `/`.
+   * @throws {PathPatternError} for a path that cannot be served.
+   */
+  handle(path: string, handler: Handler): void {
+    this.#handlers.push({ pattern: parsePathPattern(path), handler });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (hasBody(request)) response.shouldKeepAlive = false;
+    try {
+      const handler = this.#find(request);
+      if (handler === undefined) answerNotFound(response);
+      else await handler(request, response);
+    } catch (error) {
+      this.#logger.error({ err: error, path: request.url }, 'An HTTP request failed');
+      if (response.headersSent) response.destroy();
+      else answerText(response, 500, 'internal server error\n');
+    }
+  }
+
+  #find(request: IncomingMessage): Handler | undefined {
+    const path = requestPath(request);
+    const host = (request.headers.host ?? '').replace(/:[0-9]*$/, '');
+    if (path === undefined) return undefined;
+    return this.#handlers.find(({ pattern }) => pattern.matches(host, path))?.handler;
+  }
+
+  /** Stops listening and ends all connections within a second; safe to repeat. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#close();
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const cut = setTimeout(() => this.#server.closeAllConnections(), closeGraceMs);
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeIdleConnections();
+    });
+    clearTimeout(cut);
+  }
+}
+
+/**
+ * Listens. Paths are added afterwards; until then everything is 404.
+ *
+ * @throws {ListenAddressError} for an address that cannot be listened on, a taken port included; Go's text.
+ */
+export async function startDiagnosticsServer(options: DiagnosticsServerOptions): Promise<DiagnosticsServer> {
+  const { host, port } = parseListenAddress(options.address);
+  const requestTimeout = options.requestTimeoutMs ?? 10_000;
+  const server = createServer({
+    maxHeaderSize: largestHeaderBytes,
+    headersTimeout: requestTimeout,
+    requestTimeout,
+    connectionsCheckingInterval: Math.min(1_000, requestTimeout),
+    keepAliveTimeout: options.idleTimeoutMs ?? 30_000,
+  });
+  server.maxConnections = mostConnections;
+  server.maxHeadersCount = 100;
+  server.timeout = options.idleTimeoutMs ?? 30_000;
+  await listen(server, options.address, { port, ...(host === '' ? {} : { host }) });
+  options.logger.info({ address: options.address }, 'Listening for HTTP');
+  return new DiagnosticsServer(server, options.logger);
+}
+
+async function listen(server: Server, address: string, options: { host?: string; port: number }): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  server.once('error', reject);
+  server.listen(options, () => resolve(undefined));
+  try {
+    await promise;
+  } catch (error) {
+    throw listenError(address, error as NodeJS.ErrnoException);
+  } finally {
+    server.off('error', reject);
+  }
+}
+
+const bindReasons = new Map([
+  ['EADDRINUSE', 'bind: address already in use'],
+  ['EACCES', 'bind: permission denied'],
+  ['EADDRNOTAVAIL', 'bind: cannot assign requested address'],
+]);
+
+function listenError(address: string, error: NodeJS.ErrnoException): ListenAddressError {
+  const reason = bindReasons.get(error.code ?? '');
+  if (reason !== undefined) return new ListenAddressError(`listen tcp ${address}: ${reason}`, { cause: error });
+  if (error.syscall !== 'getaddrinfo') return new ListenAddressError(`listen tcp ${address}: ${error.message}`);
+  return new ListenAddressError(`listen tcp: lookup ${parseListenAddress(address).host}: no such host`);
+}
+
+/** The decoded path without its query; undefined if it cannot be decoded. */
+function requestPath(request: IncomingMessage): string | undefined {
+  const target = (request.url ?? '').replace(/^https?:\/\/[^/?#]*/i, '');
+  const path = target.replace(/[?#].*$/s, '');
+  try {
+    return decodeURIComponent(path === '' ? '/' : path);
+  } catch {
+    return undefined;
+  }
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  const length = request.headers['content-length'];
+  return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}

@@ -1,0 +1,53 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { counter, gauge, type MetricRegistry } from '../base/metrics.ts';
+import { exposition, expositionType } from './exposition.ts';
+import type { Handler } from './http-server.ts';
+
+const compress = promisify(gzip);
+
+/**
+ * Serves the metrics of a registry, for any method, gzipped on request. Also counts the scrapes, each after its
+ * answer.
+ *
+ * @throws {Error} if the registry already counts scrapes: make one handler per registry.
+ */
+export function metricsHandler(registry: MetricRegistry): Handler {
+  const inFlight = gauge({
+    registry,
+    name: 'promhttp_metric_handler_requests_in_flight',
+    help: 'Current number of scrapes being served.',
+  });
+  const served = counter({
+    registry,
+    name: 'promhttp_metric_handler_requests_total',
+    help: 'Total number of scrapes by HTTP status code.',
+    labels: ['code'],
+  });
+  for (const code of ['200', '500', '503']) served.inc({ code }, 0);
+  let rendering: Promise<string> | undefined;
+  return async (request, response) => {
+    inFlight.inc();
+    response.once('close', () => {
+      inFlight.dec();
+      served.inc({ code: String(response.statusCode) });
+    });
+    // scrapes that come while one is being rendered share it, however many there are
+    rendering ??= exposition(registry).finally(() => (rendering = undefined));
+    const text = await rendering;
+    const zipped = acceptsGzip(request.headers['accept-encoding']);
+    const body = zipped ? await compress(text) : Buffer.from(text);
+    response.writeHead(200, {
+      'Content-Type': expositionType,
+      'Content-Length': body.length,
+      ...(zipped ? { 'Content-Encoding': 'gzip' } : {}),
+    });
+    response.end(body);
+  };
+}
+
+/** Whether gzip is named, and not with a weight of zero. */
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  const codings = (Array.isArray(header) ? header.join(',') : (header ?? '')).toLowerCase().split(',');
+  return codings.some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)[0-9.]+\s*)?$/.test(coding));
+}

@@ -1,0 +1,21 @@
+import { parsePathPattern, PathPatternError } from './path-pattern.ts';
+
+/** Where the health of leader election is served. */
+export const healthPath = '/healthz/leader-election';
+
+/** Below which profiles are served; the path itself is their index. */
+export const profilesPath = '/debug/pprof/';
+
+/**
+ * Checks that the metrics path can be served beside the others.
+ *
+ * @throws {PathPatternError} for a path that cannot be served, or that belongs to another handler.
+ */
+export function checkPaths(options: { metricsPath: string; health: boolean; profiles: boolean }): void {
+  const pattern = parsePathPattern(options.metricsPath);
+  const taken = [...(options.health ? [healthPath] : []), ...(options.profiles ? [profilesPath] : [])];
+  for (const path of taken) {
+    if (pattern.text !== path) continue;
+    throw new PathPatternError(`pattern "${path}" conflicts with pattern "${path}": both match the same requests`);
+  }
+}

@@ -1,0 +1,60 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { KubeObject } from '../kube/objects.ts';
+import type { SharedValues } from '../kube/shared-values.ts';
+import type { PersistentVolumeClaim } from './objects.ts';
+
+/**
+ * Makes the cached form of claims. A claim without a volume is kept whole, since a provisioner may read all of it, and
+ * only loses its managed fields, which an update may leave out. A claim with a volume keeps what clones, source
+ * protection and deletion read; it must never be sent back.
+ */
+export function claimTransform(shared: SharedValues): (object: KubeObject) => PersistentVolumeClaim {
+  return (object) => {
+    const claim = object as PersistentVolumeClaim & { metadata: { managedFields?: unknown } };
+    if ((claim.spec.volumeName ?? '') !== '') return boundClaim(claim, shared);
+    delete claim.metadata.managedFields;
+    if (claim.metadata.namespace !== undefined) claim.metadata.namespace = shared.string(claim.metadata.namespace);
+    return claim;
+  };
+}
+
+function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, shared: SharedValues): PersistentVolumeClaim {
+  const storage = spec.resources?.requests?.['storage'];
+  const cached = {
+    metadata: {
+      name: metadata.name,
+      namespace: shared.string(metadata.namespace),
+      uid: metadata.uid,
+      resourceVersion: metadata.resourceVersion,
+      deletionTimestamp: metadata.deletionTimestamp,
+      finalizers: shared.value(metadata.finalizers),
+    },
+    spec: {
+      volumeName: spec.volumeName,
+      storageClassName: shared.string(spec.storageClassName),
+      volumeMode: shared.string(spec.volumeMode),
+      resources: storage === undefined ? undefined : shared.value({ requests: { storage } }),
+      dataSource: spec.dataSource,
+      dataSourceRef: spec.dataSourceRef,
+    },
+    status: shared.value(status?.phase === undefined ? undefined : { phase: status.phase }),
+  };
+  // Absent fields are there as undefined, so that all cached claims have one shape; no reader can tell the difference.
+  return cached as PersistentVolumeClaim;
+}
+
+/** Whether two cached forms differ in nothing that is read: then the change wakes nobody. */
+export function sameClaim(old: PersistentVolumeClaim, claim: PersistentVolumeClaim): boolean {
+  if ((old.spec.volumeName ?? '') === '' || (claim.spec.volumeName ?? '') === '') {
+    const { resourceVersion } = claim.metadata;
+    return isDeepStrictEqual({ ...old, metadata: { ...old.metadata, resourceVersion } }, claim);
+  }
+  return (
+    old.metadata.deletionTimestamp === claim.metadata.deletionTimestamp &&
+    old.metadata.finalizers === claim.metadata.finalizers && // shared values are equal when they are the same
+    old.status === claim.status &&
+    old.spec.volumeName === claim.spec.volumeName &&
+    old.spec.storageClassName === claim.spec.storageClassName &&
+    old.spec.resources === claim.spec.resources
+  );
+}

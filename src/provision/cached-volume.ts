@@ -1,0 +1,70 @@
+import type { KubeObject } from '../kube/objects.ts';
+import type { SharedValues } from '../kube/shared-values.ts';
+import { migratedToKey, provisionedByKey } from './keys.ts';
+import type { PersistentVolume } from './objects.ts';
+import { ownsVolume } from './owns-volume.ts';
+
+/**
+ * Makes the cached form of volumes. Whole are only those whose storage we may have to delete; the event that releases
+ * a volume brings all of it. Of a bound one stays what ownership and the finalizer need, of a foreign one the name.
+ */
+export function volumeTransform(options: {
+  shared: SharedValues;
+  isKnownProvisioner: (name: string) => boolean;
+}): (object: KubeObject) => PersistentVolume {
+  const { shared, isKnownProvisioner } = options;
+  return (object) => {
+    const volume = object as PersistentVolume & { metadata: { managedFields?: unknown } };
+    if (!ownsVolume(volume, isKnownProvisioner)) return foreignVolume(volume);
+    if (volume.status?.phase === 'Bound') return boundVolume(volume, shared);
+    delete volume.metadata.managedFields;
+    return volume;
+  };
+}
+
+function foreignVolume({ metadata }: PersistentVolume): PersistentVolume {
+  return {
+    metadata: { name: metadata.name, resourceVersion: metadata.resourceVersion, uid: metadata.uid },
+    spec: noSpec,
+  } as PersistentVolume;
+}
+
+const noSpec = Object.freeze({});
+
+function boundVolume({ metadata, spec, status }: PersistentVolume, shared: SharedValues): PersistentVolume {
+  const { [provisionedByKey]: provisionedBy, [migratedToKey]: migratedTo } = metadata.annotations ?? {};
+  const annotations = {
+    ...(provisionedBy !== undefined && { [provisionedByKey]: provisionedBy }),
+    ...(migratedTo !== undefined && { [migratedToKey]: migratedTo }),
+  };
+  const cached = {
+    metadata: {
+      name: metadata.name,
+      uid: metadata.uid,
+      resourceVersion: metadata.resourceVersion,
+      deletionTimestamp: metadata.deletionTimestamp,
+      finalizers: shared.value(metadata.finalizers),
+      annotations: shared.value(annotations),
+    },
+    spec: shared.value({
+      persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy,
+      storageClassName: spec.storageClassName,
+      ...(spec.csi !== undefined && { csi: { driver: spec.csi.driver } }),
+    }),
+    status: shared.value({ phase: status?.phase }),
+  };
+  return cached as PersistentVolume;
+}
+
+/** Whether two cached forms differ in nothing that is read: then the change wakes nobody. */
+export function sameVolume(old: PersistentVolume, volume: PersistentVolume): boolean {
+  if (old.spec === noSpec && volume.spec === noSpec) return true;
+  return (
+    // shared values are equal when they are the same; whole volumes are never shared and so always differ
+    old.spec === volume.spec &&
+    old.status === volume.status &&
+    old.metadata.annotations === volume.metadata.annotations &&
+    old.metadata.finalizers === volume.metadata.finalizers &&
+    old.metadata.deletionTimestamp === volume.metadata.deletionTimestamp
+  );
+}

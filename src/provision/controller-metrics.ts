@@ -1,0 +1,18 @@
+/** What the controller counts; times in seconds. `class` and `source` may be empty. */
+export interface ControllerMetrics {
+  provisioned(labels: { class: string; source: string }, seconds: number): void;
+  /** Also counts attempts that end without retry: volume exists, Block refused, foreign class, ignored, rescheduled. */
+  provisionFailed(labels: { class: string; source: string }): void;
+  deleted(labels: { class: string }, seconds: number): void;
+  deleteFailed(labels: { class: string }): void;
+}
+
+const nothing = (): void => undefined;
+
+/** Counts nothing: the default of a library user who does not ask. */
+export const noMetrics: ControllerMetrics = {
+  provisioned: nothing,
+  provisionFailed: nothing,
+  deleted: nothing,
+  deleteFailed: nothing,
+};

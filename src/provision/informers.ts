@@ -1,0 +1,75 @@
+/** The caches of provisioning, made so that they can be shared: each keeps only what is read. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { Informer } from '../kube/informer.ts';
+import type { KubeObject } from '../kube/objects.ts';
+import type { ReflectorMetrics } from '../kube/reflector.ts';
+import { SharedValues } from '../kube/shared-values.ts';
+import type { Transport } from '../kube/transport.ts';
+import { claimTransform, sameClaim } from './cached-claim.ts';
+import { sameVolume, volumeTransform } from './cached-volume.ts';
+import { claimUid } from './claim-facts.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+  type StorageClass,
+  storageClasses,
+} from './objects.ts';
+
+export interface ProvisionInformersOptions {
+  transport: Transport;
+  /** Names that mean us: of other volumes only the names are kept. */
+  isKnownProvisioner: (name: string) => boolean;
+  clock: Clock;
+  logger: Logger;
+  metrics?: (resource: string) => ReflectorMetrics;
+  /** Makes writes into cached objects throw: for development and tests. Default false. */
+  freeze?: boolean;
+}
+
+export interface ProvisionInformers {
+  claims: Informer<PersistentVolumeClaim>;
+  volumes: Informer<PersistentVolume>;
+  classes: Informer<StorageClass>;
+}
+
+/** Name of the claims' index by UID. */
+export const uidIndex = 'uid';
+
+/** Makes the three caches; nothing is read before they are run. */
+export function provisionInformers(options: ProvisionInformersOptions): ProvisionInformers {
+  const { transport, isKnownProvisioner, clock, logger, metrics, freeze = false } = options;
+  const shared = new SharedValues();
+  const common = { transport, clock, logger, freeze };
+  return {
+    claims: new Informer({
+      ...common,
+      resource: persistentVolumeClaims,
+      transform: claimTransform(shared),
+      sameContent: sameClaim,
+      indexers: { [uidIndex]: (claim) => [claimUid(claim)] },
+      metrics: metrics?.(persistentVolumeClaims.plural),
+    }),
+    volumes: new Informer({
+      ...common,
+      resource: persistentVolumes,
+      transform: volumeTransform({ shared, isKnownProvisioner }),
+      sameContent: sameVolume,
+      metrics: metrics?.(persistentVolumes.plural),
+    }),
+    classes: new Informer({
+      ...common,
+      resource: storageClasses,
+      transform: withoutManagedFields<StorageClass>,
+      metrics: metrics?.(storageClasses.plural),
+    }),
+  };
+}
+
+/** An object as it came, less the fields that only the API server reads. */
+export function withoutManagedFields<T extends KubeObject>(object: KubeObject): T {
+  delete (object.metadata as { managedFields?: unknown }).managedFields;
+  return object as T;
+}

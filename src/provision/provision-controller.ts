@@ -1,0 +1,298 @@
+/**
+ * The storage-agnostic controller: it watches claims, volumes and classes, asks a `Provisioner` for storage where a
+ * claim wants some, saves the volumes, and has storage deleted when its volume is released.
+ */
+import { hostname } from 'node:os';
+import { v4 as uuid } from 'uuid';
+import { untilAborted } from '../base/abort.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { type Logger, silentLogger } from '../base/logger.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
+import { type Informer, Tombstone } from '../kube/informer.ts';
+import { KubeClient } from '../kube/kube-client.ts';
+import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import type { Transport } from '../kube/transport.ts';
+import { waitForSync } from '../kube/wait-for-sync.ts';
+import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
+import { claimUid } from './claim-facts.ts';
+import { type ControllerMetrics, noMetrics } from './controller-metrics.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import { type ProvisionInformers, provisionInformers, uidIndex } from './informers.ts';
+import type { Provisioner } from './provisioner.ts';
+import { RecentlySaved } from './recently-saved.ts';
+import { runWorkers } from './run-workers.ts';
+import { SlowSet } from './slow-set.ts';
+import { ClaimSyncer } from './sync-claim.ts';
+import { VolumeSyncer } from './sync-volume.ts';
+import { BlockingVolumeStore, QueueVolumeStore, type VolumeStore } from './volume-store.ts';
+
+/** How new volumes are saved. */
+export type SavePolicy =
+  | {
+      /** A few tries while the worker waits; when they fail the storage is deleted again. The default. */
+      kind: 'blocking';
+      /** Default 5. */
+      attempts?: number;
+      /** Milliseconds between tries. Default 10,000. */
+      pauseMs?: number;
+    }
+  | {
+      /** Tries for ever in the background; storage is never deleted for want of a saved volume. */
+      kind: 'queue';
+      limiter: RateLimiter;
+    };
+
+export interface ProvisionControllerOptions {
+  /** The name that claims and classes ask for. */
+  provisionerName: string;
+  /** Further names that mean us, such as the in-tree plugin a driver replaces. Default none. */
+  additionalProvisionerNames?: readonly string[];
+  provisioner: Provisioner;
+  transport: Transport;
+  /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
+  recorder?: Recorder;
+  /** Caches to share with others, run by whoever made them. Default: the controller's own. */
+  informers?: ProvisionInformers;
+  /** Claims worked on at once, and as many volumes. Default 4. */
+  workers?: number;
+  /** Back-off of failed claims and volumes. Default: 15 s doubling to 1,000 s, and 10 per second in all. */
+  limiter?: RateLimiter;
+  /** Consecutive failures of a claim before it is left alone until it changes; 0: never. Default 15. */
+  failedProvisionThreshold?: number;
+  /** The same for the deletion of a volume. Default 15. */
+  failedDeleteThreshold?: number;
+  /** Time of one attempt to provision, in milliseconds; 0, the default: no limit. */
+  provisionTimeoutMs?: number;
+  /** Time of one attempt to delete, in milliseconds; 0, the default: no limit. */
+  deletionTimeoutMs?: number;
+  save?: SavePolicy;
+  /** Hold volumes with a finalizer until their storage is gone. Default false. */
+  addFinalizer?: boolean;
+  /** Name of a claim's volume; must be the same at every call. Default `pvc-<claim UID>`. */
+  volumeName?: (claim: PersistentVolumeClaim) => string;
+  /** All claims and volumes are looked at again after this many milliseconds. Default 900,000. */
+  resyncMs?: number;
+  metrics?: ControllerMetrics;
+  /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
+  queueMetrics?: (queue: string) => WorkQueueMetrics;
+  clock?: Clock;
+  logger?: Logger;
+  /** Makes writes into cached objects throw: for development and tests. Default false. */
+  freezeCache?: boolean;
+}
+
+/** How long a run lasts. */
+export interface RunOptions {
+  /** Take no new work; what is under way is finished. */
+  stop: AbortSignal;
+  /** Abandon what is under way, too. Default: never. */
+  cut?: AbortSignal;
+}
+
+const resyncDefaultMs = 900_000;
+
+export class ProvisionController {
+  /** Who reports events: `<provisioner>_<host>_<uuid>`, new in each process. */
+  readonly component: string;
+  readonly #options: ProvisionControllerOptions;
+  readonly #informers: ProvisionInformers;
+  readonly #ownRecorder: EventRecorder;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #claimQueue: WorkQueue;
+  readonly #volumeQueue: WorkQueue;
+  readonly #store: VolumeStore;
+  readonly #claimSyncer: ClaimSyncer;
+  readonly #volumeSyncer: VolumeSyncer;
+  readonly #recentlySaved: RecentlySaved;
+  #hasRun = false;
+
+  constructor(options: ProvisionControllerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = options.logger ?? silentLogger;
+    this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
+    const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
+    const isKnownProvisioner = (name: string): boolean => names.has(name);
+    const client = new KubeClient({ transport: options.transport, fieldManager: 'csi-provisioner' });
+    this.#informers =
+      options.informers ??
+      provisionInformers({
+        transport: options.transport,
+        isKnownProvisioner,
+        clock: this.#clock,
+        logger: this.#logger,
+        freeze: options.freezeCache ?? false,
+      });
+    const ownRecorder = new EventRecorder({
+      client,
+      component: this.component,
+      clock: this.#clock,
+      logger: this.#logger,
+    });
+    this.#ownRecorder = ownRecorder;
+    const recorder = options.recorder ?? ownRecorder;
+    const limiter = options.limiter ?? defaultLimiter(this.#clock); // one for both queues, as in the original
+    this.#claimQueue = this.#queue('claims', limiter);
+    this.#volumeQueue = this.#queue('volumes', limiter);
+    this.#recentlySaved = new RecentlySaved({ clock: this.#clock });
+    const parts = {
+      provisioner: options.provisioner,
+      isKnownProvisioner,
+      client,
+      recorder,
+      metrics: options.metrics ?? noMetrics,
+      addFinalizer: options.addFinalizer ?? false,
+      clock: this.#clock,
+      logger: this.#logger,
+      volumes: this.#informers.volumes,
+    };
+    this.#store = this.#makeStore({ client, recorder });
+    this.#volumeSyncer = new VolumeSyncer(parts);
+    this.#claimSyncer = new ClaimSyncer({
+      ...parts,
+      provisionerName: options.provisionerName,
+      claims: this.#informers.claims,
+      classes: this.#informers.classes,
+      store: this.#store,
+      slowSet: new SlowSet({ clock: this.#clock }),
+      volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
+      recentlySaved: this.#recentlySaved,
+    });
+  }
+
+  /** Claims and volumes that wait or are being worked on: for status pages. */
+  get queueLengths(): { claims: number; volumes: number } {
+    return { claims: this.#claimQueue.length, volumes: this.#volumeQueue.length };
+  }
+
+  /** Looks at a volume again now: something outside Kubernetes' own volume object changed for it. */
+  wakeVolume(name: string): void {
+    this.#volumeQueue.add(name);
+  }
+
+  /**
+   * Works until it is stopped, then finishes what is under way and resolves. To be called once.
+   *
+   * @throws {Error} when called a second time.
+   */
+  async run({ stop, cut = new AbortController().signal }: RunOptions): Promise<void> {
+    if (this.#hasRun) throw new Error('a provision controller runs only once');
+    this.#hasRun = true;
+    const caches = new AbortController(); // they end last: turns under way read them
+    const background = [
+      this.#store.run(caches.signal),
+      ...(this.#options.informers === undefined ? Object.values(this.#informers) : []).map(
+        (informer: Informer<never>) => informer.run(caches.signal),
+      ),
+    ];
+    const registrations = this.#addHandlers();
+    try {
+      const ready = { ...registrations, classes: this.#informers.classes };
+      await waitForSync(ready, { signal: stop, clock: this.#clock, logger: this.#logger });
+      this.#logger.info({ component: this.component }, 'Started provisioner controller');
+      await this.#work(stop, cut);
+      await untilAborted(this.#store.settled(), cut);
+    } catch (error) {
+      if (!stop.aborted && !cut.aborted) throw error;
+    } finally {
+      for (const registration of Object.values(registrations)) registration.remove();
+      caches.abort(new Error('the provision controller has ended'));
+      await Promise.all(background);
+      await this.#ownRecorder[Symbol.asyncDispose]();
+      this.#logger.info({ component: this.component }, 'Stopped provisioner controller');
+    }
+  }
+
+  async #work(stop: AbortSignal, cut: AbortSignal): Promise<void> {
+    const { workers = 4, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
+    const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
+    const common = { count: workers, stop, cut, clock: this.#clock, logger: this.#logger };
+    await Promise.all([
+      runWorkers({
+        ...common,
+        what: 'claim',
+        queue: this.#claimQueue,
+        sync: (uid, signal) => this.#claimSyncer.sync(uid, signal),
+        failureThreshold: failedProvisionThreshold,
+        onGiveUp: (uid) => this.#claimSyncer.giveUp(uid),
+        timeoutMs: provisionTimeoutMs,
+      }),
+      runWorkers({
+        ...common,
+        what: 'volume',
+        queue: this.#volumeQueue,
+        sync: (name, signal) => this.#volumeSyncer.sync(name, signal),
+        failureThreshold: failedDeleteThreshold,
+        timeoutMs: deletionTimeoutMs,
+      }),
+    ]);
+  }
+
+  #addHandlers() {
+    const resyncMs = this.#options.resyncMs ?? resyncDefaultMs;
+    const enqueueClaim = (claim: PersistentVolumeClaim): void => this.#claimQueue.add(claimUid(claim));
+    const enqueueVolume = ({ metadata: { name } }: PersistentVolume): void => {
+      this.#recentlySaved.delete(name);
+      this.#volumeQueue.add(name);
+    };
+    return {
+      claims: this.#informers.claims.addHandler(
+        { onAdd: enqueueClaim, onUpdate: (_old, claim) => enqueueClaim(claim) },
+        { resyncMs },
+      ),
+      volumes: this.#informers.volumes.addHandler(
+        {
+          onAdd: enqueueVolume,
+          onUpdate: (_old, volume) => enqueueVolume(volume),
+          onDelete: (gone) => {
+            const { name } = (gone instanceof Tombstone ? gone.object : gone).metadata;
+            this.#recentlySaved.delete(name);
+            this.#volumeQueue.forget(name);
+            this.#volumeSyncer.forget(name);
+          },
+        },
+        { resyncMs },
+      ),
+    };
+  }
+
+  #makeStore({ client, recorder }: { client: KubeClient; recorder: Recorder }): VolumeStore {
+    const { save = { kind: 'blocking' }, provisioner } = this.#options;
+    const parts = {
+      client,
+      recorder,
+      logger: this.#logger,
+      onSaved: (volume: PersistentVolume): void => {
+        if (this.#informers.volumes.get(volume.metadata.name) === undefined)
+          this.#recentlySaved.add(volume.metadata.name);
+      },
+    };
+    if (save.kind === 'queue') {
+      return new QueueVolumeStore({
+        ...parts,
+        queue: this.#queue('unsavedpvs', save.limiter),
+        claimsByUid: (uid) => this.#informers.claims.byIndex(uidIndex, uid),
+      });
+    }
+    const { attempts = 5, pauseMs = 10_000 } = save;
+    return new BlockingVolumeStore({
+      ...parts,
+      clock: this.#clock,
+      retries: { attempts, pauseMs: () => pauseMs },
+      deleteStorage: (volume) => provisioner.delete(volume, { signal: new AbortController().signal }),
+    });
+  }
+
+  #queue(name: string, limiter: RateLimiter): WorkQueue {
+    return new WorkQueue({ limiter, clock: this.#clock, metrics: this.#options.queueMetrics?.(name) });
+  }
+}
+
+function defaultLimiter(clock: Clock): RateLimiter {
+  return new MaxOfLimiter([
+    new ExponentialLimiter({ baseMs: 15_000, maxMs: 1_000_000 }),
+    new BucketLimiter({ qps: 10, burst: 100, clock }),
+  ]);
+}

@@ -1,0 +1,36 @@
+import type { Clock } from '../base/clock.ts';
+
+/** A watch that has not shown a saved volume after this long is not going to; in milliseconds. */
+const lifeMs = 60_000;
+
+/**
+ * Volumes that were saved and that the cache may not show yet. Without it the next event of the claim would provision
+ * it a second time.
+ */
+export class RecentlySaved {
+  readonly #clock: Clock;
+  readonly #untilMs = new Map<string, number>();
+
+  constructor(options: { clock: Clock }) {
+    this.#clock = options.clock;
+  }
+
+  add(volumeName: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [name, untilMs] of this.#untilMs) {
+      if (untilMs > nowMs) break; // they stand in the order of time
+      this.#untilMs.delete(name);
+    }
+    this.#untilMs.delete(volumeName);
+    this.#untilMs.set(volumeName, nowMs + lifeMs);
+  }
+
+  /** The cache shows the volume, or showed it and saw it go. */
+  delete(volumeName: string): void {
+    this.#untilMs.delete(volumeName);
+  }
+
+  has(volumeName: string): boolean {
+    return (this.#untilMs.get(volumeName) ?? -Infinity) > this.#clock.monotonicMs();
+  }
+}

@@ -1,0 +1,66 @@
+import { joinSignals } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { WorkQueue } from '../kube/work-queue.ts';
+
+export interface WorkersOptions {
+  queue: WorkQueue;
+  /** How many keys are worked on at once. */
+  count: number;
+  /** One turn of a key; a rejection brings it back later. */
+  sync: (key: string, signal: AbortSignal) => Promise<unknown>;
+  /** Consecutive failures after which a key is left alone until something changes; 0: never. */
+  failureThreshold: number;
+  /** The key was left alone. */
+  onGiveUp?: (key: string) => void;
+  /** Time of one turn, in milliseconds; 0: no limit. */
+  timeoutMs: number;
+  /** Ends the taking of keys; turns under way go on. */
+  stop: AbortSignal;
+  /** Ends the turns under way. */
+  cut: AbortSignal;
+  clock: Clock;
+  logger: Logger;
+  /** What the keys are, for the log: `claim` or `volume`. */
+  what: string;
+}
+
+/** Works on the keys of a queue until it is stopped; resolves when the last turn has ended. Never rejects. */
+export async function runWorkers(options: WorkersOptions): Promise<void> {
+  const { queue, stop, count } = options;
+  const shutDown = (): void => queue.shutDown();
+  stop.addEventListener('abort', shutDown, { once: true });
+  if (stop.aborted) shutDown();
+  await Promise.all(Array.from({ length: count }, () => work(options)));
+  stop.removeEventListener('abort', shutDown);
+}
+
+async function work(options: WorkersOptions): Promise<void> {
+  const { queue, stop } = options;
+  for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
+    try {
+      if (!stop.aborted) await turn(key, options);
+    } finally {
+      queue.done(key);
+    }
+  }
+}
+
+async function turn(key: string, options: WorkersOptions): Promise<void> {
+  const { queue, sync, failureThreshold, onGiveUp, timeoutMs, cut, clock, logger, what } = options;
+  using joined = joinSignals([cut], { clock, timeoutMs: timeoutMs === 0 ? undefined : timeoutMs });
+  try {
+    await sync(key, joined.signal);
+    queue.forget(key);
+  } catch (error) {
+    const failures = queue.failures(key);
+    const fields = { [what]: key, failures, threshold: failureThreshold, err: error };
+    if (failureThreshold === 0 || failures < failureThreshold) {
+      queue.addRateLimited(key);
+      logger.warn(fields, `Error syncing ${what}, trying again`);
+    } else {
+      onGiveUp?.(key);
+      logger.error(fields, `Error syncing ${what}, giving up until it changes`);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import type { Clock } from '../base/clock.ts';
+
+/** How long an infeasible claim is held back, in milliseconds; fixed, as in the original. */
+export const slowRetentionMs = 300_000;
+
+/**
+ * Claims whose provisioning can never succeed as they stand (the driver said InvalidArgument): no new attempt for five
+ * minutes, unless their class was made anew. A claim stays noted from its first failure; repeats do not prolong it.
+ */
+export class SlowSet {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, { untilMs: number; classUid: string }>();
+
+  constructor(options: { clock: Clock }) {
+    this.#clock = options.clock;
+  }
+
+  add(claimUid: string, classUid: string): void {
+    this.#sweep();
+    if (this.#entries.has(claimUid)) return;
+    this.#entries.set(claimUid, { untilMs: this.#clock.monotonicMs() + slowRetentionMs, classUid });
+  }
+
+  /** Whether the claim must wait still; another class UID ends the wait at once. */
+  holdsBack(claimUid: string, classUid: string): boolean {
+    const entry = this.#entries.get(claimUid);
+    if (entry === undefined) return false;
+    if (entry.classUid === classUid && entry.untilMs > this.#clock.monotonicMs()) return true;
+    this.#entries.delete(claimUid);
+    return false;
+  }
+
+  /** Entries come in the order of time, so the expired ones stand first. */
+  #sweep(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [claimUid, { untilMs }] of this.#entries) {
+      if (untilMs > nowMs) return;
+      this.#entries.delete(claimUid);
+    }
+  }
+}

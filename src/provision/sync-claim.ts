@@ -1,0 +1,237 @@
+/** One turn of a claim: decide, provision, save. What is decided lies in pure functions; this file does it. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import { objectKey } from '../kube/objects.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
+import { completeVolume } from './complete-volume.ts';
+import type { ControllerMetrics } from './controller-metrics.ts';
+import { uidIndex } from './informers.ts';
+import { selectedNodeKey } from './keys.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  type StorageClass,
+} from './objects.ts';
+import { IgnoredError, ProvisionError, type Provisioner } from './provisioner.ts';
+import { shouldProvision } from './should-provision.ts';
+import type { SlowSet } from './slow-set.ts';
+import { failedReason, type VolumeStore } from './volume-store.ts';
+
+export interface ClaimSyncerOptions {
+  provisionerName: string;
+  isKnownProvisioner: (name: string) => boolean;
+  provisioner: Provisioner;
+  claims: Lister<PersistentVolumeClaim>;
+  volumes: Lister<PersistentVolume>;
+  classes: Lister<StorageClass>;
+  client: KubeClient;
+  recorder: Recorder;
+  store: VolumeStore;
+  slowSet: SlowSet;
+  metrics: ControllerMetrics;
+  addFinalizer: boolean;
+  volumeName: (claim: PersistentVolumeClaim) => string;
+  /** Names of volumes that were saved and may not be in the cache yet. */
+  recentlySaved: { has(volumeName: string): boolean };
+  clock: Clock;
+  logger: Logger;
+}
+
+/** How a turn ended well: with a new volume, or with a reason why there is nothing to do now. */
+export type ClaimOutcome = 'provisioned' | 'gone' | 'not-now' | 'stopped';
+
+/** The attempt ended and must not be repeated by itself. Counted as failed, as in the original. */
+class Stop extends Error {}
+
+export class ClaimSyncer {
+  readonly #options: ClaimSyncerOptions;
+  /**
+   * Claims whose volume may be in the making at the backend, as they were when last tried: they are provisioned to the
+   * end even if they are deleted meanwhile, so that the volume gets an owner and is cleaned up.
+   */
+  readonly #inProgress = new Map<string, PersistentVolumeClaim>();
+
+  constructor(options: ClaimSyncerOptions) {
+    this.#options = options;
+  }
+
+  /** The controller gives up on the claim until something changes. */
+  giveUp(uid: string): void {
+    this.#inProgress.delete(uid);
+  }
+
+  /**
+   * Brings one claim forward. Safe to repeat at any time.
+   *
+   * @throws when the claim must be tried again later.
+   */
+  async sync(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
+    const claim = this.#options.claims.byIndex(uidIndex, uid)[0] ?? this.#inProgress.get(uid);
+    if (claim === undefined) {
+      this.#options.logger.debug({ uid }, 'Claim in work queue no longer exists');
+      return 'gone';
+    }
+    const outcome = await this.#syncClaim(claim, signal);
+    this.#inProgress.delete(uid);
+    return outcome;
+  }
+
+  async #syncClaim(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<ClaimOutcome> {
+    this.#checkSlowSet(claim);
+    const { provisioner, isKnownProvisioner, classes, metrics, clock, logger } = this.#options;
+    const labels = metricLabels(claim);
+    try {
+      const decision = await shouldProvision({
+        claim,
+        qualifies: () => provisioner.shouldProvision?.(claim, { signal }) ?? true,
+        isKnownProvisioner,
+        getClass: (name) => classes.get(name),
+      });
+      if (!decision.provision) {
+        if (decision.reason !== 'class-missing') return 'not-now';
+        throw new Error(`storageClass ${JSON.stringify(decision.className)} not found`);
+      }
+    } catch (error) {
+      metrics.provisionFailed(labels);
+      throw error;
+    }
+    const startedMs = clock.monotonicMs();
+    try {
+      await this.#provision(claim, signal);
+    } catch (error) {
+      metrics.provisionFailed(labels);
+      if (!(error instanceof Stop)) throw error;
+      logger.debug({ claim: objectKey(claim), reason: error.message }, 'Provisioning stopped');
+      return 'stopped';
+    }
+    metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
+    return 'provisioned';
+  }
+
+  #checkSlowSet(claim: PersistentVolumeClaim): void {
+    const storageClass = this.#options.classes.get(className(claim));
+    if (storageClass === undefined) return;
+    const uid = claimUid(claim);
+    if (!this.#options.slowSet.holdsBack(uid, storageClass.metadata.uid ?? '')) return;
+    throw new Error(
+      `skipping volume provisioning for pvc ${uid}, because provisioning previously failed with infeasible error`,
+    );
+  }
+
+  /** @throws {Stop} when there is nothing to do or to retry, anything else for a retry. */
+  async #provision(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
+    const { provisioner, store, recorder, addFinalizer } = this.#options;
+    const volumeName = this.#options.volumeName(claim);
+    const reference = claimReference(claim);
+    const storageClass = this.#admit(claim, volumeName, signal);
+    const key = objectKey(claim);
+    recorder.event(
+      reference,
+      'Normal',
+      'Provisioning',
+      `External provisioner is provisioning volume for claim ${JSON.stringify(key)}`,
+    );
+    let made: PersistentVolume;
+    try {
+      const selectedNodeName = selectedNode(claim);
+      made = await provisioner.provision({ storageClass, volumeName, claim, selectedNodeName }, { signal });
+    } catch (error) {
+      throw await this.#afterFailure(claim, error, signal);
+    }
+    const volume = completeVolume(made, {
+      claim: reference,
+      className: className(claim),
+      provisionedBy: storageClass.provisioner,
+      addFinalizer,
+    });
+    try {
+      await store.save(claim, volume);
+    } catch (error) {
+      this.#inProgress.delete(claimUid(claim)); // the store cleaned up: nothing runs in the background
+      throw error;
+    }
+  }
+
+  /** The last checks before the backend is asked; none of them touches it. */
+  #admit(claim: PersistentVolumeClaim, volumeName: string, signal: AbortSignal): StorageClass {
+    const { provisioner, provisionerName, volumes, recentlySaved, classes, recorder, logger } = this.#options;
+    if (volumes.get(volumeName) !== undefined || recentlySaved.has(volumeName)) {
+      throw new Stop(`volume ${volumeName} exists already`);
+    }
+    if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
+      const message = `${provisionerName} does not support block volume provisioning`;
+      recorder.event(claimReference(claim), 'Warning', failedReason, message);
+      throw new Stop(message);
+    }
+    const name = className(claim);
+    const storageClass = classes.get(name);
+    if (storageClass === undefined) {
+      this.#inProgress.delete(claimUid(claim));
+      throw new Error(`storageClass ${JSON.stringify(name)} not found`);
+    }
+    if (!this.#options.isKnownProvisioner(storageClass.provisioner)) {
+      const fields = { claim: objectKey(claim), class: name, provisioner: storageClass.provisioner };
+      logger.error(fields, 'The class of the claim names another provisioner');
+      throw new Stop(`class ${name} is of provisioner ${storageClass.provisioner}`);
+    }
+    return storageClass;
+  }
+
+  /** Notes what a failed attempt means and returns what the turn ends with; the first row that fits wins. */
+  async #afterFailure(claim: PersistentVolumeClaim, error: unknown, signal: AbortSignal): Promise<Error> {
+    if (error instanceof IgnoredError) return new Stop(error.message);
+    const failure = toProvisionError(error);
+    const { recorder, slowSet, classes } = this.#options;
+    const uid = claimUid(claim);
+    if (failure.infeasible) {
+      recorder.event(
+        claimReference(claim),
+        'Warning',
+        failedReason,
+        `Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`,
+      );
+      const classUid = classes.get(className(claim))?.metadata.uid;
+      if (classUid !== undefined) slowSet.add(uid, classUid);
+      this.#inProgress.delete(uid);
+      return failure;
+    }
+    recorder.event(claimReference(claim), 'Warning', failedReason, failure.message);
+    if (failure.state === 'reschedule' && claim.metadata.annotations?.[selectedNodeKey] !== undefined) {
+      if (await this.#reschedule(claim, signal)) return new Stop('another node is to be selected');
+    }
+    if (failure.state === 'in-background') this.#inProgress.set(uid, claim);
+    else if (failure.state !== 'no-change') this.#inProgress.delete(uid);
+    return failure;
+  }
+
+  /** Takes the node off the claim so that the scheduler chooses again; false when it could not be done. */
+  async #reschedule(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
+    const { [selectedNodeKey]: _node, ...annotations } = claim.metadata.annotations ?? {};
+    const update = { ...claim, metadata: { ...claim.metadata, annotations } };
+    try {
+      await this.#options.client.update(persistentVolumeClaims, update, { signal });
+      return true;
+    } catch (error) {
+      this.#options.logger.info(
+        { err: error, claim: objectKey(claim) },
+        'The selected node could not be taken off the claim',
+      );
+      return false;
+    }
+  }
+}
+
+/** Whatever else a provisioner throws: nobody knows what it began, so it counts as still going on. */
+function toProvisionError(error: unknown): ProvisionError {
+  if (error instanceof ProvisionError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new ProvisionError(message, { state: 'in-background', cause: error });
+}
+
+function metricLabels(claim: PersistentVolumeClaim): { class: string; source: string } {
+  return { class: claim.spec.storageClassName ?? '', source: claim.spec.dataSource?.kind ?? '' };
+}

@@ -1,0 +1,140 @@
+/** One turn of a volume: keep its finalizer right, and delete its storage once it is released. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { NotFoundError } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import type { ControllerMetrics } from './controller-metrics.ts';
+import { volumeFinalizer } from './keys.ts';
+import { type PersistentVolume, persistentVolumes } from './objects.ts';
+import { ownsVolume } from './owns-volume.ts';
+import { IgnoredError, type Provisioner } from './provisioner.ts';
+import { shouldDelete } from './should-delete.ts';
+import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
+
+export interface VolumeSyncerOptions {
+  isKnownProvisioner: (name: string) => boolean;
+  provisioner: Provisioner;
+  volumes: Lister<PersistentVolume>;
+  client: KubeClient;
+  recorder: Recorder;
+  metrics: ControllerMetrics;
+  addFinalizer: boolean;
+  clock: Clock;
+  logger: Logger;
+}
+
+export class VolumeSyncer {
+  readonly #options: VolumeSyncerOptions;
+  /**
+   * UIDs of volumes whose storage was deleted and whose object is on its way out, by name. The events of our own DELETE
+   * and PATCH bring them back here once or twice; without this note each would be deleted a second time.
+   */
+  readonly #deleted = new Map<string, string>();
+
+  constructor(options: VolumeSyncerOptions) {
+    this.#options = options;
+  }
+
+  /** The cache dropped the volume. */
+  forget(name: string): void {
+    this.#deleted.delete(name);
+  }
+
+  /**
+   * Brings one volume forward. Safe to repeat at any time.
+   *
+   * @throws when the volume must be tried again later.
+   */
+  async sync(name: string, signal: AbortSignal): Promise<void> {
+    const { volumes, provisioner, isKnownProvisioner, addFinalizer } = this.#options;
+    const cached = volumes.get(name);
+    if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
+    if (this.#deleted.get(name) === cached.metadata.uid) return;
+    const volume = await this.#keepFinalizer(cached, signal);
+    const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
+    if (guarded || !shouldDelete(volume, addFinalizer)) return;
+    await this.#measured(volume, () => this.#delete(volume, signal));
+  }
+
+  async #keepFinalizer(volume: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume> {
+    const change = finalizerUpkeep(volume, this.#options.addFinalizer);
+    if (change === undefined) return volume;
+    await this.#patchFinalizers(volume, change, signal);
+    return { ...volume, metadata: { ...volume.metadata, finalizers: change.finalizers } };
+  }
+
+  async #patchFinalizers(volume: PersistentVolume, change: FinalizerChange, signal: AbortSignal): Promise<void> {
+    const { name } = volume.metadata;
+    try {
+      await this.#options.client.patch(
+        persistentVolumes,
+        { name },
+        { type: 'strategic', body: change.patch },
+        { signal },
+      );
+    } catch (error) {
+      throw new Error(
+        `failed to modify finalizers to [${change.finalizers.join(' ')}] on volume ${name} err: ${(error as Error).message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #measured(volume: PersistentVolume, work: () => Promise<void>): Promise<void> {
+    const { metrics, clock } = this.#options;
+    const labels = { class: volume.spec.storageClassName ?? '' };
+    const startedMs = clock.monotonicMs();
+    try {
+      await work();
+    } catch (error) {
+      metrics.deleteFailed(labels);
+      throw error;
+    }
+    metrics.deleted(labels, (clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  /** Storage first, then the object, then the finalizer that held the object until now. */
+  async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
+    const { provisioner, client, recorder, logger, addFinalizer } = this.#options;
+    const { name, uid, finalizers = [] } = volume.metadata;
+    try {
+      await provisioner.delete(volume, { signal });
+    } catch (error) {
+      if (error instanceof IgnoredError) {
+        logger.debug({ volume: name, reason: error.reason }, 'Deletion ignored');
+        return;
+      }
+      const message = error instanceof Error ? error.message : String(error);
+      recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message);
+      throw error;
+    }
+    logger.info({ volume: name }, 'Storage deleted');
+    await client.delete(persistentVolumes, { name }, { signal });
+    if (addFinalizer && finalizers.includes(volumeFinalizer)) await this.#release(name, signal);
+    if (uid !== undefined) this.#deleted.set(name, uid);
+    if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it went while we waited
+  }
+
+  async #release(name: string, signal: AbortSignal): Promise<void> {
+    const cached = this.#options.volumes.get(name); // others may have changed the list since
+    const finalizers = cached?.metadata.finalizers ?? [];
+    if (cached === undefined || !finalizers.includes(volumeFinalizer)) return;
+    try {
+      await this.#patchFinalizers(cached, removeFinalizer(finalizers), signal);
+    } catch (error) {
+      if (!((error as Error).cause instanceof NotFoundError)) throw error;
+    }
+  }
+}
+
+function volumeReference({ metadata: { name, uid, resourceVersion } }: PersistentVolume): object {
+  return {
+    kind: 'PersistentVolume',
+    apiVersion: 'v1',
+    name,
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+}
