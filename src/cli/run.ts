@@ -8,6 +8,8 @@ import { CsiAddressError } from '../csi/csi-address.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
 import { Driver } from '../csi/driver.ts';
 import { provisionerIdentity } from '../csi/identity.ts';
+import { healthHandler } from '../diagnostics/health-handler.ts';
+import { healthPath } from '../diagnostics/paths.ts';
 import { metricsHandler } from '../diagnostics/metrics-handler.ts';
 import { startDiagnosticsServer } from '../diagnostics/http-server.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
@@ -24,6 +26,7 @@ import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { Config } from './config.ts';
 import { httpFailure } from './config-checks.ts';
+import { leadAndWork } from './election.ts';
 import { failureExit, fatalExit } from './exit.ts';
 import { kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -67,8 +70,29 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       : 'plugin CONTROLLER_SERVICE';
     throw failureExit(`CSI driver does not support dynamic provisioning: ${missing} capability is not reported`);
   }
-  await using _endpoint = await startEndpoint(options, registry);
-  await provision(options, { transport, driver, registry });
+  await using endpoint = await startEndpoint(options, registry);
+  const work = (cut: AbortSignal): Promise<void> => provision(options, { transport, driver, registry, cut });
+  if (config.leaderElection === null) {
+    await work(shutdown.cut);
+  } else {
+    await using electionTransport = kubernetesTransport({
+      ...kubernetes,
+      credentials,
+      rateLimit: config.kubernetes.rateLimit,
+      component: 'leader-election',
+    });
+    await leadAndWork({
+      ...options,
+      config: config.leaderElection,
+      driverName: driver.name,
+      releaseOnExit: config.featureGates.releaseLeaderElectionOnExit,
+      transport: electionTransport,
+      guarded: transport,
+      registry,
+      serveHealth: (check) => endpoint.serveHealth(check),
+      work,
+    });
+  }
   if (shutdown.failure !== undefined) throw failureExit(shutdown.failure.message, {}, shutdown.failure);
 }
 
@@ -77,7 +101,6 @@ function refuseWhatIsMissing(config: Config): void {
   const missing = {
     '--enable-capacity': config.capacity !== null,
     '--node-deployment': config.nodeDeployment !== null,
-    '--leader-election': config.leaderElection !== null,
   };
   for (const [flag, asked] of Object.entries(missing)) {
     if (asked) throw failureExit(`${flag} is not supported by this version, leave it out`);
@@ -107,24 +130,42 @@ async function connectDriver(
   }
 }
 
-async function startEndpoint({ config, logger }: SidecarOptions, registry: MetricRegistry): Promise<AsyncDisposable> {
+/** The HTTP endpoint, as far as the rest of the program has to do with it. */
+interface Endpoint extends AsyncDisposable {
+  /** Serves the leader election's health from now on, where a health path is served at all. */
+  serveHealth(check: () => string | undefined): void;
+}
+
+async function startEndpoint({ config, logger }: SidecarOptions, registry: MetricRegistry): Promise<Endpoint> {
+  const { http } = config;
   const opened = new AsyncDisposableStack();
-  if (config.http === null) return opened;
+  const close = (): Promise<void> => opened.disposeAsync();
+  if (http === null) return { serveHealth: () => undefined, [Symbol.asyncDispose]: close };
   try {
-    const server = opened.use(await startDiagnosticsServer({ address: config.http.address, logger }));
-    server.handle(config.http.metricsPath, metricsHandler(registry));
-    if (config.http.profiles) opened.use(await startProfiles()).serveOn(server);
-    return opened;
+    const server = opened.use(await startDiagnosticsServer({ address: http.address, logger }));
+    server.handle(http.metricsPath, metricsHandler(registry));
+    if (http.profiles) opened.use(await startProfiles()).serveOn(server);
+    return {
+      serveHealth: (check) => {
+        if (http.health) server.handle(healthPath, healthHandler(check));
+      },
+      [Symbol.asyncDispose]: close,
+    };
   } catch (error) {
-    await opened.disposeAsync();
-    throw httpFailure(config.http, error);
+    await close();
+    throw httpFailure(http, error);
   }
 }
 
 /** The run phase: caches, the CSI provisioner on them, and the controller that drives it. */
 async function provision(
   { config, shutdown, clock, logger }: SidecarOptions,
-  { transport, driver, registry }: { transport: Transport; driver: Driver; registry: MetricRegistry },
+  {
+    transport,
+    driver,
+    registry,
+    cut,
+  }: { transport: Transport; driver: Driver; registry: MetricRegistry; cut: AbortSignal },
 ): Promise<void> {
   const { provisioning } = config;
   const client = new KubeClient({ transport, fieldManager });
@@ -206,11 +247,11 @@ async function provision(
   };
   const running = Object.values(shared).map((informer) => informer.run(caches.signal));
   try {
-    await waitForSync(shared, { signal: shutdown.stop, clock, logger });
+    await waitForSync(shared, { signal: AbortSignal.any([shutdown.stop, cut]), clock, logger });
     logger.info({ component: controller.component }, 'Starting provisioner controller');
-    await controller.run({ stop: shutdown.stop, cut: shutdown.cut });
+    await controller.run({ stop: shutdown.stop, cut });
   } catch (error) {
-    if (!shutdown.stop.aborted) throw error;
+    if (!shutdown.stop.aborted && !cut.aborted) throw error;
   } finally {
     caches.abort(new Error('the sidecar has ended'));
     await Promise.all(running);

@@ -60,6 +60,9 @@ export class DiagnosticsServer implements AsyncDisposable {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (hasBody(request)) response.shouldKeepAlive = false;
+    response.once('close', () => {
+      if (this.#closing !== undefined) setImmediate(() => this.#server.closeIdleConnections());
+    });
     try {
       const handler = this.#find(request);
       if (handler === undefined) answerNotFound(response);

@@ -9,7 +9,7 @@ export interface PathPattern {
   /** Only requests with this host; empty: any. */
   readonly host: string;
   /** Whether a request is meant. `path` is already decoded. */
-  matches(host: string, path: string): boolean;
+  readonly matches: (host: string, path: string) => boolean;
 }
 
 /**

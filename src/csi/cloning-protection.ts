@@ -1,0 +1,107 @@
+/** Takes the cloning protection off claims that are being deleted, once nobody clones from them any more. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { NotFoundError } from '../kube/api-error.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { objectKey } from '../kube/objects.ts';
+import { ExponentialLimiter } from '../kube/rate-limiter.ts';
+import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
+import { persistentVolumeClaims, type PersistentVolumeClaim } from '../provision/objects.ts';
+import { runWorkers } from '../provision/run-workers.ts';
+import { cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';
+
+/** Every cached claim is looked at again after this long, in milliseconds. */
+const resyncMs = 15 * 60_000;
+
+export interface CloningProtectionOptions {
+  client: KubeClient;
+  /** All claims; shared with the provision controller. */
+  claims: Pick<Informer<PersistentVolumeClaim>, 'get' | 'list' | 'addHandler'>;
+  /** `--cloning-protection-threads`. */
+  workers: number;
+  /** `--retry-interval-start`, in milliseconds. */
+  retryStartMs: number;
+  /** `--retry-interval-max`, in milliseconds. */
+  retryMaxMs: number;
+  /** Of the queue named `claims`, which the provisioning queue shares. */
+  queueMetrics?: WorkQueueMetrics | undefined;
+  clock: Clock;
+  logger: Logger;
+}
+
+/**
+ * Only needed for drivers with CLONE_VOLUME. The finalizer stays on a source that is not being deleted, also after the
+ * clone is done.
+ */
+export class CloningProtectionController {
+  readonly #options: CloningProtectionOptions;
+  readonly #queue: WorkQueue;
+
+  constructor(options: CloningProtectionOptions) {
+    this.#options = options;
+    const limiter = new ExponentialLimiter({ baseMs: options.retryStartMs, maxMs: options.retryMaxMs });
+    this.#queue = new WorkQueue({ limiter, clock: options.clock, metrics: options.queueMetrics });
+  }
+
+  /**
+   * Works until it is stopped; resolves when the last claim under work is done. To be called once, after the cache has
+   * synced.
+   *
+   * @param options.stop - ends the taking of claims. @param options.cut - ends the work on those already taken.
+   */
+  async run({ stop, cut }: { stop: AbortSignal; cut: AbortSignal }): Promise<void> {
+    const { claims, workers, clock, logger } = this.#options;
+    const enqueue = (claim: PersistentVolumeClaim): void => {
+      if (claim.metadata.deletionTimestamp !== undefined) this.#queue.add(objectKey(claim));
+    };
+    logger.info({}, 'Starting CloningProtection controller');
+    const registration = claims.addHandler({ onAdd: enqueue, onUpdate: (_, claim) => enqueue(claim) }, { resyncMs });
+    try {
+      const sync = (key: string, signal: AbortSignal): Promise<void> => this.#sync(key, signal);
+      const rest = { failureThreshold: 0, timeoutMs: 0, what: 'claim' };
+      await runWorkers({ queue: this.#queue, count: workers, sync, stop, cut, clock, logger, ...rest });
+    } finally {
+      registration.remove();
+    }
+  }
+
+  async #sync(key: string, signal: AbortSignal): Promise<void> {
+    const { claims, client, logger } = this.#options;
+    const claim = claims.get(key);
+    if (claim === undefined || claim.metadata.finalizers?.includes(cloningProtectionFinalizer) !== true) return;
+    if (this.#isCloned(claim)) throw new Error(`PVC '${key}' is in 'Pending' state, cloning in progress`);
+    const { namespace = '', name, uid } = claim.metadata;
+    try {
+      await removeFinalizer<PersistentVolumeClaim>({
+        client,
+        resource: persistentVolumeClaims,
+        object: { namespace, name },
+        finalizer: cloningProtectionFinalizer,
+        signal,
+        check: (live) => {
+          if (live.metadata.uid !== uid) throw new Error(`PVC '${key}' was replaced by another of its name`);
+        },
+      });
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+    }
+    logger.info({ claim: key }, 'Removed the cloning protection');
+  }
+
+  /** A pending claim of the namespace names it, whichever driver will make the clone. */
+  #isCloned(source: PersistentVolumeClaim): boolean {
+    const { namespace, name } = source.metadata;
+    for (const { metadata, spec, status } of this.#options.claims.list()) {
+      if (
+        status?.phase === 'Pending' &&
+        spec.dataSource?.kind === 'PersistentVolumeClaim' &&
+        spec.dataSource.name === name &&
+        metadata.namespace === namespace
+      ) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

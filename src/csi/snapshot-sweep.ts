@@ -1,0 +1,130 @@
+/** Takes the protection off snapshots that nobody restores from any more, whatever kept it from being removed. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { ConflictError, ForbiddenError, NotFoundError } from '../kube/api-error.ts';
+import { Informer } from '../kube/informer.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import { objectKey, type KubeObject } from '../kube/objects.ts';
+import type { ReflectorMetrics } from '../kube/reflector.ts';
+import type { Transport } from '../kube/transport.ts';
+import { waitForSync } from '../kube/wait-for-sync.ts';
+import type { PersistentVolumeClaim } from '../provision/objects.ts';
+import { snapshotGroup } from './data-source.ts';
+import { removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
+import { volumeSnapshots } from './snapshot-objects.ts';
+
+export interface SnapshotSweepOptions {
+  client: KubeClient;
+  transport: Transport;
+  /** All claims. */
+  claims: Lister<PersistentVolumeClaim>;
+  /** `--snapshot-orphan-sweep-interval`: milliseconds from the end of one sweep to the next; above 0. */
+  intervalMs: number;
+  clock: Clock;
+  logger: Logger;
+  metrics?: ReflectorMetrics | undefined;
+}
+
+/**
+ * Sweeps at once and then regularly, until the signal aborts; then it resolves. Ends early, telling so in the log,
+ * without permission to list snapshots. To be started where the snapshot API is there and the driver has
+ * CREATE_DELETE_SNAPSHOT.
+ */
+export async function runSnapshotSweep(options: SnapshotSweepOptions, signal: AbortSignal): Promise<void> {
+  const { transport, clock, logger, metrics } = options;
+  logger.info({}, 'Starting SnapshotFinalizerProtection controller');
+  if (!(await mayList(options, signal))) return;
+  const snapshots = new Informer<KubeObject>({
+    transport,
+    resource: volumeSnapshots,
+    transform: cachedSnapshot,
+    clock,
+    logger,
+    metrics,
+  });
+  const following = snapshots.run(signal);
+  try {
+    await waitForSync({ volumesnapshots: snapshots }, { signal, clock, logger });
+    while (!signal.aborted) {
+      await sweep(options, snapshots, signal);
+      await clock.sleep(options.intervalMs, { signal });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    await following;
+  }
+}
+
+/** Only what the sweep reads is kept. */
+function cachedSnapshot({ metadata }: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, finalizers } = metadata;
+  return {
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(finalizers === undefined ? {} : { finalizers }),
+    },
+  };
+}
+
+async function mayList({ client, logger }: SnapshotSweepOptions, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.list(volumeSnapshots, { limit: 1, signal });
+  } catch (error) {
+    if (!(error instanceof ForbiddenError)) return !signal.aborted;
+    logger.debug({ err: error }, 'Not allowed to list VolumeSnapshots: left-over protection is not swept');
+    return false;
+  }
+  return true;
+}
+
+/** One pass over the cached snapshots, those of other drivers included. Never fails. */
+async function sweep(
+  { client, claims, logger }: SnapshotSweepOptions,
+  snapshots: Lister<KubeObject>,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = snapshotsInUse(claims.list());
+  for (const { metadata } of [...snapshots.list()]) {
+    if (signal.aborted) return;
+    const key = objectKey({ metadata });
+    if (metadata.finalizers?.includes(snapshotProtectionFinalizer) !== true || wanted.has(key)) continue;
+    try {
+      await removeFinalizer({
+        client,
+        resource: volumeSnapshots,
+        object: { namespace: metadata.namespace ?? '', name: metadata.name },
+        finalizer: snapshotProtectionFinalizer,
+        signal,
+      });
+      logger.info({ snapshot: key }, 'Removed left-over protection of a snapshot');
+    } catch (error) {
+      const fields = { snapshot: key, err: error };
+      const message = 'Removing left-over protection of a snapshot failed';
+      const expected =
+        error instanceof NotFoundError || error instanceof ConflictError || error instanceof ForbiddenError;
+      if (expected) logger.debug(fields, message);
+      else logger.warn(fields, message);
+    }
+  }
+}
+
+/** Keys of the snapshots that a claim still waits for. */
+export function snapshotsInUse(claims: Iterable<PersistentVolumeClaim>): Set<string> {
+  const keys = new Set<string>();
+  for (const { metadata, spec, status } of claims) {
+    const phase = status?.phase ?? '';
+    if (phase !== '' && phase !== 'Pending') continue;
+    const source = spec.dataSource ?? spec.dataSourceRef;
+    if (source?.kind !== 'VolumeSnapshot') continue;
+    if ((source.apiGroup ?? snapshotGroup) !== snapshotGroup) continue;
+    const named = spec.dataSource === undefined ? (spec.dataSourceRef?.namespace ?? '') : '';
+    const namespace = named === '' ? metadata.namespace : named;
+    keys.add(objectKey({ metadata: { namespace, name: source.name } }));
+  }
+  return keys;
+}

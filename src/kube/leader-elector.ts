@@ -1,0 +1,287 @@
+/**
+ * Leader election on a Lease (Kubernetes page "Leases", "Leader election"). A standby watches the Lease: it takes over
+ * the moment the leader lets go of it, or the moment it expires.
+ */
+import { joinSignals } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { Informer } from './informer.ts';
+import { KubeClient } from './kube-client.ts';
+import { LeaseLock } from './lease-lock.ts';
+import { type Lease, leases } from './lease-record.ts';
+import type { KubeObject } from './objects.ts';
+import type { Recorder } from './recorder.ts';
+import type { Transport } from './transport.ts';
+
+export interface LeaderElectorOptions {
+  /** A transport of its own, so that a busy controller cannot lose the lease for want of a turn (KC-2.9). */
+  transport: Transport;
+  recorder: Recorder;
+  namespace: string;
+  /** Name of the Lease. */
+  name: string;
+  identity: string;
+  labels?: Readonly<Record<string, string>>;
+  /** How long a lease holds without renewal. Default 15,000. */
+  leaseDurationMs?: number;
+  /** How long renewals may fail before we count the lease as lost. Default 10,000. */
+  renewDeadlineMs?: number;
+  /** Pause between renewals, and between attempts. Default 2,000. */
+  retryPeriodMs?: number;
+  /** Give the lease up when the work has ended. Default true. */
+  releaseOnExit?: boolean;
+  clock: Clock;
+  /** Uniform in [0, 1); default `Math.random`. */
+  random?: () => number;
+  logger: Logger;
+  metrics?: LeaderElectorMetrics;
+}
+
+export interface LeaderElectorMetrics {
+  leading(isLeader: boolean): void;
+  slowPath(): void;
+}
+
+/** How an election ended: never led, led until the work was done, or lost the lease while it led. */
+export type ElectionOutcome = 'stopped' | 'done' | 'lost';
+
+/** The lease is gone: whoever holds this reason must not touch anything outside any more. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+}
+
+/** Attempts are spread over retry period × (1 + this factor). */
+const jitterFactor = 1.2;
+
+/** @throws {RangeError} naming the option, when the timings cannot work (KC-12.2). */
+export function checkElectionTimings(timings: {
+  leaseDurationMs: number;
+  renewDeadlineMs: number;
+  retryPeriodMs: number;
+}): void {
+  const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = timings;
+  if (retryPeriodMs <= 0) throw new RangeError('retryPeriod must be greater than zero');
+  if (leaseDurationMs <= renewDeadlineMs) throw new RangeError('leaseDuration must be greater than renewDeadline');
+  if (renewDeadlineMs <= jitterFactor * retryPeriodMs) {
+    throw new RangeError('renewDeadline must be greater than retryPeriod*JitterFactor');
+  }
+}
+
+export class LeaderElector {
+  readonly #options: Required<Omit<LeaderElectorOptions, 'metrics'>> & Pick<LeaderElectorOptions, 'metrics'>;
+  readonly #lock: LeaseLock;
+  #leading = false;
+  #lastHolder: string | undefined;
+  /** Resolved by the watch when the Lease changed. */
+  #changed = Promise.withResolvers<undefined>();
+
+  /** @throws {RangeError} when the timings cannot work, or without an identity. */
+  constructor(options: LeaderElectorOptions) {
+    this.#options = {
+      labels: {},
+      leaseDurationMs: 15_000,
+      renewDeadlineMs: 10_000,
+      retryPeriodMs: 2000,
+      releaseOnExit: true,
+      random: Math.random,
+      ...options,
+    };
+    checkElectionTimings(this.#options);
+    if (options.identity === '') throw new RangeError('the identity of a leader election must not be empty');
+    const { transport, namespace, name, identity, labels, leaseDurationMs, clock, logger, metrics } = this.#options;
+    this.#lock = new LeaseLock({
+      client: new KubeClient({ transport, fieldManager: 'csi-provisioner' }),
+      namespace,
+      name,
+      identity,
+      labels,
+      leaseDurationMs,
+      clock,
+      logger,
+      onSlowPath: () => metrics?.slowPath(),
+    });
+    metrics?.leading(false);
+  }
+
+  get isLeader(): boolean {
+    return this.#leading;
+  }
+
+  /** Undefined while all is well; else why a health check should fail (KC-12.14). */
+  get complaint(): string | undefined {
+    const { clock, leaseDurationMs, name } = this.#options;
+    if (!this.#leading || clock.monotonicMs() - this.#lock.observedAtMs <= leaseDurationMs + 20_000) return undefined;
+    return `failed election to renew leadership on lease ${name}`;
+  }
+
+  /**
+   * Waits for the lease, then leads: `work` runs until it ends by itself, usually because `stop` aborted, and the lease
+   * is kept until then. `lost` aborts with a `LeaseLostError` the moment we can no longer be sure to hold the lease;
+   * work must then end without touching anything outside.
+   */
+  async run(options: { stop: AbortSignal; work: (lost: AbortSignal) => Promise<void> }): Promise<ElectionOutcome> {
+    const watching = new AbortController();
+    const informer = this.#watchLease();
+    const watch = informer.run(watching.signal);
+    try {
+      if (!(await this.#acquire(options.stop))) return 'stopped';
+    } finally {
+      watching.abort(new Error('the lease is held'));
+      await watch;
+    }
+    return this.#lead(options.work);
+  }
+
+  async #acquire(stop: AbortSignal): Promise<boolean> {
+    const { logger, retryPeriodMs, renewDeadlineMs, random, clock } = this.#options;
+    logger.info({ lock: this.#text }, 'Attempting to acquire leader lease...');
+    while (!stop.aborted) {
+      using attempt = joinSignals([stop], { clock, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
+      const acquired = await this.#lock.tryAcquireOrRenew(attempt.signal);
+      this.#noteHolder();
+      if (acquired) {
+        logger.info({ lock: this.#text }, 'Successfully acquired lease');
+        return true;
+      }
+      await this.#untilWorthATry(retryPeriodMs * (1 + jitterFactor * random()), stop);
+    }
+    return false;
+  }
+
+  /** Waits for the pause, the expiry of the observed record, or a Lease that nobody holds: whichever comes first. */
+  async #untilWorthATry(pauseMs: number, stop: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const endMs = clock.monotonicMs() + pauseMs;
+    for (;;) {
+      const nowMs = clock.monotonicMs();
+      const heldByOther = this.#lock.holder !== '' && !this.#lock.isOurs;
+      const untilMs = heldByOther && this.#lock.expiresAtMs > nowMs ? Math.min(endMs, this.#lock.expiresAtMs) : endMs;
+      if (untilMs <= nowMs || stop.aborted) return;
+      const waiting = new AbortController();
+      const changed = this.#changed.promise.then(() => 'changed' as const);
+      const slept = clock.sleep(untilMs - nowMs, { signal: AbortSignal.any([stop, waiting.signal]) }).then(
+        () => 'slept' as const,
+        () => 'slept' as const,
+      );
+      const first = await Promise.race([changed, slept]);
+      waiting.abort();
+      if (first === 'slept' || this.#lock.holder === '') return;
+    }
+  }
+
+  async #lead(work: (lost: AbortSignal) => Promise<void>): Promise<ElectionOutcome> {
+    const { metrics, recorder, identity, logger, releaseOnExit, renewDeadlineMs, clock } = this.#options;
+    this.#leading = true;
+    metrics?.leading(true);
+    recorder.event(this.#reference, 'Normal', 'LeaderElection', `${identity} became leader`);
+    const lost = new AbortController();
+    const ended = new AbortController();
+    const renewing = this.#keepRenewing(lost, ended.signal);
+    try {
+      await work(lost.signal);
+    } finally {
+      ended.abort(new Error('the work has ended'));
+      await renewing;
+      this.#leading = false;
+      metrics?.leading(false);
+    }
+    if (lost.signal.aborted) return 'lost';
+    if (releaseOnExit) {
+      using deadline = joinSignals([], { clock, timeoutMs: renewDeadlineMs });
+      await this.#lock.release(deadline.signal);
+    }
+    logger.info({ lock: this.#text }, 'Stopped leading');
+    return 'done';
+  }
+
+  /** One success per retry period, from now on; the first at once. Ends when the work does or the lease is lost. */
+  async #keepRenewing(lost: AbortController, ended: AbortSignal): Promise<void> {
+    const { clock, logger, retryPeriodMs } = this.#options;
+    for (;;) {
+      const failure = await this.#renewOnce(ended);
+      if (failure !== undefined) {
+        logger.info({ lock: this.#text, err: failure }, 'Failed to renew lease');
+        lost.abort(failure);
+        return;
+      }
+      if (!(await sleptWell(clock.sleep(retryPeriodMs, { signal: ended })))) return;
+    }
+  }
+
+  /** Tries until it succeeds, or until the renew deadline or the lease itself has passed, which is returned. */
+  async #renewOnce(ended: AbortSignal): Promise<LeaseLostError | undefined> {
+    const { clock, renewDeadlineMs, retryPeriodMs } = this.#options;
+    const deadlineMs = clock.monotonicMs() + renewDeadlineMs;
+    for (;;) {
+      // a process that was paused must not renew what others may already hold (KC-12.16)
+      if (clock.monotonicMs() >= this.#lock.expiresAtMs)
+        return new LeaseLostError('the lease ran out before it was renewed');
+      const leftMs = deadlineMs - clock.monotonicMs();
+      if (leftMs <= 0) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);
+      using attempt = joinSignals([ended], { clock, timeoutMs: Math.min(leftMs, Math.max(1000, renewDeadlineMs / 2)) });
+      if (await this.#lock.tryAcquireOrRenew(attempt.signal)) return undefined;
+      if (ended.aborted) return undefined;
+      if (this.#lock.holder !== '' && !this.#lock.isOurs)
+        return new LeaseLostError(`${this.#lock.holder} holds the lease`);
+      const pauseMs = Math.min(retryPeriodMs, deadlineMs - clock.monotonicMs());
+      if (pauseMs > 0 && !(await sleptWell(clock.sleep(pauseMs, { signal: ended })))) return undefined;
+    }
+  }
+
+  #watchLease(): Informer<Lease> {
+    const { transport, namespace, name, clock, logger, random } = this.#options;
+    const informer = new Informer<Lease>({
+      transport,
+      resource: leases,
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+      transform: (object: KubeObject) => object,
+      clock,
+      logger,
+      random,
+    });
+    const observe = (lease: Lease): void => {
+      if (!this.#lock.observe(lease)) return;
+      this.#noteHolder();
+      this.#wake();
+    };
+    informer.addHandler({
+      onAdd: observe,
+      onUpdate: (_old, lease) => observe(lease),
+      onDelete: () => {
+        this.#lock.forget();
+        this.#wake();
+      },
+    });
+    return informer;
+  }
+
+  #wake(): void {
+    this.#changed.resolve(undefined);
+    this.#changed = Promise.withResolvers();
+  }
+
+  #noteHolder(): void {
+    if (this.#lock.holder === this.#lastHolder) return;
+    this.#lastHolder = this.#lock.holder;
+    this.#options.logger.debug({ lock: this.#text, leader: this.#lastHolder }, 'New leader detected');
+  }
+
+  get #text(): string {
+    return `${this.#options.namespace}/${this.#options.name}`;
+  }
+
+  get #reference(): object {
+    const { namespace, name } = this.#options;
+    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
+  }
+}
+
+async function sleptWell(sleep: Promise<void>): Promise<boolean> {
+  try {
+    await sleep;
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,185 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { NotFoundError } from './api-error.ts';
+import type { KubeClient } from './kube-client.ts';
+import { type Lease, type LeaseRecord, leases, microTime, recordText } from './lease-record.ts';
+
+export interface LeaseLockOptions {
+  client: KubeClient;
+  namespace: string;
+  name: string;
+  /** Who we are in the Lease. Two processes must not share it, unless one replaces the other. */
+  identity: string;
+  /** Set on the Lease at each write, beside the labels it has. */
+  labels: Readonly<Record<string, string>>;
+  leaseDurationMs: number;
+  clock: Clock;
+  logger: Logger;
+  /** A renewal needed more than one request. */
+  onSlowPath?: () => void;
+}
+
+/**
+ * What is known of a Lease, and the attempts to hold it (KC-12.4 to KC-12.6). Whether a record is still valid is judged
+ * by when this process saw it change, never by the times in it: clocks of machines differ.
+ */
+export class LeaseLock {
+  readonly #options: LeaseLockOptions;
+  #lease: Lease | undefined;
+  #observedText: string | undefined;
+  #observedAtMs = -Infinity;
+
+  constructor(options: LeaseLockOptions) {
+    this.#options = options;
+  }
+
+  /** Who held the Lease when it was last seen; empty: nobody. */
+  get holder(): string {
+    return this.#record.holderIdentity ?? '';
+  }
+
+  /** Whether we held it when it was last seen. */
+  get isOurs(): boolean {
+    return this.#lease !== undefined && this.holder === this.#options.identity;
+  }
+
+  /** Monotonic milliseconds at which the observed record expires. */
+  get expiresAtMs(): number {
+    return this.#observedAtMs + (this.#record.leaseDurationSeconds ?? 0) * 1000;
+  }
+
+  /** Monotonic milliseconds at which the record was last seen to change, or was written by us. */
+  get observedAtMs(): number {
+    return this.#observedAtMs;
+  }
+
+  /** Takes in the Lease as a watch or a GET showed it. @returns whether the record changed. */
+  observe(lease: Lease): boolean {
+    const text = recordText(lease.spec);
+    this.#lease = lease;
+    if (text === this.#observedText) return false;
+    this.#observedText = text;
+    this.#observedAtMs = this.#options.clock.monotonicMs();
+    return true;
+  }
+
+  /** The Lease was deleted: it is free. */
+  forget(): void {
+    this.#lease = undefined;
+    this.#observedText = undefined;
+    this.#observedAtMs = -Infinity;
+  }
+
+  /**
+   * One attempt to get or keep the Lease.
+   *
+   * @returns whether we hold it now. Failures of the API are logged and count as no.
+   */
+  async tryAcquireOrRenew(signal: AbortSignal): Promise<boolean> {
+    const { clock, logger, onSlowPath } = this.#options;
+    const wasOurs = this.isOurs && this.expiresAtMs > clock.monotonicMs();
+    if (wasOurs && this.#lease !== undefined) {
+      if (await this.#write(this.#lease, this.#renewed(), signal, 'debug')) return true;
+      onSlowPath?.();
+    }
+    let lease: Lease;
+    try {
+      lease = await this.#options.client.get<Lease>(leases, this.#name, { signal });
+    } catch (error) {
+      if (error instanceof NotFoundError) return this.#create(signal);
+      logger.error({ err: error, lock: this.#text }, 'Error retrieving lease lock');
+      return false;
+    }
+    this.observe(lease);
+    if (this.holder !== '' && !this.isOurs && this.expiresAtMs > clock.monotonicMs()) {
+      logger.debug({ lock: this.#text, holder: this.holder }, 'Lease is held by another and has not yet expired');
+      return false;
+    }
+    return this.#write(lease, this.isOurs ? this.#renewed() : this.#taken(), signal, 'error');
+  }
+
+  /** Lets go of the Lease if we hold it, so that another need not wait for its expiry. Failures are only logged. */
+  async release(signal: AbortSignal): Promise<void> {
+    const { client, clock, logger } = this.#options;
+    try {
+      if (!this.isOurs) return;
+      const lease = await client.get<Lease>(leases, this.#name, { signal });
+      this.observe(lease);
+      if (this.holder !== this.#options.identity) return; // somebody took it meanwhile
+      const now = microTime(clock.wallMs());
+      const record = {
+        ...this.#record,
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        acquireTime: now,
+        renewTime: now,
+      };
+      if (await this.#write(lease, record, signal, 'error')) logger.info({ lock: this.#text }, 'Lease released');
+    } catch (error) {
+      logger.error({ err: error, lock: this.#text }, 'The lease could not be released, it will expire');
+    }
+  }
+
+  get #record(): LeaseRecord {
+    return this.#lease?.spec ?? {};
+  }
+
+  get #name(): { namespace: string; name: string } {
+    return { namespace: this.#options.namespace, name: this.#options.name };
+  }
+
+  get #text(): string {
+    return `${this.#options.namespace}/${this.#options.name}`;
+  }
+
+  async #create(signal: AbortSignal): Promise<boolean> {
+    const { client, labels, logger } = this.#options;
+    const lease: Lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { ...this.#name, ...(Object.keys(labels).length > 0 && { labels: { ...labels } }) },
+      spec: { ...this.#taken(), leaseTransitions: 0 },
+    };
+    try {
+      this.observe(await client.create(leases, lease, { signal }));
+      return true;
+    } catch (error) {
+      logger.error({ err: error, lock: this.#text }, 'Error initially creating lease lock');
+      return false;
+    }
+  }
+
+  async #write(lease: Lease, spec: LeaseRecord, signal: AbortSignal, level: 'debug' | 'error'): Promise<boolean> {
+    const { client, labels, logger } = this.#options;
+    const allLabels = { ...lease.metadata.labels, ...labels };
+    const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
+    try {
+      this.observe(await client.update(leases, { ...lease, metadata, spec: { ...lease.spec, ...spec } }, { signal }));
+      return true;
+    } catch (error) {
+      logger[level]({ err: error, lock: this.#text }, 'Failed to update lease');
+      return false;
+    }
+  }
+
+  #renewed(): LeaseRecord {
+    const { clock, leaseDurationMs } = this.#options;
+    return {
+      ...this.#record,
+      leaseDurationSeconds: Math.floor(leaseDurationMs / 1000),
+      renewTime: microTime(clock.wallMs()),
+    };
+  }
+
+  #taken(): LeaseRecord {
+    const { clock, identity, leaseDurationMs } = this.#options;
+    const now = microTime(clock.wallMs());
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.floor(leaseDurationMs / 1000),
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: (this.#record.leaseTransitions ?? 0) + 1,
+    };
+  }
+}

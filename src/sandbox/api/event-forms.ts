@@ -1,0 +1,32 @@
+import type { SandboxObject } from './client.ts';
+import type { JsonObject } from './json.ts';
+
+/** Field names of an event in `v1` and in `events.k8s.io/v1`; what is not named here is equal in both (CP-6.2). */
+const fieldPairs = [
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['reportingComponent', 'reportingController'],
+  ['count', 'deprecatedCount'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['source', 'deprecatedSource'],
+] as const;
+
+const toNew = new Map<string, string>(fieldPairs);
+const toCore = new Map<string, string>(fieldPairs.map(([core, other]) => [other, core]));
+
+/** An event of `v1` in the form of `events.k8s.io/v1`. */
+export function eventFromCore(event: SandboxObject): SandboxObject {
+  return renameFields(event, toNew);
+}
+
+/** An event of `events.k8s.io/v1` in the form of `v1`, which is the stored one. */
+export function eventToCore(event: SandboxObject): SandboxObject {
+  return renameFields(event, toCore);
+}
+
+function renameFields(event: SandboxObject, names: Map<string, string>): SandboxObject {
+  const renamed: JsonObject = {};
+  for (const [field, value] of Object.entries(event)) renamed[names.get(field) ?? field] = value;
+  return renamed as SandboxObject;
+}

@@ -1,0 +1,114 @@
+import type { IncomingMessage } from 'node:http';
+import {
+  aggregatedDiscovery,
+  aggregatedVersion,
+  coreVersions,
+  groupInfo,
+  groupList,
+  resourceList,
+  versionInfo,
+} from './discovery.ts';
+import { parseFaultRule } from './fault-rule.ts';
+import type { Faults } from './faults.ts';
+import { noSuchPath } from './not-found.ts';
+import { openApiDocument, openApiIndex } from './openapi.ts';
+import { choosePresentation } from './presentation.ts';
+import type { Reply } from './reply.ts';
+import { mediaType, parseObject, readBody } from './request-body.ts';
+import { methodNotAllowed } from './resource-requests.ts';
+import type { ResourceTypes } from './resource-type.ts';
+
+/** A request for something that is no resource. */
+export interface PathRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+  readonly reply: Reply;
+}
+
+/** Answers discovery (CP-4), schemas (CP-5), version, health and, if enabled, the control of faults. */
+export class PathRequests {
+  readonly #types: ResourceTypes;
+  readonly #minor: number;
+  readonly #faults: Faults | undefined;
+
+  /**
+   * @param options.minor - the minor version the server claims to have.
+   * @param options.faults - controlled over `/embedded/faults`; not reachable if absent.
+   */
+  constructor(options: { types: ResourceTypes; minor: number; faults?: Faults | undefined }) {
+    this.#types = options.types;
+    this.#minor = options.minor;
+    this.#faults = options.faults;
+  }
+
+  /** @throws {StatusError} `NotFound`, `MethodNotAllowed`. */
+  async handle(exchange: PathRequest): Promise<void> {
+    const { method, path, reply, query } = exchange;
+    if (path === '/embedded/faults' || path.startsWith('/embedded/faults/')) return this.#controlFaults(exchange);
+    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
+    if (path === '/healthz' || path === '/livez' || path === '/readyz') {
+      reply.text(200, query.has('verbose') ? `[+]ping ok\n${path.slice(1)} check passed\n` : 'ok');
+      return;
+    }
+    const body = this.#document(exchange);
+    if (body === undefined) throw noSuchPath();
+    reply.json(200, JSON.stringify(body.body), body.contentType);
+  }
+
+  #document({ path, request, query }: PathRequest): { body: object; contentType?: string } | undefined {
+    const types = this.#types;
+    const [root, first = '', second = '', ...more] = path.split('/').slice(1);
+    if (root === 'openapi' && path !== '/openapi/v3') return some(this.#openApi(path));
+    const { accept } = request.headers;
+    choosePresentation(accept, query);
+    switch (root) {
+      case '':
+        return { body: { paths: ['/api', '/apis', '/healthz', '/livez', '/openapi/v3', '/readyz', '/version'] } };
+      case 'version':
+        return first === '' ? { body: versionInfo(this.#minor) } : undefined;
+      case 'openapi':
+        return { body: openApiIndex(types) };
+      case 'api':
+      case 'apis': {
+        if (more.length > 0) return undefined;
+        const aggregated = aggregatedVersion(accept);
+        if (first === '' && aggregated !== undefined) return aggregatedDiscovery(types, aggregated, root === 'api');
+        if (first === '') return { body: root === 'api' ? coreVersions() : groupList(types) };
+        if (root === 'api') return second === '' ? some(resourceList(types, '', first)) : undefined;
+        return some(second === '' ? groupInfo(types, first) : resourceList(types, first, second));
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #openApi(path: string): object | undefined {
+    const [, , version, root, first = '', second = '', ...more] = path.split('/');
+    if (version !== 'v3' || more.length > 0) return undefined;
+    if (root === 'api') return second === '' ? openApiDocument(this.#types, '', first) : undefined;
+    return root === 'apis' ? openApiDocument(this.#types, first, second) : undefined;
+  }
+
+  async #controlFaults({ method, path, request, reply }: PathRequest): Promise<void> {
+    const faults = this.#faults;
+    if (faults === undefined) throw noSuchPath();
+    if (method === 'POST') {
+      const body = await parseObject(await readBody(request), mediaType(request.headers['content-type']), [
+        'application/json',
+      ]);
+      reply.json(201, JSON.stringify({ id: faults.add(parseFaultRule(body)).id }));
+      return;
+    }
+    if (method !== 'DELETE') throw methodNotAllowed();
+    const id = path.split('/')[3];
+    if (id === undefined) faults.clear();
+    else faults.remove(Number(id));
+    reply.json(200, '{}');
+  }
+}
+
+function some(body: object | undefined): { body: object } | undefined {
+  return body === undefined ? undefined : { body };
+}

@@ -1,0 +1,50 @@
+import { claimRules } from './claim-rules.ts';
+import {
+  configMapRules,
+  eventRules,
+  leaseRules,
+  namespaceRules,
+  nodeRules,
+  podRules,
+  rbacRules,
+  secretRules,
+} from './core-rules.ts';
+import type { KindRules } from './kind-rules.ts';
+import {
+  attachmentRules,
+  attributesClassRules,
+  capacityRules,
+  classRules,
+  csiNodeRules,
+  driverRules,
+} from './storage-rules.ts';
+import { volumeRules } from './volume-rules.ts';
+
+const rules = new Map<string, KindRules>([
+  ['namespaces', namespaceRules],
+  ['nodes', nodeRules],
+  ['pods', podRules],
+  ['secrets', secretRules],
+  ['configmaps', configMapRules],
+  ['events', eventRules],
+  ['persistentvolumes', volumeRules],
+  ['persistentvolumeclaims', claimRules],
+  ['leases.coordination.k8s.io', leaseRules],
+  ['storageclasses.storage.k8s.io', classRules],
+  ['csidrivers.storage.k8s.io', driverRules],
+  ['csinodes.storage.k8s.io', csiNodeRules],
+  ['volumeattachments.storage.k8s.io', attachmentRules],
+  ['volumeattributesclasses.storage.k8s.io', attributesClassRules],
+  ['csistoragecapacities.storage.k8s.io', capacityRules],
+  ['roles.rbac.authorization.k8s.io', rbacRules],
+  ['rolebindings.rbac.authorization.k8s.io', rbacRules],
+  ['clusterroles.rbac.authorization.k8s.io', rbacRules],
+  ['clusterrolebindings.rbac.authorization.k8s.io', rbacRules],
+]);
+
+const noRules: KindRules = {};
+
+/** The rules of the kind whose objects lie in `storage`; none for kinds the server takes as they are. */
+export function rulesOf(storage: string): KindRules {
+  return rules.get(storage) ?? noRules;
+}

@@ -1,0 +1,31 @@
+/** What a client needs to know to reach a server. */
+export interface KubeconfigTarget {
+  readonly url: string;
+  /** PEM text of the CA that signed the server's certificate. */
+  readonly ca?: string;
+  /** Bearer token; clients do not send it over plain HTTP (KC-1.5). */
+  readonly token?: string;
+}
+
+/** The text of a kubeconfig file with one context, `sandbox` (Kubernetes, "Organizing Cluster Access"). */
+export function kubeconfigText({ url, ca, token }: KubeconfigTarget): string {
+  const authority = ca === undefined ? '' : `\n      certificate-authority-data: ${Buffer.from(ca).toString('base64')}`;
+  const user = token === undefined ? '{}' : `\n      token: ${JSON.stringify(token)}`;
+  return `apiVersion: v1
+kind: Config
+clusters:
+  - name: sandbox
+    cluster:
+      server: ${url}${authority}
+users:
+  - name: sandbox
+    user: ${user}
+contexts:
+  - name: sandbox
+    context:
+      cluster: sandbox
+      user: sandbox
+      namespace: default
+current-context: sandbox
+`;
+}
