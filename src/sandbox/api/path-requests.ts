@@ -62,6 +62,10 @@ export class PathRequests {
     const [root, first = '', second = '', ...more] = path.split('/').slice(1);
     if (root === 'openapi' && path !== '/openapi/v3') return some(this.#openApi(path));
     const { accept } = request.headers;
+    const aggregated = aggregatedVersion(accept);
+    if ((path === '/api' || path === '/apis') && aggregated !== undefined) {
+      return aggregatedDiscovery(types, aggregated, path === '/api');
+    }
     choosePresentation(accept, query);
     switch (root) {
       case '':
@@ -73,8 +77,6 @@ export class PathRequests {
       case 'api':
       case 'apis': {
         if (more.length > 0) return undefined;
-        const aggregated = aggregatedVersion(accept);
-        if (first === '' && aggregated !== undefined) return aggregatedDiscovery(types, aggregated, root === 'api');
         if (first === '') return { body: root === 'api' ? coreVersions() : groupList(types) };
         if (root === 'api') return second === '' ? some(resourceList(types, '', first)) : undefined;
         return some(second === '' ? groupInfo(types, first) : resourceList(types, first, second));

@@ -127,7 +127,7 @@ function immutable(object: SandboxObject, old: SandboxObject, names: string[]): 
 }
 
 function oneOf(field: string, value: unknown, supported: string[]): FieldError[] {
-  return value === undefined || supported.includes(String(value)) ? [] : [notSupported(field, value, supported)];
+  return value === undefined || (supported as unknown[]).includes(value) ? [] : [notSupported(field, value, supported)];
 }
 
 function nameErrors(field: string, name: string): FieldError[] {

@@ -1,0 +1,55 @@
+import {
+  ApiException,
+  CoordinationV1Api,
+  CoreV1Api,
+  KubeConfig,
+  KubernetesObjectApi,
+  StorageV1Api,
+  type CoreV1Event,
+} from '@kubernetes/client-node';
+
+/** The tests' own hands in the cluster: the public client library, not the code under test. */
+export interface Admin {
+  coordination: CoordinationV1Api;
+  core: CoreV1Api;
+  objects: KubernetesObjectApi;
+  storage: StorageV1Api;
+}
+
+/** Reads a kubeconfig, also one for plain HTTP, which the library only accepts together with a TLS setting. */
+export function loadKubeconfig(path: string): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromFile(path);
+  config.clusters = config.clusters.map((cluster) =>
+    cluster.server.startsWith('http:') ? { ...cluster, skipTLSVerify: true } : cluster,
+  );
+  return config;
+}
+
+export function connectAdmin(kubeconfig: string): Admin {
+  const config = loadKubeconfig(kubeconfig);
+  return {
+    coordination: config.makeApiClient(CoordinationV1Api),
+    core: config.makeApiClient(CoreV1Api),
+    objects: KubernetesObjectApi.makeApiClient(config),
+    storage: config.makeApiClient(StorageV1Api),
+  };
+}
+
+/** The answer of a read, or `undefined` where there is no such object. */
+export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiException && error.code === 404) return undefined;
+    throw error;
+  }
+}
+
+/** Events about one object, in the order in which they first happened. */
+export async function eventsOf({ core }: Admin, namespace: string, uid: string): Promise<CoreV1Event[]> {
+  const { items } = await core.listNamespacedEvent({ namespace, fieldSelector: `involvedObject.uid=${uid}` });
+  const first = (event: CoreV1Event): number =>
+    (event.firstTimestamp ?? event.metadata.creationTimestamp)?.getTime() ?? 0;
+  return items.sort((a, b) => first(a) - first(b));
+}

@@ -1,0 +1,183 @@
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SuiteContext, TestContext } from 'node:test';
+import type { CoreV1Event, V1PersistentVolume, V1PersistentVolumeClaim, V1StorageClass } from '@kubernetes/client-node';
+import { connectAdmin, eventsOf, ifFound, type Admin } from './admin.ts';
+import { startCluster, type Cluster } from './cluster.ts';
+import { startDriver, type DriverProcess } from './driver-process.ts';
+import { eventually } from './eventually.ts';
+import { startSidecar } from './sidecar-process.ts';
+import type { StartedProcess } from './started-process.ts';
+
+/** A claim with the volume it is bound to. */
+export interface BoundClaim {
+  claim: V1PersistentVolumeClaim;
+  volume: V1PersistentVolume;
+}
+
+export interface ClaimOptions {
+  /** Default: a fresh name. */
+  name?: string;
+  className: string;
+  /** Default 1Gi. */
+  size?: string;
+  accessModes?: string[];
+  volumeMode?: 'Block' | 'Filesystem';
+}
+
+/** A cluster with one driver, its sidecar and a namespace of its own: what most test files need. */
+export interface Scene {
+  readonly cluster: Cluster;
+  readonly admin: Admin;
+  readonly driver: DriverProcess;
+  /** The sidecar that was started last. */
+  readonly sidecar: StartedProcess;
+  readonly namespace: string;
+  /** Starts a sidecar in place of one that has ended, with the scene's flags and further ones. */
+  startSidecar(flags?: readonly string[]): Promise<void>;
+  /** Makes a class of the scene's driver and gives its name; `options` win over what is usual. */
+  createClass(options?: Partial<V1StorageClass>): Promise<string>;
+  createClaim(options: ClaimOptions): Promise<V1PersistentVolumeClaim>;
+  readClaim(name: string): Promise<V1PersistentVolumeClaim>;
+  deleteClaim(name: string): Promise<void>;
+  /** Waits until the claim is bound. */
+  bound(claimName: string): Promise<BoundClaim>;
+  /** Waits until the PersistentVolume is gone. */
+  volumeGone(name: string): Promise<void>;
+  /** Waits for an event with this reason about the claim and gives the newest one. */
+  event(claim: V1PersistentVolumeClaim, reason: string): Promise<CoreV1Event>;
+  events(claim: V1PersistentVolumeClaim): Promise<CoreV1Event[]>;
+  /** `eventually`, given up early when the sidecar or the driver has ended. */
+  eventually<T>(check: () => T | Promise<T>): Promise<T>;
+  /** For `afterEach`: prints what the processes wrote if the test failed. */
+  report(context: TestContext | SuiteContext): void;
+  /** For `after`: removes what the scene made and ends its processes. */
+  close(): Promise<void>;
+}
+
+export interface SceneOptions {
+  driverFlags?: readonly string[];
+  sidecarFlags?: readonly string[];
+}
+
+/** Starts cluster, driver and sidecar. The names are new in each scene, so that scenes may share a cluster. */
+export async function openScene({ driverFlags = [], sidecarFlags = [] }: SceneOptions = {}): Promise<Scene> {
+  const id = `e2e-${randomBytes(4).toString('hex')}`;
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+  try {
+    const cluster = await startCluster();
+    closers.push(() => cluster.stop());
+    const admin = connectAdmin(cluster.adminKubeconfig);
+    const folder = await mkdtemp(join(tmpdir(), `${id}-`));
+    closers.push(() => rm(folder, { recursive: true, force: true }));
+    await admin.core.createNamespace({ body: { metadata: { name: id } } });
+    closers.push(() => admin.core.deleteNamespace({ name: id }));
+    const driver = await startDriver({ driverName: `${id}.example.com`, folder, flags: driverFlags });
+    closers.push(() => driver.stop());
+    const kubeconfig = await cluster.sidecarKubeconfig();
+    const launch = (flags: readonly string[] = []): Promise<StartedProcess> =>
+      startSidecar({
+        csiAddress: driver.address,
+        kubeconfig,
+        namespace: cluster.sidecarNamespace,
+        flags: ['--timeout=30s', '--retry-interval-start=250ms', '-v=5', ...sidecarFlags, ...flags],
+      });
+    const sidecars = [await launch()];
+    const current = (): StartedProcess => sidecars.at(-1)!;
+    closers.push(() => current().stop());
+    const watched = async <T>(check: () => T | Promise<T>): Promise<T> =>
+      await eventually(check, {
+        hopeless: () => {
+          if (!driver.running()) return 'the driver has ended';
+          return current().running() ? undefined : 'the sidecar has ended';
+        },
+      });
+    const readClaim = (name: string) => admin.core.readNamespacedPersistentVolumeClaim({ name, namespace: id });
+    let serial = 0;
+    return {
+      cluster,
+      admin,
+      driver,
+      get sidecar() {
+        return current();
+      },
+      namespace: id,
+      async startSidecar(flags) {
+        if (current().running()) throw new Error('the sidecar still runs');
+        sidecars.push(await launch(flags));
+      },
+      async createClass(options = {}) {
+        serial += 1;
+        const name = `${id}-${serial}`;
+        await admin.storage.createStorageClass({
+          body: { metadata: { name }, provisioner: driver.driverName, ...options },
+        });
+        closers.push(() => admin.storage.deleteStorageClass({ name }));
+        return name;
+      },
+      async createClaim({ name = `claim-${++serial}`, className, size = '1Gi', accessModes, volumeMode }) {
+        return await admin.core.createNamespacedPersistentVolumeClaim({
+          namespace: id,
+          body: {
+            metadata: { name },
+            spec: {
+              storageClassName: className,
+              accessModes: accessModes ?? ['ReadWriteOnce'],
+              resources: { requests: { storage: size } },
+              ...(volumeMode === undefined ? {} : { volumeMode }),
+            },
+          },
+        });
+      },
+      readClaim,
+      async deleteClaim(name) {
+        await admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace: id });
+      },
+      async bound(claimName) {
+        return await watched(async () => {
+          const claim = await readClaim(claimName);
+          const phase = claim.status?.phase;
+          if (phase !== 'Bound') throw new Error(`claim ${claimName} is ${phase ?? 'without phase'}, not Bound`);
+          const volume = await admin.core.readPersistentVolume({ name: claim.spec?.volumeName ?? '' });
+          return { claim, volume };
+        });
+      },
+      async volumeGone(name) {
+        await watched(async () => {
+          const volume = await ifFound(admin.core.readPersistentVolume({ name }));
+          if (volume !== undefined) throw new Error(`volume ${name} is still ${volume.status?.phase ?? 'there'}`);
+        });
+      },
+      async event(claim, reason) {
+        return await watched(async () => {
+          const events = await eventsOf(admin, id, claim.metadata?.uid ?? '');
+          const found = events.findLast((event) => event.reason === reason);
+          const reasons = events.map((event) => event.reason).join(', ');
+          if (found === undefined) throw new Error(`no event ${reason} about the claim, only: ${reasons}`);
+          return found;
+        });
+      },
+      events: (claim) => eventsOf(admin, id, claim.metadata?.uid ?? ''),
+      eventually: watched,
+      report(context) {
+        if (!('passed' in context) || context.passed) return;
+        const logs = [
+          ...sidecars.map((each, index) => [`sidecar ${index + 1}`, each.log()]),
+          ['driver', driver.log()],
+          [cluster.name, cluster.log()],
+        ];
+        for (const [who, text] of logs) console.error(`--- log of ${who ?? ''}\n${text ?? ''}`);
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

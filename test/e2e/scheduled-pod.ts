@@ -1,0 +1,77 @@
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
+import { ifFound } from './admin.ts';
+import type { Scene } from './scene.ts';
+
+/** Labels of a node made by a test; `kubernetes.io/hostname` is set anyway. */
+export interface NodeOptions {
+  name: string;
+  labels?: Record<string, string>;
+}
+
+/**
+ * Makes a node and its CSINode, as a kubelet with the scene's driver would. Nothing ever runs on it.
+ *
+ * @returns a function that removes both.
+ */
+export async function createNode(scene: Scene, { name, labels = {} }: NodeOptions): Promise<() => Promise<void>> {
+  const { core, storage } = scene.admin;
+  const node = await core.createNode({
+    body: {
+      metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
+      status: {
+        allocatable: { cpu: '4', memory: '8Gi', pods: '110' },
+        capacity: { cpu: '4', memory: '8Gi', pods: '110' },
+        conditions: [{ type: 'Ready', status: 'True' }],
+      },
+    },
+  });
+  await storage.createCSINode({
+    body: {
+      metadata: {
+        name,
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: node.metadata?.uid ?? '' }],
+      },
+      spec: { drivers: [{ name: scene.driver.driverName, nodeID: name, topologyKeys: Object.keys(labels) }] },
+    },
+  });
+  return async () => {
+    await ifFound(storage.deleteCSINode({ name }));
+    await ifFound(core.deleteNode({ name }));
+  };
+}
+
+/** Makes a pod that uses the claim and may only run on the node; the scheduler does the rest. */
+export async function createPod(scene: Scene, claimName: string, nodeName: string): Promise<string> {
+  const name = `uses-${claimName}`;
+  // The service account of a new namespace appears a moment after it; until then the API server refuses pods.
+  await scene.eventually(() =>
+    scene.admin.core.createNamespacedPod({
+      namespace: scene.namespace,
+      body: {
+        metadata: { name },
+        spec: {
+          nodeSelector: { 'kubernetes.io/hostname': nodeName },
+          containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+          volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
+        },
+      },
+    }),
+  );
+  return name;
+}
+
+/** Waits until the scheduler has put the pod on a node, and gives its name. */
+export async function scheduledNode(scene: Scene, podName: string): Promise<string> {
+  return await scene.eventually(async () => {
+    const pod = await scene.admin.core.readNamespacedPod({ name: podName, namespace: scene.namespace });
+    if (pod.spec?.nodeName === undefined) {
+      throw new Error(`pod ${podName} is not scheduled: ${JSON.stringify(pod.status?.conditions)}`);
+    }
+    return pod.spec.nodeName;
+  });
+}
+
+/** Removes a pod at once: no kubelet would confirm its end. */
+export async function deletePod(scene: Scene, name: string): Promise<void> {
+  await scene.admin.core.deleteNamespacedPod({ name, namespace: scene.namespace, gracePeriodSeconds: 0 });
+}
