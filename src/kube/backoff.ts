@@ -8,7 +8,7 @@ export interface BackoffOptions {
   baseMs?: number;
   /** Longest pause before jitter, in milliseconds. Default 30,000. */
   maxMs?: number;
-  /** After this long without a pause the next one is the first again, in milliseconds. Default 120,000. */
+  /** When no pause was asked for during this time the next one is the first again, in milliseconds. Default 120,000. */
   resetMs?: number;
 }
 
@@ -29,7 +29,7 @@ export class Backoff {
     if (nowMs - this.#lastMs > resetMs) this.#steps = 0;
     const pauseMs = Math.min(baseMs * 2 ** this.#steps, maxMs) * (1 + random());
     this.#steps++;
-    this.#lastMs = nowMs + pauseMs;
+    this.#lastMs = nowMs;
     return pauseMs;
   }
 

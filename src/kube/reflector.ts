@@ -190,10 +190,18 @@ export class Reflector<T extends KubeObject> {
   async #streamedList(signal: AbortSignal): Promise<void> {
     for (let incomplete = 0; ; incomplete++) {
       const version = this.#versionUnavailable ? '' : (this.#lastVersion ?? '');
+      const progress = { filled: false };
       try {
-        if (await this.#streamOnce(version, signal)) return;
+        await this.#streamOnce(version, progress, signal);
+        if (progress.filled) return;
       } catch (error) {
         if (signal.aborted || error instanceof NoStreamedList) throw error;
+        if (progress.filled) {
+          // by now it is a watch like any other (KC-5.9)
+          if (!(error instanceof TooManyRequestsError)) throw error;
+          await this.#pause(error, signal);
+          return;
+        }
         if (isConnectionRefused(error) || error instanceof TooManyRequestsError) {
           await this.#pause(error, signal);
         } else if (isVersionUnavailable(error) && version !== '') {
@@ -208,13 +216,14 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** @returns false when the stream ended before all objects had come. */
-  async #streamOnce(version: string, signal: AbortSignal): Promise<boolean> {
+  /** One such request; `progress` tells whether all objects had come before it ended or failed. */
+  async #streamOnce(version: string, progress: { filled: boolean }, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
-    let seen = 0;
-    let collected: Map<string, T> | undefined = new Map();
+    const collected = new Map<string, T>();
     const following = new Follower(version);
+    let seen = 0;
+    let foreign = false;
     for await (const event of this.#open(
       version,
       { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' },
@@ -222,25 +231,25 @@ export class Reflector<T extends KubeObject> {
       signal,
     )) {
       seen++;
-      if (collected === undefined) {
+      if (progress.filled) {
         this.#apply(event, following);
         continue;
       }
       if (event.type === 'BOOKMARK' && event.object.metadata.annotations?.[initialEventsEnd] === 'true') {
         this.#fill([...collected.values()], event.object.metadata.resourceVersion ?? '');
-        collected = undefined;
+        collected.clear();
+        progress.filled = true;
         following.advance = true;
         continue;
       }
       this.#collect(event, collected);
-      const foreign = event.type === 'BOOKMARK' || event.type === 'MODIFIED' || event.type === 'DELETED';
+      foreign ||= event.type === 'BOOKMARK' || event.type === 'MODIFIED' || event.type === 'DELETED';
       if (foreign && clock.monotonicMs() - startedMs > streamedListPatienceMs) this.#giveUpStreaming();
     }
-    if (collected === undefined) return true;
+    if (progress.filled) return;
     const tookMs = clock.monotonicMs() - startedMs;
     if (tookMs >= streamedListSilenceMs) this.#giveUpStreaming();
     if (seen === 0 && tookMs < shortWatchMs) throw new NoStreamedList('the streaming list ended at once');
-    return false;
   }
 
   #giveUpStreaming(): never {

@@ -2,22 +2,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
+import type { KubeObject } from '../../src/kube/objects.ts';
 
-export interface StoredObject {
-  apiVersion?: string;
-  kind?: string;
-  metadata: {
-    name: string;
-    namespace?: string;
-    uid?: string;
-    resourceVersion?: string;
-    finalizers?: string[];
-    deletionTimestamp?: string;
-    annotations?: Record<string, string>;
-    [field: string]: unknown;
-  };
-  [field: string]: unknown;
-}
+/** An object as it is stored: unknown fields survive. */
+export type StoredObject = KubeObject & Record<string, unknown>;
 
 export interface RecordedRequest {
   method: string;
@@ -65,7 +53,7 @@ export class ScriptedApiServer implements AsyncDisposable {
   }
 
   /** Puts an object at a path such as `/api/v1/namespaces/ns1/secrets/s`, in the place of an earlier one. */
-  put(path: string, object: { metadata: { uid?: string | undefined } }): StoredObject {
+  put<T extends KubeObject>(path: string, object: T): StoredObject {
     const { uid = randomUUID() } = object.metadata;
     const metadata = { ...object.metadata, uid, resourceVersion: this.#nextVersion() };
     const stored = { ...object, metadata } as StoredObject;

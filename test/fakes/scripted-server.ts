@@ -107,9 +107,9 @@ export class ScriptedReply {
     else this.#gzip.end();
   }
 
-  /** The connection closes in the middle of the answer. */
+  /** The connection closes in the middle of the answer, once what was written is on its way. */
   cut(): void {
-    this.#response.socket?.destroy();
+    this.#response.socket?.destroySoon();
   }
 
   /** The connection is reset: with or without an answer begun. */

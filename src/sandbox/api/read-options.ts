@@ -90,7 +90,9 @@ function watchErrors(options: ReadOptions, watchList: boolean): FieldError[] {
 }
 
 function defined<Name extends string, Value>(name: Name, value: Value | undefined): Partial<Record<Name, Value>> {
-  return value === undefined ? {} : { [name]: value };
+  const found: Partial<Record<Name, Value>> = {};
+  if (value !== undefined) found[name] = value;
+  return found;
 }
 
 function text<Name extends string>(

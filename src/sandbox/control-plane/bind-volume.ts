@@ -1,7 +1,8 @@
 import type { SandboxClient } from '../api/client.ts';
 import { annotation } from './annotations.ts';
 import type { BinderContext } from './binder-context.ts';
-import { hasAnnotation, resources, setAnnotation, updateObject, type Claim, type Volume } from './objects.ts';
+import { hasAnnotation, setAnnotation, updateObject } from './object-access.ts';
+import { resources, type Claim, type Volume } from './objects.ts';
 import { setBoundPhase, setVolumePhase } from './phases.ts';
 import { refersTo } from './volume-fit.ts';
 

@@ -1,6 +1,7 @@
 import type { SandboxClient } from '../api/client.ts';
 import { annotation } from './annotations.ts';
-import { getObject, listObjects, resources, type Claim, type StorageClass } from './objects.ts';
+import { getObject, listObjects } from './object-access.ts';
+import { resources, type Claim, type StorageClass } from './objects.ts';
 
 /** The claim's class name: the beta annotation, else the field, else empty (CP-17.3). */
 export function claimClass(claim: Claim): string {

@@ -4,17 +4,8 @@ import type { SandboxClient, Subscription } from '../api/client.ts';
 import { claimProtectionFinalizer } from './annotations.ts';
 import { KeyedWorker } from './keyed-worker.ts';
 import type { Mirror } from './mirror.ts';
-import {
-  getObject,
-  keyOf,
-  listObjects,
-  nameOf,
-  resources,
-  subscribeTo,
-  updateObject,
-  type Claim,
-  type Pod,
-} from './objects.ts';
+import { getObject, keyOf, listObjects, nameOf, subscribeTo, updateObject } from './object-access.ts';
+import { resources, type Claim, type Pod } from './objects.ts';
 import { claimKeysOf, claimNameOf, type PodIndex } from './pod-index.ts';
 
 /** What a `ClaimProtection` needs. */

@@ -7,6 +7,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { SandboxClient } from '../api/client.ts';
 import { ClaimProtection } from './claim-protection.ts';
 import { GarbageCollector } from './garbage-collector.ts';
+import { guardHandlers } from './guarded-client.ts';
 import { KubeletStub } from './kubelet-stub.ts';
 import { Mirror } from './mirror.ts';
 import { NamespaceController } from './namespace-controller.ts';
@@ -45,9 +46,10 @@ interface Part extends Disposable {
  * subscription or pending turn remains, and a repeat is safe.
  */
 export function startControlPlane(options: ControlPlaneOptions): AsyncDisposable {
-  const { client, clock, resyncMs = 15_000, parts = {}, scheduling, kubeletDelayMs = 20 } = options;
-  const controllerClient = (name: string): SandboxClient => client(`system:serviceaccount:kube-system:${name}`);
+  const { clock, resyncMs = 15_000, parts = {}, scheduling, kubeletDelayMs = 20 } = options;
   const logger = options.logger.child({ component: 'control-plane' });
+  const client = (user: string): SandboxClient => guardHandlers(options.client(user), logger);
+  const controllerClient = (name: string): SandboxClient => client(`system:serviceaccount:kube-system:${name}`);
   const isOn = (part: ControlPlanePart): boolean => parts[part] !== false;
 
   // The indexes listen first, so that every controller finds them up to date.

@@ -1,6 +1,7 @@
 import type { SandboxClient } from '../api/client.ts';
 import { claimClass } from './claim-class.ts';
-import { getObject, keyOf, resources, type Claim, type Node, type Volume } from './objects.ts';
+import { getObject, keyOf } from './object-access.ts';
+import { resources, type Claim, type Node, type Volume } from './objects.ts';
 import { matchesLabelSelector, matchesNodeSelector } from './selectors.ts';
 import { couldHold, offersAccessModes, refersTo, requestedSize, volumeModeOf, volumeSize } from './volume-fit.ts';
 import { lowerBound, type Shelf, type VolumeIndex } from './volume-index.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { SandboxClient, SandboxObject, SandboxOwner, Subscription, WatchEvent } from '../api/client.ts';
 import { KeyedWorker } from './keyed-worker.ts';
-import { getObject, listObjects, nameOf, subscribeTo } from './objects.ts';
+import { getObject, listObjects, nameOf, subscribeTo } from './object-access.ts';
 import { graphKey, OwnerGraph, type AnyObject } from './owner-graph.ts';
 import { storedTypes, type StoredType } from './stored-types.ts';
 

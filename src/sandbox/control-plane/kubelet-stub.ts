@@ -4,7 +4,8 @@ import type { SandboxClient, Subscription } from '../api/client.ts';
 import { timestamp } from '../api/timestamps.ts';
 import { KeyedWorker } from './keyed-worker.ts';
 import type { Mirror } from './mirror.ts';
-import { getObject, keyOf, nameOf, resources, subscribeTo, updateObjectStatus, type Pod } from './objects.ts';
+import { getObject, keyOf, nameOf, subscribeTo, updateObjectStatus } from './object-access.ts';
+import { resources, type Pod } from './objects.ts';
 import { isFullyBound } from './pod-claims.ts';
 import { claimKeysOf, isFinished, type PodIndex } from './pod-index.ts';
 

@@ -1,5 +1,6 @@
 import type { SandboxClient, SandboxObject, Subscription } from '../api/client.ts';
-import { keyOf, listObjects, subscribeTo, type TypedResource } from './objects.ts';
+import { keyOf, listObjects, subscribeTo } from './object-access.ts';
+import type { TypedResource } from './objects.ts';
 
 /** One change of a mirrored object. */
 export interface Change<T> {

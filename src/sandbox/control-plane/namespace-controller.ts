@@ -2,7 +2,8 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { SandboxClient, Subscription } from '../api/client.ts';
 import { KeyedWorker } from './keyed-worker.ts';
-import { getObject, listObjects, resources, subscribeTo } from './objects.ts';
+import { getObject, listObjects, subscribeTo } from './object-access.ts';
+import { resources } from './objects.ts';
 import { storedTypes } from './stored-types.ts';
 
 /** What a `NamespaceController` needs. */

@@ -1,6 +1,6 @@
 import type { SandboxName, SandboxObject } from '../api/client.ts';
 import { MultiMap } from './multi-map.ts';
-import { keyOf } from './objects.ts';
+import { keyOf } from './object-access.ts';
 import type { StoredType } from './stored-types.ts';
 
 /** An object of any type. */

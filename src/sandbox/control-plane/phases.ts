@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BinderContext } from './binder-context.ts';
-import { resources, updateObjectStatus, type Claim, type Volume } from './objects.ts';
+import { updateObjectStatus } from './object-access.ts';
+import { resources, type Claim, type Volume } from './objects.ts';
 
 /** An event that goes with a phase change. */
 export interface PhaseEvent {

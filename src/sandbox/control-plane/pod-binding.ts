@@ -2,7 +2,8 @@ import type { SandboxClient } from '../api/client.ts';
 import { annotation } from './annotations.ts';
 import { reserveVolume } from './bind-volume.ts';
 import { usableOn } from './find-volume.ts';
-import { getObject, keyOf, nameOf, resources, setAnnotation, updateObject, type Claim, type Node } from './objects.ts';
+import { getObject, keyOf, nameOf, setAnnotation, updateObject } from './object-access.ts';
+import { resources, type Claim, type Node } from './objects.ts';
 import { isFullyBound } from './pod-claims.ts';
 import type { Placement } from './schedule-pod.ts';
 

@@ -1,7 +1,8 @@
 import type { SandboxClient } from '../api/client.ts';
 import { annotation } from './annotations.ts';
 import { claimClass, isDelayed } from './claim-class.ts';
-import { getObject, hasAnnotation, keyOf, nameOf, resources, type Claim, type Pod } from './objects.ts';
+import { getObject, hasAnnotation, keyOf, nameOf } from './object-access.ts';
+import { resources, type Claim, type Pod } from './objects.ts';
 import { claimNameOf } from './pod-index.ts';
 
 /** The claims of a pod as the scheduler sees them. */

@@ -2,7 +2,8 @@ import type { Clock } from '../../base/clock.ts';
 import type { SandboxClient } from '../api/client.ts';
 import { timestamp } from '../api/timestamps.ts';
 import type { EventRecorder } from './event-recorder.ts';
-import { resources, updateObjectStatus, type Pod } from './objects.ts';
+import { updateObjectStatus } from './object-access.ts';
+import { resources, type Pod } from './objects.ts';
 
 /** What `reportUnscheduled` needs. */
 export interface ReportUnscheduledOptions {

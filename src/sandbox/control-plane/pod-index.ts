@@ -1,6 +1,7 @@
 import type { Mirror } from './mirror.ts';
 import { MultiMap } from './multi-map.ts';
-import { keyOf, type Pod, type PodVolume } from './objects.ts';
+import { keyOf } from './object-access.ts';
+import type { Pod, PodVolume } from './objects.ts';
 
 /** Pods by the claims they use; it follows a mirror and lags as the mirror does. */
 export class PodIndex {

@@ -8,20 +8,8 @@ import { EventRecorder } from './event-recorder.ts';
 import { isAvailableFor } from './find-volume.ts';
 import { KeyedWorker } from './keyed-worker.ts';
 import type { Change, Mirror } from './mirror.ts';
-import {
-  getObject,
-  hasAnnotation,
-  keyOf,
-  listObjects,
-  nameOf,
-  resources,
-  subscribeTo,
-  type Claim,
-  type Pod,
-  type StorageClass,
-  type TypedEvent,
-  type Volume,
-} from './objects.ts';
+import { getObject, hasAnnotation, keyOf, listObjects, nameOf, subscribeTo, type TypedEvent } from './object-access.ts';
+import { resources, type Claim, type Pod, type StorageClass, type Volume } from './objects.ts';
 import { claimKeysOf, type PodIndex } from './pod-index.ts';
 import { syncClaim } from './sync-claim.ts';
 import { syncVolume } from './sync-volume.ts';

@@ -1,6 +1,7 @@
 import { annotation } from './annotations.ts';
 import type { BinderContext } from './binder-context.ts';
-import { hasAnnotation, type Volume } from './objects.ts';
+import { hasAnnotation } from './object-access.ts';
+import type { Volume } from './objects.ts';
 import { setVolumePhase } from './phases.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { annotation } from './annotations.ts';
 import type { BinderContext } from './binder-context.ts';
 import { claimClass } from './claim-class.ts';
-import { getObject, resources, setAnnotation, updateObject, type Claim } from './objects.ts';
+import { getObject, setAnnotation, updateObject } from './object-access.ts';
+import { resources, type Claim } from './objects.ts';
 
 /**
  * Asks the class's provisioner for a volume: both annotations on the claim, then the event (CP-17.4). A repeat writes

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock, Timer } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { SandboxClient, SandboxObject, Subscription } from '../api/client.ts';
 import { CapacityIndex, largestVolume } from './capacity-index.ts';
@@ -7,21 +7,13 @@ import { EventRecorder } from './event-recorder.ts';
 import { KeyedWorker } from './keyed-worker.ts';
 import { Mirror, type Change } from './mirror.ts';
 import { createNodeChoice, type NodeChoice, type NodeChoicePolicy } from './node-choice.ts';
-import {
-  getObject,
-  keyOf,
-  nameOf,
-  resources,
-  subscribeTo,
-  type Node,
-  type Pod,
-  type StorageCapacity,
-  type Volume,
-} from './objects.ts';
+import { getObject, keyOf, nameOf, subscribeTo } from './object-access.ts';
+import { resources, type Node, type Pod, type StorageCapacity, type Volume } from './objects.ts';
 import { checkBinding, startBinding, type PodBinding } from './pod-binding.ts';
 import { reportUnscheduled } from './pod-condition.ts';
 import { claimKeysOf, isFinished, type PodIndex } from './pod-index.ts';
 import { schedulePod, type Placement } from './schedule-pod.ts';
+import { SchedulingQueue, type PodState } from './scheduling-queue.ts';
 import { claimKeyOf, type VolumeIndex } from './volume-index.ts';
 
 /** Settings of the scheduler that tests and demos may change. */
@@ -50,21 +42,8 @@ export interface SchedulerOptions {
   settings?: SchedulingSettings;
 }
 
-interface PodState {
-  attempts: number;
-  lastAttemptMs: number;
-  usesClaims: boolean;
-  binding?: PodBinding;
-  lastNode?: string;
-}
-
-/** An unschedulable pod is tried again after this long even if nothing changed. */
-const parkedMaxMs = 300_000;
-const unparkEveryMs = 30_000;
-
 /**
- * Stand-in for kube-scheduler (CP-20): one pod at a time is decided, many may wait for their volumes. A pod that fits
- * nowhere is parked until something changes that could help, and never tried again before its back-off is over.
+ * Stand-in for kube-scheduler (CP-20): one pod at a time is decided, many may wait for their volumes.
  */
 export class Scheduler implements Disposable {
   readonly #options: SchedulerOptions;
@@ -75,12 +54,10 @@ export class Scheduler implements Disposable {
   readonly #capacities: Mirror<StorageCapacity>;
   readonly #capacityIndex: CapacityIndex;
   readonly #choose: NodeChoice;
-  readonly #states = new Map<string, PodState>();
-  readonly #parked = new Set<string>();
+  readonly #queue: SchedulingQueue;
   readonly #podsOnNode = new Map<string, number>();
   readonly #subscriptions: Subscription[] = [];
   #sortedNodes: Node[] | undefined;
-  #unparkTimer: Timer | undefined;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -94,6 +71,8 @@ export class Scheduler implements Disposable {
     };
     const { client, clock, logger } = options;
     this.#worker = new KeyedWorker({ name: 'scheduler', clock, logger, sync: (key) => this.#sync(key) });
+    const { backoffBaseMs, backoffMaxMs } = this.#settings;
+    this.#queue = new SchedulingQueue({ worker: this.#worker, clock, backoffBaseMs, backoffMaxMs });
     this.#events = new EventRecorder({ client, clock, component: 'default-scheduler' });
     this.#choose = createNodeChoice(this.#settings.nodeChoice, (node) => this.#podsOnNode.get(node) ?? 0);
     this.#nodes = new Mirror(client, resources.nodes);
@@ -109,7 +88,7 @@ export class Scheduler implements Disposable {
 
   /** To be called before the mirrors are started. */
   start(): void {
-    const { client, clock } = this.#options;
+    const { client } = this.#options;
     this.#nodes.start();
     this.#capacities.start();
     const wake = (): void => this.#wakeUsersOfClaims();
@@ -119,15 +98,10 @@ export class Scheduler implements Disposable {
       subscribeTo(client, resources.csiDrivers, wake),
       subscribeTo(client, resources.csiNodes, wake),
     );
-    const unpark = (): void => {
-      this.#wakeLongParked();
-      this.#unparkTimer = clock.after(unparkEveryMs, unpark);
-    };
-    this.#unparkTimer = clock.after(unparkEveryMs, unpark);
   }
 
   [Symbol.dispose](): void {
-    this.#unparkTimer?.cancel();
+    this.#queue[Symbol.dispose]();
     for (const subscription of this.#subscriptions) subscription.close();
     this.#nodes[Symbol.dispose]();
     this.#capacities[Symbol.dispose]();
@@ -137,27 +111,21 @@ export class Scheduler implements Disposable {
   #sync(key: string): void {
     const pod = getObject(this.#options.client, resources.pods, nameOf(key));
     if (pod === undefined || !isToSchedule(pod)) {
-      this.#forget(key);
+      this.#queue.forget(key);
       return;
     }
-    let state = this.#states.get(key);
-    if (state === undefined) {
-      state = { attempts: 0, lastAttemptMs: 0, usesClaims: claimKeysOf(pod).length > 0 };
-      this.#states.set(key, state);
-    }
-    if (state.binding === undefined) this.#attempt(key, pod, state);
+    const state = this.#queue.state(key);
+    if (state?.binding === undefined) this.#attempt(key, pod);
     else this.#continueBinding(key, pod, state, state.binding);
   }
 
-  #attempt(key: string, pod: Pod, state: PodState): void {
+  #attempt(key: string, pod: Pod): void {
     const { client, clock, volumeIndex } = this.#options;
-    this.#parked.delete(key);
-    state.attempts++;
-    state.lastAttemptMs = clock.monotonicMs();
+    const state = this.#queue.startAttempt(key, claimKeysOf(pod).length > 0);
     const context = { client, volumes: volumeIndex, capacities: this.#capacityIndex };
     const decision = schedulePod(context, pod, this.#nodesByName());
     if ('message' in decision) {
-      this.#parked.add(key);
+      this.#queue.park(key);
       reportUnscheduled({ client, clock, events: this.#events }, pod, 'Unschedulable', decision.message);
       return;
     }
@@ -165,7 +133,7 @@ export class Scheduler implements Disposable {
     const { bindTimeoutMs } = this.#settings;
     state.lastNode = placement.node.metadata.name;
     state.binding = startBinding(client, placement, state.lastAttemptMs + bindTimeoutMs);
-    if (!this.#continueBinding(key, pod, state, state.binding)) this.#worker.addAfter(key, bindTimeoutMs);
+    this.#continueBinding(key, pod, state, state.binding);
   }
 
   #place(placements: Placement[], lastNode: string | undefined): Placement {
@@ -175,66 +143,38 @@ export class Scheduler implements Disposable {
     return candidates.find(({ node }) => node.metadata.name === chosen)!;
   }
 
-  /** @returns whether the binding came to an end, good or bad. */
-  #continueBinding(key: string, pod: Pod, state: PodState, binding: PodBinding): boolean {
+  #continueBinding(key: string, pod: Pod, state: PodState, binding: PodBinding): void {
     const { client, clock } = this.#options;
-    const progress = checkBinding(client, binding, clock.monotonicMs());
-    if (progress.state === 'waiting') return false;
-    if (progress.state === 'ready') {
+    const nowMs = clock.monotonicMs();
+    const progress = checkBinding(client, binding, nowMs);
+    if (progress.state === 'waiting') {
+      this.#worker.addAfter(key, Math.max(1, binding.deadlineMs - nowMs));
+    } else if (progress.state === 'ready') {
       const { namespace = '', name } = pod.metadata;
       client.bindPod({ namespace, name }, binding.node);
       this.#events.normal(pod, 'Scheduled', `Successfully assigned ${key} to ${binding.node}`);
-      this.#forget(key);
-      return true;
+      this.#queue.forget(key);
+    } else {
+      this.#worker.drop(key); // the timer of the deadline
+      delete state.binding;
+      // Tried again without waiting for a change: the change has happened already.
+      this.#queue.retry(key, state);
+      const message = `running PreBind plugin "VolumeBinding": binding volumes: ${progress.why}`;
+      reportUnscheduled({ client, clock, events: this.#events }, pod, 'SchedulerError', message);
     }
-    this.#worker.drop(key);
-    delete state.binding;
-    const message = `running PreBind plugin "VolumeBinding": binding volumes: ${progress.why}`;
-    // Tried again without waiting for a change: the change has happened already.
-    this.#retry(key, state);
-    reportUnscheduled({ client, clock, events: this.#events }, pod, 'SchedulerError', message);
-    return true;
-  }
-
-  #retry(key: string, { attempts, lastAttemptMs }: PodState): void {
-    const { backoffBaseMs, backoffMaxMs } = this.#settings;
-    const backoffMs = Math.min(backoffBaseMs * 2 ** (attempts - 1), backoffMaxMs);
-    this.#worker.addAfter(key, Math.max(0, lastAttemptMs + backoffMs - this.#options.clock.monotonicMs()));
-  }
-
-  #wake(key: string): void {
-    const state = this.#states.get(key);
-    if (state !== undefined && this.#parked.delete(key)) this.#retry(key, state);
-  }
-
-  #wakeAll(): void {
-    for (const key of this.#parked) this.#wake(key);
   }
 
   #wakeUsersOfClaims(): void {
-    for (const key of this.#parked) if (this.#states.get(key)?.usesClaims === true) this.#wake(key);
-  }
-
-  #wakeLongParked(): void {
-    const parkedBeforeMs = this.#options.clock.monotonicMs() - parkedMaxMs;
-    for (const key of this.#parked) {
-      if ((this.#states.get(key)?.lastAttemptMs ?? 0) <= parkedBeforeMs) this.#wake(key);
-    }
-  }
-
-  #forget(key: string): void {
-    this.#states.delete(key);
-    this.#parked.delete(key);
-    this.#worker.drop(key);
+    this.#queue.wakeParked(({ usesClaims }) => usesClaims);
   }
 
   #onPod({ object: pod, previous, deleted }: Change<Pod>): void {
     const key = keyOf(pod);
     this.#countOnNode(pod.spec.nodeName, previous?.spec.nodeName, deleted);
-    if (deleted) this.#forget(key);
+    if (deleted) this.#queue.forget(key);
     else if (!isToSchedule(pod)) return;
-    else if (!this.#states.has(key)) this.#worker.add(key);
-    else if (previous !== undefined && !isDeepStrictEqual(previous.spec, pod.spec)) this.#wake(key);
+    else if (this.#queue.state(key) === undefined) this.#worker.add(key);
+    else if (previous !== undefined && !isDeepStrictEqual(previous.spec, pod.spec)) this.#queue.wake(key);
   }
 
   #countOnNode(node: string | undefined, before: string | undefined, deleted: boolean): void {
@@ -248,7 +188,7 @@ export class Scheduler implements Disposable {
   #onClaim(claimKey: string): void {
     for (const pod of this.#options.podIndex.usersOf(claimKey)) {
       const key = keyOf(pod);
-      if (this.#states.get(key)?.binding === undefined) this.#wake(key);
+      if (this.#queue.state(key)?.binding === undefined) this.#queue.wake(key);
       else this.#worker.add(key);
     }
   }
@@ -263,7 +203,7 @@ export class Scheduler implements Disposable {
   #onNode({ object, previous, deleted }: Change<Node>): void {
     this.#sortedNodes = undefined;
     if (deleted || (previous !== undefined && sameForPods(previous, object))) return;
-    this.#wakeAll();
+    this.#queue.wakeParked();
   }
 
   #nodesByName(): Node[] {

@@ -1,14 +1,7 @@
 import { annotation } from './annotations.ts';
 import type { BinderContext } from './binder-context.ts';
-import {
-  getObject,
-  hasAnnotation,
-  removeAnnotation,
-  resources,
-  updateObject,
-  type Claim,
-  type Volume,
-} from './objects.ts';
+import { getObject, hasAnnotation, removeAnnotation, updateObject } from './object-access.ts';
+import { resources, type Claim, type Volume } from './objects.ts';
 import { setVolumePhase } from './phases.ts';
 import { reclaimVolume } from './reclaim-volume.ts';
 import { volumeModeOf } from './volume-fit.ts';

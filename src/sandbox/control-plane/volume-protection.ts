@@ -3,7 +3,8 @@ import type { Logger } from '../../base/logger.ts';
 import type { SandboxClient, Subscription } from '../api/client.ts';
 import { volumeProtectionFinalizer } from './annotations.ts';
 import { KeyedWorker } from './keyed-worker.ts';
-import { getObject, keyOf, listObjects, resources, subscribeTo, updateObject, type Volume } from './objects.ts';
+import { getObject, keyOf, listObjects, subscribeTo, updateObject } from './object-access.ts';
+import { resources, type Volume } from './objects.ts';
 
 /** What a `VolumeProtection` needs. */
 export interface VolumeProtectionOptions {

@@ -1,7 +1,8 @@
 import { annotation } from './annotations.ts';
 import { claimClass } from './claim-class.ts';
 import { MultiMap } from './multi-map.ts';
-import { hasAnnotation, keyOf, type Claim } from './objects.ts';
+import { hasAnnotation, keyOf } from './object-access.ts';
+import type { Claim } from './objects.ts';
 
 interface Place {
   className: string;

@@ -5,9 +5,10 @@ const patienceMs = 20_000;
 export class Bulletin {
   readonly #checks = new Set<() => void>();
 
-  /** Something happened. */
+  /** Something happened; what follows from it in the same turn of the event loop is seen, too. */
   readonly notify = (): void => {
-    for (const check of [...this.#checks]) check();
+    this.#look();
+    setImmediate(() => this.#look());
   };
 
   /** Resolves with what `read` finds. @throws {Error} when it finds nothing for 20 seconds. */
@@ -30,5 +31,9 @@ export class Bulletin {
       this.#checks.add(check);
       check();
     });
+  }
+
+  #look(): void {
+    for (const check of [...this.#checks]) check();
   }
 }

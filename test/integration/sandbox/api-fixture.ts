@@ -1,15 +1,111 @@
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { ApiServer } from '../../../src/sandbox/api/api-server.ts';
 import type { ApiServerOptions } from '../../../src/sandbox/api/api-server.ts';
 
-/** An object as tests look at it. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are inspected field by field
-export type Body = any;
+/** A cause in a Status. */
+export interface Cause {
+  field: string;
+  reason: string;
+  message: string;
+}
+
+/** Metadata of an object or a list. */
+export interface Meta {
+  name: string;
+  namespace: string;
+  uid: string;
+  generateName: string;
+  resourceVersion: string;
+  creationTimestamp: string;
+  deletionTimestamp: string;
+  deletionGracePeriodSeconds: number;
+  generation: number;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  finalizers: string[];
+  managedFields: unknown[];
+  continue: string;
+  remainingItemCount: number;
+}
+
+/** A group, version, resource or column in an answer. */
+export interface Named {
+  name: string;
+  version: string;
+  groupVersion: string;
+  preferredVersion: unknown;
+  versions: Named[];
+  resources: Named[];
+  kind: string;
+  namespaced: boolean;
+  shortNames: string[];
+  resource: string;
+  subresource: string;
+  subresources?: Named[];
+}
+
+/**
+ * Whatever a server answers: the fields that tests read, of whichever kind it is. A field that is not there is
+ * `undefined` all the same, and the assertion on it fails.
+ */
+export interface Body {
+  apiVersion: string;
+  kind: string;
+  metadata: Meta;
+  spec: {
+    volumeMode: string;
+    persistentVolumeReclaimPolicy: string;
+    storageClassName: string;
+    nodeName: string;
+    resources: { requests: { storage: string } };
+  };
+  status: { phase: string; readyToUse: boolean; token: string; userInfo: { username: string } };
+  data: { value: string };
+  items: Body[];
+  message: string;
+  reason: string;
+  code: number;
+  details: { name: string; group: string; kind: string; causes: Cause[] };
+  count: number;
+  note: string;
+  deprecatedCount: number;
+  involvedObject: { name: string };
+  gitVersion: string;
+  groups: Named[];
+  resources: Named[];
+  versions: Named[];
+  paths: Record<string, { serverRelativeURL: string; patch: { parameters: Named[] } }>;
+  columnDefinitions: Named[];
+  rows: { cells: unknown[]; object: Body }[];
+}
+
+/** The same, of a list whose items are groups. */
+export interface GroupItem {
+  metadata: Meta;
+  versions: Named[];
+}
+
+/** An object to be sent. */
+export interface Draft {
+  apiVersion?: string;
+  kind?: string;
+  metadata: Partial<Meta> & { name: string };
+  [field: string]: unknown;
+}
+
+/** An event of a watch. */
+export interface WatchedEvent {
+  type: string;
+  object: Body;
+}
 
 /** An answer with its parsed body. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
+  readonly text: string;
+  /** Empty if the answer is no JSON. */
   readonly body: Body;
 }
 
@@ -24,7 +120,9 @@ export interface CallOptions {
 export interface Watch {
   readonly status: number;
   /** The next event, or `undefined` at the clean end of the stream; rejects if the connection is cut. */
-  next(): Promise<Body>;
+  next(): Promise<WatchedEvent | undefined>;
+  /** The next event; the end of the stream is a failure. */
+  event(): Promise<WatchedEvent>;
   close(): void;
 }
 
@@ -84,11 +182,8 @@ export async function startApi(t: TestContext, options: ApiServerOptions = {}): 
     });
     const text = await response.text();
     const isJson = (response.headers.get('content-type') ?? '').startsWith('application/json');
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: isJson && text !== '' ? JSON.parse(text) : text,
-    };
+    const parsed = (isJson && text !== '' ? JSON.parse(text) : {}) as Body;
+    return { status: response.status, headers: response.headers, text, body: parsed };
   };
   return {
     server,
@@ -108,29 +203,35 @@ export async function startApi(t: TestContext, options: ApiServerOptions = {}): 
   };
 }
 
-function eventReader(response: Response): Pick<Watch, 'next'> {
+function eventReader(response: Response): Pick<Watch, 'next' | 'event'> {
   const decoder = new TextDecoder();
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   let text = '';
-  return {
-    async next() {
-      for (;;) {
-        const end = text.indexOf('\n');
-        if (end !== -1) {
-          const line = text.slice(0, end);
-          text = text.slice(end + 1);
-          return JSON.parse(line) as Body;
-        }
-        const { done, value } = await reader.read();
-        if (done) return undefined;
-        text += decoder.decode(value, { stream: true });
+  const next = async (): Promise<WatchedEvent | undefined> => {
+    for (;;) {
+      const end = text.indexOf('\n');
+      if (end !== -1) {
+        const line = text.slice(0, end);
+        text = text.slice(end + 1);
+        return JSON.parse(line) as WatchedEvent;
       }
+      const { done, value } = await reader.read();
+      if (done) return undefined;
+      text += decoder.decode(value, { stream: true });
+    }
+  };
+  return {
+    next,
+    async event() {
+      const event = await next();
+      assert.ok(event, 'the watch ended');
+      return event;
     },
   };
 }
 
 /** A claim that passes all checks, with changes to its spec. */
-export function claim(name: string, spec: Record<string, unknown> = {}): Body {
+export function claim(name: string, spec: Record<string, unknown> = {}): Draft {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
@@ -140,7 +241,7 @@ export function claim(name: string, spec: Record<string, unknown> = {}): Body {
 }
 
 /** A CSI volume that passes all checks, with changes to its spec. */
-export function volume(name: string, spec: Record<string, unknown> = {}): Body {
+export function volume(name: string, spec: Record<string, unknown> = {}): Draft {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
@@ -155,7 +256,7 @@ export function volume(name: string, spec: Record<string, unknown> = {}): Body {
 }
 
 /** A class of the provisioner `x.example.com`. */
-export function storageClass(name: string, more: Record<string, unknown> = {}): Body {
+export function storageClass(name: string, more: Record<string, unknown> = {}): Draft {
   return {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'StorageClass',
@@ -166,12 +267,12 @@ export function storageClass(name: string, more: Record<string, unknown> = {}): 
 }
 
 /** A ConfigMap with one entry. */
-export function configMap(name: string, value = 'a', labels: Record<string, string> = {}): Body {
+export function configMap(name: string, value = 'a', labels: Record<string, string> = {}): Draft {
   return { metadata: { name, labels }, data: { value } };
 }
 
 /** A snapshot of the claim `source`. */
-export function snapshot(name: string): Body {
+export function snapshot(name: string): Draft {
   return {
     apiVersion: 'snapshot.storage.k8s.io/v1',
     kind: 'VolumeSnapshot',

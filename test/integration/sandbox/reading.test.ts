@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { claim, configMap, paths, startApi } from './api-fixture.ts';
 import type { Api, Body } from './api-fixture.ts';
 
-const namesOf = (body: Body): string[] => body.items.map((item: Body) => item.metadata.name);
+const namesOf = (body: Body): string[] => body.items.map((item) => item.metadata.name);
 
 async function createConfigMaps(api: Api, names: string[]): Promise<void> {
   for (const name of names) assert.equal((await api.post(paths.configMaps, configMap(name))).status, 201);
@@ -19,7 +19,7 @@ describe('listing', () => {
     const { body } = await api.get('/api/v1/configmaps');
     assert.deepEqual(namesOf(body), ['a', 'b', 'c', '0']);
     assert.equal(body.kind, 'ConfigMapList');
-    assert.equal('kind' in body.items[0], false);
+    assert.equal('kind' in (body.items[0] ?? {}), false);
     assert.equal(body.metadata.resourceVersion, api.server.resourceVersion);
   });
 
@@ -63,7 +63,7 @@ describe('listing', () => {
     const { status, headers, body } = await api.get(`${paths.configMaps}?resourceVersion=999999`);
     assert.ok(performance.now() - started < 4000);
     assert.equal(status, 504);
-    assert.equal(body.details.causes[0].reason, 'ResourceVersionTooLarge');
+    assert.equal(body.details.causes[0]?.reason, 'ResourceVersionTooLarge');
     assert.equal(headers.get('retry-after'), '1');
     assert.match(body.message, /^Timeout: Too large resource version: 999999, current: \d+$/);
   });
@@ -168,8 +168,8 @@ describe('watching', () => {
   const types = async (watch: Awaited<ReturnType<Api['watch']>>, count: number): Promise<string[]> => {
     const seen: string[] = [];
     for (let index = 0; index < count; index++) {
-      const event = await watch.next();
-      seen.push(`${event.type} ${event.object.metadata.name ?? ''}`.trim());
+      const event = await watch.event();
+      seen.push(`${event.type} ${event.object.metadata.name}`);
     }
     return seen;
   };
@@ -181,7 +181,7 @@ describe('watching', () => {
     await api.post(paths.configMaps, configMap('a'));
     await api.patch(`${paths.configMaps}/a`, 'merge', { data: { value: 'b' } });
     await api.delete(`${paths.configMaps}/a`);
-    const events = [await watch.next(), await watch.next(), await watch.next()];
+    const events = [await watch.event(), await watch.event(), await watch.event()];
     assert.deepEqual(
       events.map(({ type }) => type),
       ['ADDED', 'MODIFIED', 'DELETED'],
@@ -192,7 +192,7 @@ describe('watching', () => {
       versions,
       [...new Set(versions)].sort((x, y) => x - y),
     );
-    assert.equal(events[2].object.data.value, 'b');
+    assert.equal(events[2]?.object.data.value, 'b');
   });
 
   test('case 43: a watch from any state begins with what is there', async (t) => {
@@ -221,7 +221,7 @@ describe('watching', () => {
     await createConfigMaps(api, ['a', 'b', 'c', 'd', 'e', 'f']);
     const watch = await api.watch(`${paths.configMaps}?watch=true&resourceVersion=${from}`);
     assert.equal(watch.status, 200);
-    const { type, object } = await watch.next();
+    const { type, object } = await watch.event();
     assert.equal(type, 'ERROR');
     assert.deepEqual([object.kind, object.code, object.reason], ['Status', 410, 'Expired']);
     assert.match(object.message, /^too old resource version: \d+ \(\d+\)$/);
@@ -250,7 +250,7 @@ describe('watching', () => {
     const { body: list } = await api.get(paths.configMaps);
     const from = list.metadata.resourceVersion;
     const watch = await api.watch(`${paths.configMaps}?watch=true&allowWatchBookmarks=true&resourceVersion=${from}`);
-    const { type, object } = await watch.next();
+    const { type, object } = await watch.event();
     assert.equal(type, 'BOOKMARK');
     assert.deepEqual(object, {
       kind: 'ConfigMap',
@@ -258,7 +258,7 @@ describe('watching', () => {
       metadata: { resourceVersion: api.server.resourceVersion, creationTimestamp: null },
     });
     await api.post(paths.claims, claim('elsewhere'));
-    const later = await watch.next();
+    const later = await watch.event();
     assert.equal(later.object.metadata.resourceVersion, api.server.resourceVersion);
   });
 
@@ -282,7 +282,7 @@ describe('watching', () => {
     const rv = api.server.resourceVersion;
     const watch = await api.watch(`${paths.configMaps}?${query}`);
     assert.deepEqual(await types(watch, 2), ['ADDED a', 'ADDED b']);
-    const { type, object } = await watch.next();
+    const { type, object } = await watch.event();
     assert.equal(type, 'BOOKMARK');
     assert.equal(object.metadata.annotations['k8s.io/initial-events-end'], 'true');
     assert.equal(object.metadata.resourceVersion, rv);
@@ -295,7 +295,7 @@ describe('watching', () => {
     const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
     const { status, body } = await api.get(`${paths.configMaps}?${query}`);
     assert.equal(status, 422);
-    assert.equal(body.details.causes[0].field, 'sendInitialEvents');
+    assert.equal(body.details.causes[0]?.field, 'sendInitialEvents');
   });
 
   test('a watch on the path of an object is about that object', async (t) => {
@@ -316,7 +316,7 @@ describe('watching', () => {
       const seen = new Set<string>();
       let last = 0;
       while (seen.size < 1000) {
-        const { type, object } = await watch.next();
+        const { type, object } = await watch.event();
         assert.equal(type, 'ADDED');
         assert.ok(Number(object.metadata.resourceVersion) > last);
         last = Number(object.metadata.resourceVersion);

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { annotation, volumeProtectionFinalizer } from '../../../../src/sandbox/control-plane/annotations.ts';
-import { resources, subscribeTo, updateObject } from '../../../../src/sandbox/control-plane/objects.ts';
+import { subscribeTo, updateObject } from '../../../../src/sandbox/control-plane/object-access.ts';
+import { resources } from '../../../../src/sandbox/control-plane/objects.ts';
 import { Cluster } from './cluster.ts';
 import { ProvisionerDouble } from './provisioner-double.ts';
 

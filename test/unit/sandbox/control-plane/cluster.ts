@@ -5,11 +5,9 @@ import { ApiServer } from '../../../../src/sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject, Subscription } from '../../../../src/sandbox/api/client.ts';
 import { startControlPlane, type ControlPlaneOptions } from '../../../../src/sandbox/control-plane/control-plane.ts';
 import { createNodes } from '../../../../src/sandbox/control-plane/create-nodes.ts';
+import { getObject, listObjects, subscribeTo } from '../../../../src/sandbox/control-plane/object-access.ts';
 import {
-  getObject,
-  listObjects,
   resources,
-  subscribeTo,
   type Claim,
   type Pod,
   type TypedResource,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiServer } from '../../../../src/sandbox/api/api-server.ts';
 import { EventRecorder } from '../../../../src/sandbox/control-plane/event-recorder.ts';
-import { listObjects } from '../../../../src/sandbox/control-plane/objects.ts';
+import { listObjects } from '../../../../src/sandbox/control-plane/object-access.ts';
 import { configMaps, eventsResource } from './cluster.ts';
 import { ManualClock } from './manual-clock.ts';
 

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '../../../../src/base/clock.ts';
-import { silentLogger } from '../../../../src/base/logger.ts';
+import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
 import { ApiServer } from '../../../../src/sandbox/api/api-server.ts';
 import type { SandboxObject } from '../../../../src/sandbox/api/client.ts';
 import { startControlPlane } from '../../../../src/sandbox/control-plane/control-plane.ts';
 import { createNodes } from '../../../../src/sandbox/control-plane/create-nodes.ts';
-import { resources, subscribeTo, updateObject } from '../../../../src/sandbox/control-plane/objects.ts';
+import { guardHandlers } from '../../../../src/sandbox/control-plane/guarded-client.ts';
+import { subscribeTo, updateObject } from '../../../../src/sandbox/control-plane/object-access.ts';
+import { resources } from '../../../../src/sandbox/control-plane/objects.ts';
 import { Cluster, configMaps } from './cluster.ts';
 import { ManualClock } from './manual-clock.ts';
 import { ProvisionerDouble } from './provisioner-double.ts';
@@ -206,6 +208,24 @@ describe('starting and stopping', () => {
     await cluster.volumeInPhase('v', 'Available');
     await cluster.until('the claim to go', () => cluster.claim('before') === undefined);
     await cluster[Symbol.asyncDispose]();
+  });
+
+  test('an object that no controller can read is logged and holds up nothing', async () => {
+    const logged: object[] = [];
+    const logger: Logger = { ...silentLogger, error: (fields) => logged.push(fields), child: () => logger };
+    await using cluster = new Cluster({ logger });
+    const { client } = cluster;
+    const guarded = guardHandlers(client, logger);
+    const heard: string[] = [];
+    guarded.subscribe(configMaps, ({ object }) => {
+      heard.push(object.metadata.name);
+      if (object.metadata.name === 'first') throw new TypeError('cannot read it');
+    });
+    client.create(configMaps, { metadata: { name: 'first', namespace: 'default' } });
+    client.create(configMaps, { metadata: { name: 'second', namespace: 'default' } });
+    await turn();
+    assert.deepEqual(heard, ['first', 'second']);
+    assert.partialDeepStrictEqual(logged, [{ resource: 'configmaps', namespace: 'default', name: 'first' }]);
   });
 
   test('no timer outlives the controllers', async () => {

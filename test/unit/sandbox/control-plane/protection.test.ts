@@ -4,7 +4,8 @@ import {
   claimProtectionFinalizer,
   volumeProtectionFinalizer,
 } from '../../../../src/sandbox/control-plane/annotations.ts';
-import { resources, updateObject } from '../../../../src/sandbox/control-plane/objects.ts';
+import { updateObject } from '../../../../src/sandbox/control-plane/object-access.ts';
+import { resources } from '../../../../src/sandbox/control-plane/objects.ts';
 import { Cluster } from './cluster.ts';
 import { ProvisionerDouble } from './provisioner-double.ts';
 

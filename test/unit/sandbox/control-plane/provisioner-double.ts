@@ -4,11 +4,9 @@ import {
   getObject,
   listObjects,
   removeAnnotation,
-  resources,
   updateObject,
-  type Claim,
-  type Volume,
-} from '../../../../src/sandbox/control-plane/objects.ts';
+} from '../../../../src/sandbox/control-plane/object-access.ts';
+import { resources, type Claim, type Volume } from '../../../../src/sandbox/control-plane/objects.ts';
 
 const finalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
 

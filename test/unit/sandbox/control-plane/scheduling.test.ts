@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../../src/sandbox/api/client.ts';
 import { annotation } from '../../../../src/sandbox/control-plane/annotations.ts';
-import { resources, updateObject, type StorageCapacity } from '../../../../src/sandbox/control-plane/objects.ts';
+import { updateObject } from '../../../../src/sandbox/control-plane/object-access.ts';
+import { resources, type StorageCapacity } from '../../../../src/sandbox/control-plane/objects.ts';
 import { Cluster, type StoredEvent } from './cluster.ts';
 import { ProvisionerDouble } from './provisioner-double.ts';
 

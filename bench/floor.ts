@@ -1,0 +1,109 @@
+/**
+ * The least that the work can cost in this stack, as a process of its own: for each claim one CreateVolume, one POST of
+ * a volume and two of events, nothing else. Prints what it took as one line of JSON.
+ */
+import { parseArgs } from 'node:util';
+import { Client, credentials } from '@grpc/grpc-js';
+import { Agent } from 'undici';
+import { KubeConfig } from '@kubernetes/client-node';
+import { loadCsi } from '../src/csi/csi-proto.ts';
+import { inParallel } from './bench-cluster.ts';
+
+const { values } = parseArgs({
+  options: {
+    kubeconfig: { type: 'string', default: '' },
+    address: { type: 'string', default: '' },
+    driver: { type: 'string', default: '' },
+    claims: { type: 'string', default: '100' },
+    width: { type: 'string', default: '100' },
+  },
+});
+const count = Number(values.claims);
+const config = new KubeConfig();
+config.loadFromFile(values.kubeconfig);
+const cluster = config.getCurrentCluster();
+const server = new URL(cluster?.server ?? '');
+const ca = cluster?.caData === undefined ? undefined : Buffer.from(cluster.caData, 'base64');
+const agent = new Agent({ connect: ca === undefined ? {} : { ca } });
+const token = config.getCurrentUser()?.token;
+const headers = {
+  'content-type': 'application/json',
+  accept: 'application/json',
+  ...(token !== undefined && { authorization: `Bearer ${token}` }),
+};
+const method = loadCsi().v1.Controller.service.CreateVolume;
+const client = new Client(values.address, credentials.createInsecure());
+
+/** Sends one request and reads the answer. */
+async function post(path: string, body: object): Promise<void> {
+  const answer = await agent.request({
+    origin: server.origin,
+    path,
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
+  const text = await answer.body.text();
+  if (answer.statusCode >= 300) throw new Error(`${path}: ${text}`);
+  JSON.parse(text);
+}
+
+/** One CreateVolume over the socket; gives the id of the volume. */
+function createVolume(name: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = {
+      name,
+      capacity_range: { required_bytes: '1073741824' },
+      volume_capabilities: [{ mount: {}, access_mode: { mode: 'SINGLE_NODE_WRITER' as const } }],
+    };
+    client.makeUnaryRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      (error, response) => {
+        if (error === null) resolve(response?.volume?.volume_id ?? '');
+        else reject(error);
+      },
+    );
+  });
+}
+
+/** Everything for one claim. */
+async function provision(index: number): Promise<void> {
+  const name = `floor-${index}`;
+  const volumeHandle = await createVolume(name);
+  await post('/api/v1/persistentvolumes', {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name, annotations: { 'pv.kubernetes.io/provisioned-by': values.driver } },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      persistentVolumeReclaimPolicy: 'Retain',
+      storageClassName: 'floor',
+      csi: { driver: values.driver, volumeHandle },
+    },
+  });
+  for (const reason of ['Provisioning', 'ProvisioningSucceeded']) {
+    await post('/api/v1/namespaces/default/events', {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `${name}.${reason.toLowerCase()}`, namespace: 'default' },
+      involvedObject: { kind: 'PersistentVolumeClaim', apiVersion: 'v1', namespace: 'default', name },
+      reason,
+      message: `What the sidecar tells of claim "default/${name}" in this step of its life`,
+      type: 'Normal',
+      source: { component: 'floor' },
+    });
+  }
+}
+
+const before = process.cpuUsage();
+const startedMs = performance.now();
+await inParallel(count, Number(values.width), provision);
+const { user, system } = process.cpuUsage(before);
+const seconds = (performance.now() - startedMs) / 1000;
+process.stdout.write(`${JSON.stringify({ seconds, cpuMs: (user + system) / 1000 })}\n`);
+client.close();
+await agent.close();

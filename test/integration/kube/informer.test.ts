@@ -1,0 +1,300 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { deepFreeze } from '../../../src/kube/shared-values.ts';
+import { waitForSync } from '../../../src/kube/wait-for-sync.ts';
+import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { failure, type ScriptedReply } from '../../fakes/scripted-server.ts';
+import {
+  bookmark,
+  type ConfigMap,
+  configMap,
+  contents,
+  heard,
+  listOf,
+  lists,
+  quiet,
+  Rig,
+  streams,
+  watches,
+} from './rig.ts';
+
+describe('an informer', () => {
+  test('T24: what a new list lacks is deleted, told by its last known state', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)),
+      (reply) => reply.json(200, listOf([configMap('b', 2)], 20)),
+    );
+    rig.server.next(watches, (reply) => void reply.open().event('ERROR', failure(410, 'Expired', 'too old')), quiet);
+    const informer = rig.informer();
+    const calls = heard(informer);
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.deepEqual(calls.slice(0, 3), ['add ns/a@1 initial', 'add ns/b@2 initial', 'tombstone ns/a']);
+    assert.deepEqual(contents(informer), ['ns/b@2']);
+  });
+
+  test('T25: deleted and made anew during an outage is one update, with another uid', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf([configMap('a', 1, undefined, 'first')], 10)),
+      (reply) => reply.json(200, listOf([configMap('a', 15, undefined, 'second')], 20)),
+    );
+    rig.server.next(watches, (reply) => void reply.open().event('ERROR', failure(410, 'Expired', 'too old')), quiet);
+    const informer = rig.informer();
+    const uids: unknown[] = [];
+    informer.addHandler({
+      onUpdate: (old, object) => uids.push([old.metadata.uid, object.metadata.uid]),
+      onDelete: () => uids.push('deleted'),
+    });
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.deepEqual(uids, [['first', 'second']]);
+  });
+
+  test('T26: a late handler hears of everything, without a gap or a repeat, while changes go on', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
+    rig.server.next(watches, (reply) => void (open = reply.open()));
+    const informer = rig.informer();
+    await rig.server.requested(1, watches);
+    for (let version = 11; version < 111; version++) open?.event('ADDED', configMap(`n${version}`, version));
+    while (informer.size < 20) await new Promise((resolve) => setImmediate(resolve));
+    const calls = heard(informer);
+    const seenAtOnce = calls.length;
+    open?.event('MODIFIED', configMap('n20', 200)).event('DELETED', configMap('a', 201));
+    while (contents(informer).includes('ns/a@1')) await rig.clock.settle();
+    assert.equal(seenAtOnce, calls.filter((call) => call.endsWith(' initial')).length);
+    const added = calls.filter((call) => call.startsWith('add ')).map((call) => call.split(' ')[1]);
+    assert.equal(added.length, 102);
+    assert.equal(new Set(added).size, 102);
+    assert.deepEqual(calls.slice(-2), ['update ns/n20@20 -> ns/n20@200', 'delete ns/a@201']);
+  });
+
+  test('KC-7.6: a handler that throws disturbs neither the others nor the cache', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
+    rig.server.otherwise(quiet);
+    const informer = rig.newInformer();
+    informer.addHandler({
+      onAdd: () => {
+        throw new Error('broken handler');
+      },
+    });
+    const calls = heard(informer);
+    const stop = new AbortController();
+    const run = informer.run(stop.signal);
+    await rig.clock.until(() => informer.hasSynced);
+    assert.deepEqual(calls, ['add ns/a@1 initial', 'add ns/b@2 initial']);
+    assert.equal(rig.log.filter(({ message }) => message === 'An informer handler failed').length, 2);
+    stop.abort();
+    await run;
+    await assert.rejects(informer.run(stop.signal), /runs already/);
+  });
+
+  test('KC-7.8: a handler is synced once it heard of all; the informer once the cache is full', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(lists, (reply) => void (open = reply.open()));
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    let count = 0;
+    const registration = informer.addHandler({ onAdd: () => count++ });
+    await rig.clock.settle();
+    assert.deepEqual([informer.hasSynced, registration.hasSynced], [false, false]);
+    open?.write(JSON.stringify(listOf([configMap('a', 1)], 10))).end();
+    await registration.synced;
+    assert.deepEqual([informer.hasSynced, registration.hasSynced, count], [true, true, 1]);
+    const late = informer.addHandler({ onAdd: () => count++ });
+    assert.deepEqual([late.hasSynced, count], [true, 2]);
+  });
+
+  test('KC-7.9: a resync gives every cached object again, without a request, to those who asked', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
+    rig.server.next(watches, quiet);
+    const informer = rig.newInformer();
+    const same: boolean[] = [];
+    const resynced = informer.addHandler(
+      { onUpdate: (old: ConfigMap, object: ConfigMap) => same.push(old === object) },
+      { resyncMs: 60_000 },
+    );
+    const calls = heard(informer);
+    const stop = new AbortController();
+    const run = informer.run(stop.signal);
+    await rig.clock.until(() => informer.hasSynced);
+    await rig.clock.advance(121_000);
+    assert.deepEqual(same, [true, true, true, true]);
+    assert.deepEqual(calls, ['add ns/a@1 initial', 'add ns/b@2 initial']);
+    assert.equal(rig.server.requests.length, 2);
+    resynced.remove();
+    await rig.clock.advance(120_000);
+    assert.equal(same.length, 4);
+    stop.abort();
+    await run;
+  });
+
+  test('an update in which nothing differs that is read reaches the cache but nobody else', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1, { x: '1' })], 10)));
+    rig.server.next(watches, (reply) => {
+      reply
+        .open()
+        .event('MODIFIED', configMap('a', 11, { x: '1' }))
+        .event('MODIFIED', configMap('a', 12, { x: '2' }));
+    });
+    const informer = rig.informer({ sameContent: (old, object) => old.data?.['x'] === object.data?.['x'] });
+    const calls = heard(informer);
+    await rig.clock.until(() => contents(informer).includes('ns/a@12'));
+    assert.deepEqual(calls, ['add ns/a@1 initial', 'update ns/a@11 -> ns/a@12']);
+  });
+
+  test('an object that did not change keeps its cached form over a new list', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)),
+      (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 15)], 20)),
+    );
+    rig.server.next(watches, (reply) => void reply.open().event('ERROR', failure(410, 'Expired', 'too old')), quiet);
+    const informer = rig.informer();
+    await rig.clock.until(() => informer.hasSynced);
+    const [a, b] = [informer.get('ns/a'), informer.get('ns/b')];
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.equal(informer.get('ns/a'), a);
+    assert.notEqual(informer.get('ns/b'), b);
+  });
+
+  for (const { name, watchList } of [
+    { name: 'a list and a watch', watchList: 'off' },
+    { name: 'a streaming list', watchList: 'on' },
+  ] as const) {
+    test(`KC-13.1: every object passes the transform before it is kept, from ${name}`, async () => {
+      await using rig = await Rig.start();
+      const secret = { secret: 'not kept' };
+      rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1, secret)], 10)));
+      rig.server.next(watches, (reply) => void reply.open().event('ADDED', configMap('b', 11, secret)));
+      rig.server.next(streams, (reply) => {
+        reply
+          .open()
+          .event('ADDED', configMap('a', 1, secret))
+          .event('BOOKMARK', bookmark(10, { end: true }))
+          .event('ADDED', configMap('b', 11, secret));
+      });
+      const informer = rig.informer({ watchList, transform: ({ metadata }) => ({ metadata }) });
+      await rig.clock.until(() => informer.size === 2);
+      assert.deepEqual(
+        [...informer.list()].map((object) => object.data),
+        [undefined, undefined],
+      );
+    });
+  }
+
+  test('T46: a forbidden list is retried until the rule is granted, and says which rule is missing', async () => {
+    await using rig = await Rig.start();
+    rig.random = 0.999;
+    let granted = false;
+    rig.server.otherwise((reply, request) => {
+      if (!granted) reply.status(403, 'Forbidden', { message: 'configmaps is forbidden' });
+      else if (request.query.has('watch')) reply.open();
+      else reply.json(200, listOf([configMap('a', 1)], 10));
+    });
+    const informer = rig.informer({ watchList: 'auto' });
+    await rig.clock.advance(120_000);
+    assert.equal(informer.hasSynced, false);
+    assert.equal(informer.lastError?.name, 'ForbiddenError');
+    const complaints = rig.log.filter(({ level }) => level === 'error');
+    assert.ok(complaints.length >= 2 && complaints.length <= 3, 'once, then at most once a minute');
+    assert.equal(
+      (complaints[0]?.fields as { addRule?: string }).addRule,
+      '- apiGroups: [""]\n  resources: ["configmaps"]\n  verbs: ["list"]',
+    );
+    granted = true;
+    rig.server.next(streams, (reply) => reply.status(403, 'Forbidden'));
+    const waitedMs = await rig.clock.until(() => informer.hasSynced);
+    assert.ok(waitedMs <= 60_000, `synced after ${waitedMs} ms`);
+    assert.equal(informer.lastError, undefined);
+  });
+
+  test('T47: a handler that writes into a frozen cached object throws, and the cache stays as it was', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1, { x: '1' })], 10)));
+    rig.server.next(watches, (reply) => void (open = reply.open()));
+    const informer = rig.informer({ freeze: true });
+    const outcomes: string[] = [];
+    const spoil = (object: ConfigMap): void => {
+      try {
+        object.data = {};
+      } catch (error) {
+        outcomes.push((error as Error).name);
+      }
+      try {
+        (object.data ??= {})['x'] = 'spoilt';
+      } catch (error) {
+        outcomes.push((error as Error).name);
+      }
+    };
+    informer.addHandler({ onAdd: spoil, onUpdate: (_old, object) => spoil(object) });
+    await rig.clock.until(() => rig.server.matching(watches).length === 1);
+    open?.event('MODIFIED', configMap('a', 11, { x: '2' }));
+    await rig.clock.until(() => contents(informer).includes('ns/a@11'));
+    assert.deepEqual(outcomes, ['TypeError', 'TypeError', 'TypeError', 'TypeError']);
+    assert.deepEqual(informer.get('ns/a')?.data, { x: '2' });
+  });
+
+  test('T47: parts that a transform froze itself do not keep the rest open', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1, { x: '1' })], 10)));
+    rig.server.otherwise(quiet);
+    const informer = rig.informer({
+      freeze: true,
+      transform: (object) => ({ ...(object as ConfigMap), data: deepFreeze({ shared: 'yes' }) }),
+    });
+    await rig.clock.until(() => informer.hasSynced);
+    const cached = informer.get('ns/a');
+    assert.ok(cached);
+    assert.throws(() => (cached.metadata.name = 'b'), TypeError);
+  });
+});
+
+describe('waiting for caches', () => {
+  test('KC-7.8: ends with the last cache, and says every half minute which are missing', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf([], 1)),
+      (reply) => void (open = reply.open()),
+    );
+    rig.server.otherwise(quiet);
+    const ready = rig.informer();
+    await rig.clock.until(() => ready.hasSynced);
+    const late = rig.informer();
+    const lines: LogLine[] = [];
+    const options = { signal: new AbortController().signal, clock: rig.clock, logger: recordedLogger(lines) };
+    const waiting = waitForSync({ ready, late }, options);
+    await rig.clock.advance(59_000);
+    assert.deepEqual(
+      lines.map(({ fields }) => fields),
+      [{ missing: ['late'] }],
+    );
+    open?.write(JSON.stringify(listOf([], 2))).end();
+    await waiting;
+    assert.equal(late.hasSynced, true);
+  });
+
+  test('KC-7.8: ends at once when it is aborted', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    const stop = new AbortController();
+    const waiting = waitForSync(
+      { informer },
+      { signal: stop.signal, clock: rig.clock, logger: recordedLogger(rig.log) },
+    );
+    stop.abort(new Error('stopping'));
+    await assert.rejects(waiting, /stopping/);
+  });
+});

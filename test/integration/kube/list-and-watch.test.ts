@@ -1,0 +1,560 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { failure, type ScriptedReply } from '../../fakes/scripted-server.ts';
+import { bookmark, configMap, contents, heard, listOf, lists, nothing, path, quiet, Rig, watches } from './rig.ts';
+
+const expired = { code: 410, reason: 'Expired' } as const;
+
+/** Brings an informer to its first watch. */
+async function synced(rig: Rig, version = 10): Promise<ReturnType<Rig['informer']>> {
+  rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1)], version)));
+  const informer = rig.informer();
+  await rig.clock.until(() => rig.server.matching(watches).length === 1);
+  return informer;
+}
+
+/** Lists are made of this many pages of 500. */
+function pages(total: number): object[][] {
+  const all = Array.from({ length: total }, (_, i) => configMap(`c${i}`, i + 1));
+  return Array.from({ length: Math.ceil(total / 500) }, (_, i) => all.slice(i * 500, (i + 1) * 500));
+}
+
+describe('listing', () => {
+  test('T1: the first list asks for 500 objects of any version', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(nothing);
+    rig.informer();
+    const [request] = await rig.server.requested(1);
+    assert.equal(request?.query.toString(), 'limit=500&resourceVersion=0');
+    assert.equal(request.headers.accept, 'application/json');
+    assert.equal(request.headers['accept-encoding'], 'gzip');
+  });
+
+  test('T2: 1200 objects come in three pages, and the version is that of the first', async () => {
+    await using rig = await Rig.start();
+    const [first = [], second = [], third = []] = pages(1200);
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf(first, 5000, 'token-1')),
+      (reply) => reply.json(200, listOf(second, 5001, 'token-2')),
+      (reply) => reply.json(200, listOf(third, 5002)),
+    );
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    await informer.synced;
+    const [watch] = await rig.server.requested(1, watches);
+    assert.deepEqual(
+      rig.server.matching(lists).map(({ query }) => query.toString()),
+      ['limit=500&resourceVersion=0', 'limit=500&continue=token-1', 'limit=500&continue=token-2'],
+    );
+    assert.equal(informer.size, 1200);
+    assert.equal(watch?.query.get('resourceVersion'), '5000');
+  });
+
+  test('KC-4.6: a server that pages lists at version 0 is asked in pages from then on', async () => {
+    await using rig = await Rig.start();
+    const [first = [], second = []] = pages(600);
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf(first, 700, 'more')),
+      (reply) => reply.json(200, listOf(second, 700)),
+      (reply) => reply.json(200, listOf([], 701)),
+    );
+    rig.server.next(watches, (reply) => reply.open().event('ERROR', failure(410, 'Expired', 'too old')));
+    rig.informer();
+    await rig.clock.until(() => rig.server.matching(lists).length === 3);
+    assert.equal(rig.server.matching(lists)[2]?.query.toString(), 'limit=500&resourceVersion=700');
+  });
+
+  test('T3: when the second page has expired, everything is asked for once more in one answer', async () => {
+    await using rig = await Rig.start();
+    const [first = [], second = []] = pages(700);
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf(first, 900, 'token')),
+      (reply) => reply.json(410, { ...failure(410, 'Expired', 'too old'), metadata: { continue: 'inconsistent' } }),
+      (reply) => reply.json(200, listOf([...first.slice(1), ...second], 950)),
+    );
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    await informer.synced;
+    assert.equal(rig.server.matching(lists)[2]?.query.toString(), 'resourceVersion=0');
+    assert.equal(rig.server.matching(lists).length, 3);
+    assert.equal(informer.size, 699);
+    assert.equal(informer.get('ns/c0'), undefined, 'the pages before are void');
+    const [watch] = await rig.server.requested(1, watches);
+    assert.equal(watch?.query.get('resourceVersion'), '950');
+  });
+
+  test('T4: when that answer fails too, the whole starts over after a pause', async () => {
+    await using rig = await Rig.start();
+    rig.random = 0.5;
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf([configMap('a', 1)], 900, 'token')),
+      (reply) => reply.status(410, 'Expired'),
+      (reply) => reply.status(500, 'InternalError'),
+      (reply) => reply.json(200, listOf([configMap('b', 2)], 901)),
+    );
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    await rig.clock.until(() => rig.server.matching(lists).length === 3);
+    assert.equal(informer.hasSynced, false);
+    assert.deepEqual(contents(informer), []);
+    const waitedMs = await rig.clock.until(() => rig.server.matching(lists).length === 4);
+    assert.equal(waitedMs, 1200);
+    assert.equal(rig.server.matching(lists)[3]?.query.toString(), 'limit=500&resourceVersion=0');
+    await informer.synced;
+    assert.deepEqual(contents(informer), ['ns/b@2']);
+  });
+
+  for (const { name, message, details } of [
+    { name: 'a cause', message: 'too new', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } },
+    { name: 'the words of older servers', message: 'Too large resource version: 10, current: 5', details: {} },
+  ]) {
+    test(`T5: a version ahead of the server, told by ${name}, is dropped at once`, async () => {
+      await using rig = await Rig.start();
+      rig.server.next(watches, (reply) => reply.open().event('ERROR', failure(410, 'Expired', 'too old')));
+      const informer = await synced(rig);
+      rig.server.next(
+        lists,
+        (reply) => reply.status(504, 'Timeout', { message, details }),
+        (reply) => reply.json(200, listOf([configMap('b', 4)], 5)),
+      );
+      rig.server.otherwise(quiet);
+      await rig.clock.until(() => contents(informer).includes('ns/b@4'));
+      const [, ahead, fresh] = rig.server.matching(lists);
+      assert.equal(ahead?.query.toString(), 'resourceVersion=10');
+      assert.equal(fresh?.query.toString(), 'limit=500');
+      assert.equal(fresh.atMs, ahead?.atMs);
+    });
+  }
+
+  test('KC-4.7: a table is never taken for objects', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, { kind: 'Table', apiVersion: 'meta.k8s.io/v1', rows: [] }));
+    const informer = rig.informer();
+    await rig.clock.until(() => rig.server.matching(lists).length === 2);
+    assert.equal(informer.hasSynced, false);
+    assert.match(
+      String(rig.log.find(({ level }) => level === 'error')?.fields['err' as never]),
+      /expected a ConfigMapList/,
+    );
+  });
+
+  test('KC-5.17: a resource that is not served yet is asked for until it is', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(
+      lists,
+      (reply) => reply.status(404, 'NotFound'),
+      (reply) => reply.status(404, 'NotFound'),
+      (reply) => reply.json(200, listOf([configMap('a', 1)], 3)),
+    );
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    await rig.clock.until(() => informer.lastError !== undefined);
+    await rig.clock.until(() => informer.hasSynced);
+    assert.deepEqual(rig.gapsMs(lists), [800, 1600]);
+    assert.equal(informer.lastError, undefined);
+  });
+
+  test('a list that falls silent half way is given up and asked for anew', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(
+      lists,
+      (reply) => void reply.open().write('{"kind":"ConfigMapList","items":['),
+      (reply) => reply.json(200, listOf([configMap('a', 1)], 3)),
+    );
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    const waitedMs = await rig.clock.until(() => informer.hasSynced);
+    assert.equal(waitedMs, 60_800);
+  });
+
+  test('a list that is cut off half way reaches the cache in no part', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(
+      lists,
+      (reply) =>
+        reply
+          .open()
+          .write(`{"kind":"ConfigMapList","items":[${JSON.stringify(configMap('half', 1))},`)
+          .cut(),
+      (reply) => reply.json(200, listOf([configMap('a', 1)], 3)),
+    );
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    const calls = heard(informer);
+    await rig.clock.until(() => informer.hasSynced);
+    assert.deepEqual(calls, ['add ns/a@1 initial']);
+    assert.deepEqual(rig.gapsMs(lists), [800]);
+  });
+});
+
+describe('watching', () => {
+  test('KC-5.2: a watch asks for bookmarks, from the version of the list, for five to ten minutes', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(watches, quiet);
+    rig.random = 0.999;
+    await synced(rig);
+    const [watch] = rig.server.matching(watches);
+    assert.deepEqual(Object.fromEntries(watch?.query ?? []), {
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersion: '10',
+      timeoutSeconds: '599',
+    });
+  });
+
+  test('KC-7.10: selectors are part of lists and watches', async () => {
+    await using rig = await Rig.start();
+    rig.server.next({ query: { watch: undefined } }, (reply) => reply.json(200, listOf([], 10)));
+    rig.server.otherwise(quiet);
+    rig.informer({ namespace: 'ns', labelSelector: 'app in (a,b)', fieldSelector: 'metadata.name=x' });
+    const [list, watch] = await rig.server.requested(2);
+    for (const request of [list, watch]) {
+      assert.equal(request?.path, '/api/v1/namespaces/ns/configmaps');
+      assert.equal(request.query.get('labelSelector'), 'app in (a,b)');
+      assert.equal(request.query.get('fieldSelector'), 'metadata.name=x');
+    }
+  });
+
+  test('T6: a watch that ends cleanly after six minutes goes on at once, without a list', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(
+      watches,
+      (reply) => void (open = reply.open()),
+      (reply) => void reply.open().event('ADDED', configMap('b', 12)),
+    );
+    rig.random = 0.5;
+    const informer = await synced(rig);
+    await rig.clock.advance(360_000);
+    assert.equal(rig.server.matching(watches).length, 1);
+    open?.end();
+    const waitedMs = await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.ok(waitedMs <= 100, `waited ${waitedMs} ms`);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '10');
+    await rig.clock.settle();
+    assert.equal(rig.server.matching(lists).length, 1);
+    assert.deepEqual(contents(informer), ['ns/a@1', 'ns/b@12']);
+  });
+
+  test('T7: a watch that closes after 0.4 s and without an event leads to a list after a pause', async () => {
+    await using rig = await Rig.start();
+    rig.random = 0.25;
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()));
+    await synced(rig);
+    rig.server.otherwise(nothing);
+    await rig.clock.advance(400);
+    open?.end();
+    const waitedMs = await rig.clock.until(() => rig.server.matching(lists).length === 2);
+    assert.equal(waitedMs, 1000);
+    assert.equal(rig.server.matching(lists)[1]?.query.toString(), 'resourceVersion=10');
+  });
+
+  test('T8: a watch that closes after 0.4 s and one event is opened again without a list', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
+    await synced(rig);
+    await rig.clock.advance(400);
+    open?.event('MODIFIED', configMap('a', 11)).end();
+    const waitedMs = await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.equal(waitedMs, 0);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '11');
+    assert.equal(rig.server.matching(lists).length, 1);
+  });
+
+  for (const { name, answer } of [
+    {
+      name: 'T9: an Expired inside the stream',
+      answer: (reply: ScriptedReply) => void reply.open().event('ERROR', failure(410, 'Expired', 'too old')),
+    },
+    { name: 'T10: a 410 to the watch request', answer: (reply: ScriptedReply) => reply.status(410, 'Gone') },
+  ]) {
+    test(`${name} leads to a list at the last version, and to one without if that is gone too`, async () => {
+      await using rig = await Rig.start();
+      rig.server.next(watches, answer);
+      const informer = await synced(rig);
+      rig.server.next(
+        lists,
+        (reply) => reply.status(expired.code, expired.reason),
+        (reply) => reply.json(200, listOf([configMap('b', 90)], 95)),
+      );
+      rig.server.otherwise(quiet);
+      await rig.clock.until(() => contents(informer).includes('ns/b@90'));
+      assert.deepEqual(
+        rig.server.matching(lists).map(({ query }) => query.toString()),
+        ['limit=500&resourceVersion=0', 'resourceVersion=10', 'limit=500'],
+      );
+      assert.deepEqual(rig.gapsMs(lists), [800, 0]);
+      const [, watch] = await rig.server.requested(2, watches);
+      assert.equal(watch?.query.get('resourceVersion'), '95');
+    });
+  }
+
+  for (const { name, answer, pauseMs } of [
+    { name: 'T11: a 429', answer: (reply: ScriptedReply) => reply.status(429, 'TooManyRequests'), pauseMs: 800 },
+    {
+      name: 'KC-5.8: a 429 that asks for five seconds',
+      answer: (reply: ScriptedReply) => reply.status(429, 'TooManyRequests', { headers: { 'retry-after': '5' } }),
+      pauseMs: 5000,
+    },
+    {
+      name: 'KC-5.9: a 429 inside the stream',
+      answer: (reply: ScriptedReply) => void reply.open().event('ERROR', failure(429, 'TooManyRequests', 'slow down')),
+      pauseMs: 800,
+    },
+  ]) {
+    test(`${name} to a watch leads to another watch after a pause, not to a list`, async () => {
+      await using rig = await Rig.start();
+      rig.server.next(watches, answer, quiet);
+      await synced(rig);
+      const waitedMs = await rig.clock.until(() => rig.server.matching(watches).length === 2);
+      assert.equal(waitedMs, pauseMs);
+      await rig.clock.advance(1000);
+      assert.equal(rig.server.matching(lists).length, 1);
+    });
+  }
+
+  test('KC-5.9: another error inside the stream leads to a list after a pause', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(watches, (reply) => void reply.open().event('ERROR', failure(500, 'InternalError', 'etcd')));
+    await synced(rig);
+    rig.server.otherwise(nothing);
+    await rig.clock.until(() => rig.server.matching(lists).length === 2);
+    assert.deepEqual(rig.gapsMs(lists), [800]);
+  });
+
+  test('T12: three minutes of refused connections lead to watches at growing gaps only, and no event is lost', async () => {
+    await using rig = await Rig.start();
+    rig.random = 0.5;
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()));
+    const informer = await synced(rig);
+    open?.event('ADDED', configMap('b', 11));
+    await rig.clock.advance(5000);
+    const before = rig.observations.length;
+    await rig.server.down();
+    await rig.clock.advance(180_000);
+    const refused = rig.observations.slice(before);
+    assert.ok(refused.every(({ verb, code }) => verb === 'watch' && code === '<error>'));
+    // 1.2, 2.4, 4.8, 9.6, 19.2, 38.4, 45, 45: eight tries after the first
+    assert.equal(refused.length, 9);
+    rig.server.next(watches, (reply) => void reply.open().event('ADDED', configMap('c', 12)));
+    await rig.server.up();
+    const waitedMs = await rig.clock.until(() => contents(informer).includes('ns/c@12'));
+    assert.ok(waitedMs <= 60_000);
+    assert.equal(rig.server.matching(lists).length, 1);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '11');
+    assert.deepEqual(contents(informer), ['ns/a@1', 'ns/b@11', 'ns/c@12']);
+  });
+
+  test('T13: after two quiet minutes the first pause is short again', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    const busy = (reply: ScriptedReply): void => reply.status(429, 'TooManyRequests');
+    rig.server.next(watches, busy, busy, busy, busy, (reply) => void (open = reply.open()), busy, quiet);
+    await synced(rig);
+    await rig.clock.until(() => open !== undefined);
+    assert.deepEqual(rig.gapsMs(watches), [800, 1600, 3200, 6400]);
+    await rig.clock.advance(120_000);
+    open?.end();
+    await rig.clock.until(() => rig.server.matching(watches).length === 7);
+    assert.equal(rig.gapsMs(watches).at(-1), 800);
+  });
+
+  test('T14: a bookmark moves the version forward', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
+    const informer = await synced(rig);
+    const calls = heard(informer);
+    open?.event('BOOKMARK', bookmark(900));
+    await rig.clock.advance(2000);
+    open?.cut();
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '900');
+    assert.deepEqual(calls, ['add ns/a@1 initial']);
+  });
+
+  test('T15: events of a watch that began without a version move nothing forward while they are all ADDED', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, { kind: 'ConfigMapList', metadata: {}, items: [] }));
+    const added = (reply: ScriptedReply): ScriptedReply =>
+      reply
+        .open()
+        .event('ADDED', configMap('a', 5))
+        .event('ADDED', configMap('b', 9))
+        .event('ADDED', configMap('c', 7));
+    rig.server.next(
+      watches,
+      (reply) => added(reply).cut(),
+      (reply) => added(reply).event('MODIFIED', configMap('b', 12)).cut(),
+      quiet,
+    );
+    const informer = rig.informer();
+    await rig.clock.until(() => rig.server.matching(watches).length === 3);
+    assert.deepEqual(
+      rig.server.matching(watches).map(({ query }) => query.get('resourceVersion')),
+      [null, null, '12'],
+    );
+    assert.deepEqual(contents(informer), ['ns/a@5', 'ns/b@12', 'ns/c@7']);
+    assert.equal(rig.server.matching(lists).length, 1);
+  });
+
+  test('T16: a line that arrives in pieces, cut inside a character, is read once and right', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()));
+    const informer = await synced(rig);
+    const calls = heard(informer);
+    const line = Buffer.from(
+      `${JSON.stringify({ type: 'ADDED', object: configMap('b', 11, { drink: 'café au lait' }) })}\n`,
+    );
+    const accent = line.indexOf(0xc3);
+    for (const piece of [
+      line.subarray(0, accent - 3),
+      line.subarray(accent - 3, accent + 1),
+      line.subarray(accent + 1),
+    ]) {
+      open?.write(piece);
+      await rig.clock.settle();
+    }
+    assert.equal(informer.get('ns/b')?.data?.['drink'], 'café au lait');
+    assert.deepEqual(calls, ['add ns/a@1 initial', 'add ns/b@11']);
+  });
+
+  test('T17: an event of three MiB is delivered', async () => {
+    await using rig = await Rig.start();
+    const big = 'x'.repeat(3 * 1024 * 1024);
+    rig.server.next(watches, (reply) => void reply.open().event('ADDED', configMap('b', 11, { big })));
+    const informer = await synced(rig);
+    while (informer.get('ns/b') === undefined) await rig.clock.settle();
+    assert.equal(informer.get('ns/b')?.data?.['big'], big);
+  });
+
+  test('T18: a watch whose connection is half open ends 30 s after its time and goes on without loss', async () => {
+    await using rig = await Rig.start();
+    rig.random = 0.5; // asks for 450 s
+    let open: ScriptedReply | undefined;
+    rig.server.next(
+      watches,
+      (reply) => void (open = reply.open()),
+      (reply) => void reply.open().event('ADDED', configMap('b', 11)),
+    );
+    const informer = await synced(rig);
+    const waitedMs = await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.equal(waitedMs, 480_000);
+    await open?.closed;
+    await rig.clock.settle();
+    assert.deepEqual(contents(informer), ['ns/a@1', 'ns/b@11']);
+    assert.equal(rig.server.matching(lists).length, 1);
+  });
+
+  test('T18: after a bookmark three minutes of silence are enough', async () => {
+    await using rig = await Rig.start();
+    rig.random = 0.999;
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
+    await synced(rig);
+    await rig.clock.advance(60_000);
+    open?.event('BOOKMARK', bookmark(20));
+    await rig.clock.advance(30_000);
+    open?.event('BOOKMARK', bookmark(21));
+    const waitedMs = await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.equal(waitedMs, 180_000);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '21');
+  });
+
+  test('KC-5.10: rare bookmarks stretch the silence that is taken for death', async () => {
+    await using rig = await Rig.start();
+    rig.random = 0.999;
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
+    await synced(rig);
+    open?.event('BOOKMARK', bookmark(20));
+    await rig.clock.advance(100_000);
+    open?.event('BOOKMARK', bookmark(21));
+    const waitedMs = await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.equal(waitedMs, 300_000);
+  });
+
+  test('T19: watches are spread evenly over five to ten minutes', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, listOf([], 10)));
+    rig.server.otherwise((reply) => {
+      reply.open().event('BOOKMARK', bookmark(10)).end();
+    });
+    let state = 1;
+    rig.informer({
+      random: () => {
+        state = (state * 48_271) % 2_147_483_647; // the same numbers in every run
+        return state / 2_147_483_647;
+      },
+    });
+    await rig.server.requested(1000, watches);
+    const asked = rig.server.matching(watches).map(({ query }) => Number(query.get('timeoutSeconds')));
+    const mean = asked.reduce((sum, seconds) => sum + seconds, 0) / asked.length;
+    assert.ok(Math.min(...asked) >= 300 && Math.max(...asked) <= 600);
+    assert.ok(Math.abs(mean - 450) <= 10, `mean ${mean}`);
+    assert.equal(rig.server.matching(lists).length, 1);
+  });
+
+  test('KC-5.4: events of another kind or type change neither cache nor version', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
+    const informer = await synced(rig);
+    open
+      ?.event('ADDED', { ...configMap('p', 30), kind: 'Pod' })
+      .event('RENAMED', configMap('q', 31))
+      .event('ADDED', configMap('a', 11))
+      .event('MODIFIED', configMap('b', 12))
+      .event('DELETED', configMap('never-seen', 13));
+    await rig.clock.advance(1000);
+    open?.write('{"type":"ADDED","object":{"kind":"Conf').cut();
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.deepEqual(contents(informer), ['ns/a@11', 'ns/b@12'], 'an ADDED of a known one updates, and so on');
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '13');
+  });
+
+  test('KC-5.8: a watch request that breaks is tried ten more times, a second apart, before a new list', async () => {
+    await using rig = await Rig.start();
+    rig.server.next({ path, query: { watch: undefined } }, (reply) => reply.json(200, listOf([], 10)));
+    rig.server.otherwise((reply) => reply.reset());
+    rig.informer();
+    await rig.clock.until(() => rig.server.matching(lists).length === 2);
+    assert.deepEqual(
+      rig.gapsMs(watches),
+      Array.from({ length: 10 }, () => 1000),
+    );
+    assert.equal(rig.server.matching(lists)[1]?.query.toString(), 'resourceVersion=10');
+  });
+
+  test('a garbled line leads to a new list', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(watches, (reply) => void reply.open().write('{"type":"ADDED",\n'));
+    await synced(rig);
+    rig.server.otherwise(nothing);
+    await rig.clock.until(() => rig.server.matching(lists).length === 2);
+    assert.deepEqual(rig.gapsMs(lists), [800]);
+  });
+
+  test('events come through a compressed watch as they happen', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open({ gzip: true })), quiet);
+    const informer = await synced(rig);
+    for (const version of [11, 12]) {
+      open?.event('MODIFIED', configMap('a', version));
+      while (informer.get('ns/a')?.metadata.resourceVersion !== String(version)) await rig.clock.settle();
+    }
+    await rig.clock.advance(1000);
+    open?.cut();
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '12');
+  });
+});

@@ -1,0 +1,357 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
+import { ManualClock } from './manual-clock.ts';
+import { annotation, type ClaimSketch, pvProtection, resource, Rig, type RigOptions } from './rig.ts';
+
+interface Scene {
+  rig: Rig;
+  /** UID of claim `ns/a`. */
+  uid: string;
+}
+
+/** One claim `ns/a` and class `c1`, looked at until there is nothing to do any more; the controller is stopped then. */
+async function once(
+  options: RigOptions & { claim?: ClaimSketch; classFields?: object; before?: (rig: Rig, uid: string) => void },
+  check: (scene: Scene) => void,
+): Promise<void> {
+  const { claim, classFields, before, ...rigOptions } = options;
+  await using rig = await Rig.prepare(rigOptions);
+  rig.addClass('c1', classFields);
+  const { uid } = rig.addClaim('a', claim).metadata;
+  before?.(rig, uid);
+  await rig.start();
+  await rig.stop();
+  check({ rig, uid });
+}
+
+/** What cases call "as 1": one call, one volume, two events, one success. */
+function assertProvisioned({ rig, uid }: Scene): PersistentVolume {
+  assert.deepEqual(
+    rig.provisioner.provisions.map(({ volumeName }) => volumeName),
+    [`pvc-${uid}`],
+  );
+  assert.deepEqual(rig.writes, ['POST /api/v1/persistentvolumes']);
+  assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+  assert.deepEqual(rig.metrics.totals, { pt: 1 });
+  assert.deepEqual(rig.limiter.turns(uid)[0], { end: 'done' });
+  const [volume] = rig.volumes;
+  assert.ok(volume);
+  return volume;
+}
+
+function assertNothing({ rig, uid }: Scene): void {
+  assert.deepEqual(rig.provisioner.provisions, []);
+  assert.deepEqual(rig.writes, []);
+  assert.deepEqual(rig.events, []);
+  assert.deepEqual(rig.metrics.totals, {});
+  assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+}
+
+/** No call and no event, one failure, no retry. */
+function assertStopped({ rig, uid }: Scene): void {
+  assert.deepEqual(rig.provisioner.provisions, []);
+  assert.deepEqual(rig.events, []);
+  assert.deepEqual(rig.metrics.totals, { pf: 1 });
+  assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+}
+
+describe('whether a claim is provisioned', () => {
+  test('case 1: a claim of ours gets a volume that names it, two events and a count', async () => {
+    await once({}, (scene) => {
+      const { rig, uid } = scene;
+      const volume = assertProvisioned(scene);
+      const [call] = rig.provisioner.provisions;
+      assert.equal(call?.selectedNodeName, '');
+      assert.equal(call?.storageClass.metadata.name, 'c1');
+      assert.equal(call?.claim.metadata.name, 'a');
+      assert.deepEqual(volume.spec.claimRef, {
+        kind: 'PersistentVolumeClaim',
+        apiVersion: 'v1',
+        namespace: 'ns',
+        name: 'a',
+        uid,
+        resourceVersion: rig.claim()?.metadata.resourceVersion,
+      });
+      assert.equal(volume.metadata.name, `pvc-${uid}`);
+      assert.deepEqual(volume.metadata.annotations, { [annotation.provisionedBy]: 'drv' });
+      assert.deepEqual(volume.metadata.finalizers, [pvProtection]);
+      assert.equal(volume.spec.storageClassName, 'c1');
+      const about = { type: 'Normal', count: 1, object: 'ns/a' };
+      assert.deepEqual(rig.events, [
+        {
+          ...about,
+          reason: 'Provisioning',
+          message: 'External provisioner is provisioning volume for claim "ns/a"',
+        },
+        { ...about, reason: 'ProvisioningSucceeded', message: `Successfully provisioned volume pvc-${uid}` },
+      ]);
+      assert.deepEqual(rig.metrics.counted[0]?.labels, { class: 'c1', source: '' });
+      assert.ok((rig.metrics.counted[0].seconds ?? -1) >= 0);
+    });
+  });
+
+  test('case 2: a claim of another provisioner is left alone', async () => {
+    const before = (rig: Rig): void => {
+      rig.addClass('c2', { provisioner: 'other' });
+      rig.addClaim('b', { storageClassName: 'c2', annotations: { [annotation.provisioner]: 'other' } });
+    };
+    await once({ before }, assertProvisioned);
+  });
+
+  const untouched: { title: string; claim: ClaimSketch; classFields?: object }[] = [
+    { title: 'case 3: a claim that names its volume is left alone', claim: { spec: { volumeName: 'v' } } },
+    { title: 'case 4: a claim without annotation is left alone', claim: { annotations: {} } },
+    {
+      title: 'case 6: the GA annotation wins over the beta one',
+      claim: { annotations: { [annotation.provisioner]: 'other', [annotation.betaProvisioner]: 'drv' } },
+    },
+    {
+      title: 'case 8: the GA annotation wins even when it is empty',
+      claim: { annotations: { [annotation.provisioner]: '', [annotation.betaProvisioner]: 'drv' } },
+    },
+    {
+      title: 'case 16: WaitForFirstConsumer without a node waits',
+      claim: {},
+      classFields: { volumeBindingMode: 'WaitForFirstConsumer' },
+    },
+    {
+      title: 'case 17: WaitForFirstConsumer with an empty node waits',
+      claim: { annotations: { [annotation.provisioner]: 'drv', [annotation.node]: '' } },
+      classFields: { volumeBindingMode: 'WaitForFirstConsumer' },
+    },
+    {
+      title: 'case 19: the alpha annotation does not end the wait for a node',
+      claim: { annotations: { [annotation.provisioner]: 'drv', [annotation.alphaNode]: 'n9' } },
+      classFields: { volumeBindingMode: 'WaitForFirstConsumer' },
+    },
+  ];
+  for (const { title, ...options } of untouched) {
+    test(title, async () => {
+      await once(options, assertNothing);
+    });
+  }
+
+  test('case 5: the beta annotation alone will do', async () => {
+    await once({ claim: { annotations: { [annotation.betaProvisioner]: 'drv' } } }, assertProvisioned);
+  });
+
+  test('case 7: the GA annotation wins in our favour, too', async () => {
+    const annotations = { [annotation.provisioner]: 'drv', [annotation.betaProvisioner]: 'other' };
+    await once({ claim: { annotations } }, assertProvisioned);
+  });
+
+  for (const { title, asked } of [
+    { title: 'case 9: an additional name is ours as well', asked: 'in-tree' },
+    { title: 'case 10: our name on the claim and the additional one in the class fit together', asked: 'drv' },
+  ]) {
+    test(title, async () => {
+      const options = {
+        controller: { additionalProvisionerNames: ['in-tree'] },
+        claim: { annotations: { [annotation.provisioner]: asked } },
+        classFields: { provisioner: 'in-tree' },
+      };
+      await once(options, (scene) => {
+        assert.deepEqual(assertProvisioned(scene).metadata.annotations, { [annotation.provisionedBy]: 'in-tree' });
+      });
+    });
+  }
+
+  test('cases 11 and 12: a missing class is asked for again and again, and found once it is there', async () => {
+    const clock = new ManualClock();
+    await using rig = await Rig.prepare({ clock });
+    const { uid } = rig.addClaim().metadata;
+    await rig.start();
+    assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+    clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
+    await rig.turn(uid, 2);
+    assert.equal(rig.limiter.turns(uid)[1]?.end, 'retry');
+    assert.deepEqual(rig.metrics.totals, { pf: 2 });
+    assert.deepEqual(rig.provisioner.provisions, []);
+
+    rig.addClass();
+    await rig.settle(); // a new class wakes nobody
+    assert.equal(rig.limiter.turns(uid).length, 2);
+    clock.advance((rig.limiter.delays(uid)[1] ?? NaN) - 1);
+    await rig.settle();
+    assert.equal(rig.limiter.turns(uid).length, 2);
+    clock.advance(1);
+    await rig.turn(uid, 3);
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 1);
+    assert.deepEqual(rig.metrics.totals, { pf: 2, pt: 1 });
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+  });
+
+  test('case 13: a claim without any class name fails like one whose class is missing', async () => {
+    await once({ claim: { storageClassName: null } }, ({ rig, uid }) => {
+      assert.deepEqual(rig.provisioner.provisions, []);
+      assert.deepEqual(rig.events, []);
+      assert.deepEqual(rig.metrics.counted, [{ name: 'pf', labels: { class: '', source: '' } }]);
+      assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+      const [line] = rig.log.filter(({ message }) => message.startsWith('Error syncing claim'));
+      assert.match(String((line?.fields as { err: Error }).err.message), /^storageClass "" not found$/);
+    });
+  });
+
+  test('case 14: the beta class annotation wins over the field, which still labels the metric', async () => {
+    const annotations = { [annotation.provisioner]: 'drv', [annotation.betaClass]: 'c1' };
+    await once({ claim: { annotations, storageClassName: 'zzz' } }, (scene) => {
+      assert.equal(assertProvisioned(scene).spec.storageClassName, 'c1');
+      assert.deepEqual(scene.rig.metrics.counted[0]?.labels, { class: 'zzz', source: '' });
+    });
+  });
+
+  test('case 15: a class that names another provisioner by now stops the claim', async () => {
+    await once({ classFields: { provisioner: 'other' } }, assertStopped);
+  });
+
+  for (const { title, annotations, classFields = {}, node } of [
+    {
+      title: 'case 18: WaitForFirstConsumer with a node is provisioned for it, whether or not it exists',
+      annotations: { [annotation.node]: 'n1' },
+      classFields: { volumeBindingMode: 'WaitForFirstConsumer' },
+      node: 'n1',
+    },
+    {
+      title: 'case 20: the alpha annotation names the node where there is no other',
+      annotations: { [annotation.alphaNode]: 'n9' },
+      node: 'n9',
+    },
+    {
+      title: 'case 21: an empty node counts as chosen',
+      annotations: { [annotation.node]: '', [annotation.alphaNode]: 'n9' },
+      node: '',
+    },
+  ]) {
+    test(title, async () => {
+      const claim = { annotations: { [annotation.provisioner]: 'drv', ...annotations } };
+      await once({ claim, classFields }, (scene) => {
+        assertProvisioned(scene);
+        assert.equal(scene.rig.provisioner.provisions[0]?.selectedNodeName, node);
+      });
+    });
+  }
+
+  test('case 22: the qualifier may say no', async () => {
+    await once({ methods: { shouldProvision: () => false } }, assertNothing);
+  });
+
+  test('case 23: the qualifier may say yes, and is asked for foreign claims, too', async () => {
+    const asked: string[] = [];
+    const shouldProvision = ({ metadata }: { metadata: { name: string } }): boolean => asked.push(metadata.name) > 0;
+    const before = (rig: Rig): void => {
+      rig.addClaim('b', { annotations: { [annotation.provisioner]: 'other' } });
+    };
+    await once({ methods: { shouldProvision }, before }, assertProvisioned);
+    assert.deepEqual(asked.filter((name) => !name.startsWith('zz-')).sort(), ['a', 'b']);
+  });
+
+  test('case 24: the qualifier is not asked about a claim with a volume', async () => {
+    const asked: string[] = [];
+    const shouldProvision = ({ metadata }: { metadata: { name: string } }): boolean => asked.push(metadata.name) > 0;
+    await once({ methods: { shouldProvision }, claim: { spec: { volumeName: 'v' } } }, assertNothing);
+    assert.deepEqual(
+      asked.filter((name) => !name.startsWith('zz-')),
+      [],
+    );
+  });
+
+  for (const { title, methods } of [
+    { title: 'case 25: a Block claim is refused where nobody said that Block works', methods: {} },
+    {
+      title: 'case 26: a Block claim is refused where Block does not work',
+      methods: { supportsBlock: () => false },
+    },
+  ]) {
+    test(title, async () => {
+      await once({ methods, claim: { spec: { volumeMode: 'Block' } } }, ({ rig, uid }) => {
+        assert.deepEqual(rig.provisioner.provisions, []);
+        assert.deepEqual(rig.events, [
+          {
+            type: 'Warning',
+            reason: 'ProvisioningFailed',
+            message: 'drv does not support block volume provisioning',
+            count: 1,
+            object: 'ns/a',
+          },
+        ]);
+        assert.deepEqual(rig.metrics.totals, { pf: 1 });
+        assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+      });
+    });
+  }
+
+  test('case 27: a Block claim is served where Block works', async () => {
+    const claim = { spec: { volumeMode: 'Block' } };
+    await once({ methods: { supportsBlock: () => true }, claim }, assertProvisioned);
+  });
+
+  test('case 28: a Filesystem claim needs nobody to say that Block works', async () => {
+    await once({ claim: { spec: { volumeMode: 'Filesystem' } } }, assertProvisioned);
+  });
+
+  test('case 29: a volume that is there already stops the claim', async () => {
+    const before = (rig: Rig, uid: string): void => {
+      rig.addVolume(`pvc-${uid}`, 'Available', { spec: { nfs: { server: 's', path: '/p' } }, annotations: {} });
+    };
+    await once({ before }, assertStopped);
+  });
+
+  test('case 30: a change of the claim before it is bound does not provision it again', async () => {
+    await using rig = await Rig.prepare();
+    rig.addClass();
+    const { uid } = rig.addClaim().metadata;
+    await rig.start();
+    rig.touchClaim();
+    await rig.turn(uid, 2);
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 1);
+    assert.deepEqual(rig.writes, ['POST /api/v1/persistentvolumes']);
+    assert.deepEqual(rig.metrics.totals, { pt: 1, pf: 1 });
+    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }, { end: 'done' }]);
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+  });
+
+  test('case 30, X5: nor does a change that comes before the cache shows the volume', async () => {
+    await using rig = await Rig.prepare();
+    rig.addClass();
+    const stall = rig.fault({ match: { resource: 'persistentvolumes', watch: true }, action: { type: 'watchDelay', ms: 1500 } });
+    const { uid } = rig.addClaim().metadata;
+    rig.startOnly();
+    await rig.until('the volume on the server', () => rig.volumes.length === 1);
+    await rig.turn(uid, 1);
+    rig.touchClaim();
+    await rig.turn(uid, 2);
+    assert.ok(stall.hits > 0);
+    assert.deepEqual(rig.limiter.turns(`pvc-${uid}`), [], 'the cache does not show the volume yet');
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 1);
+    assert.deepEqual(rig.metrics.totals, { pt: 1, pf: 1 });
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+  });
+
+  test('case 31: a claim that is being deleted but still there is provisioned', async () => {
+    const before = (rig: Rig): void => {
+      rig.api.delete(resource.claims, { namespace: 'ns', name: 'a' });
+      assert.ok(rig.claim()?.metadata.deletionTimestamp);
+    };
+    await once({ before }, assertProvisioned);
+  });
+
+  test('case 32: the name of the volume to look for comes from the hook', async () => {
+    const volumeName = ({ metadata }: { metadata: { uid?: string } }): string => `x-${metadata.uid ?? ''}`;
+    const before = (rig: Rig, uid: string): void => {
+      rig.addVolume(`x-${uid}`, 'Available', { spec: { nfs: { server: 's', path: '/p' } }, annotations: {} });
+    };
+    await once({ controller: { volumeName }, before }, assertStopped);
+  });
+
+  test('case 33: the kind of the data source labels the metric', async () => {
+    const dataSource = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 's' };
+    await once({ claim: { spec: { dataSource } } }, (scene) => {
+      assertProvisioned(scene);
+      assert.deepEqual(scene.rig.metrics.counted[0]?.labels, { class: 'c1', source: 'VolumeSnapshot' });
+    });
+  });
+});

@@ -1,0 +1,549 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
+import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../../../src/kube/rate-limiter.ts';
+import { IgnoredError, ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
+import { ManualClock } from './manual-clock.ts';
+import { annotation, resource, Rig, type RigOptions } from './rig.ts';
+import { madeVolume } from './scripted-provisioner.ts';
+
+const failure = (state: ProvisioningState, message = 'no room'): ProvisionError =>
+  new ProvisionError(message, { state });
+
+/** Rig with time standing still, back-off from one second, class `c1` and a claim `ns/a` that goes at once if deleted. */
+async function scene(options: RigOptions = {}): Promise<{ rig: Rig; clock: ManualClock; uid: string }> {
+  const clock = new ManualClock();
+  const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 });
+  const rig = await Rig.prepare({ clock, limiter, ...options });
+  rig.addClass();
+  const { uid } = rig.addClaim('a', { finalizers: [] }).metadata;
+  return { rig, clock, uid };
+}
+
+/** Lets the time of the latest pause of the key pass and waits for the turn that follows. */
+async function passPause(rig: Rig, clock: ManualClock, uid: string): Promise<void> {
+  const turns = rig.limiter.turns(uid).length;
+  clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
+  await rig.turn(uid, turns + 1);
+}
+
+describe('what a failed attempt leads to', () => {
+  test('case 34: a failure is told, counted and tried again after pauses that double', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = failure('finished');
+    await rig.start();
+    for (const pauseMs of [1000, 2000, 4000]) {
+      const calls = rig.provisioner.provisions.length;
+      assert.equal(rig.limiter.delays(uid).at(-1), pauseMs);
+      clock.advance(pauseMs - 1);
+      await rig.settle();
+      assert.equal(rig.provisioner.provisions.length, calls);
+      const turns = rig.limiter.turns(uid).length;
+      clock.advance(1);
+      await rig.turn(uid, turns + 1);
+      assert.equal(rig.provisioner.provisions.length, calls + 1);
+    }
+    await rig.stop();
+    assert.deepEqual(rig.metrics.totals, { pf: 4 });
+    assert.deepEqual(
+      rig.events.map(({ type, reason, message, count }) => ({ type, reason, message, count })),
+      [
+        {
+          type: 'Normal',
+          reason: 'Provisioning',
+          message: 'External provisioner is provisioning volume for claim "ns/a"',
+          count: 4,
+        },
+        { type: 'Warning', reason: 'ProvisioningFailed', message: 'no room', count: 4 },
+      ],
+    );
+  });
+
+  test('case 35: success at the third try ends the failures', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('finished'), failure('finished'));
+    await rig.start();
+    await passPause(rig, clock, uid);
+    await passPause(rig, clock, uid);
+    await rig.stop();
+    assert.deepEqual(rig.metrics.totals, { pf: 2, pt: 1 });
+    assert.deepEqual(rig.limiter.turns(uid), [
+      { end: 'retry', delayMs: 1000 },
+      { end: 'retry', delayMs: 2000 },
+      { end: 'done' },
+    ]);
+    assert.equal(rig.limiter.failures(uid), 0);
+  });
+
+  test('case 36: an attempt that goes on in the background is repeated with the newest claim', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('in-background'), failure('in-background'));
+    await rig.start();
+    rig.touchClaim('a', 'new');
+    await rig.turn(uid, 2);
+    await passPause(rig, clock, uid);
+    await rig.stop();
+    const labels = rig.provisioner.provisions.map(({ claim }) => claim.metadata.labels?.['touched']);
+    assert.deepEqual(labels, [undefined, 'new', 'new']);
+  });
+
+  for (const { store, save, reasons } of [
+    {
+      store: 'blocking',
+      save: { kind: 'blocking', attempts: 3, pauseMs: 1 } as const,
+      reasons: ['ProvisioningFailed', 'Provisioning', 'ProvisioningSucceeded'],
+    },
+    {
+      store: 'queue',
+      save: { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) } as const,
+      reasons: ['ProvisioningFailed', 'Provisioning'],
+    },
+  ]) {
+    test(`case 37: a deleted claim is provisioned to the end, ${store} store`, async () => {
+      const { rig, clock, uid } = await scene({ controller: { save } });
+      await using _rig = rig;
+      rig.provisioner.provisionSteps.push(...Array<ProvisionError>(3).fill(failure('in-background')));
+      await rig.start();
+      const { resourceVersion } = rig.claim()?.metadata ?? {};
+      rig.deleteClaim();
+      await rig.settle();
+      assert.equal(rig.provisioner.provisions.length, 1, 'the deletion itself wakes nobody');
+      for (let call = 2; call <= 4; call++) await passPause(rig, clock, uid);
+      await rig.stop();
+      const { provisions } = rig.provisioner;
+      assert.equal(provisions.length, 4);
+      for (const { claim } of provisions) assert.equal(claim, provisions[0]?.claim);
+      assert.deepEqual(rig.volumes[0]?.spec.claimRef, {
+        kind: 'PersistentVolumeClaim',
+        apiVersion: 'v1',
+        namespace: 'ns',
+        name: 'a',
+        uid,
+        resourceVersion,
+      });
+      assert.deepEqual(rig.metrics.totals, { pf: 3, pt: 1 });
+      assert.deepEqual(rig.reasons, reasons);
+    });
+  }
+
+  for (const { title, steps } of [
+    { title: 'case 38: after a final failure a deleted claim is forgotten', steps: ['finished'] },
+    { title: 'case 40: nothing was known and nothing is, so a deleted claim is forgotten', steps: ['no-change'] },
+    { title: 'case 43: a final failure ends the care for a background attempt', steps: ['in-background', 'finished'] },
+  ] satisfies { title: string; steps: ProvisioningState[] }[]) {
+    test(title, async () => {
+      const { rig, clock, uid } = await scene();
+      await using _rig = rig;
+      rig.provisioner.provisionSteps.push(...steps.map((state) => failure(state)));
+      await rig.start();
+      for (let call = 2; call <= steps.length; call++) await passPause(rig, clock, uid);
+      rig.deleteClaim();
+      await rig.settle();
+      await passPause(rig, clock, uid);
+      await rig.stop();
+      assert.equal(rig.provisioner.provisions.length, steps.length);
+      assert.deepEqual(rig.metrics.totals, { pf: steps.length });
+      assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' });
+      assert.ok(rig.log.some(({ message }) => message === 'Claim in work queue no longer exists'));
+    });
+  }
+
+  test('case 39: an attempt that never reached the backend keeps what was known of it', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('in-background'), failure('no-change'));
+    await rig.start();
+    await passPause(rig, clock, uid);
+    rig.deleteClaim();
+    await rig.settle();
+    await passPause(rig, clock, uid);
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 3);
+    assert.equal(rig.volumes.length, 1);
+  });
+
+  test('case 41: a claim that got a volume meanwhile needs no further care', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('in-background'));
+    await rig.start();
+    rig.changeClaim('a', {}, { volumeName: 'v' });
+    await rig.turn(uid, 2);
+    rig.deleteClaim();
+    await rig.settle();
+    await passPause(rig, clock, uid); // the pause of the first turn is still under way
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 1);
+    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'retry', delayMs: 1000 }, { end: 'done' }, { end: 'done' }]);
+  });
+
+  test('case 42: a claim whose node was taken back needs no further care', async () => {
+    const clock = new ManualClock();
+    await using rig = await Rig.prepare({ clock });
+    rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
+    const annotations = { [annotation.provisioner]: 'drv', [annotation.node]: 'n1' };
+    const { uid } = rig.addClaim('a', { annotations, finalizers: [] }).metadata;
+    rig.provisioner.provisionSteps.push(failure('in-background'));
+    await rig.start();
+    rig.changeClaim('a', { annotations: { [annotation.provisioner]: 'drv' } });
+    await rig.turn(uid, 2);
+    rig.deleteClaim();
+    await rig.settle();
+    await passPause(rig, clock, uid);
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 1);
+    assert.deepEqual(rig.metrics.totals, { pf: 1 });
+  });
+
+  test('case 44: after two retries in vain a claim is left alone until it changes, then tried once', async () => {
+    const { rig, clock, uid } = await scene({ controller: { failedProvisionThreshold: 2 } });
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = failure('finished');
+    await rig.start();
+    await passPause(rig, clock, uid);
+    clock.advance(2000);
+    await rig.until('the third call', () => rig.provisioner.provisions.length === 3);
+    clock.advance(10 * 3_600_000);
+    await rig.settle();
+    assert.equal(rig.provisioner.provisions.length, 3);
+    rig.touchClaim();
+    await rig.settle();
+    clock.advance(10 * 3_600_000);
+    await rig.settle();
+    assert.equal(rig.provisioner.provisions.length, 4);
+    assert.equal(rig.limiter.failures(uid), 2, 'the failures still count');
+    await rig.stop();
+    assert.deepEqual(rig.metrics.totals, { pf: 4 });
+  });
+
+  test('case 45: giving up ends the care for a background attempt', async () => {
+    const { rig, clock, uid } = await scene({ controller: { failedProvisionThreshold: 2 } });
+    await using _rig = rig;
+    const third = Promise.withResolvers<never>();
+    third.promise.catch(() => undefined);
+    rig.provisioner.provisionSteps.push(failure('in-background'), failure('in-background'), () => third.promise);
+    await rig.start();
+    await passPause(rig, clock, uid);
+    clock.advance(2000);
+    await rig.until('the third call', () => rig.provisioner.provisions.length === 3);
+    rig.touchClaim();
+    rig.deleteClaim();
+    // the watch has told the change once it has told of what was made later
+    const written = rig.settle();
+    await rig.until('the change', () => rig.controller.queueLengths.claims === 2);
+    third.reject(failure('in-background'));
+    await written;
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 3);
+    assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' }, 'the changed claim was looked at and not found');
+  });
+
+  test('case 46: without a threshold the tries never end, and their pauses grow up to the longest', async () => {
+    const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 8000 });
+    const { rig, clock, uid } = await scene({ limiter, controller: { failedProvisionThreshold: 0 } });
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = failure('finished');
+    await rig.start();
+    for (let call = 2; call <= 20; call++) await passPause(rig, clock, uid);
+    assert.equal(rig.provisioner.provisions.length, 20);
+    assert.deepEqual(rig.limiter.delays(uid), [1000, 2000, 4000, ...Array<number>(17).fill(8000)]);
+  });
+
+  test('the default threshold of 15 allows sixteen calls', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = failure('finished');
+    await rig.start();
+    for (let call = 2; call <= 15; call++) await passPause(rig, clock, uid);
+    clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
+    await rig.until('call 16', () => rig.provisioner.provisions.length === 16);
+    clock.advance(10 * 3_600_000);
+    await rig.settle();
+    assert.equal(rig.provisioner.provisions.length, 16);
+  });
+
+  test('case 47: an ignored claim is neither tried again nor told about', async () => {
+    const { rig, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(new IgnoredError('it is not mine'));
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(rig.reasons, ['Provisioning']);
+    assert.deepEqual(rig.metrics.totals, { pf: 1 });
+    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+  });
+
+  test('case 48: an ignored error inside another one is an ordinary failure', async () => {
+    const { rig, uid } = await scene();
+    await using _rig = rig;
+    const cause = new IgnoredError('it is not mine');
+    rig.provisioner.provisionSteps.push(new ProvisionError('outer', { state: 'finished', cause }));
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(
+      rig.events.map(({ reason, message }) => [reason, message]),
+      [
+        ['Provisioning', 'External provisioner is provisioning volume for claim "ns/a"'],
+        ['ProvisioningFailed', 'outer'],
+      ],
+    );
+    assert.deepEqual(rig.metrics.totals, { pf: 1 });
+    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'retry', delayMs: 1000 }]);
+  });
+
+  test('an error of no known kind is told as it is and cared for like a background attempt', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(new Error('surprise'));
+    await rig.start();
+    rig.deleteClaim();
+    await rig.settle();
+    await passPause(rig, clock, uid);
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 2);
+    assert.ok(rig.events.some(({ reason, message }) => reason === 'ProvisioningFailed' && message === 'surprise'));
+  });
+});
+
+describe('a claim that can never succeed', () => {
+  const infeasible = (state: ProvisioningState = 'finished'): ProvisionError =>
+    new ProvisionError('bad parameter', { state, infeasible: true });
+
+  /** Lets pauses pass until the second call; returns the time it came at. */
+  async function untilSecondCall(rig: Rig, clock: ManualClock, uid: string): Promise<number> {
+    while (rig.provisioner.provisions.length < 2) await passPause(rig, clock, uid);
+    return clock.monotonicMs();
+  }
+
+  for (const { title, limiter, secondCallMs } of [
+    {
+      title: 'case 49: it is held back for five minutes, with the default back-off until 465 s',
+      limiter: new MaxOfLimiter([
+        new ExponentialLimiter({ baseMs: 15_000, maxMs: 1_000_000 }),
+        new BucketLimiter({ qps: 10, burst: 100, clock: systemClock }),
+      ]),
+      secondCallMs: 465_000,
+    },
+    {
+      title: 'case 49: with the back-off of the CSI flags until 511 s',
+      limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 }),
+      secondCallMs: 511_000,
+    },
+    {
+      title: 'case 50: a short longest pause does not shorten the five minutes',
+      limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }),
+      secondCallMs: 300_000,
+    },
+  ]) {
+    test(title, async () => {
+      const { rig, clock, uid } = await scene({ limiter, controller: { failedProvisionThreshold: 0 } });
+      await using _rig = rig;
+      rig.provisioner.provisionSteps.push(infeasible());
+      await rig.start();
+      assert.equal(await untilSecondCall(rig, clock, uid), secondCallMs);
+      await rig.stop();
+      assert.deepEqual(rig.metrics.totals, { pf: 1, pt: 1 }, 'turns that were held back are not counted');
+      const [told, ...more] = rig.events.filter(({ type }) => type === 'Warning');
+      assert.deepEqual(more, []);
+      assert.equal(told?.count, 1);
+      assert.equal(
+        told.message,
+        'Volume provisioning failed with infeasible error. Retries will be delayed. bad parameter',
+      );
+    });
+  }
+
+  test('case 51: a class made anew ends the wait at the next try', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(infeasible());
+    await rig.start();
+    await passPause(rig, clock, uid);
+    assert.equal(rig.provisioner.provisions.length, 1);
+    rig.api.delete(resource.classes, { name: 'c1' });
+    rig.addClass();
+    await rig.until('the new class in the cache', () => rig.classInCache('c1') === rig.class('c1')?.metadata.uid);
+    await passPause(rig, clock, uid);
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 2);
+    assert.equal(rig.volumes.length, 1);
+  });
+
+  test('case 52: an edit of the claim does not end the wait', async () => {
+    const { rig, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(infeasible());
+    await rig.start();
+    rig.touchClaim();
+    await rig.turn(uid, 2);
+    await rig.stop();
+    assert.equal(rig.provisioner.provisions.length, 1);
+    assert.deepEqual(rig.limiter.delays(uid), [1000, 2000], 'the turn that was held back lengthens the pause');
+  });
+
+  test('case 53: it outranks the wish for another node', async () => {
+    const clock = new ManualClock();
+    await using rig = await Rig.prepare({ clock });
+    rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
+    const annotations = { [annotation.provisioner]: 'drv', [annotation.node]: 'n1' };
+    const { uid } = rig.addClaim('a', { annotations }).metadata;
+    rig.provisioner.provisionSteps.push(infeasible('reschedule'));
+    await rig.start();
+    await passPause(rig, clock, uid);
+    await rig.stop();
+    assert.deepEqual(rig.writes, ['POST /api/v1/persistentvolumes'], 'one hour later: the second try, no PUT before');
+    assert.match(rig.events.find(({ type }) => type === 'Warning')?.message ?? '', /infeasible error/);
+    assert.deepEqual(rig.metrics.totals, { pf: 1, pt: 1 });
+  });
+
+  test('it is forgotten when the claim is deleted, even if it was to go on in the background', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('in-background'), infeasible('in-background'));
+    await rig.start();
+    await passPause(rig, clock, uid);
+    rig.deleteClaim();
+    await rig.settle();
+    await passPause(rig, clock, uid);
+    assert.equal(rig.provisioner.provisions.length, 2);
+    assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' });
+  });
+});
+
+describe('another node is wanted', () => {
+  async function lateBinding(
+    classFields: object = { volumeBindingMode: 'WaitForFirstConsumer' },
+  ): Promise<{ rig: Rig; clock: ManualClock; uid: string }> {
+    const clock = new ManualClock();
+    const rig = await Rig.prepare({ clock });
+    rig.addClass('c1', classFields);
+    const annotations = { [annotation.provisioner]: 'drv', [annotation.node]: 'n1' };
+    const { uid } = rig.addClaim('a', { annotations }).metadata;
+    return { rig, clock, uid };
+  }
+  const path = '/api/v1/namespaces/ns/persistentvolumeclaims/a';
+
+  test('case 54: the node is taken off the claim, whole and conditional, and nothing is retried', async () => {
+    const { rig, uid } = await lateBinding();
+    await using _rig = rig;
+    const { resourceVersion } = rig.claim()?.metadata ?? {};
+    rig.provisioner.provisionSteps.push(failure('reschedule'));
+    await rig.start();
+    await rig.turn(uid, 2); // the change of the claim comes back
+    await rig.stop();
+    assert.deepEqual(rig.writes, [`PUT ${path}`]);
+    const { body } = rig.wire.writes[0] ?? {};
+    assert.deepEqual(body.metadata.annotations, { [annotation.provisioner]: 'drv' });
+    assert.equal(body.metadata.resourceVersion, resourceVersion);
+    assert.deepEqual(body.spec, rig.claim()?.spec);
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed']);
+    assert.deepEqual(rig.metrics.totals, { pf: 1 });
+    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }, { end: 'done' }]);
+    assert.equal(rig.provisioner.provisions.length, 1);
+  });
+
+  test('case 55: when the claim cannot be written the whole attempt is repeated', async () => {
+    const { rig, clock, uid } = await lateBinding();
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = failure('reschedule');
+    rig.refuse('update', 'persistentvolumeclaims', { code: 409, reason: 'Conflict', message: 'changed', times: 1 });
+    await rig.start();
+    assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+    clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
+    await rig.turn(uid, 3);
+    await rig.stop();
+    assert.deepEqual(rig.writes, [`PUT ${path}`, `PUT ${path}`]);
+    assert.equal(rig.provisioner.provisions.length, 2);
+    assert.deepEqual(rig.metrics.totals, { pf: 2 });
+    assert.equal(rig.claim()?.metadata.annotations?.[annotation.node], undefined);
+    assert.ok(rig.events.every(({ message }) => message !== 'changed'), 'the provisioner is quoted, not the API');
+  });
+
+  test('case 56: without a node on the claim it is an ordinary failure', async () => {
+    const { rig, uid } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('reschedule'));
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(rig.writes, []);
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed']);
+    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'retry', delayMs: 1000 }]);
+    assert.deepEqual(rig.metrics.totals, { pf: 1 });
+  });
+
+  test('case 57: a claim of an Immediate class loses its node and is tried again at once without one', async () => {
+    const { rig, uid } = await lateBinding({});
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = failure('reschedule');
+    await rig.start();
+    await rig.turn(uid, 2);
+    await rig.stop();
+    assert.deepEqual(rig.writes, [`PUT ${path}`]);
+    assert.deepEqual(
+      rig.provisioner.provisions.map(({ selectedNodeName }) => selectedNodeName),
+      ['n1', ''],
+    );
+    assert.deepEqual(
+      rig.limiter.turns(uid).map(({ end }) => end),
+      ['done', 'retry'],
+    );
+    assert.deepEqual(rig.metrics.totals, { pf: 2 });
+  });
+
+  test('case 58: the node that the scheduler chooses next is used', async () => {
+    const { rig, uid } = await lateBinding();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('reschedule'));
+    await rig.start();
+    await rig.turn(uid, 2);
+    rig.changeClaim('a', { annotations: { [annotation.provisioner]: 'drv', [annotation.node]: 'n2' } });
+    await rig.turn(uid, 3);
+    await rig.stop();
+    assert.deepEqual(
+      rig.provisioner.provisions.map(({ selectedNodeName }) => selectedNodeName),
+      ['n1', 'n2'],
+    );
+    assert.deepEqual(rig.metrics.totals, { pf: 1, pt: 1 });
+    assert.equal(rig.volumes.length, 1);
+  });
+
+  test('5.6.5: the claim without its node is not put into the cache by hand', async () => {
+    const { rig, uid } = await lateBinding({});
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('reschedule'));
+    await rig.start();
+    await rig.turn(uid, 2);
+    await rig.stop();
+    const [, second] = rig.provisioner.provisions;
+    assert.equal(second?.claim.metadata.resourceVersion, rig.claim()?.metadata.resourceVersion);
+  });
+});
+
+describe('changes while an attempt runs', () => {
+  test('case 59: four changes lead to one more turn at once, with the last; the pause comes in addition', async () => {
+    const { rig, clock, uid } = await scene();
+    await using _rig = rig;
+    const first = Promise.withResolvers<ReturnType<typeof madeVolume>>();
+    rig.provisioner.provisionSteps.push(() => first.promise, failure('finished'), failure('finished'));
+    rig.startOnly();
+    await rig.until('the first call', () => rig.provisioner.provisions.length === 1);
+    for (const value of ['1', '2', '3', '4']) rig.touchClaim('a', value);
+    const settled = rig.settle();
+    await rig.until('the changes in the cache', () => rig.controller.queueLengths.claims === 2);
+    first.reject(failure('finished'));
+    await settled;
+    await rig.turn(uid, 2);
+    assert.deepEqual(
+      rig.provisioner.provisions.map(({ claim }) => claim.metadata.labels?.['touched']),
+      [undefined, '4'],
+    );
+    clock.advance(1000); // the pause after the first failure
+    await rig.turn(uid, 3);
+    assert.equal(rig.provisioner.provisions.length, 3);
+    await rig.settle();
+    assert.equal(rig.provisioner.provisions.length, 3);
+  });
+});

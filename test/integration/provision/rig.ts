@@ -1,0 +1,377 @@
+/** A `ProvisionController` between a scripted provisioner and a real HTTP API, with the objects of the cases. */
+import { systemClock } from '../../../src/base/clock.ts';
+import { Credentials } from '../../../src/kube/credentials.ts';
+import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
+import { ExponentialLimiter, type RateLimiter } from '../../../src/kube/rate-limiter.ts';
+import { Transport } from '../../../src/kube/transport.ts';
+import { provisionInformers } from '../../../src/provision/informers.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
+import { ProvisionController, type ProvisionControllerOptions } from '../../../src/provision/provision-controller.ts';
+import { ApiServer, type ApiServerOptions } from '../../../src/sandbox/api/api-server.ts';
+import type { SandboxClient, SandboxObject } from '../../../src/sandbox/api/client.ts';
+import type { FaultRule, InjectedFault } from '../../../src/sandbox/api/faults.ts';
+import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { Bulletin } from './bulletin.ts';
+import { ManualClock } from './manual-clock.ts';
+import { RecordedLimiter } from './recorded-limiter.ts';
+import { RecordedMetrics } from './recorded-metrics.ts';
+import { type OptionalMethods, ScriptedProvisioner } from './scripted-provisioner.ts';
+import { Wire } from './wire.ts';
+
+/** Our finalizer on volumes. */
+export const F = 'external-provisioner.volume.kubernetes.io/finalizer';
+export const pvProtection = 'kubernetes.io/pv-protection';
+export const annotation = {
+  provisioner: 'volume.kubernetes.io/storage-provisioner',
+  betaProvisioner: 'volume.beta.kubernetes.io/storage-provisioner',
+  betaClass: 'volume.beta.kubernetes.io/storage-class',
+  node: 'volume.kubernetes.io/selected-node',
+  alphaNode: 'volume.alpha.kubernetes.io/selected-node',
+  provisionedBy: 'pv.kubernetes.io/provisioned-by',
+  migratedTo: 'pv.kubernetes.io/migrated-to',
+} as const;
+
+/** Resources as the in-process client names them. */
+export const resource = {
+  claims: { group: '', version: 'v1', plural: 'persistentvolumeclaims' },
+  volumes: { group: '', version: 'v1', plural: 'persistentvolumes' },
+  classes: { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' },
+  events: { group: '', version: 'v1', plural: 'events' },
+} as const;
+
+export interface RigOptions {
+  /** Options of the controller; the rig sets what is missing. */
+  controller?: Partial<ProvisionControllerOptions>;
+  /** Optional methods of the provisioner. */
+  methods?: OptionalMethods;
+  /** Back-off; default one hour doubling, which no test lives to see: a retry is only noted. */
+  limiter?: RateLimiter;
+  /** Time of the controller; its caches keep real time. Default: real time for all. */
+  clock?: ManualClock;
+  api?: ApiServerOptions;
+}
+
+/** A core/v1 event, as far as tests look at it. */
+export interface SeenEvent {
+  type: string;
+  reason: string;
+  message: string;
+  count: number;
+  object: string;
+}
+
+const hourMs = 3_600_000;
+const userAgent = 'provision-controller-test';
+
+export class Rig implements AsyncDisposable {
+  readonly server: ApiServer;
+  /** The API without HTTP, for what users and other controllers do. */
+  readonly api: SandboxClient;
+  readonly provisioner: ScriptedProvisioner;
+  readonly limiter: RecordedLimiter;
+  readonly metrics: RecordedMetrics;
+  readonly log: LogLine[] = [];
+  readonly wire: Wire;
+  readonly controller: ProvisionController;
+  readonly transport: Transport;
+  readonly #bulletin = new Bulletin();
+  readonly #stop = new AbortController();
+  readonly #cut = new AbortController();
+  readonly #endOfCaches = new AbortController();
+  #running: Promise<void> | undefined;
+  #sentinels = 0;
+
+  private constructor(server: ApiServer, url: string, options: RigOptions) {
+    const { notify } = this.#bulletin;
+    const { clock = systemClock, controller = {} } = options;
+    const logger = recordedLogger(this.log);
+    this.server = server;
+    this.api = server.client('test');
+    for (const each of Object.values(resource)) this.api.subscribe(each, notify);
+    this.wire = new Wire({ origin: url, onAnswer: notify });
+    this.limiter = new RecordedLimiter(
+      options.limiter ?? new ExponentialLimiter({ baseMs: hourMs, maxMs: 1000 * hourMs }),
+      notify,
+    );
+    this.metrics = new RecordedMetrics(notify);
+    this.provisioner = new ScriptedProvisioner({
+      nowMs: () => clock.monotonicMs(),
+      ...(options.methods && { methods: options.methods }),
+    });
+    this.provisioner.on('call', notify);
+    const load = () => loadKubeConfig({ master: url, environment: {} });
+    this.transport = new Transport({
+      credentials: new Credentials({ load, clock: systemClock, logger }),
+      userAgent,
+      clock: systemClock,
+      logger,
+    });
+    const { additionalProvisionerNames = [] } = controller;
+    const isKnownProvisioner = (name: string): boolean => name === 'drv' || additionalProvisionerNames.includes(name);
+    this.controller = new ProvisionController({
+      provisionerName: 'drv',
+      provisioner: this.provisioner,
+      transport: this.transport,
+      workers: 1,
+      limiter: this.limiter,
+      metrics: this.metrics,
+      save: { kind: 'blocking', attempts: 3, pauseMs: 1 },
+      clock,
+      logger,
+      freezeCache: true,
+      ...(clock !== systemClock && { informers: this.#ownInformers(isKnownProvisioner) }),
+      ...controller,
+    });
+  }
+
+  #informers: ReturnType<typeof provisionInformers> | undefined;
+
+  /** Starts the API server; the controller starts with `start`, after the test has made its objects. */
+  static async prepare(options: RigOptions = {}): Promise<Rig> {
+    const server = new ApiServer({ namespaces: ['default', 'ns'], ...options.api });
+    const { url } = await server.start();
+    return new Rig(server, url, options);
+  }
+
+  #ownInformers(isKnownProvisioner: (name: string) => boolean): ReturnType<typeof provisionInformers> {
+    this.#informers = provisionInformers({
+      transport: this.transport,
+      isKnownProvisioner,
+      clock: systemClock,
+      logger: recordedLogger(this.log),
+      freeze: true,
+    });
+    return this.#informers;
+  }
+
+  /** Runs the controller; resolves once it has looked at everything that was there. */
+  async start(): Promise<void> {
+    this.startOnly();
+    await this.settle();
+  }
+
+  /** As `start`, without waiting for anything. */
+  startOnly(): void {
+    const run = this.controller.run({ stop: this.#stop.signal, cut: this.#cut.signal });
+    const caches = Object.values(this.#informers ?? {}).map((informer) => informer.run(this.#endOfCaches.signal));
+    this.#running = run.finally(() => {
+      this.#endOfCaches.abort(new Error('the controller has ended'));
+      return Promise.all(caches);
+    });
+  }
+
+  /** Stops the controller and waits for its end; events are all sent then. Safe to repeat. */
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error('the test stops the controller'));
+    await this.#running;
+  }
+
+  /** Aborts the stop signal and returns at once. */
+  beginStop(): void {
+    this.#stop.abort(new Error('the test stops the controller'));
+  }
+
+  /** Aborts the cut signal. */
+  cut(): void {
+    this.#cut.abort(new Error('the test cuts the controller'));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut();
+    await this.stop();
+    this.wire[Symbol.dispose]();
+    await this.transport[Symbol.asyncDispose]();
+    await this.server.close();
+  }
+
+  /** Waits for a condition that something reported changes: calls, metrics, turns, writes, answers. */
+  until<T>(what: string, read: () => T | undefined | false): Promise<T> {
+    return this.#bulletin.until(what, read);
+  }
+
+  /**
+   * Waits until the controller has worked on all changes made so far: it has one worker of each kind, which takes an
+   * object nobody asked about after them.
+   */
+  async settle(): Promise<void> {
+    const name = `zz-sentinel-${++this.#sentinels}`; // last in lists, too
+    const claim = this.api.create(resource.claims, claimObject(name, { annotations: {} }));
+    const volume = this.api.create(resource.volumes, {
+      metadata: { name },
+      spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], nfs: { server: 's', path: '/p' } },
+    });
+    const claimUid = claim.metadata.uid ?? '';
+    await this.until('the queues to run empty', () => {
+      return this.limiter.turns(claimUid).length > 0 && this.limiter.turns(volume.metadata.name).length > 0;
+    });
+  }
+
+  /** Waits for the n-th end of a turn of a key (from 1). */
+  async turn(key: string, n = 1): Promise<void> {
+    await this.until(`turn ${n} of ${key}`, () => this.limiter.turns(key).length >= n);
+  }
+
+  fault(rule: FaultRule): InjectedFault {
+    return this.server.faults.add({ ...rule, match: { userAgent, ...rule.match } });
+  }
+
+  /** Refuses requests, by default all of this verb and resource. */
+  refuse(
+    verb: string,
+    plural: string,
+    { code = 500, reason = 'InternalError', message = 'boom', ...rest }: Partial<Refusal> = {},
+  ): InjectedFault {
+    return this.fault({ match: { verb, resource: plural }, action: { type: 'status', code, reason, message }, ...rest });
+  }
+
+  addClass(name = 'c1', fields: Partial<Omit<StorageClass, 'metadata'>> = {}): StorageClass {
+    const object = { metadata: { name }, provisioner: 'drv', ...fields };
+    return this.api.create(resource.classes, object) as unknown as StorageClass;
+  }
+
+  /** Claim `ns/a` of class `c1`, unless told otherwise. */
+  addClaim(name = 'a', more: ClaimSketch = {}): PersistentVolumeClaim & { metadata: { uid: string } } {
+    const { finalizers, ...sketch } = more;
+    const created = this.api.create(resource.claims, claimObject(name, sketch));
+    const claim = finalizers === undefined ? created : this.changeClaim(name, { finalizers });
+    return claim as unknown as PersistentVolumeClaim & { metadata: { uid: string } };
+  }
+
+  class(name: string): StorageClass | undefined {
+    return this.api.get(resource.classes, { name }) as unknown as StorageClass | undefined;
+  }
+
+  /** UID of a class as the controller sees it; only with a manual clock. */
+  classInCache(name: string): string | undefined {
+    return this.#informers?.classes.get(name)?.metadata.uid;
+  }
+
+  claim(name = 'a'): PersistentVolumeClaim | undefined {
+    const found = this.api.get(resource.claims, { namespace: 'ns', name });
+    return found as unknown as PersistentVolumeClaim | undefined;
+  }
+
+  /** Changes metadata and spec fields of a claim. */
+  changeClaim(name: string, metadata: object, spec: object = {}): SandboxObject {
+    const claim = structuredClone(this.api.get(resource.claims, { namespace: 'ns', name }))!;
+    Object.assign(claim.metadata, metadata);
+    Object.assign(claim['spec'] as object, spec);
+    return this.api.update(resource.claims, claim);
+  }
+
+  /** A change that concerns nobody but wakes the controller. */
+  touchClaim(name = 'a', value = String(performance.now())): SandboxObject {
+    return this.changeClaim(name, { labels: { touched: value } });
+  }
+
+  /** Deletes a claim for good: no finalizer holds it, and the controller sees nothing but the deletion. */
+  deleteClaim(name = 'a'): void {
+    this.api.delete(resource.claims, { namespace: 'ns', name });
+    if (this.claim(name) !== undefined) throw new Error(`finalizers hold the claim ${name}`);
+  }
+
+  /** Volume with CSI driver `drv`, policy Delete, provisioned by `drv`, held by nothing, unless told otherwise. */
+  addVolume(name: string, phase: string, sketch: VolumeSketch = {}): PersistentVolume {
+    const { finalizers = [], annotations = { [annotation.provisionedBy]: 'drv' }, terminating, spec = {} } = sketch;
+    const source = 'csi' in spec || 'nfs' in spec ? {} : { csi: { driver: 'drv', volumeHandle: `handle-${name}` } };
+    const volume = structuredClone(
+      this.api.create(resource.volumes, {
+        metadata: { name, annotations },
+        spec: {
+          capacity: { storage: '1Gi' },
+          accessModes: ['ReadWriteOnce'],
+          persistentVolumeReclaimPolicy: 'Delete',
+          storageClassName: 'c1',
+          ...source,
+          ...spec,
+        },
+      }),
+    );
+    volume['status'] = { phase };
+    const withPhase = structuredClone(this.api.updateStatus(resource.volumes, volume));
+    if (terminating === true) this.api.delete(resource.volumes, { name });
+    const live = terminating === true ? structuredClone(this.api.get(resource.volumes, { name }))! : withPhase;
+    live.metadata.finalizers = finalizers;
+    return this.api.update(resource.volumes, live) as unknown as PersistentVolume;
+  }
+
+  volume(name: string): PersistentVolume | undefined {
+    return this.api.get(resource.volumes, { name }) as unknown as PersistentVolume | undefined;
+  }
+
+  /** A change of a volume that wakes the controller. */
+  touchVolume(name: string): void {
+    const volume = structuredClone(this.api.get(resource.volumes, { name }))!;
+    volume.metadata.labels = { touched: String(performance.now()) };
+    this.api.update(resource.volumes, volume);
+  }
+
+  /** Events that are stored now, in the order of their first occurrence. */
+  get events(): SeenEvent[] {
+    return this.api
+      .list(resource.events)
+      .sort((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
+      .map((event) => {
+        const { type, reason, message, count, involvedObject } = event as unknown as SeenEvent & {
+          involvedObject: { namespace?: string; name: string };
+        };
+        const { namespace, name } = involvedObject;
+        return { type, reason, message, count, object: namespace === undefined ? name : `${namespace}/${name}` };
+      });
+  }
+
+  /** Reasons of the stored events, in the order in which they were last written. */
+  get reasons(): string[] {
+    return this.events.map(({ reason }) => reason);
+  }
+
+  /** Volumes on the server other than the rig's own. */
+  get volumes(): PersistentVolume[] {
+    return this.api
+      .list(resource.volumes)
+      .filter(({ metadata }) => !metadata.name.startsWith('zz-sentinel-')) as unknown as PersistentVolume[];
+  }
+
+  /** Writes of the controller in short, events left out: `POST /api/v1/persistentvolumes`. */
+  get writes(): string[] {
+    return this.wire.writes.map(({ method, path }) => `${method} ${path.replace(/\?.*/, '')}`);
+  }
+}
+
+interface Refusal {
+  code: number;
+  reason: string;
+  message: string;
+  times: number;
+  after: number;
+}
+
+export interface ClaimSketch {
+  annotations?: Record<string, string>;
+  /** `null` leaves the field out. */
+  storageClassName?: string | null;
+  /** Replaces the list the server made; an empty one lets a deletion happen at once. */
+  finalizers?: string[];
+  spec?: object;
+}
+
+export interface VolumeSketch {
+  finalizers?: string[];
+  annotations?: Record<string, string>;
+  /** Was deleted by somebody already, and finalizers hold it. */
+  terminating?: boolean;
+  spec?: Record<string, unknown>;
+}
+
+function claimObject(name: string, sketch: ClaimSketch = {}): SandboxObject {
+  const { annotations = { [annotation.provisioner]: 'drv' }, storageClassName = 'c1', spec = {} } = sketch;
+  return {
+    metadata: { name, namespace: 'ns', annotations },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+      ...(storageClassName !== null && { storageClassName }),
+      ...spec,
+    },
+  };
+}

@@ -1,0 +1,335 @@
+/** The driver's side of D1 to D40: which secrets, which refusals, what the driver is sent. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
+import { IgnoredError } from '../../../src/provision/provisioner.ts';
+import { recordedLogger, type LogLine } from '../../fakes/recorded-logger.ts';
+import { DriverFailure } from '../../fakes/recording-driver.ts';
+import { base64, driverName, makeClass, Rig, type RigOptions } from './rig.ts';
+
+const nameKey = 'volume.kubernetes.io/provisioner-deletion-secret-name';
+const namespaceKey = 'volume.kubernetes.io/provisioner-deletion-secret-namespace';
+const noSecret = { [nameKey]: '', [namespaceKey]: '' };
+const signal = new AbortController().signal;
+
+function makeVolume(
+  annotations: Record<string, string> = noSecret,
+  spec: Partial<PersistentVolume['spec']> = {},
+): PersistentVolume {
+  return {
+    metadata: { name: 'pv-1', uid: 'uid-pv-1', annotations },
+    spec: {
+      csi: { driver: driverName, volumeHandle: 'vol-1' },
+      claimRef: { kind: 'PersistentVolumeClaim', namespace: 'ns1', name: 'c1', uid: 'u' },
+      persistentVolumeReclaimPolicy: 'Delete',
+      storageClassName: 'sc',
+      ...spec,
+    },
+    status: { phase: 'Released' },
+  };
+}
+
+async function startRig(options: RigOptions = {}): Promise<Rig> {
+  const rig = await Rig.start({ controller: ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME'], ...options });
+  for (const [namespace, name] of [
+    ['ns', 's'],
+    ['ns1', 'class-secret'],
+  ] as const) {
+    const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
+    rig.api.put(path, { metadata: { name, namespace }, data: { from: base64(name) } });
+  }
+  return rig;
+}
+
+function deletes(rig: Rig): unknown[] {
+  return rig.driver.callsOf('DeleteVolume').map(({ request }) => request);
+}
+
+const classPair = (name: string, namespace: string): Record<string, string> => ({
+  'csi.storage.k8s.io/provisioner-secret-name': name,
+  'csi.storage.k8s.io/provisioner-secret-namespace': namespace,
+});
+
+describe('CsiProvisioner.delete', () => {
+  test('D1: the driver gets the handle and nothing else', async () => {
+    await using rig = await startRig();
+    await rig.provisioner.delete(makeVolume(), { signal });
+    assert.deepEqual(deletes(rig), [{ volume_id: 'vol-1' }]);
+    assert.deepEqual(rig.api.requests, []);
+    assert.deepEqual(rig.events, []);
+  });
+
+  test('an empty handle is sent as it is', async () => {
+    await using rig = await startRig();
+    await rig.provisioner.delete(makeVolume(noSecret, { csi: { driver: driverName, volumeHandle: '' } }), { signal });
+    assert.deepEqual(deletes(rig), [{ volume_id: '' }]);
+  });
+
+  interface SecretCase {
+    name: string;
+    annotations: Record<string, string>;
+    parameters?: Record<string, string>;
+    spec?: Partial<PersistentVolume['spec']>;
+    /** Name of the secret whose data is sent; absent: none. */
+    sent?: string;
+    /** Secret reads. */
+    reads: string[];
+  }
+
+  const classSecret = classPair('class-secret', 'ns1');
+  const classRead = ['GET /api/v1/namespaces/ns1/secrets/class-secret'];
+  const cases: SecretCase[] = [
+    {
+      name: 'D12: annotations name a secret',
+      annotations: { [nameKey]: 's', [namespaceKey]: 'ns' },
+      parameters: classSecret,
+      sent: 's',
+      reads: ['GET /api/v1/namespaces/ns/secrets/s'],
+    },
+    {
+      name: 'D13: annotations name a missing secret',
+      annotations: { [nameKey]: 'gone', [namespaceKey]: 'ns' },
+      reads: ['GET /api/v1/namespaces/ns/secrets/gone'],
+    },
+    {
+      name: 'D15: namespace empty',
+      annotations: { [nameKey]: 's', [namespaceKey]: '' },
+      parameters: classSecret,
+      reads: [],
+    },
+    {
+      name: 'D16: only the name key',
+      annotations: { [nameKey]: 's' },
+      parameters: classSecret,
+      sent: 'class-secret',
+      reads: classRead,
+    },
+    { name: 'D17: both keys empty', annotations: noSecret, parameters: classSecret, reads: [] },
+    {
+      name: 'D18: no keys, default pair of the class',
+      annotations: {},
+      parameters: { 'csi.storage.k8s.io/secret-name': 'class-secret', 'csi.storage.k8s.io/secret-namespace': 'ns1' },
+      sent: 'class-secret',
+      reads: classRead,
+    },
+    { name: 'D19: no keys, class gone', annotations: {}, spec: { storageClassName: 'gone' }, reads: [] },
+    {
+      name: 'no keys, no class name',
+      annotations: {},
+      spec: { storageClassName: '' },
+      parameters: classSecret,
+      reads: [],
+    },
+    {
+      name: 'no keys, class by the beta annotation',
+      annotations: { 'volume.beta.kubernetes.io/storage-class': 'sc' },
+      spec: { storageClassName: 'gone' },
+      parameters: classSecret,
+      sent: 'class-secret',
+      reads: classRead,
+    },
+    {
+      name: 'D22: no keys, templates of volume and claim',
+      annotations: {},
+      parameters: classPair('class-secret', '${pvc.namespace}'),
+      sent: 'class-secret',
+      reads: classRead,
+    },
+    { name: 'no keys, class names no secret', annotations: {}, parameters: {}, reads: [] },
+  ];
+  for (const { name, annotations, parameters = {}, spec = {}, sent, reads } of cases) {
+    test(`${name}: ${sent === undefined ? 'no secrets' : `the secret ${sent}`}`, async () => {
+      await using rig = await startRig();
+      rig.classes.set(makeClass(parameters));
+      await rig.provisioner.delete(makeVolume(annotations, spec), { signal });
+      assert.deepEqual(deletes(rig), [
+        { volume_id: 'vol-1', ...(sent === undefined ? {} : { secrets: { from: sent } }) },
+      ]);
+      assert.deepEqual(rig.api.log, reads);
+    });
+  }
+
+  test('D14: a forbidden secret is told in the log and the deletion goes on', async () => {
+    const lines: LogLine[] = [];
+    await using rig = await startRig({ logger: recordedLogger(lines) });
+    const path = '/api/v1/namespaces/ns/secrets/s';
+    rig.api.fail({ method: 'GET', path, code: 403, reason: 'Forbidden', message: 'secrets are not for you' });
+    await rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal });
+    assert.deepEqual(deletes(rig), [{ volume_id: 'vol-1' }]);
+    assert.equal(lines.filter(({ level }) => level === 'error').length, 1);
+  });
+
+  test('D23: without a claim reference no secret is looked for', async () => {
+    await using rig = await startRig();
+    rig.classes.set(makeClass(classSecret));
+    const { claimRef: _, ...spec } = makeVolume().spec;
+    await rig.provisioner.delete({ ...makeVolume({}), spec }, { signal });
+    assert.deepEqual(deletes(rig), [{ volume_id: 'vol-1' }]);
+  });
+
+  const broken = [
+    {
+      name: 'D20: half a pair',
+      parameters: { 'csi.storage.k8s.io/provisioner-secret-name': 's' },
+      why: 'failed to get name and namespace template from params: either name and namespace for Provisioner secrets specified, Both must be specified',
+    },
+    {
+      name: 'D21: a template with a claim annotation',
+      parameters: classPair("${pvc.annotations['a']}", 'ns'),
+      why: `error resolving value "\${pvc.annotations['a']}": invalid tokens: ["pvc.annotations['a']"]`,
+    },
+  ];
+  for (const { name, parameters, why } of broken) {
+    test(`${name} fails the deletion`, async () => {
+      await using rig = await startRig();
+      rig.classes.set(makeClass(parameters));
+      await assert.rejects(rig.provisioner.delete(makeVolume({}), { signal }), {
+        message: `failed to get secretreference for volume pv-1: ${why}`,
+      });
+      assert.deepEqual(deletes(rig), []);
+    });
+  }
+
+  test('D24: a secret that is not UTF-8 never leaves the process', async () => {
+    await using rig = await startRig();
+    const data = { key: Buffer.from([0xff, 0xfe]).toString('base64') };
+    rig.api.put('/api/v1/namespaces/ns/secrets/s', { metadata: { name: 's' }, data });
+    await assert.rejects(rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal }), {
+      message: 'rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8',
+    });
+    assert.deepEqual(deletes(rig), []);
+  });
+
+  for (const [name, code] of [
+    ['D29: NotFound', status.NOT_FOUND],
+    ['D30: FailedPrecondition', status.FAILED_PRECONDITION],
+  ] as const) {
+    test(`${name} is a failure`, async () => {
+      await using rig = await startRig();
+      rig.driver.next('DeleteVolume', new DriverFailure(code, 'x'));
+      await assert.rejects(rig.provisioner.delete(makeVolume(), { signal }), { code });
+      await rig.provisioner.delete(makeVolume(), { signal });
+      assert.equal(deletes(rig).length, 2);
+    });
+  }
+
+  test('D31: a slow driver runs into the timeout', async () => {
+    await using rig = await startRig({ timeoutMs: 150 });
+    rig.driver.next('DeleteVolume', () => new Promise<object>(() => undefined));
+    await assert.rejects(rig.provisioner.delete(makeVolume(), { signal }), {
+      message: 'rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+    });
+  });
+
+  test('D36: a driver that cannot delete is not asked, nor is the secret read', async () => {
+    await using rig = await startRig({ controller: [] });
+    await assert.rejects(rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal }), {
+      message:
+        'CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported',
+    });
+    assert.deepEqual(rig.api.requests, []);
+  });
+
+  test('D37: a volume that is not CSI is refused', async () => {
+    await using rig = await startRig();
+    const { csi: _, ...spec } = makeVolume().spec;
+    await assert.rejects(rig.provisioner.delete({ ...makeVolume(), spec }, { signal }), { message: 'invalid CSI PV' });
+  });
+
+  test('a volume of another node is ignored', async () => {
+    const node = { nodeName: 'n1', ownsClaim: () => Promise.resolve(true), ownsVolume: () => false };
+    await using rig = await startRig({ controller: [], settings: { node } });
+    await assert.rejects(
+      rig.provisioner.delete(makeVolume(), { signal }),
+      new IgnoredError('PV was not provisioned on this node'),
+    );
+  });
+
+  test('D11: an in-tree volume is deleted by its translated handle', async () => {
+    const migration = {
+      translateClass: () => makeClass(),
+      toInTree: (volume: PersistentVolume) => volume,
+      toCsi: (volume: PersistentVolume) => ({
+        ...volume,
+        spec: { ...volume.spec, csi: { driver: driverName, volumeHandle: 'translated' } },
+      }),
+    };
+    await using rig = await startRig({ settings: { migration } });
+    await rig.provisioner.delete(makeVolume(), { signal });
+    assert.deepEqual(deletes(rig), [{ volume_id: 'translated' }]);
+    assert.equal(rig.finishedCalls[0]?.migrated, true);
+  });
+});
+
+describe('CsiProvisioner, volumes that are still attached', () => {
+  const attachment = (volumeName: string | undefined, name = 'va') => ({
+    metadata: { name },
+    spec: { nodeName: 'n1', source: volumeName === undefined ? {} : { persistentVolumeName: volumeName } },
+  });
+  const message = 'persistentvolume pv-1 is still attached to node n1';
+
+  test('D25: are never deleted', async () => {
+    await using rig = await startRig();
+    rig.attachments.set(attachment('pv-1'));
+    await assert.rejects(rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal }), {
+      message,
+    });
+    assert.deepEqual(deletes(rig), []);
+    assert.deepEqual(rig.api.log, ['GET /api/v1/namespaces/ns/secrets/s']);
+  });
+
+  test('D25, X8: are held back, and people told once', async () => {
+    await using rig = await startRig();
+    rig.attachments.set(attachment('pv-1'));
+    assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);
+    assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);
+    assert.deepEqual(rig.events, [
+      { kind: 'PersistentVolume', name: 'pv-1', type: 'Normal', reason: 'VolumeDeletionWaiting', message },
+    ]);
+    rig.attachments.delete('va');
+    assert.equal(rig.provisioner.shouldDelete(makeVolume()), true);
+    rig.attachments.set(attachment('pv-1'));
+    assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);
+    assert.equal(rig.events.length, 2, 'a new wait is told anew');
+  });
+
+  test('X8: the wait of one volume does not hide that of another', async () => {
+    await using rig = await startRig();
+    rig.attachments.set(attachment('pv-1'));
+    rig.attachments.set(attachment('pv-2', 'va2'));
+    const second = { ...makeVolume(), metadata: { name: 'pv-2', uid: 'uid-pv-2' } };
+    for (const volume of [makeVolume(), second, makeVolume(), second]) rig.provisioner.shouldDelete(volume);
+    assert.deepEqual(
+      rig.events.map(({ name }) => name),
+      ['pv-1', 'pv-2'],
+    );
+  });
+
+  for (const [name, volume] of [
+    ['bound', { ...makeVolume(), status: { phase: 'Bound' } }],
+    ['to be retained', makeVolume(noSecret, { persistentVolumeReclaimPolicy: 'Retain' })],
+  ] as const) {
+    test(`a volume that is ${name} does not wait`, async () => {
+      await using rig = await startRig();
+      rig.attachments.set(attachment('pv-1'));
+      assert.equal(rig.provisioner.shouldDelete(volume), true);
+      assert.deepEqual(rig.events, []);
+    });
+  }
+
+  test('D27: an attachment of an inline volume holds nothing back', async () => {
+    await using rig = await startRig();
+    rig.attachments.set(attachment(undefined));
+    assert.equal(rig.provisioner.shouldDelete(makeVolume()), true);
+    await rig.provisioner.delete(makeVolume(), { signal });
+    assert.equal(deletes(rig).length, 1);
+  });
+
+  test('D28: without a cache of attachments nothing is checked', async () => {
+    await using rig = await startRig({ settings: { attachments: undefined } });
+    assert.equal(rig.provisioner.shouldDelete(makeVolume()), true);
+    await rig.provisioner.delete(makeVolume(), { signal });
+    assert.equal(deletes(rig).length, 1);
+  });
+});
