@@ -13,8 +13,8 @@ const outfile = path.join(root, 'dist/csi-provisioner.js');
 /** Puts the parsed descriptor in the place of the module that parses the proto file. */
 const descriptorInlined: Plugin = {
   name: 'csi-descriptor',
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /csi-proto-source\.ts$/ }, () => ({
+  setup: (plugged) => {
+    plugged.onLoad({ filter: /csi-proto-source\.ts$/ }, () => ({
       contents: `const descriptor = ${JSON.stringify(csiDescriptor())};\nexport const csiDescriptor = () => descriptor;`,
       loader: 'js',
     }));
@@ -22,26 +22,38 @@ const descriptorInlined: Plugin = {
 };
 
 /**
- * Two packages load all they have from one CommonJS entry, which no bundler can thin out. Only these parts are used, by
- * us and by client-node; the build fails when a name that somebody imports is not among them.
+ * Packages of which a small part is used, and which no bundler can thin out by itself: here stands what is used of
+ * them, by us and by each other. The build fails when somebody imports a name that is not among them.
  */
 const usedParts: Record<string, string> = {
   undici: `export { default as Agent } from 'undici/lib/dispatcher/agent.js';
-    export { default as ProxyAgent } from 'undici/lib/dispatcher/proxy-agent.js';
-    export const fetch = globalThis.fetch;`,
+    export { default as ProxyAgent } from 'undici/lib/dispatcher/proxy-agent.js';`,
   'prom-client': `export { default as Counter } from 'prom-client/lib/counter.js';
     export { default as Gauge } from 'prom-client/lib/gauge.js';
     export { default as Histogram } from 'prom-client/lib/histogram.js';
     export { default as Registry } from 'prom-client/lib/registry.js';`,
+  '@kubernetes/client-node': `export { KubeConfig } from '@kubernetes/client-node/dist/config.js';
+    export { load as loadYaml } from 'js-yaml';`,
+  // client-node makes agents and typed clients with these; we only take its configuration and credentials
+  './gen/index.js': 'export const createConfiguration = undefined, ServerConfiguration = undefined;',
+  './middleware.js': 'export const setHeaderMiddleware = undefined;',
+  'socks-proxy-agent': 'export const SocksProxyAgent = undefined;',
+  socks: 'export const SocksClient = undefined;',
+  hpagent: 'export const HttpProxyAgent = undefined, HttpsProxyAgent = undefined;',
+  // authentication providers that Kubernetes removed in 1.26 in favour of exec plugins
+  './azure_auth.js': 'export class AzureAuth { isAuthProvider() { return false; } }',
+  './gcp_auth.js': 'export class GoogleCloudPlatformAuth { isAuthProvider() { return false; } }',
 };
 
 const thinned: Plugin = {
   name: 'thinned-packages',
-  setup: ({ onLoad, onResolve }) => {
-    onResolve({ filter: /^(undici|prom-client)$/ }, ({ path: name, namespace }) =>
-      namespace === 'thinned' ? undefined : { path: name, namespace: 'thinned' },
-    );
-    onLoad({ filter: /.*/, namespace: 'thinned' }, ({ path: name }) => ({
+  setup: (plugged) => {
+    plugged.onResolve({ filter: /.*/ }, ({ path: name, namespace, importer }) => {
+      const inClientNode = importer.includes('@kubernetes/client-node/dist/');
+      if (namespace === 'thinned' || usedParts[name] === undefined) return undefined;
+      return name.startsWith('./') && !inClientNode ? undefined : { path: name, namespace: 'thinned' };
+    });
+    plugged.onLoad({ filter: /.*/, namespace: 'thinned' }, ({ path: name }) => ({
       contents: usedParts[name] ?? '',
       loader: 'js',
       resolveDir: root,
@@ -63,7 +75,9 @@ const result = await build({
   target: 'node24',
   format: 'esm',
   // dependencies in CommonJS ask for `require`, which an ES module has to make itself
-  banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+  },
   plugins: [descriptorInlined, thinned],
   metafile: true,
   logLevel: 'warning',
@@ -71,7 +85,10 @@ const result = await build({
 const { size } = await stat(outfile);
 const heaviest = Object.entries(result.metafile.outputs)
   .flatMap(([, { inputs }]) => Object.entries(inputs))
-  .map(([input, { bytesInOutput }]) => [/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? 'src', bytesInOutput] as const);
+  .map(
+    ([input, { bytesInOutput }]) =>
+      [/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? 'src', bytesInOutput] as const,
+  );
 const byPackage = new Map<string, number>();
 for (const [name, bytes] of heaviest) byPackage.set(name, (byPackage.get(name) ?? 0) + bytes);
 console.log(`dist/csi-provisioner.js: ${(size / 1000).toFixed(0)} kB`);

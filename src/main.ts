@@ -27,6 +27,7 @@ try {
       signals: process,
       clock: systemClock,
       logger,
+      callTimeoutMs: config.csiTimeoutMs,
       onSecondSignal: () => process.exit(exitCodes.failure),
     });
     try {

@@ -13,8 +13,8 @@ export interface Shutdown extends Disposable {
   readonly failure: Error | undefined;
 }
 
-/** What is under way gets this long after SIGTERM, in milliseconds: a pod is killed after 30 s unless told otherwise. */
-const drainMs = 25_000;
+/** What is under way gets at least this long after SIGTERM, in milliseconds: a pod is killed after 30 s by default. */
+const shortestDrainMs = 25_000;
 
 /** The part of `process` that signals come from. */
 export interface SignalSource {
@@ -25,15 +25,19 @@ export interface SignalSource {
 /**
  * Listens for SIGTERM and SIGINT. The first one starts the drain, a second one ends the process at once.
  *
+ * @param options.callTimeoutMs - longest call to the driver: the drain is long enough for its answer. A pod that wants
+ * to see it must have a termination grace period above that.
  * @param options.onSecondSignal - must not return to the work; it ends the process.
  */
 export function listenForShutdown(options: {
   signals: SignalSource;
   clock: Clock;
   logger: Logger;
+  callTimeoutMs: number;
   onSecondSignal: () => void;
 }): Shutdown {
   const { signals, clock, logger } = options;
+  const drainMs = Math.max(shortestDrainMs, options.callTimeoutMs + 5000);
   const stop = new AbortController();
   const cut = new AbortController();
   let failure: Error | undefined;

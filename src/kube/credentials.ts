@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions as HttpsOptions } from 'node:https';
+import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { LoadedKubeConfig } from './kube-config.ts';
@@ -110,7 +111,7 @@ export class Credentials {
     } else if (user?.exec !== undefined || user?.authProvider !== undefined) {
       lifeMs = pluginHeaderLifeMs;
       const options: HttpsOptions = {};
-      await config.applyToHTTPSOptions(options);
+      await withoutProxy(config).applyToHTTPSOptions(options);
       const authorization = (options.headers as Record<string, string> | undefined)?.['Authorization'];
       if (authorization !== undefined) headers['authorization'] = authorization;
       if (options.cert !== undefined && options.key !== undefined) {
@@ -166,6 +167,15 @@ export class Credentials {
     if (cluster?.skipTLSVerify === true) tls.rejectUnauthorized = false;
     return tls;
   }
+}
+
+/** The same credentials, for client-node to apply: connections and their proxies are the transport's business. */
+function withoutProxy(config: KubeConfig): KubeConfig {
+  const cluster = config.getCurrentCluster();
+  if (cluster?.proxyUrl === undefined && cluster?.server.startsWith('http:') !== true) return config;
+  const { proxyUrl: _proxy, ...direct } = cluster;
+  config.clusters = [{ ...direct, skipTLSVerify: direct.skipTLSVerify || direct.server.startsWith('http:') }];
+  return config;
 }
 
 /** Inline base64 data wins over the file form (KC-1.4). */

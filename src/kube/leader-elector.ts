@@ -184,12 +184,13 @@ export class LeaderElector {
       await renewing;
       this.#leading = false;
       metrics?.leading(false);
+      recorder.event(this.#reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
+      if (releaseOnExit && !lost.signal.aborted) {
+        using deadline = joinSignals([], { clock, timeoutMs: renewDeadlineMs });
+        await this.#lock.release(deadline.signal); // also after work that failed: another may do better
+      }
     }
     if (lost.signal.aborted) return 'lost';
-    if (releaseOnExit) {
-      using deadline = joinSignals([], { clock, timeoutMs: renewDeadlineMs });
-      await this.#lock.release(deadline.signal);
-    }
     logger.info({ lock: this.#text }, 'Stopped leading');
     return 'done';
   }

@@ -3,7 +3,7 @@
  * hold up a write (KC-2.3). Requests are retried only where the server says that it did nothing (KC-3.1, KC-3.2).
  */
 import { createGunzip } from 'node:zlib';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -63,6 +63,8 @@ export interface StreamedAnswer {
 const maxRetries = 10;
 /** Pause before a GET is sent again over a new connection (KC-3.2). */
 const resendPauseMs = 1000;
+/** Codes of connections that broke: reset, closed before the end of the answer. */
+const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);
 const connectTimeoutMs = 30_000;
 const idleConnectionMs = 90_000;
 
@@ -149,7 +151,8 @@ export class Transport implements AsyncDisposable {
     for (let retries = 0; ;) {
       options.signal?.throwIfAborted();
       this.#fence.signal.throwIfAborted();
-      if (how.limited !== false) await this.#throttle(rateLimit, options);
+      const stopped = AbortSignal.any([this.#fence.signal, ...(options.signal ? [options.signal] : [])]);
+      if (how.limited !== false) await this.#throttle(rateLimit, options, stopped);
       const generation = credentials.generation;
       using joined = joinSignals([options.signal, this.#fence.signal], {
         clock,
@@ -168,16 +171,18 @@ export class Transport implements AsyncDisposable {
         const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
         if (pauseMs === undefined || retries >= maxRetries) throw error;
         retries++;
-        await clock.sleep(pauseMs, {
-          signal: AbortSignal.any([this.#fence.signal, ...(options.signal ? [options.signal] : [])]),
-        });
+        await clock.sleep(pauseMs, { signal: stopped });
       }
     }
   }
 
-  async #throttle(rateLimit: TokenBucket | undefined, { signal, method, path }: RequestOptions): Promise<void> {
+  async #throttle(
+    rateLimit: TokenBucket | undefined,
+    { method, path }: RequestOptions,
+    stopped: AbortSignal,
+  ): Promise<void> {
     if (rateLimit === undefined) return;
-    const waitedMs = await rateLimit.wait(signal);
+    const waitedMs = await rateLimit.wait(stopped);
     if (waitedMs <= 50) return;
     const fields = { delayMs: Math.round(waitedMs), verb: method, path };
     if (waitedMs > 1000) this.#options.logger.info(fields, 'Waited before sending request, client-side throttling');
@@ -283,8 +288,8 @@ function retryPauseMs(error: unknown, method: string): number | undefined {
     const refused = error.code === 429 || error.code >= 500;
     return refused && error.retryAfterS !== undefined ? error.retryAfterS * 1000 : undefined;
   }
-  const reset = error instanceof TransportError && error.code !== 'ECONNREFUSED' && error.code !== 'TIMEOUT';
-  return reset && method === 'GET' ? resendPauseMs : undefined;
+  const broken = error instanceof TransportError && brokenConnection.has(error.code);
+  return broken && method === 'GET' ? resendPauseMs : undefined;
 }
 
 function transportError(error: unknown, what: string): unknown {
@@ -297,18 +302,13 @@ function transportError(error: unknown, what: string): unknown {
 }
 
 async function readText(answer: Dispatcher.ResponseData): Promise<string> {
-  if (answer.headers['content-encoding'] !== 'gzip') return bodyText(answer.body);
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer.body.pipe(createGunzip())) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-async function bodyText(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Uint8Array[] = [];
   try {
-    return await body.text();
+    for await (const chunk of unpacked(answer)) chunks.push(chunk as Uint8Array);
   } catch (error) {
     throw transportError(error, 'reading the answer');
   }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 async function* decoded(
@@ -316,11 +316,8 @@ async function* decoded(
   letGo: () => void,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const gzip = answer.headers['content-encoding'] === 'gzip';
-  const body: Readable = gzip ? answer.body.pipe(createGunzip()) : answer.body;
-  if (gzip) answer.body.on('error', (error) => body.destroy(error));
   try {
-    for await (const chunk of body) yield chunk as Uint8Array;
+    for await (const chunk of unpacked(answer)) yield chunk as Uint8Array;
   } catch (error) {
     signal.throwIfAborted();
     throw transportError(error, 'reading the answer');
@@ -328,6 +325,14 @@ async function* decoded(
     letGo();
     answer.body.on('error', () => undefined).destroy();
   }
+}
+
+/** The body without its compression. A broken connection breaks it too, which `pipe` alone would not do. */
+function unpacked({ headers, body }: Dispatcher.ResponseData): Readable {
+  if (headers['content-encoding'] !== 'gzip') return body;
+  const gunzip = createGunzip();
+  pipeline(body, gunzip, () => undefined); // who reads the result hears of the failure
+  return gunzip;
 }
 
 function parseAnswer<T>(text: string, info: RequestInfo): T {

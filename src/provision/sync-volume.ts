@@ -28,10 +28,10 @@ export interface VolumeSyncerOptions {
 export class VolumeSyncer {
   readonly #options: VolumeSyncerOptions;
   /**
-   * UIDs of volumes whose storage was deleted and whose object is on its way out, by name. The events of our own DELETE
-   * and PATCH bring them back here once or twice; without this note each would be deleted a second time.
+   * Volumes whose storage was deleted and whose object is on its way out, by name. The events of our own DELETE and
+   * PATCH bring them back here once or twice; without this note each would be deleted a second time.
    */
-  readonly #deleted = new Map<string, string>();
+  readonly #deleted = new Map<string, { uid: string; released: boolean }>();
 
   constructor(options: VolumeSyncerOptions) {
     this.#options = options;
@@ -51,7 +51,13 @@ export class VolumeSyncer {
     const { volumes, provisioner, isKnownProvisioner, addFinalizer } = this.#options;
     const cached = volumes.get(name);
     if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
-    if (this.#deleted.get(name) === cached.metadata.uid) return;
+    const deleted = this.#deleted.get(name);
+    if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
+      if (deleted.released || cached.metadata.finalizers?.includes(volumeFinalizer) !== true) return;
+      await this.#release(name, signal); // our finalizer came to the cache only after the deletion
+      deleted.released = true;
+      return;
+    }
     const volume = await this.#keepFinalizer(cached, signal);
     const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
     if (guarded || !shouldDelete(volume, addFinalizer)) return;
@@ -112,8 +118,9 @@ export class VolumeSyncer {
     }
     logger.info({ volume: name }, 'Storage deleted');
     await client.delete(persistentVolumes, { name }, { signal });
-    if (addFinalizer && finalizers.includes(volumeFinalizer)) await this.#release(name, signal);
-    if (uid !== undefined) this.#deleted.set(name, uid);
+    const released = addFinalizer && finalizers.includes(volumeFinalizer);
+    if (released) await this.#release(name, signal);
+    if (uid !== undefined) this.#deleted.set(name, { uid, released });
     if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it went while we waited
   }
 

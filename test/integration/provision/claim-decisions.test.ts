@@ -316,7 +316,10 @@ describe('whether a claim is provisioned', () => {
   test('case 30, X5: nor does a change that comes before the cache shows the volume', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
-    const stall = rig.fault({ match: { resource: 'persistentvolumes', watch: true }, action: { type: 'watchDelay', ms: 1500 } });
+    const stall = rig.fault({
+      match: { resource: 'persistentvolumes', watch: true },
+      action: { type: 'watchDelay', ms: 1500 },
+    });
     const { uid } = rig.addClaim().metadata;
     rig.startOnly();
     await rig.until('the volume on the server', () => rig.volumes.length === 1);

@@ -236,6 +236,7 @@ describe('what a failed attempt leads to', () => {
     await rig.until('the change', () => rig.controller.queueLengths.claims === 2);
     third.reject(failure('in-background'));
     await written;
+    await rig.turn(uid, 3);
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 3);
     assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' }, 'the changed claim was looked at and not found');
@@ -459,7 +460,10 @@ describe('another node is wanted', () => {
     assert.equal(rig.provisioner.provisions.length, 2);
     assert.deepEqual(rig.metrics.totals, { pf: 2 });
     assert.equal(rig.claim()?.metadata.annotations?.[annotation.node], undefined);
-    assert.ok(rig.events.every(({ message }) => message !== 'changed'), 'the provisioner is quoted, not the API');
+    assert.ok(
+      rig.events.every(({ message }) => message !== 'changed'),
+      'the provisioner is quoted, not the API',
+    );
   });
 
   test('case 56: without a node on the claim it is an ordinary failure', async () => {

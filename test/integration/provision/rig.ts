@@ -221,7 +221,11 @@ export class Rig implements AsyncDisposable {
     plural: string,
     { code = 500, reason = 'InternalError', message = 'boom', ...rest }: Partial<Refusal> = {},
   ): InjectedFault {
-    return this.fault({ match: { verb, resource: plural }, action: { type: 'status', code, reason, message }, ...rest });
+    return this.fault({
+      match: { verb, resource: plural },
+      action: { type: 'status', code, reason, message },
+      ...rest,
+    });
   }
 
   addClass(name = 'c1', fields: Partial<Omit<StorageClass, 'metadata'>> = {}): StorageClass {
@@ -276,7 +280,7 @@ export class Rig implements AsyncDisposable {
     const source = 'csi' in spec || 'nfs' in spec ? {} : { csi: { driver: 'drv', volumeHandle: `handle-${name}` } };
     const volume = structuredClone(
       this.api.create(resource.volumes, {
-        metadata: { name, annotations },
+        metadata: { name, annotations, finalizers },
         spec: {
           capacity: { storage: '1Gi' },
           accessModes: ['ReadWriteOnce'],
@@ -293,6 +297,12 @@ export class Rig implements AsyncDisposable {
     const live = terminating === true ? structuredClone(this.api.get(resource.volumes, { name }))! : withPhase;
     live.metadata.finalizers = finalizers;
     return this.api.update(resource.volumes, live) as unknown as PersistentVolume;
+  }
+
+  setFinalizers(name: string, finalizers: string[]): void {
+    const volume = structuredClone(this.api.get(resource.volumes, { name }))!;
+    volume.metadata.finalizers = finalizers;
+    this.api.update(resource.volumes, volume);
   }
 
   volume(name: string): PersistentVolume | undefined {
@@ -332,6 +342,11 @@ export class Rig implements AsyncDisposable {
       .filter(({ metadata }) => !metadata.name.startsWith('zz-sentinel-')) as unknown as PersistentVolume[];
   }
 
+  /** How often the log says that a volume could not be saved. */
+  get unsavedLines(): number {
+    return this.log.filter(({ message }) => message.startsWith('The volume could not be saved')).length;
+  }
+
   /** Writes of the controller in short, events left out: `POST /api/v1/persistentvolumes`. */
   get writes(): string[] {
     return this.wire.writes.map(({ method, path }) => `${method} ${path.replace(/\?.*/, '')}`);
@@ -356,6 +371,7 @@ export interface ClaimSketch {
 }
 
 export interface VolumeSketch {
+  /** Default none. */
   finalizers?: string[];
   annotations?: Record<string, string>;
   /** Was deleted by somebody already, and finalizers hold it. */

@@ -14,7 +14,10 @@ async function* inPieces(text: string, sizes: readonly number[]): AsyncGenerator
   }
 }
 
-async function read(text: string, sizes: readonly number[] = [text.length]): Promise<{ items: unknown[]; envelope: unknown }> {
+async function read(
+  text: string,
+  sizes: readonly number[] = [text.length],
+): Promise<{ items: unknown[]; envelope: unknown }> {
   const items: unknown[] = [];
   const envelope = await readList(inPieces(text, sizes), (item) => items.push(item));
   return { items, envelope };
@@ -22,7 +25,8 @@ async function read(text: string, sizes: readonly number[] = [text.length]): Pro
 
 describe('readList', () => {
   test('hands out the items and keeps what stands around them', async () => {
-    const text = '{"kind":"PodList","metadata":{"resourceVersion":"7","continue":"x"},"items":[{"a":1},{"b":[2,{"c":3}]}]}';
+    const text =
+      '{"kind":"PodList","metadata":{"resourceVersion":"7","continue":"x"},"items":[{"a":1},{"b":[2,{"c":3}]}]}';
     assert.deepEqual(await read(text), {
       items: [{ a: 1 }, { b: [2, { c: 3 }] }],
       envelope: { kind: 'PodList', metadata: { resourceVersion: '7', continue: 'x' }, items: [] },

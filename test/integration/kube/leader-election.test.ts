@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { checkElectionTimings, LeaseLostError } from '../../../src/kube/leader-elector.ts';
+import { LeaseServer } from './lease-server.ts';
+
+describe('an election', () => {
+  test('KC-12.6: the first candidate makes the Lease and leads', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a', { labels: { team: 'storage' } }).run();
+    await leases.clock.until(() => a.leads);
+    const start = new Date(leases.clock.wallMs()).toISOString().replace('Z', '000Z');
+    assert.deepEqual(leases.spec, {
+      holderIdentity: 'a',
+      leaseDurationSeconds: 15,
+      acquireTime: start,
+      renewTime: start,
+      leaseTransitions: 0,
+    });
+    assert.match(start, /\.\d{6}Z$/, 'KC-3.12: microseconds');
+    assert.deepEqual(leases.lease?.metadata.labels, { team: 'storage' });
+    assert.deepEqual(a.events, ['Normal LeaderElection: a became leader']);
+    assert.equal(a.elector.isLeader, true);
+  });
+
+  test('KC-12.6: renews every two seconds with one PUT, which changes the time only', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    const before = leases.spec;
+    const from = leases.server.requests.length;
+    await leases.clock.advance(10_000);
+    const renewals = leases.server.requests.slice(from);
+    assert.deepEqual(
+      renewals.map(({ method, atMs }) => [method, atMs]),
+      [2000, 4000, 6000, 8000, 10_000].map((atMs) => ['PUT', atMs]),
+    );
+    assert.deepEqual({ ...leases.spec, renewTime: undefined }, { ...before, renewTime: undefined });
+    assert.equal(Date.parse(leases.spec?.renewTime ?? '') - Date.parse(before?.renewTime ?? ''), 10_000);
+  });
+
+  test('KC-12.15: labels and fields of others stay', async () => {
+    await using leases = await LeaseServer.start();
+    leases.edit({ holderIdentity: '', strategy: 'OldestEmulationVersion' } as object, { other: 'kept' });
+    const a = leases.elector('a', { labels: { team: 'storage' } }).run();
+    await leases.clock.until(() => a.leads);
+    assert.deepEqual(leases.lease?.metadata.labels, { other: 'kept', team: 'storage' });
+    assert.equal((leases.spec as { strategy?: string }).strategy, 'OldestEmulationVersion');
+  });
+
+  test('T41: clocks an hour apart never make two leaders, and silence is taken over after 15 s', async () => {
+    await using leases = await LeaseServer.start();
+    leases.tellsWatches = false;
+    const hour = { wallMs: 3_600_000, monotonicMs: 777_000 };
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    const b = leases.elector('b', { clock: leases.clock.elsewhere(hour) }).run();
+    for (let i = 0; i < 60; i++) {
+      await leases.clock.advance(1000);
+      assert.ok(a.leads && !b.leads);
+    }
+    leases.cutOff('a');
+    const lastRenewalMs = leases.writesOf('a').at(-1)?.atMs ?? 0;
+    while (!b.leads) {
+      await leases.clock.advance(100);
+      assert.ok(!(a.leads && b.leads), 'two leaders');
+    }
+    const tookMs = (b.leadsSinceMs ?? 0) - lastRenewalMs;
+    assert.ok(tookMs >= 15_000 && tookMs <= 15_000 + 4400, `took ${tookMs} ms`);
+    assert.equal(leases.spec?.leaseTransitions, 1);
+  });
+
+  test('T41: the same with the leader an hour ahead', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a', { clock: leases.clock.elsewhere({ wallMs: 3_600_000 }) }).run();
+    await leases.clock.until(() => a.leads);
+    const b = leases.elector('b').run();
+    await leases.clock.advance(60_000);
+    assert.ok(a.leads && !b.leads);
+    leases.cutOff('a');
+    await leases.clock.until(() => b.leads);
+    assert.equal(a.leads, false);
+  });
+
+  test('KC-12.8: a newcomer waits a whole lease from its own first look, however old the Lease says it is', async () => {
+    await using leases = await LeaseServer.start();
+    leases.edit({ holderIdentity: 'dead', leaseDurationSeconds: 20, renewTime: '2001-01-01T00:00:00.000000Z' });
+    const b = leases.elector('b').run();
+    const waitedMs = await leases.clock.until(() => b.leads);
+    assert.equal(waitedMs, 20_000, 'the duration in the record counts, and not a retry later');
+  });
+
+  test('KC-12.3: a process that comes back under its own name goes on at once', async () => {
+    await using leases = await LeaseServer.start();
+    leases.edit({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 7, acquireTime: 'then' });
+    const a = leases.elector('a').run();
+    const waitedMs = await leases.clock.until(() => a.leads);
+    assert.deepEqual([waitedMs, leases.spec?.leaseTransitions, leases.spec?.acquireTime], [0, 7, 'then']);
+  });
+
+  test('T42: a leader that is cut off knows it 12 s after its last renewal, before the Lease runs out', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    await leases.clock.advance(20_000);
+    const lastRenewalMs = leases.writesOf('a').at(-1)?.atMs ?? 0;
+    leases.cutOff('a');
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.equal((a.lostAtMs ?? 0) - lastRenewalMs, 12_000);
+    assert.ok(a.lostBecause instanceof LeaseLostError);
+    assert.deepEqual([a.outcome, a.elector.isLeader], ['lost', false]);
+    assert.equal(leases.spec?.holderIdentity, 'a', 'a lost lease is not released');
+  });
+
+  test('T42: the same when the server refuses connections', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    const lastRenewalMs = leases.clock.monotonicMs();
+    await leases.server.down();
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.equal((a.lostAtMs ?? 0) - lastRenewalMs, 12_000);
+    assert.deepEqual(a.events, ['Normal LeaderElection: a became leader', 'Normal LeaderElection: a stopped leading']);
+  });
+
+  test('a renewal that fails now and then costs nothing', async () => {
+    await using leases = await LeaseServer.start();
+    let slowPaths = 0;
+    const a = leases.elector('a', { metrics: { leading: () => undefined, slowPath: () => slowPaths++ } }).run();
+    await leases.clock.until(() => a.leads);
+    const fails = { method: 'PUT' };
+    leases.server.next(
+      fails,
+      (reply) => reply.status(500, 'InternalError'),
+      (reply) => reply.reset(),
+      (reply) => reply.status(409, 'Conflict'),
+    );
+    await leases.clock.advance(30_000);
+    assert.equal(a.leads, true);
+    assert.ok(slowPaths >= 1);
+    assert.equal(leases.spec?.leaseTransitions, 0);
+  });
+
+  test('a leader that finds another in the Lease gives up at once', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    leases.edit({ holderIdentity: 'usurper', leaseDurationSeconds: 15, leaseTransitions: 1 });
+    const waitedMs = await leases.clock.until(() => a.outcome !== undefined);
+    assert.ok(waitedMs <= 2000);
+    assert.equal(a.outcome, 'lost');
+    assert.equal(leases.spec?.holderIdentity, 'usurper');
+  });
+
+  test('T43: a release is seen and taken over within a moment, with one transition more', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    const b = leases.elector('b').run();
+    await leases.clock.advance(30_100);
+    a.finish();
+    const waitedMs = await leases.clock.until(() => b.leads);
+    assert.equal(waitedMs, 0);
+    assert.equal(a.outcome, 'done');
+    assert.equal(leases.spec?.leaseTransitions, 1);
+    const [release] = leases.writesOf('a').slice(-1);
+    const { holderIdentity, leaseDurationSeconds, leaseTransitions, acquireTime, renewTime } = (
+      release?.body as { spec: Record<string, unknown> }
+    ).spec;
+    assert.deepEqual([holderIdentity, leaseDurationSeconds, leaseTransitions], ['', 1, 0]);
+    assert.equal(acquireTime, renewTime);
+    assert.deepEqual(a.events.slice(1), ['Normal LeaderElection: a stopped leading']);
+  });
+
+  test('T43: without word from the watch the other leads within its retry pause', async () => {
+    await using leases = await LeaseServer.start();
+    leases.tellsWatches = false;
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    const b = leases.elector('b').run();
+    await leases.clock.advance(30_100);
+    a.finish();
+    const waitedMs = await leases.clock.until(() => b.leads);
+    assert.ok(waitedMs <= 4400, `waited ${waitedMs} ms`);
+    assert.equal(leases.spec?.leaseTransitions, 1);
+  });
+
+  test('T43: work that fails lets go of the Lease too', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    a.fail(new Error('broken work'));
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.equal(a.outcome, 'threw Error: broken work');
+    assert.equal(leases.spec?.holderIdentity, '');
+    assert.equal(a.elector.isLeader, false);
+  });
+
+  test('KC-12.12: nothing is released where that is not wanted', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a', { releaseOnExit: false }).run();
+    await leases.clock.until(() => a.leads);
+    a.finish();
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.equal(leases.spec?.holderIdentity, 'a');
+  });
+
+  test('KC-12.12: a release that gets no answer ends after the renew deadline', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    leases.cutOff('a');
+    a.finish();
+    const waitedMs = await leases.clock.until(() => a.outcome !== undefined);
+    assert.deepEqual([waitedMs, a.outcome], [10_000, 'done']);
+  });
+
+  test('a standby takes a silent leader over at the very moment its lease expires', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    const b = leases.elector('b').run();
+    await leases.clock.advance(31_300);
+    leases.cutOff('a');
+    const lastRenewalMs = leases.writesOf('a').at(-1)?.atMs ?? 0;
+    await leases.clock.until(() => b.leads);
+    assert.equal((b.leadsSinceMs ?? 0) - lastRenewalMs, 15_000);
+    assert.equal(a.leads, false);
+  });
+
+  test('T44: a Lease that somebody emptied by hand is taken at once', async () => {
+    await using leases = await LeaseServer.start();
+    leases.edit({ holderIdentity: 'gone', leaseDurationSeconds: 3600, leaseTransitions: 4 });
+    const b = leases.elector('b').run();
+    await leases.clock.advance(30_000);
+    assert.equal(b.leads, false);
+    leases.edit({ holderIdentity: '', leaseDurationSeconds: 3600, leaseTransitions: 4 });
+    const waitedMs = await leases.clock.until(() => b.leads);
+    assert.deepEqual([waitedMs, leases.spec?.leaseTransitions], [0, 5]);
+  });
+
+  test('a Lease that somebody deleted is made anew at once', async () => {
+    await using leases = await LeaseServer.start();
+    leases.edit({ holderIdentity: 'gone', leaseDurationSeconds: 3600, leaseTransitions: 4 });
+    const b = leases.elector('b').run();
+    await leases.clock.advance(30_000);
+    leases.remove();
+    const waitedMs = await leases.clock.until(() => b.leads);
+    assert.deepEqual([waitedMs, leases.spec?.leaseTransitions], [0, 0]);
+  });
+
+  test('T45: a process that stood still for 20 s counts the lease as lost and sends no PUT', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    await leases.clock.advance(9000);
+    const writes = leases.writesOf('a').length;
+    await leases.clock.jump(20_000);
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.equal(a.outcome, 'lost');
+    assert.equal(a.lostAtMs, leases.clock.monotonicMs());
+    assert.equal(leases.writesOf('a').length, writes);
+  });
+
+  test('T45: also when it stood still between a renewal and its answer', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    await leases.clock.advance(4000);
+    leases.server.next({ method: 'PUT' }, () => undefined);
+    await leases.clock.advance(2000);
+    const writes = leases.writesOf('a').length;
+    await leases.clock.jump(20_000);
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.equal(a.outcome, 'lost');
+    assert.equal(leases.writesOf('a').length, writes);
+  });
+
+  test('KC-12.10: a standby that is stopped ends at once, and never led', async () => {
+    await using leases = await LeaseServer.start();
+    leases.edit({ holderIdentity: 'other', leaseDurationSeconds: 15 });
+    const b = leases.elector('b').run();
+    await leases.clock.advance(1000);
+    b.stop();
+    const waitedMs = await leases.clock.until(() => b.outcome !== undefined);
+    assert.deepEqual([waitedMs, b.outcome, b.events], [0, 'stopped', []]);
+    assert.equal(leases.clock.pending, 0);
+  });
+
+  test('KC-12.14: health has no complaint of a leader that renews, nor of a standby', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    const b = leases.elector('b').run();
+    await leases.clock.until(() => a.leads);
+    await leases.clock.advance(40_000);
+    assert.deepEqual([a.elector.complaint, b.elector.complaint], [undefined, undefined]);
+  });
+
+  test('KC-12.14: health complains of a leader that no longer renews, 20 s after its lease ran out', async () => {
+    await using leases = await LeaseServer.start();
+    const hung = {
+      ...leases.clock.elsewhere({}),
+      sleep: (_ms: number, options?: { signal?: AbortSignal }) => leases.clock.sleep(1e9, options),
+    };
+    const a = leases.elector('a', { clock: hung }).run();
+    await leases.clock.until(() => a.leads);
+    await leases.clock.advance(35_000);
+    assert.equal(a.elector.complaint, undefined);
+    await leases.clock.advance(1);
+    assert.equal(a.elector.complaint, 'failed election to renew leadership on lease lock');
+  });
+
+  for (const { name, timings, message } of [
+    { name: 'a lease no longer than the deadline', timings: [10, 10, 2], message: /leaseDuration/ },
+    { name: 'a deadline within the jitter of a retry', timings: [15, 6, 5], message: /renewDeadline/ },
+    { name: 'no retry pause', timings: [15, 10, 0], message: /retryPeriod/ },
+  ] as const) {
+    test(`KC-12.2: ${name} is refused`, () => {
+      const [lease, deadline, retry] = timings.map((seconds) => seconds * 1000);
+      assert.throws(
+        () =>
+          checkElectionTimings({
+            leaseDurationMs: lease ?? 0,
+            renewDeadlineMs: deadline ?? 0,
+            retryPeriodMs: retry ?? 0,
+          }),
+        (error) => error instanceof RangeError && message.test(error.message),
+      );
+    });
+  }
+
+  test('KC-12.2: a candidate needs a name', async () => {
+    await using leases = await LeaseServer.start();
+    assert.throws(() => leases.elector(''), RangeError);
+  });
+});

@@ -1,0 +1,213 @@
+/** A scripted API server that holds one Lease, and electors that compete for it, all under one clock. */
+import type { Clock } from '../../../src/base/clock.ts';
+import { Credentials } from '../../../src/kube/credentials.ts';
+import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
+import { LeaderElector, type LeaderElectorOptions } from '../../../src/kube/leader-elector.ts';
+import type { Lease, LeaseRecord } from '../../../src/kube/lease-record.ts';
+import type { ObjectReference } from '../../../src/kube/objects.ts';
+import { Transport } from '../../../src/kube/transport.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { type ScriptedReply, type ScriptedRequest, ScriptedServer } from '../../fakes/scripted-server.ts';
+
+const collection = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
+
+export class LeaseServer implements AsyncDisposable {
+  readonly clock = new ManualClock();
+  readonly server: ScriptedServer;
+  readonly #watches = new Set<ScriptedReply>();
+  readonly #cutOff = new Set<string>();
+  readonly #cleanup: (() => Promise<unknown>)[] = [];
+  readonly log: LogLine[] = [];
+  #lease: Lease | undefined;
+  #version = 100;
+  /** Whether watches hear of changes; without, standbys have only their own attempts. */
+  tellsWatches = true;
+
+  private constructor(server: ScriptedServer) {
+    this.server = server;
+    server.otherwise((reply, request) => this.#answer(reply, request));
+  }
+
+  static async start(): Promise<LeaseServer> {
+    let now = (): number => 0;
+    const leases = new LeaseServer(await ScriptedServer.start({ now: () => now() }));
+    now = () => leases.clock.monotonicMs();
+    return leases;
+  }
+
+  get spec(): LeaseRecord | undefined {
+    return this.#lease?.spec;
+  }
+
+  get lease(): Lease | undefined {
+    return this.#lease;
+  }
+
+  /** Writes the Lease past all checks, as somebody with kubectl would. */
+  edit(spec: LeaseRecord, labels?: Record<string, string>): void {
+    const metadata = { namespace: 'ns', name: 'lock', ...(labels && { labels }) };
+    this.#store({ ...this.#lease, metadata: { ...this.#lease?.metadata, ...metadata }, spec });
+  }
+
+  remove(): void {
+    const old = this.#lease;
+    this.#lease = undefined;
+    if (old !== undefined) this.#tell('DELETED', this.#versioned(old));
+  }
+
+  /** From now on requests of this elector get no answer, as if the network between were gone. */
+  cutOff(identity: string): void {
+    this.#cutOff.add(identity);
+  }
+
+  /** Requests of one elector that write. */
+  writesOf(identity: string): ScriptedRequest[] {
+    return this.server.requests.filter(({ method, headers }) => method !== 'GET' && headers['user-agent'] === identity);
+  }
+
+  elector(identity: string, options: Partial<LeaderElectorOptions> & { clock?: Clock } = {}): Candidate {
+    const clock = options.clock ?? this.clock;
+    const logger = recordedLogger(this.log, { identity });
+    const load = () => loadKubeConfig({ master: this.server.url, environment: {} });
+    const credentials = new Credentials({ load, clock, logger });
+    const transport = new Transport({ credentials, userAgent: identity, clock, logger });
+    const candidate = new Candidate(this.clock, {
+      transport,
+      namespace: 'ns',
+      name: 'lock',
+      identity,
+      clock,
+      logger,
+      random: () => 0.5,
+      ...options,
+    });
+    this.#cleanup.push(async () => {
+      await candidate.end();
+      await transport[Symbol.asyncDispose]();
+    });
+    return candidate;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#cleanup.map((clean) => clean()));
+    await this.server[Symbol.asyncDispose]();
+  }
+
+  #answer(reply: ScriptedReply, request: ScriptedRequest): void {
+    const { method, path, query, body } = request;
+    if (this.#cutOff.has(request.headers['user-agent'] ?? '')) return;
+    if (method === 'GET' && path === collection && query.has('watch')) this.#watch(reply);
+    else if (method === 'POST' && path === collection) this.#create(reply, body as Lease);
+    else if (method === 'PUT' && path === `${collection}/lock`) this.#update(reply, body as Lease);
+    else if (method === 'GET' && path === `${collection}/lock` && this.#lease !== undefined)
+      reply.json(200, this.#lease);
+    else reply.status(404, 'NotFound');
+  }
+
+  #watch(reply: ScriptedReply): void {
+    reply.open();
+    if (this.#lease !== undefined) reply.event('ADDED', this.#lease);
+    const metadata = {
+      resourceVersion: String(this.#version),
+      annotations: { 'k8s.io/initial-events-end': 'true' },
+    };
+    reply.event('BOOKMARK', { kind: 'Lease', apiVersion: 'coordination.k8s.io/v1', metadata });
+    this.#watches.add(reply);
+    void reply.closed.then(() => this.#watches.delete(reply));
+  }
+
+  #create(reply: ScriptedReply, lease: Lease): void {
+    if (this.#lease !== undefined) reply.status(409, 'AlreadyExists');
+    else reply.json(201, this.#store(lease));
+  }
+
+  #update(reply: ScriptedReply, lease: Lease): void {
+    if (this.#lease === undefined) reply.status(404, 'NotFound');
+    else if (this.#lease.metadata.resourceVersion !== lease.metadata.resourceVersion) reply.status(409, 'Conflict');
+    else reply.json(200, this.#store(lease));
+  }
+
+  #store(lease: Lease): Lease {
+    const type = this.#lease === undefined ? 'ADDED' : 'MODIFIED';
+    this.#lease = this.#versioned(lease);
+    this.#tell(type, this.#lease);
+    return this.#lease;
+  }
+
+  #versioned(lease: Lease): Lease {
+    this.#version += 1;
+    const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+    return { ...kind, ...lease, metadata: { ...lease.metadata, resourceVersion: String(this.#version) } };
+  }
+
+  #tell(type: string, lease: Lease): void {
+    if (this.tellsWatches) for (const watch of this.#watches) watch.event(type, lease);
+  }
+}
+
+/** One elector and what became of it. */
+export class Candidate {
+  readonly elector: LeaderElector;
+  readonly events: string[] = [];
+  readonly #stop = new AbortController();
+  readonly #clock: ManualClock;
+  #work = Promise.withResolvers<undefined>();
+  #ended: Promise<void> | undefined;
+  leadsSinceMs: number | undefined;
+  lostAtMs: number | undefined;
+  lostBecause: Error | undefined;
+  outcome: string | undefined;
+
+  constructor(clock: ManualClock, options: Omit<LeaderElectorOptions, 'recorder'>) {
+    this.#clock = clock;
+    const event = (_about: ObjectReference, type: string, reason: string, message: string): void =>
+      void this.events.push(`${type} ${reason}: ${message}`);
+    this.elector = new LeaderElector({ ...options, recorder: { event } });
+  }
+
+  /** Joins the election; the work goes on until `finish`, `fail`, or the loss of the lease. */
+  run(): this {
+    const work = async (lost: AbortSignal): Promise<void> => {
+      this.leadsSinceMs = this.#clock.monotonicMs();
+      const gone = Promise.withResolvers<undefined>();
+      lost.addEventListener('abort', () => {
+        this.lostAtMs = this.#clock.monotonicMs();
+        this.lostBecause = lost.reason as Error;
+        gone.resolve(undefined);
+      });
+      await Promise.race([this.#work.promise, gone.promise]);
+    };
+    this.#ended = this.elector.run({ stop: this.#stop.signal, work }).then(
+      (outcome) => void (this.outcome = outcome),
+      (error: unknown) => void (this.outcome = `threw ${String(error)}`),
+    );
+    return this;
+  }
+
+  get leads(): boolean {
+    return this.leadsSinceMs !== undefined && this.lostAtMs === undefined && this.outcome === undefined;
+  }
+
+  finish(): void {
+    this.#work.resolve(undefined);
+  }
+
+  fail(error: Error): void {
+    this.#work.reject(error);
+  }
+
+  stop(): void {
+    this.#stop.abort(new Error('stopping'));
+  }
+
+  /** Ends whatever it does, without caring how. */
+  async end(): Promise<void> {
+    this.stop();
+    this.finish();
+    const ended = this.#ended;
+    if (ended === undefined || this.outcome !== undefined) return;
+    await this.#clock.until(() => this.outcome !== undefined);
+    await ended;
+  }
+}

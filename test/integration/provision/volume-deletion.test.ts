@@ -1,0 +1,362 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { IgnoredError } from '../../../src/provision/provisioner.ts';
+import { ManualClock } from './manual-clock.ts';
+import { annotation, F, pvProtection, resource, Rig, type VolumeSketch } from './rig.ts';
+
+const path = '/api/v1/persistentvolumes/v';
+const off = { controller: { addFinalizer: false } };
+const on = { controller: { addFinalizer: true } };
+
+/** Volume `v` before a controller that runs until there is nothing to do any more. */
+async function once(
+  options: { addFinalizer: boolean; phase?: string; volume?: VolumeSketch; before?: (rig: Rig) => void },
+  check: (rig: Rig) => void,
+): Promise<void> {
+  const { addFinalizer, phase = 'Released', volume, before } = options;
+  await using rig = await Rig.prepare({ controller: { addFinalizer } });
+  rig.addVolume('v', phase, volume);
+  before?.(rig);
+  await rig.start();
+  await rig.settle(); // the changes of our own come back
+  await rig.settle();
+  await rig.stop();
+  check(rig);
+}
+
+function assertNothing(rig: Rig): void {
+  assert.deepEqual(rig.provisioner.deletions, []);
+  assert.deepEqual(rig.writes, []);
+  assert.deepEqual(rig.events, []);
+  assert.deepEqual(rig.metrics.totals, {});
+  assert.ok(rig.volume('v'));
+}
+
+describe('deleting released volumes, finalizers off', () => {
+  for (const { title, volume = {} } of [
+    { title: 'case 89: a released volume of ours is deleted, storage first' },
+    {
+      title: 'case 94: also one of an in-tree plugin that was migrated to us',
+      volume: { annotations: { [annotation.provisionedBy]: 'in-tree', [annotation.migratedTo]: 'drv' } },
+    },
+    { title: 'case 95: also a static one of our driver', volume: { annotations: {} } },
+  ] satisfies { title: string; volume?: VolumeSketch }[]) {
+    test(title, async () => {
+      await once({ addFinalizer: false, volume }, (rig) => {
+        assert.deepEqual(
+          rig.provisioner.deletions.map(({ metadata }) => metadata.name),
+          ['v'],
+        );
+        assert.deepEqual(rig.writes, [`DELETE ${path}`]);
+        assert.equal(rig.wire.writes[0]?.body, undefined);
+        assert.equal(rig.volume('v'), undefined);
+        assert.deepEqual(rig.metrics.totals, { dt: 1 });
+        assert.deepEqual(rig.metrics.counted[0]?.labels, { class: 'c1' });
+        assert.deepEqual(rig.events, []);
+      });
+    });
+  }
+
+  test('case 89: storage is deleted before the object', async () => {
+    await using rig = await Rig.prepare(off);
+    rig.addVolume('v', 'Released');
+    const writesThen: string[][] = [];
+    rig.provisioner.deleteSteps.push(() => void writesThen.push(rig.writes));
+    await rig.start();
+    assert.deepEqual(writesThen, [[]]);
+    assert.equal(rig.volume('v'), undefined);
+  });
+
+  const untouched: { title: string; phase?: string; volume?: VolumeSketch }[] = [
+    {
+      title: 'case 90: a volume of others is left alone',
+      volume: { annotations: { [annotation.provisionedBy]: 'other' } },
+    },
+    { title: 'case 91: a bound volume is left alone', phase: 'Bound' },
+    { title: 'case 91: an available volume is left alone', phase: 'Available' },
+    { title: 'case 91: a failed volume is left alone', phase: 'Failed' },
+    {
+      title: 'case 92: a volume that is to be kept is left alone',
+      volume: { spec: { persistentVolumeReclaimPolicy: 'Retain' } },
+    },
+    {
+      title: 'case 93: a volume that is being deleted already is left alone',
+      volume: { finalizers: [pvProtection], terminating: true },
+    },
+  ];
+  for (const { title, ...options } of untouched) {
+    test(title, async () => {
+      await once({ addFinalizer: false, ...options }, assertNothing);
+    });
+  }
+});
+
+describe('deleting released volumes, finalizers on', () => {
+  for (const { title, volume, patch, after } of [
+    {
+      title: 'case 96: storage, object and finalizer go, each by one request',
+      volume: { finalizers: [F] },
+      patch: { finalizers: null },
+      after: undefined,
+    },
+    {
+      title: 'case 97: the finalizers of others stay, and so does the volume, without a second round',
+      volume: { finalizers: [F, pvProtection] },
+      patch: { '$deleteFromPrimitiveList/finalizers': [F], '$setElementOrder/finalizers': [pvProtection] },
+      after: [pvProtection],
+    },
+    {
+      title: 'case 98: a volume that somebody deleted already is finished the same way',
+      volume: { finalizers: [F], terminating: true },
+      patch: { finalizers: null },
+      after: undefined,
+    },
+  ] satisfies { title: string; volume: VolumeSketch; patch: object; after: string[] | undefined }[]) {
+    test(title, async () => {
+      await once({ addFinalizer: true, volume }, (rig) => {
+        assert.equal(rig.provisioner.deletions.length, 1);
+        assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`]);
+        assert.deepEqual(rig.wire.writes[1]?.body, { metadata: patch });
+        assert.deepEqual(rig.volume('v')?.metadata.finalizers, after);
+        assert.deepEqual(rig.metrics.totals, { dt: 1 });
+        assert.deepEqual(rig.events, []);
+      });
+    });
+  }
+
+  test('X4: a volume whose deletion takes its time is still deleted only once', async () => {
+    await using rig = await Rig.prepare(on);
+    rig.addVolume('v', 'Released', { finalizers: [F, pvProtection] });
+    const gate = Promise.withResolvers<undefined>();
+    rig.provisioner.deleteSteps.push(() => gate.promise);
+    rig.startOnly();
+    await rig.until('the call', () => rig.provisioner.deletions.length === 1);
+    rig.touchVolume('v');
+    const settled = rig.settle();
+    await rig.until('the change in the queue', () => rig.controller.queueLengths.volumes === 2);
+    gate.resolve(undefined);
+    await settled;
+    await rig.turn('v', 2);
+    rig.touchVolume('v');
+    await rig.settle();
+    await rig.stop();
+    assert.equal(rig.provisioner.deletions.length, 1);
+    assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`]);
+    assert.deepEqual(rig.metrics.totals, { dt: 1 });
+  });
+
+  test('X4: a new volume of the same name is deleted anew', async () => {
+    await using rig = await Rig.prepare(on);
+    rig.addVolume('v', 'Released', { finalizers: [F] });
+    await rig.start();
+    await rig.until('the end of the first', () => rig.volume('v') === undefined);
+    rig.addVolume('v', 'Released', { finalizers: [F] });
+    await rig.until('the end of the second', () => rig.volume('v') === undefined);
+    await rig.settle();
+    assert.equal(rig.provisioner.deletions.length, 2);
+    assert.deepEqual(rig.metrics.totals, { dt: 2 });
+  });
+
+  test('X4: our finalizer is taken off even when it came during the deletion', async () => {
+    await using rig = await Rig.prepare(on);
+    rig.addVolume('v', 'Released');
+    rig.provisioner.deleteSteps.push(() => rig.setFinalizers('v', [F]));
+    await rig.start();
+    await rig.until('the volume to go', () => rig.volume('v') === undefined);
+    await rig.stop();
+    assert.equal(rig.provisioner.deletions.length, 1);
+    assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`]);
+    assert.deepEqual(rig.metrics.totals, { dt: 1 });
+  });
+
+  test('case 99: a volume that is being deleted without our finalizer was seen to before', async () => {
+    await once({ addFinalizer: true, volume: { finalizers: [pvProtection], terminating: true } }, assertNothing);
+  });
+
+  for (const { title, finalizers, left } of [
+    { title: 'case 100: a volume from before the finalizer is deleted without a patch', finalizers: [], left: false },
+    {
+      title: 'case 100: also when others hold it, and then once',
+      finalizers: [pvProtection],
+      left: true,
+    },
+  ]) {
+    test(title, async () => {
+      await once({ addFinalizer: true, volume: { finalizers } }, (rig) => {
+        assert.equal(rig.provisioner.deletions.length, 1);
+        assert.deepEqual(rig.writes, [`DELETE ${path}`]);
+        assert.equal(rig.volume('v') !== undefined, left);
+        assert.deepEqual(rig.metrics.totals, { dt: 1 });
+      });
+    });
+  }
+});
+
+describe('deletions that fail', () => {
+  test('case 101: a failure is told at the volume and tried again', async () => {
+    await using rig = await Rig.prepare(off);
+    rig.addVolume('v', 'Released');
+    rig.provisioner.deleteSteps.push(new Error('busy'), new Error('busy'));
+    await rig.start();
+    for (const turn of [2, 3]) {
+      rig.controller.wakeVolume('v');
+      await rig.turn('v', turn);
+    }
+    await rig.stop();
+    assert.deepEqual(
+      rig.limiter
+        .turns('v')
+        .slice(0, 3)
+        .map(({ end }) => end),
+      ['retry', 'retry', 'done'],
+    );
+    assert.equal(rig.provisioner.deletions.length, 3);
+    assert.deepEqual(rig.writes, [`DELETE ${path}`]);
+    assert.deepEqual(rig.events, [
+      { type: 'Warning', reason: 'VolumeFailedDelete', message: 'busy', count: 2, object: 'v' },
+    ]);
+    assert.deepEqual(
+      rig.api.list(resource.events).map(({ metadata }) => metadata.namespace),
+      ['default'],
+    );
+    assert.deepEqual(rig.metrics.totals, { df: 2, dt: 1 });
+  });
+
+  test('case 102: the volume and its finalizer stay as long as its storage does', async () => {
+    const before = (rig: Rig): void => {
+      rig.provisioner.otherwiseDelete = new Error('busy');
+    };
+    await once({ addFinalizer: true, volume: { finalizers: [F, pvProtection] }, before }, (rig) => {
+      assert.deepEqual(rig.writes, []);
+      assert.deepEqual(rig.volume('v')?.metadata.finalizers, [F, pvProtection]);
+      assert.equal(rig.volume('v')?.metadata.deletionTimestamp, undefined);
+      assert.equal(rig.limiter.turns('v')[0]?.end, 'retry');
+      assert.deepEqual(rig.metrics.totals, { df: 1 });
+    });
+  });
+
+  test('case 103: an ignored volume is left alone and counts as done', async () => {
+    const before = (rig: Rig): void => {
+      rig.provisioner.otherwiseDelete = new IgnoredError('not mine');
+    };
+    await once({ addFinalizer: true, volume: { finalizers: [F] }, before }, (rig) => {
+      assert.deepEqual(rig.writes, []);
+      assert.deepEqual(rig.events, []);
+      assert.deepEqual(rig.metrics.totals, { dt: 1 });
+      assert.deepEqual(rig.limiter.turns('v'), [{ end: 'done' }]);
+    });
+  });
+
+  for (const { code, reason } of [
+    { code: 403, reason: 'Forbidden' },
+    { code: 404, reason: 'NotFound' },
+  ]) {
+    test(`case 104: when the object cannot be deleted (${code}) all of it is repeated`, async () => {
+      await using rig = await Rig.prepare(on);
+      rig.addVolume('v', 'Released', { finalizers: [F] });
+      rig.refuse('delete', 'persistentvolumes', { code, reason, message: 'no', times: 2 });
+      await rig.start();
+      rig.controller.wakeVolume('v');
+      await rig.turn('v', 2);
+      assert.deepEqual(rig.metrics.totals, { df: 2 });
+      assert.deepEqual(
+        rig.limiter.turns('v').map(({ end }) => end),
+        ['retry', 'retry'],
+      );
+      rig.controller.wakeVolume('v');
+      await rig.turn('v', 3);
+      await rig.stop();
+      assert.equal(rig.provisioner.deletions.length, 3);
+      assert.deepEqual(rig.writes, [`DELETE ${path}`, `DELETE ${path}`, `DELETE ${path}`, `PATCH ${path}`]);
+      assert.deepEqual(rig.events, []);
+      assert.deepEqual(rig.metrics.totals, { df: 2, dt: 1 });
+    });
+  }
+
+  test('case 105: a volume that went before the last patch is no failure', async () => {
+    const before = (rig: Rig): void => {
+      rig.refuse('patch', 'persistentvolumes', { code: 404, reason: 'NotFound', message: 'gone', times: 1 });
+    };
+    await once({ addFinalizer: true, volume: { finalizers: [F] }, before }, (rig) => {
+      assert.equal(rig.provisioner.deletions.length, 1);
+      assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`]);
+      assert.deepEqual(rig.metrics.totals, { dt: 1 });
+      assert.ok(rig.limiter.turns('v').every(({ end }) => end === 'done'));
+    });
+  });
+
+  test('case 106: when the last patch is refused all of it is repeated', async () => {
+    await using rig = await Rig.prepare(on);
+    rig.addVolume('v', 'Released', { finalizers: [F] });
+    rig.refuse('patch', 'persistentvolumes', { code: 403, reason: 'Forbidden', message: 'no', times: 1 });
+    await rig.start();
+    await rig.until('the volume to go', () => rig.volume('v') === undefined); // the DELETE's own event wakes it
+    await rig.settle();
+    await rig.stop();
+    assert.equal(rig.limiter.turns('v')[0]?.end, 'retry');
+    assert.equal(rig.provisioner.deletions.length, 2);
+    assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`, `DELETE ${path}`, `PATCH ${path}`]);
+    assert.deepEqual(rig.events, []);
+    assert.deepEqual(rig.metrics.totals, { df: 1, dt: 1 });
+  });
+
+  test('case 109: a volume that goes by itself ends the tries and their count', async () => {
+    const clock = new ManualClock();
+    await using rig = await Rig.prepare({ clock, ...off });
+    rig.addVolume('v', 'Released');
+    rig.provisioner.otherwiseDelete = new Error('busy');
+    await rig.start();
+    assert.equal(rig.limiter.failures('v'), 1);
+    rig.api.delete(resource.volumes, { name: 'v' });
+    await rig.settle();
+    assert.equal(rig.limiter.failures('v'), 0);
+    const turns = rig.limiter.turns('v').length;
+    clock.advance(rig.limiter.delays('v')[0] ?? NaN);
+    await rig.turn('v', turns + 1);
+    assert.deepEqual(rig.limiter.turns('v').at(-1), { end: 'done' });
+    assert.equal(rig.provisioner.deletions.length, 1);
+  });
+
+  test('case 110: after one retry in vain a volume is left alone until it changes or all are looked at', async () => {
+    const clock = new ManualClock();
+    await using rig = await Rig.prepare({ clock, controller: { failedDeleteThreshold: 1, resyncMs: 1000 } });
+    rig.addVolume('v', 'Released');
+    rig.provisioner.otherwiseDelete = new Error('busy');
+    const calls = (): number => rig.provisioner.deletions.length;
+    await rig.start();
+    clock.advance(rig.limiter.delays('v')[0] ?? NaN);
+    await rig.until('the second call', () => calls() === 2);
+    await rig.settle();
+    const before = calls();
+    assert.ok(before <= 3);
+    rig.touchVolume('v');
+    await rig.until('a call after the change', () => calls() > before);
+    const afterChange = calls();
+    await rig.until('a call after the resync', () => calls() > afterChange);
+    assert.equal(rig.limiter.failures('v'), 1);
+  });
+});
+
+describe('the deletion guard', () => {
+  test('case 107: it keeps a released volume', async () => {
+    await using rig = await Rig.prepare({ methods: { shouldDelete: () => false } });
+    rig.addVolume('v', 'Released');
+    await rig.start();
+    await rig.stop();
+    assertNothing(rig);
+    assert.deepEqual(rig.limiter.turns('v'), [{ end: 'done' }]);
+  });
+
+  test('case 108: it is asked about our volumes in any phase, and about no others', async () => {
+    const asked: string[] = [];
+    await using rig = await Rig.prepare({
+      methods: { shouldDelete: ({ metadata: { name } }) => asked.push(name) > 0 },
+    });
+    rig.addVolume('v', 'Bound');
+    rig.addVolume('foreign', 'Released', { annotations: { [annotation.provisionedBy]: 'other' } });
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(asked, ['v']);
+    assertNothing(rig);
+  });
+});
