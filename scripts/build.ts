@@ -26,7 +26,10 @@ const descriptorInlined: Plugin = {
  * them, by us and by each other. The build fails when somebody imports a name that is not among them.
  */
 const usedParts: Record<string, string> = {
-  undici: `export { default as Agent } from 'undici/lib/dispatcher/agent.js';
+  undici: `import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+    import request from 'undici/lib/api/api-request.js';
+    Dispatcher.prototype.request = request; // undici's entry adds all its methods so
+    export { default as Agent } from 'undici/lib/dispatcher/agent.js';
     export { default as ProxyAgent } from 'undici/lib/dispatcher/proxy-agent.js';`,
   'prom-client': `export { default as Counter } from 'prom-client/lib/counter.js';
     export { default as Gauge } from 'prom-client/lib/gauge.js';

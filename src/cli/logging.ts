@@ -33,13 +33,26 @@ const levels = {
 type LevelName = keyof typeof levels;
 
 /**
- * Standard error, written synchronously: no line is lost when the process ends or crashes. A reader that has gone
- * away is ignored; logging must never end a provisioner.
+ * Standard error. The lines of one turn of the event loop are written together, synchronously, and what is left when
+ * the process ends or crashes: none is lost save to SIGKILL. A reader that has gone away is ignored; logging must never
+ * end a provisioner.
  */
 export function standardError(): LogSink {
   const destination = pino.destination({ dest: 2, sync: true });
   destination.on('error', () => undefined);
-  return destination;
+  let waiting = '';
+  const flush = (): void => {
+    const lines = waiting;
+    waiting = '';
+    if (lines !== '') destination.write(lines);
+  };
+  process.on('exit', flush);
+  return {
+    write: (line) => {
+      if (waiting === '') setImmediate(flush);
+      waiting += line;
+    },
+  };
 }
 
 /**
@@ -110,10 +123,13 @@ function errorText(error: Error): string {
 class PinoLogger implements ProcessLogger {
   readonly #pino: pino.Logger;
   readonly #asText: boolean;
+  /** Callers by message: messages are constant and stand in one place each, while a stack trace is dear. */
+  readonly #callers: Map<string, string>;
 
-  constructor(logger: pino.Logger, asText: boolean) {
+  constructor(logger: pino.Logger, asText: boolean, callers = new Map<string, string>()) {
     this.#pino = logger;
     this.#asText = asText;
+    this.#callers = callers;
   }
 
   error(fields: object, message: string): void {
@@ -142,20 +158,28 @@ class PinoLogger implements ProcessLogger {
   }
 
   child(fields: Record<string, unknown>): Logger {
-    return new PinoLogger(this.#pino.child(fields), this.#asText);
+    return new PinoLogger(this.#pino.child(fields), this.#asText, this.#callers);
   }
 
   #log(level: LevelName, fields: object, message: string): void {
     if (!this.#pino.isLevelEnabled(level)) return;
     // pino's fatal would also end a worker's streams; its level is used, never its method's side effects
-    this.#pino[level]({ caller: caller(), ...fields }, message);
+    this.#pino[level]({ caller: this.#callerOf(message), ...fields }, message);
+  }
+
+  #callerOf(message: string): string {
+    const known = this.#callers.get(message);
+    if (known !== undefined) return known;
+    const found = caller();
+    if (this.#callers.size < 1000) this.#callers.set(message, found);
+    return found;
   }
 }
 
-/** `folder/file.ts:line` of the line that logs: two calls above, behind `#log` and the method it is called by. */
+/** `folder/file.ts:line` of the line that logs: behind `#callerOf`, `#log` and the method it is called by. */
 function caller(): string {
   const before = Error.stackTraceLimit;
-  Error.stackTraceLimit = 3;
+  Error.stackTraceLimit = 4;
   const holder: { stack?: string } = {};
   Error.captureStackTrace(holder, caller);
   Error.stackTraceLimit = before;

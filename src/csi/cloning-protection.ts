@@ -83,10 +83,10 @@ export class CloningProtectionController {
           if (live.metadata.uid !== uid) throw new Error(`PVC '${key}' was replaced by another of its name`);
         },
       });
+      logger.info({ claim: key }, 'Removed the cloning protection');
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
     }
-    logger.info({ claim: key }, 'Removed the cloning protection');
   }
 
   /** A pending claim of the namespace names it, whichever driver will make the clone. */

@@ -3,6 +3,7 @@
  * written) and follows the reference.
  */
 import type { SecretString } from '../base/secret-string.ts';
+import { claimReference } from '../provision/claim-facts.ts';
 import type { SecretReference, StorageClass } from '../provision/objects.ts';
 import {
   IgnoredError,
@@ -158,8 +159,8 @@ function handledSource(
   if (source === undefined) return undefined;
   const handling = sourceHandling(source, claim.metadata.name);
   if (handling !== 'populator') return handling;
-  const about = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claim.metadata };
-  recorder.event(about, 'Normal', 'Provisioning', 'Assuming an external populator will provision the volume');
+  const message = 'Assuming an external populator will provision the volume';
+  recorder.event(claimReference(claim), 'Normal', 'Provisioning', message);
   throw new IgnoredError(
     `data source (${source.kind}) is not handled by the provisioner, assuming an external populator will provision it`,
   );

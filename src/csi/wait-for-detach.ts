@@ -28,7 +28,7 @@ export class WaitForDetach {
     if (!this.#told.has(uid)) {
       this.#forgetDetached(attachments);
       this.#told.set(uid, volume.metadata.name);
-      const about = { apiVersion: 'v1', kind: 'PersistentVolume', ...volume.metadata };
+      const about = { apiVersion: 'v1', kind: 'PersistentVolume', name: volume.metadata.name, uid };
       recorder.event(about, 'Normal', 'VolumeDeletionWaiting', why);
     }
     return true;

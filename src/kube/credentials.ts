@@ -4,6 +4,7 @@ import type { RequestOptions as HttpsOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { ExecPlugin, type ExecPluginConfig } from './exec-plugin.ts';
 import type { LoadedKubeConfig } from './kube-config.ts';
 
 /** TLS settings of a connection; a new object whenever a file behind them changed. */
@@ -15,6 +16,9 @@ export interface TlsSettings {
   rejectUnauthorized?: boolean;
 }
 
+/** Headers of a request; a list stands for a header that is sent several times. */
+export type RequestHeaders = Record<string, string | string[]>;
+
 export interface CredentialsOptions {
   /** Reads the configuration anew; called at start and at each renewal. */
   load: () => LoadedKubeConfig;
@@ -24,7 +28,7 @@ export interface CredentialsOptions {
 
 /** A token read from a file serves for 60 s less 10 s of leeway, as in client-go (KC-1.7). */
 const tokenFileLifeMs = 50_000;
-/** Credentials of plugins are asked for anew this often; the plugin's own expiry is kept by client-node. */
+/** Credentials of plugins are looked at this often; a plugin itself runs only when its last ones have expired. */
 const pluginHeaderLifeMs = 10_000;
 /** Certificate files are compared at most this often (KC-1.8, KC-1.9). */
 const certificateCheckMs = 300_000;
@@ -37,7 +41,10 @@ export class Credentials {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #loaded: LoadedKubeConfig;
-  #headers: Record<string, string> = {};
+  #plugin: ExecPlugin | undefined;
+  /** What the plugin gave in place of certificate files. */
+  #pluginPair: Pick<TlsSettings, 'cert' | 'key'> = {};
+  #headers: RequestHeaders = {};
   #headersUntilMs = -Infinity;
   #headersLoading: Promise<void> | undefined;
   #tls: TlsSettings;
@@ -51,9 +58,10 @@ export class Credentials {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.#loaded = options.load();
-    const cluster = this.#loaded.config.getCurrentCluster();
-    this.serverUrl = new URL(cluster?.server ?? 'http://localhost');
-    this.proxyUrl = cluster?.proxyUrl;
+    this.serverUrl = new URL(this.#loaded.config.getCurrentCluster()?.server ?? 'http://localhost');
+    this.proxyUrl = this.#loaded.proxyUrl;
+    if (this.#loaded.complaint !== undefined) this.#logger.error({}, this.#loaded.complaint);
+    this.#plugin = this.#makePlugin();
     this.#tls = this.#readTls();
     this.#tlsText = fingerprint(this.#tls);
     this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
@@ -65,7 +73,7 @@ export class Credentials {
   }
 
   /** The headers that say who we are. Never sent over plain http, save to this machine itself (KC-1.5). */
-  async headers(): Promise<Record<string, string>> {
+  async headers(): Promise<RequestHeaders> {
     if (this.serverUrl.protocol === 'http:' && !isLoopback(this.serverUrl.hostname)) return {};
     if (this.#clock.monotonicMs() >= this.#headersUntilMs) {
       this.#headersLoading ??= this.#loadHeaders().finally(() => {
@@ -88,38 +96,79 @@ export class Credentials {
     this.#generation++;
     this.#headersUntilMs = -Infinity;
     try {
-      this.#loaded = this.#load(); // a new KubeConfig forgets what client-node cached of plugins
+      this.#loaded = this.#load(); // a new KubeConfig forgets what client-node cached
+      this.#plugin = this.#makePlugin(); // and a new plugin what it gave
     } catch (error) {
       this.#logger.error({ err: error }, 'Credentials could not be read again, the old ones stay in use');
     }
     this.#checkTls();
   }
 
+  #makePlugin(): ExecPlugin | undefined {
+    const { config, environment } = this.#loaded;
+    const exec = config.getCurrentUser()?.exec as ExecPluginConfig | null | undefined;
+    if (exec === undefined || exec === null) return undefined;
+    const cluster = config.getCurrentCluster();
+    const ca = content(cluster?.caData, cluster?.caFile);
+    return new ExecPlugin({
+      config: exec,
+      environment,
+      clock: this.#clock,
+      cluster: {
+        server: cluster?.server,
+        'tls-server-name': cluster?.tlsServerName,
+        'insecure-skip-tls-verify': cluster?.skipTLSVerify === true || undefined,
+        'certificate-authority-data': ca?.toString('base64'),
+        'proxy-url': cluster?.proxyUrl,
+      },
+    });
+  }
+
   async #loadHeaders(): Promise<void> {
     const { config, tokenFile } = this.#loaded;
     const user = config.getCurrentUser();
-    const headers: Record<string, string> = {};
-    if (user?.impersonateUser !== undefined) headers['impersonate-user'] = user.impersonateUser;
+    const headers = this.#impersonation();
     let lifeMs = tokenFileLifeMs;
     if (tokenFile !== undefined) {
       headers['authorization'] = await this.#tokenFromFile(tokenFile);
-    } else if (user?.token !== undefined && user.token !== '') {
+    } else if (user?.token) {
       headers['authorization'] = `Bearer ${user.token}`;
-    } else if (user?.username !== undefined && user.username !== '') {
+    } else if (user?.username) {
       const pair = `${user.username}:${user.password ?? ''}`;
       headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`;
-    } else if (user?.exec !== undefined || user?.authProvider !== undefined) {
+    } else if (this.#plugin !== undefined) {
+      lifeMs = pluginHeaderLifeMs;
+      const { token, certificate, key } = await this.#plugin.credential();
+      if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
+      this.#usePair(certificate, key);
+    } else if (user?.authProvider) {
       lifeMs = pluginHeaderLifeMs;
       const options: HttpsOptions = {};
       await withoutProxy(config).applyToHTTPSOptions(options);
       const authorization = (options.headers as Record<string, string> | undefined)?.['Authorization'];
       if (authorization !== undefined) headers['authorization'] = authorization;
-      if (options.cert !== undefined && options.key !== undefined) {
-        this.#useTls({ ...this.#tls, cert: options.cert as string, key: options.key as string });
-      }
     }
     this.#headers = headers;
     this.#headersUntilMs = this.#clock.monotonicMs() + lifeMs;
+  }
+
+  #impersonation(): RequestHeaders {
+    const as = this.#loaded.config.getCurrentUser()?.impersonateUser;
+    if (!as) return {};
+    const { groups = [], uid, extra = {} } = this.#loaded.impersonate ?? {};
+    const headers: RequestHeaders = { 'impersonate-user': as };
+    if (groups.length > 0) headers['impersonate-group'] = [...groups];
+    if (uid !== undefined) headers['impersonate-uid'] = uid;
+    for (const [key, values] of Object.entries(extra)) {
+      headers[`impersonate-extra-${encodeURIComponent(key.toLowerCase())}`] = [...values];
+    }
+    return headers;
+  }
+
+  /** A plugin's certificate stands in for the files of the configuration, also when these are read again. */
+  #usePair(cert: string | undefined, key: string | undefined): void {
+    this.#pluginPair = cert === undefined || key === undefined ? {} : { cert, key };
+    this.#useTls({ ...this.#tls, ...this.#pluginPair });
   }
 
   async #tokenFromFile(file: string): Promise<string> {
@@ -129,7 +178,7 @@ export class Credentials {
       return `Bearer ${token}`;
     } catch (error) {
       const previous = this.#headers['authorization'];
-      if (previous === undefined) throw error;
+      if (typeof previous !== 'string') throw error;
       this.#logger.error({ err: error, file }, 'The token file could not be read, the previous token stays in use');
       return previous;
     }
@@ -165,7 +214,7 @@ export class Credentials {
     if (key !== undefined) tls.key = key;
     if (cluster?.tlsServerName !== undefined) tls.servername = cluster.tlsServerName;
     if (cluster?.skipTLSVerify === true) tls.rejectUnauthorized = false;
-    return tls;
+    return { ...tls, ...this.#pluginPair };
   }
 }
 

@@ -53,9 +53,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     }
     logger.info(fields, 'Event occurred');
     this.#waiting.push(this.#newEvent(about, type, reason, message));
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = undefined;
-    });
+    this.#sending ??= this.#sendAll();
   }
 
   /** Sends what waits, for at most five seconds, and takes no more. Safe to repeat. */
@@ -77,6 +75,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       if (this.#stop.signal.aborted) return;
       await this.#send(event);
     }
+    this.#sending = undefined; // in the same breath as the last look: no event may come in between
   }
 
   async #send(fresh: CoreEvent): Promise<void> {

@@ -1,7 +1,8 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
-import type { KubeObject, ObjectName, Resource } from './objects.ts';
+import { type KubeObject, objectKey, type ObjectName, type Resource } from './objects.ts';
 import { type RequestOptions, type Transport } from './transport.ts';
 import { resourcePath } from './paths.ts';
+import { isReduced } from './reduced-object.ts';
 
 export interface CallOptions {
   /** Ends the wait for an answer; the outcome of a write is then unknown. */
@@ -66,12 +67,20 @@ export class KubeClient {
     });
   }
 
-  /** Replaces the object. @throws {ConflictError} when it changed since the resource version in it. */
+  /**
+   * Replaces the object.
+   *
+   * @throws {ConflictError} when it changed since the resource version in it, {TypeError} before anything is sent when
+   * it is a cached form that lacks parts: read it live, or patch.
+   */
   update<T extends KubeObject>(
     resource: Resource,
     object: T,
     options: CallOptions & { subresource?: string } = {},
   ): Promise<T> {
+    if (isReduced(object)) {
+      throw new TypeError(`${resource.plural} ${objectKey(object)}: a reduced cached object must not be written back`);
+    }
     return this.#send<T>('PUT', 'update', resource, object.metadata, options, object);
   }
 

@@ -2,14 +2,20 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { KubeConfig, loadYaml } from '@kubernetes/client-node';
+import { KubeConfigError } from './kube-config-error.ts';
+import { proxyFor } from './proxy.ts';
+
+export { KubeConfigError };
 
 export interface KubeConfigSource {
   /** Path of a kubeconfig file. */
   kubeconfig?: string | undefined;
   /** URL of the API server; alone it is used without credentials, with a kubeconfig it replaces the server. */
   master?: string | undefined;
-  /** The process environment: where the in-cluster variables are looked up. */
+  /** The process environment: in-cluster variables, proxies, and what credential plugins start with. */
   environment: Record<string, string | undefined>;
+  /** Where a pod finds its token and the CA. Default: where Kubernetes mounts them. */
+  serviceAccountFolder?: string | undefined;
 }
 
 /** A configuration and what client-node leaves out of it. */
@@ -17,15 +23,24 @@ export interface LoadedKubeConfig {
   config: KubeConfig;
   /** `tokenFile` of the current user, absolute. */
   tokenFile?: string | undefined;
+  /** The proxy to go through (KC-2.5). */
+  proxyUrl?: string | undefined;
+  /** What else the current user may be impersonating, beside `as` (KC-1.11). */
+  impersonate?: Impersonation | undefined;
+  environment: Record<string, string | undefined>;
+  /** Something is wrong that need not be the end. */
+  complaint?: string | undefined;
 }
 
-/** The configuration cannot be used; the message names the file or variable. */
-export class KubeConfigError extends Error {
-  override readonly name = 'KubeConfigError';
+/** `as-groups`, `as-uid` and `as-user-extra` of a user. */
+export interface Impersonation {
+  groups: readonly string[];
+  uid: string | undefined;
+  extra: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The paths every pod has (Kubernetes page "Accessing the Kubernetes API from a Pod"). */
-const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+const mountedFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
  * Reads the configuration: a kubeconfig file, else a bare server URL, else the pod's service account. Safe to repeat:
@@ -34,12 +49,25 @@ const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
  * @throws {KubeConfigError} when nothing usable is found.
  */
 export function loadKubeConfig(source: KubeConfigSource): LoadedKubeConfig {
-  if (source.kubeconfig !== undefined && source.kubeconfig !== '') return fromFile(source.kubeconfig, source.master);
-  if (source.master !== undefined && source.master !== '') return { config: fromServer(source.master) };
-  return fromCluster(source.environment);
+  const found = find(source);
+  const cluster = found.config.getCurrentCluster();
+  const server = cluster?.server ?? '';
+  const url = URL.parse(server);
+  if (url === null) throw new KubeConfigError(`invalid configuration: ${JSON.stringify(server)} is no URL of a server`);
+  const { environment } = source;
+  return { ...found, environment, proxyUrl: proxyFor(url, { proxyUrl: cluster?.proxyUrl, environment }) };
 }
 
-function fromFile(file: string, master: string | undefined): LoadedKubeConfig {
+/** What was read, before it is completed from the environment. */
+type Found = Omit<LoadedKubeConfig, 'environment' | 'proxyUrl'>;
+
+function find(source: KubeConfigSource): Found {
+  if (source.kubeconfig !== undefined && source.kubeconfig !== '') return fromFile(source.kubeconfig, source.master);
+  if (source.master !== undefined && source.master !== '') return { config: fromServer(source.master) };
+  return fromCluster(source);
+}
+
+function fromFile(file: string, master: string | undefined): Found {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -63,7 +91,7 @@ function fromFile(file: string, master: string | undefined): LoadedKubeConfig {
     );
   }
   if (master !== undefined && master !== '') replaceServer(config, serverUrl(master));
-  return { config, tokenFile: tokenFileOf(config, text, path.dirname(file)) };
+  return { config, ...restOfUser(config, text, file) };
 }
 
 function replaceServer(config: KubeConfig, server: string): void {
@@ -91,7 +119,7 @@ function serverUrl(master: string): string {
   return text;
 }
 
-function fromCluster(environment: Record<string, string | undefined>): LoadedKubeConfig {
+function fromCluster({ environment, serviceAccountFolder: folder = mountedFolder }: KubeConfigSource): Found {
   const host = environment['KUBERNETES_SERVICE_HOST'] ?? '';
   const port = environment['KUBERNETES_SERVICE_PORT'] ?? '';
   if (host === '' || port === '') {
@@ -99,31 +127,53 @@ function fromCluster(environment: Record<string, string | undefined>): LoadedKub
       'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
     );
   }
-  const tokenFile = path.join(serviceAccountFolder, 'token');
+  const tokenFile = path.join(folder, 'token');
   try {
     readFileSync(tokenFile);
   } catch (error) {
     throw new KubeConfigError(`open ${tokenFile}: ${(error as Error).message}`, { cause: error });
   }
   const config = new KubeConfig();
-  const caFile = path.join(serviceAccountFolder, 'ca.crt');
+  const caFile = path.join(folder, 'ca.crt');
+  const hasCa = existsSync(caFile);
   config.loadFromClusterAndUser(
     {
       name: 'in-cluster',
       server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`, // always https, whatever the port
       skipTLSVerify: false,
-      ...(existsSync(caFile) ? { caFile } : {}),
+      ...(hasCa && { caFile }),
     },
     { name: 'in-cluster' },
   );
-  return { config, tokenFile };
+  const complaint = hasCa ? undefined : `${caFile} is missing, the CAs of the system decide whom to trust`;
+  return { config, tokenFile, complaint };
 }
 
-/** `users[].user.tokenFile` of the current user, which client-node does not read. */
-function tokenFileOf(config: KubeConfig, text: string, folder: string): string | undefined {
+/** The fields of a user that client-node does not read. */
+interface RawUser {
+  token?: string;
+  tokenFile?: string;
+  username?: string;
+  'as-groups'?: string[];
+  'as-uid'?: string;
+  'as-user-extra'?: Record<string, string[]>;
+  exec?: { command?: string } | null;
+}
+
+function restOfUser(config: KubeConfig, text: string, file: string): Pick<Found, 'tokenFile' | 'impersonate'> {
   const name = config.getCurrentUser()?.name;
-  if (name === undefined) return undefined;
-  const raw = loadYaml<{ users?: { name?: string; user?: { tokenFile?: string } }[] }>(text);
-  const file = raw.users?.find((user) => user.name === name)?.user?.tokenFile;
-  return file === undefined || file === '' ? undefined : path.resolve(folder, file);
+  if (name === undefined) return {};
+  const raw = loadYaml<{ users?: { name?: string; user?: RawUser | null }[] } | undefined>(text);
+  const user = raw?.users?.find((entry) => entry.name === name)?.user ?? {};
+  if (user.token && user.username) {
+    throw new KubeConfigError(`${file}: user ${JSON.stringify(name)} has both a token and a user name, one is allowed`);
+  }
+  const folder = path.dirname(file);
+  const exec = config.getCurrentUser()?.exec as RawUser['exec'];
+  if (exec?.command?.includes('/') === true) exec.command = path.resolve(folder, exec.command);
+  const { 'as-groups': groups, 'as-uid': uid, 'as-user-extra': extra } = user;
+  return {
+    tokenFile: user.tokenFile ? path.resolve(folder, user.tokenFile) : undefined,
+    impersonate: groups || uid || extra ? { groups: groups ?? [], uid, extra: extra ?? {} } : undefined,
+  };
 }

@@ -16,7 +16,8 @@ import {
   type Status,
   TransportError,
 } from './api-error.ts';
-import type { Credentials, TlsSettings } from './credentials.ts';
+import type { Credentials, RequestHeaders, TlsSettings } from './credentials.ts';
+import { type Answer, exchange } from './exchange.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
 export interface RequestOptions {
@@ -67,6 +68,11 @@ const resendPauseMs = 1000;
 const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);
 const connectTimeoutMs = 30_000;
 const idleConnectionMs = 90_000;
+/**
+ * Connections for single requests; more wait for their turn. Each costs a TLS handshake and its buffers, while a few
+ * carry hundreds of requests a second. Lists and watches have connections of their own, without a cap (KC-2.3).
+ */
+const unaryConnections = 16;
 
 export class Transport implements AsyncDisposable {
   readonly #options: TransportOptions;
@@ -75,8 +81,9 @@ export class Transport implements AsyncDisposable {
   readonly #fence = new AbortController();
   #tls: TlsSettings;
   #pool: Dispatcher;
-  /** Watches have a pool of their own, so that it can be cut when certificates change without hurting a write. */
-  #watchPool: Dispatcher;
+  /** Lists and watches have a pool of their own: it can be cut when certificates change without hurting a write. */
+  #streamPool: Dispatcher;
+  readonly #underWay = new Set<(reason: Error) => void>();
   readonly #warnings = new Set<string>();
 
   constructor(options: TransportOptions) {
@@ -85,8 +92,8 @@ export class Transport implements AsyncDisposable {
     this.#origin = credentials.serverUrl.origin;
     this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
     this.#tls = credentials.tls();
-    this.#pool = makePool(this.#tls, credentials.proxyUrl);
-    this.#watchPool = makePool(this.#tls, credentials.proxyUrl);
+    this.#pool = makePool(this.#tls, credentials.proxyUrl, unaryConnections);
+    this.#streamPool = makePool(this.#tls, credentials.proxyUrl, null);
   }
 
   /**
@@ -95,6 +102,7 @@ export class Transport implements AsyncDisposable {
    */
   fence(reason: Error): void {
     this.#fence.abort(reason);
+    for (const abort of this.#underWay) abort(reason);
   }
 
   /**
@@ -104,10 +112,9 @@ export class Transport implements AsyncDisposable {
    * signal's reason.
    */
   async request<T>(options: RequestOptions): Promise<T> {
-    const text = await this.#retrying(options, async (signal) => {
-      const answer = await this.#send(this.#pool, options, signal);
-      const body = await readText(answer);
-      return answer.statusCode < 300 ? body : this.#failure(answer, body, options);
+    const text = await this.#retrying(options, async () => {
+      const answer = await this.#exchange(options);
+      return answer.statusCode < 300 ? answer.text : this.#failure(answer, answer.text, options);
     });
     return parseAnswer<T>(text, options.info);
   }
@@ -115,7 +122,7 @@ export class Transport implements AsyncDisposable {
   /**
    * Sends a GET and hands out the body as it comes: lists and watches.
    *
-   * @param options.watch - uses the watches' pool, takes no rate-limit token, and no total time bounds it.
+   * @param options.watch - takes no rate-limit token and is not sent again.
    */
   async stream(options: RequestOptions & { watch: boolean }): Promise<StreamedAnswer> {
     const { watch, signal } = options;
@@ -124,10 +131,10 @@ export class Transport implements AsyncDisposable {
       const answer = await this.#retrying(
         options,
         async () => {
-          const opened = await this.#send(watch ? this.#watchPool : this.#pool, options, joined.signal);
+          const opened = await this.#open(options, joined.signal);
           return opened.statusCode < 300 ? opened : this.#failure(opened, await readText(opened), options);
         },
-        { unbounded: true, retry: !watch, limited: !watch },
+        { retry: !watch, limited: !watch },
       );
       return { body: decoded(answer, () => joined[Symbol.dispose](), joined.signal) };
     } catch (error) {
@@ -138,28 +145,23 @@ export class Transport implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.fence(new Error('the Kubernetes client is closed'));
-    await Promise.all([this.#pool.destroy(), this.#watchPool.destroy()]);
+    await Promise.all([this.#pool.destroy(), this.#streamPool.destroy()]);
   }
 
   async #retrying<T>(
     options: RequestOptions,
-    attempt: (signal: AbortSignal) => Promise<T>,
-    how: { unbounded?: boolean; retry?: boolean; limited?: boolean } = {},
+    attempt: () => Promise<T>,
+    how: { retry?: boolean; limited?: boolean } = {},
   ): Promise<T> {
-    const { clock, rateLimit, credentials, requestTimeoutMs = 30_000 } = this.#options;
+    const { rateLimit, credentials } = this.#options;
     let renewed = false;
     for (let retries = 0; ;) {
       options.signal?.throwIfAborted();
       this.#fence.signal.throwIfAborted();
-      const stopped = AbortSignal.any([this.#fence.signal, ...(options.signal ? [options.signal] : [])]);
-      if (how.limited !== false) await this.#throttle(rateLimit, options, stopped);
+      if (how.limited !== false && rateLimit !== undefined) await this.#throttle(rateLimit, options);
       const generation = credentials.generation;
-      using joined = joinSignals([options.signal, this.#fence.signal], {
-        clock,
-        timeoutMs: how.unbounded === true ? undefined : requestTimeoutMs,
-      });
       try {
-        return await attempt(joined.signal);
+        return await attempt();
       } catch (error) {
         options.signal?.throwIfAborted();
         this.#fence.signal.throwIfAborted();
@@ -171,39 +173,69 @@ export class Transport implements AsyncDisposable {
         const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
         if (pauseMs === undefined || retries >= maxRetries) throw error;
         retries++;
-        await clock.sleep(pauseMs, { signal: stopped });
+        await this.#pause(pauseMs, options.signal);
       }
     }
   }
 
-  async #throttle(
-    rateLimit: TokenBucket | undefined,
-    { method, path }: RequestOptions,
-    stopped: AbortSignal,
-  ): Promise<void> {
-    if (rateLimit === undefined) return;
-    const waitedMs = await rateLimit.wait(stopped);
+  async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const { clock } = this.#options;
+    using stopped = joinSignals([signal, this.#fence.signal], { clock });
+    await clock.sleep(ms, { signal: stopped.signal });
+  }
+
+  async #throttle(rateLimit: TokenBucket, { method, path, signal }: RequestOptions): Promise<void> {
+    const waitedMs = rateLimit.reserve();
+    if (waitedMs > 0) await this.#pause(waitedMs, signal);
     if (waitedMs <= 50) return;
     const fields = { delayMs: Math.round(waitedMs), verb: method, path };
     if (waitedMs > 1000) this.#options.logger.info(fields, 'Waited before sending request, client-side throttling');
     else this.#options.logger.debug(fields, 'Waited before sending request, client-side throttling');
   }
 
-  async #send(pool: Dispatcher, options: RequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  /** One attempt at a unary request, within its time. */
+  async #exchange(options: RequestOptions): Promise<Answer> {
+    const { clock, requestTimeoutMs = 30_000 } = this.#options;
+    const { signal } = options;
+    return this.#observed(options, async (request) => {
+      const { answer, abort } = exchange(this.#currentPools().pool, request);
+      const cut = (): void => abort(signal?.reason as Error);
+      signal?.addEventListener('abort', cut, { once: true });
+      if (signal?.aborted === true) cut();
+      const timer = clock.after(requestTimeoutMs, () =>
+        abort(new TransportError(`no answer within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
+      );
+      this.#underWay.add(abort);
+      try {
+        return await answer;
+      } finally {
+        this.#underWay.delete(abort);
+        timer.cancel();
+        signal?.removeEventListener('abort', cut);
+      }
+    });
+  }
+
+  /** One attempt at a request whose answer is read as it comes. */
+  #open(options: RequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    return this.#observed(options, (request) => this.#currentPools().streamPool.request({ ...request, signal }));
+  }
+
+  async #observed<T extends { statusCode: number; headers: Answer['headers'] }>(
+    options: RequestOptions,
+    send: (request: Dispatcher.DispatchOptions) => Promise<T>,
+  ): Promise<T> {
     const { clock, credentials, onRequest } = this.#options;
     const { method, info } = options;
     const startedMs = clock.monotonicMs();
     let code = '<error>';
     try {
-      const headers = await this.#headers(options);
-      const current = this.#currentPool(pool);
-      const answer = await current.request({
+      const answer = await send({
         origin: this.#origin,
         path: this.#pathPrefix + options.path + queryText(options.query),
         method,
-        headers,
+        headers: await this.#headers(options),
         body: options.body === undefined ? null : JSON.stringify(options.body),
-        signal,
       });
       code = String(answer.statusCode);
       this.#warnOnce(answer.headers['warning']);
@@ -216,8 +248,8 @@ export class Transport implements AsyncDisposable {
     }
   }
 
-  async #headers({ body, contentType }: RequestOptions): Promise<Record<string, string>> {
-    const headers: Record<string, string> = {
+  async #headers({ body, contentType }: RequestOptions): Promise<RequestHeaders> {
+    const headers: RequestHeaders = {
       ...(await this.#options.credentials.headers()),
       accept: 'application/json',
       'accept-encoding': 'gzip',
@@ -227,22 +259,21 @@ export class Transport implements AsyncDisposable {
     return headers;
   }
 
-  /** The pool to use now: made anew when the certificates changed, the old connections then end. */
-  #currentPool(pool: Dispatcher): Dispatcher {
-    const watch = pool === this.#watchPool;
+  /** The pools to use now: made anew when the certificates changed, the old connections then end. */
+  #currentPools(): { pool: Dispatcher; streamPool: Dispatcher } {
     const tls = this.#options.credentials.tls();
     if (tls !== this.#tls) {
       this.#tls = tls;
-      const old = { pool: this.#pool, watchPool: this.#watchPool };
-      this.#pool = makePool(tls, this.#options.credentials.proxyUrl);
-      this.#watchPool = makePool(tls, this.#options.credentials.proxyUrl);
+      const old = { pool: this.#pool, streamPool: this.#streamPool };
+      this.#pool = makePool(tls, this.#options.credentials.proxyUrl, unaryConnections);
+      this.#streamPool = makePool(tls, this.#options.credentials.proxyUrl, null);
       old.pool.close().catch(() => undefined); // ends after the requests under way
-      old.watchPool.destroy().catch(() => undefined); // watches break and resume over new connections
+      old.streamPool.destroy().catch(() => undefined); // watches break and resume over new connections
     }
-    return watch ? this.#watchPool : this.#pool;
+    return { pool: this.#pool, streamPool: this.#streamPool };
   }
 
-  #failure(answer: Dispatcher.ResponseData, body: string, { info }: RequestOptions): never {
+  #failure(answer: Pick<Answer, 'statusCode' | 'headers'>, body: string, { info }: RequestOptions): never {
     throw errorFromAnswer(answer.statusCode, body, info, retryAfter(answer.headers['retry-after']));
   }
 
@@ -256,18 +287,22 @@ export class Transport implements AsyncDisposable {
   }
 }
 
-function makePool(tls: TlsSettings, proxyUrl: string | undefined): Dispatcher {
+/** The signal bounds unary requests, the reflector bounds watches; undici's own times would cut quiet watches. */
+const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
+
+function makePool(tls: TlsSettings, proxyUrl: string | undefined, connections: number | null): Dispatcher {
   const connect = { ...tls, timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
   const common = {
     pipelining: 1,
+    allowH2: false, // HTTP/1.1 costs half the CPU
+    connections,
     keepAliveTimeout: idleConnectionMs,
     keepAliveMaxTimeout: idleConnectionMs,
-    headersTimeout: 0, // the signal bounds unary requests, the reflector bounds watches
-    bodyTimeout: 0,
+    ...unbounded,
   };
   return proxyUrl === undefined
     ? new Agent({ ...common, connect })
-    : new ProxyAgent({ ...common, uri: proxyUrl, requestTls: connect });
+    : new ProxyAgent({ ...common, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
 }
 
 function queryText(query: RequestOptions['query']): string {
@@ -293,9 +328,8 @@ function retryPauseMs(error: unknown, method: string): number | undefined {
 }
 
 function transportError(error: unknown, what: string): unknown {
+  if (error instanceof TransportError) return new TransportError(`${what}: ${error.message}`, error);
   if (!(error instanceof Error) || error instanceof ApiError || error instanceof TypeError) return error;
-  if (error.name === 'DeadlineError')
-    return new TransportError(`${what}: ${error.message}`, { code: 'TIMEOUT', cause: error });
   if (error.name === 'AbortError') return error;
   const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
   return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, cause: error });

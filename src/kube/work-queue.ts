@@ -44,7 +44,7 @@ export class WorkQueue {
   #timer: Timer | undefined;
   #timerAtMs: number | undefined;
   #takers: ((key: string | undefined) => void)[] = [];
-  #idle: (() => void)[] = [];
+  readonly #draining = new Set<() => void>();
   #shuttingDown = false;
 
   constructor(options: WorkQueueOptions) {
@@ -121,29 +121,29 @@ export class WorkQueue {
     this.#processing.delete(key);
     this.#metrics?.worked((this.#clock.monotonicMs() - startedMs) / 1000);
     if (this.#dirty.has(key)) this.#offer(key);
-    else if (this.#processing.size === 0) this.#tellIdle();
+    else if (this.#shuttingDown && this.#isIdle) this.#endDrain();
   }
 
-  /** Refuses new keys and drops delayed ones; what already waits is still handed out. Safe to repeat. */
+  /**
+   * Refuses new keys and drops delayed ones; what already waits is still handed out. Ends the wait of an earlier
+   * `shutDownWithDrain`. Safe to repeat.
+   */
   shutDown(): void {
-    this.#shuttingDown = true;
-    this.#delayed.clear();
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    const takers = this.#takers;
-    this.#takers = [];
-    for (const taker of takers) taker(undefined);
-    if (this.#processing.size === 0) this.#tellIdle();
+    this.#close();
+    this.#endDrain();
   }
 
-  /** Shuts down and waits until the last key is done; aborting the signal ends the wait only. */
+  /** Shuts down and waits until the last key is done; aborting the signal, or `shutDown`, ends the wait only. */
   async shutDownWithDrain(signal?: AbortSignal): Promise<void> {
-    this.shutDown();
-    if ((this.#processing.size === 0 && this.#waiting.size === 0) || signal?.aborted === true) return;
-    await new Promise<void>((resolve) => {
-      this.#idle.push(resolve);
-      signal?.addEventListener('abort', () => resolve(), { once: true });
-    });
+    this.#close();
+    if (this.#isIdle || signal?.aborted === true) return;
+    const drained = Promise.withResolvers<undefined>();
+    const end = (): void => drained.resolve(undefined);
+    this.#draining.add(end);
+    signal?.addEventListener('abort', end, { once: true });
+    await drained.promise;
+    signal?.removeEventListener('abort', end);
+    this.#draining.delete(end);
   }
 
   /** How long the keys at work have been at it, in seconds: all together, and the longest. */
@@ -192,10 +192,21 @@ export class WorkQueue {
     this.#arm();
   }
 
-  #tellIdle(): void {
-    if (!this.#shuttingDown || this.#waiting.size > 0) return;
-    const idle = this.#idle;
-    this.#idle = [];
-    for (const resolve of idle) resolve();
+  get #isIdle(): boolean {
+    return this.#processing.size === 0 && this.#waiting.size === 0;
+  }
+
+  #close(): void {
+    this.#shuttingDown = true;
+    this.#delayed.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const takers = this.#takers;
+    this.#takers = [];
+    for (const taker of takers) taker(undefined);
+  }
+
+  #endDrain(): void {
+    for (const end of this.#draining) end();
   }
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../kube/objects.ts';
+import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 
@@ -40,7 +41,7 @@ function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, shared: S
     status: shared.value(status?.phase === undefined ? undefined : { phase: status.phase }),
   };
   // Absent fields are there as undefined, so that all cached claims have one shape; no reader can tell the difference.
-  return cached as PersistentVolumeClaim;
+  return markReduced(cached) as PersistentVolumeClaim;
 }
 
 /** Whether two cached forms differ in nothing that is read: then the change wakes nobody. */

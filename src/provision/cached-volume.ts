@@ -1,4 +1,5 @@
 import type { KubeObject } from '../kube/objects.ts';
+import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
 import { migratedToKey, provisionedByKey } from './keys.ts';
 import type { PersistentVolume } from './objects.ts';
@@ -23,10 +24,8 @@ export function volumeTransform(options: {
 }
 
 function foreignVolume({ metadata }: PersistentVolume): PersistentVolume {
-  return {
-    metadata: { name: metadata.name, resourceVersion: metadata.resourceVersion, uid: metadata.uid },
-    spec: noSpec,
-  } as PersistentVolume;
+  const { name, resourceVersion, uid } = metadata;
+  return markReduced({ metadata: { name, resourceVersion, uid }, spec: noSpec }) as PersistentVolume;
 }
 
 const noSpec = Object.freeze({});
@@ -53,7 +52,7 @@ function boundVolume({ metadata, spec, status }: PersistentVolume, shared: Share
     }),
     status: shared.value({ phase: status?.phase }),
   };
-  return cached as PersistentVolume;
+  return markReduced(cached) as PersistentVolume;
 }
 
 /** Whether two cached forms differ in nothing that is read: then the change wakes nobody. */

@@ -65,7 +65,7 @@ export class Sandbox implements AsyncDisposable {
     const { url, port } = await api.start();
     starting.use(startControlPlane({ ...options.controlPlane, client, logger, clock }));
     const kubeconfig = options.kubeconfigPath ?? (await temporaryPath(starting));
-    await writeFile(kubeconfig, kubeconfigText({ url, ...kubeconfigSecrets(options.api) }), { mode: 0o600 });
+    await writeFile(kubeconfig, kubeconfigText({ url, ...secretsFor(api, options.api) }), { mode: 0o600 });
     return new Sandbox(starting.move(), { api, url, port, kubeconfig });
   }
 
@@ -90,10 +90,10 @@ function nodeSketches(nodes: number | readonly NodeSketch[]): readonly NodeSketc
 }
 
 /** The first token of the server, so that the file is of use with authentication on. */
-function kubeconfigSecrets(api: SandboxOptions['api']): { ca?: string; token?: string } {
-  const token = Object.keys(api?.auth?.tokens ?? {})[0];
+function secretsFor({ ca }: ApiServer, options: SandboxOptions['api']): { ca?: string; token?: string } {
+  const token = Object.keys(options?.auth?.tokens ?? {})[0];
   return {
-    ...(api?.tls === undefined ? {} : { ca: api.tls.ca ?? api.tls.cert }),
+    ...(ca === undefined ? {} : { ca }),
     ...(token === undefined ? {} : { token }),
   };
 }

@@ -16,7 +16,7 @@ export interface ScriptedRequest {
 }
 
 /** Gives the answer to one request, now or later. */
-export type Answer = (reply: ScriptedReply, request: ScriptedRequest) => void | Promise<void>;
+export type Answer = (reply: ScriptedReply, request: ScriptedRequest) => unknown;
 
 /** Which requests a rule is for; what is left out matches all. */
 export interface RequestMatch {

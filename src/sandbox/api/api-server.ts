@@ -11,7 +11,9 @@ import type { AuthenticationOptions } from './authentication.ts';
 import { Authorization } from './authorization.ts';
 import type { AuthorizationOptions } from './authorization.ts';
 import { builtInResources } from './built-in-resources.ts';
-import type { SandboxClient } from './client.ts';
+import { CertificateAuthority } from './certificates.ts';
+import type { SandboxClient, Subscription } from './client.ts';
+import { serveCustomResources } from './custom-resources.ts';
 import { EventExpiry } from './event-expiry.ts';
 import { EventRecording } from './event-recording.ts';
 import { Faults } from './faults.ts';
@@ -31,8 +33,8 @@ export interface ApiServerOptions {
   readonly host?: string;
   /** 0, the default, takes any free port. */
   readonly port?: number;
-  /** PEM texts; the server speaks HTTPS with them. With `ca` it asks for client certificates. */
-  readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string };
+  /** HTTPS, with an authority of its own made at start or with these PEM texts; plain HTTP by default (CP-1.2). */
+  readonly tls?: boolean | { readonly cert: string; readonly key: string; readonly ca?: string };
   readonly logger?: Logger;
   readonly clock?: Clock;
   /** For names, uids and faults; seeded, two runs give the same ones (CP-1.5). */
@@ -84,6 +86,8 @@ export class ApiServer implements AsyncDisposable {
   readonly authentication: Authentication;
   /** Grants, to be replaced. */
   readonly authorization: Authorization;
+  /** Issues client certificates; only with `tls: true`. */
+  readonly certificates: CertificateAuthority | undefined;
 
   readonly #options: ApiServerOptions;
   readonly #logger: Logger;
@@ -95,6 +99,8 @@ export class ApiServer implements AsyncDisposable {
   readonly #expiry: EventExpiry;
   readonly #resources: ResourceRequests;
   readonly #handler: RequestHandler;
+  readonly #customResources: Subscription;
+  readonly #tls: { readonly cert: string; readonly key: string; readonly ca?: string } | undefined;
   #server: Server | undefined;
 
   constructor(options: ApiServerOptions = {}) {
@@ -117,6 +123,20 @@ export class ApiServer implements AsyncDisposable {
       clock,
       ...(options.random === undefined ? {} : { random: options.random }),
     }));
+    this.#customResources = serveCustomResources({
+      store,
+      types,
+      registry,
+      clock,
+      isBuiltIn: ({ group, plural }) => builtInResources.some((type) => type.group === group && type.plural === plural),
+    });
+    this.certificates = options.tls === true ? new CertificateAuthority({ nowMs: clock.wallMs() }) : undefined;
+    this.#tls =
+      this.certificates === undefined
+        ? typeof options.tls === 'object'
+          ? options.tls
+          : undefined
+        : { ...this.certificates.server(), ca: this.certificates.cert };
     this.requestLog = new RequestLog({ limit: options.requestLogLimit ?? 100_000 });
     this.faults = new Faults({ random });
     this.authentication = new Authentication({ ...options.auth, clock });
@@ -161,7 +181,8 @@ export class ApiServer implements AsyncDisposable {
 
   /** Opens the port; rejects if it is taken. Not to be repeated. */
   async start(): Promise<{ url: string; port: number }> {
-    const { host = '127.0.0.1', port = 0, tls } = this.#options;
+    const { host = '127.0.0.1', port = 0 } = this.#options;
+    const tls = this.#tls;
     const settings = { keepAliveTimeout: keepAliveMs, requestTimeout: 0, noDelay: true };
     const handle = (request: IncomingMessage, response: ServerResponse): void => {
       void this.#handler.handle(request, response);
@@ -199,6 +220,11 @@ export class ApiServer implements AsyncDisposable {
     });
   }
 
+  /** PEM text of the authority that clients must trust; `undefined` over plain HTTP. */
+  get ca(): string | undefined {
+    return this.#tls?.ca ?? this.#tls?.cert;
+  }
+
   /** RV of the latest change. */
   get resourceVersion(): string {
     return String(this.#store.rv);
@@ -212,6 +238,7 @@ export class ApiServer implements AsyncDisposable {
   /** Ends watches, cuts what is left and frees the port, within a second. Safe to repeat. */
   async close(): Promise<void> {
     this.#expiry[Symbol.dispose]();
+    this.#customResources.close();
     this.#resources.endWatches();
     const server = this.#server;
     this.#server = undefined;

@@ -63,7 +63,7 @@ function completeDataSources(spec: JsonObject): void {
 
 function isKnownSource(source: JsonObject): boolean {
   const [group, kind] = [stringAt(source, 'apiGroup'), stringAt(source, 'kind')];
-  if (group === '') return true; // a wrong kind of the core group is an error, not a guess
+  if (group === '') return kind === 'PersistentVolumeClaim';
   return group === 'snapshot.storage.k8s.io' && kind === 'VolumeSnapshot';
 }
 

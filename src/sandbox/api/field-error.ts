@@ -57,7 +57,7 @@ export function invalidObject(kind: string, group: string, name: string, errors:
   const qualified = group === '' ? kind : `${kind}.${group}`;
   const causes: StatusCause[] = errors.map(({ reason, message, field }) => ({ reason, message, field }));
   return new StatusError('Invalid', `${qualified} ${JSON.stringify(name)} is invalid: ${text}`, {
-    details: { name, ...(group === '' ? {} : { group }), kind, causes },
+    details: { ...(name === '' ? {} : { name }), ...(group === '' ? {} : { group }), kind, causes },
   });
 }
 

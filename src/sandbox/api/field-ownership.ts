@@ -40,7 +40,8 @@ export function applyConfiguration(request: ApplyRequest): { object: JsonObject;
   for (const [path, leaf] of leaves) {
     for (const [name, paths] of owners) {
       if (name === manager || !paths.has(path)) continue;
-      if (jsonEqual(readSteps(live, leaf.steps), leaf.value)) continue;
+      const current = readSteps(live, leaf.steps);
+      if (jsonEqual(current, leaf.value) || (isObject(current) && isObject(leaf.value))) continue;
       if (force) paths.delete(path);
       else conflicts.push({ manager: name, leaf });
     }
@@ -49,9 +50,13 @@ export function applyConfiguration(request: ApplyRequest): { object: JsonObject;
   const object = copyJson(live);
   for (const [path, steps] of owners.get(manager) ?? []) {
     const shared = [...owners].some(([name, paths]) => name !== manager && paths.has(path));
-    if (!leaves.has(path) && !shared) removeSteps(object, steps);
+    // An empty map that was applied may hold fields of others by now.
+    if (!leaves.has(path) && !shared && !hasFields(readSteps(object, steps))) removeSteps(object, steps);
   }
-  for (const { steps, value } of leaves.values()) writeSteps(object, steps, copyJson(value));
+  for (const { steps, value } of leaves.values()) {
+    if (isObject(value) && isObject(readSteps(object, steps))) continue; // empty, and there already
+    writeSteps(object, steps, copyJson(value));
+  }
   owners.set(manager, new Map([...leaves].map(([path, { steps }]) => [path, steps])));
   return { object, owners };
 }
@@ -85,6 +90,10 @@ function collectLeaves(value: unknown, kind: string, steps: Step[], path: string
       into.set(JSON.stringify(itemSteps), { steps: itemSteps, value: item });
     }
   } else into.set(JSON.stringify(steps), { steps, value });
+}
+
+function hasFields(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length > 0;
 }
 
 function readSteps(object: unknown, steps: readonly Step[]): unknown {

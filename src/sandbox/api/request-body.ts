@@ -1,7 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { isObject } from './json.ts';
 import type { JsonObject } from './json.ts';
+import { decodeProtobuf, protobufType } from './protobuf.ts';
 import { StatusError } from './status-error.ts';
+
+/** Media types of objects in requests. */
+export const objectTypes: readonly string[] = ['application/json', 'application/yaml', protobufType];
 
 const limitBytes = 3 * 1024 * 1024;
 
@@ -31,6 +35,7 @@ export function mediaType(header: string | undefined): string {
  * @throws {StatusError} `UnsupportedMediaType` for another type, `BadRequest` for text that does not parse.
  */
 export async function parseBody(body: Buffer, contentType: string, accepted: readonly string[]): Promise<unknown> {
+  if (contentType === protobufType && accepted.includes(protobufType)) return decodeProtobuf(body);
   if (!accepted.includes(contentType)) {
     throw new StatusError(
       'UnsupportedMediaType',

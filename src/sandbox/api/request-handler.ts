@@ -9,7 +9,7 @@ import { noSuchPath } from './not-found.ts';
 import type { PathRequests } from './path-requests.ts';
 import { choosePresentation } from './presentation.ts';
 import { Reply } from './reply.ts';
-import { mediaType, parseObject, readBody } from './request-body.ts';
+import { mediaType, objectTypes, parseObject, readBody } from './request-body.ts';
 import type { LoggedRequest, RequestLog } from './request-log.ts';
 import { parseTarget, verbOf } from './request-target.ts';
 import type { RequestTarget, ResourceTarget, Verb } from './request-target.ts';
@@ -145,7 +145,7 @@ export class RequestHandler {
     // What one may ask about oneself is open to everyone; about others it needs a permission.
     if (!review.kind.startsWith('Self') && !authorization.allows(access)) throw forbiddenError(access);
     choosePresentation(request.headers.accept, query);
-    const body = await parseObject(await readBody(request), contentType, ['application/json', 'application/yaml']);
+    const body = await parseObject(await readBody(request), contentType, objectTypes);
     reply.json(201, JSON.stringify(answerReview(review, body, user, this.#options)));
   }
 

@@ -14,7 +14,7 @@ import { choosePresentation, Renderer } from './presentation.ts';
 import { parseReadOptions } from './read-options.ts';
 import type { ReadOptions } from './read-options.ts';
 import type { Reply } from './reply.ts';
-import { parseObject, parseBody } from './request-body.ts';
+import { objectTypes, parseBody, parseObject } from './request-body.ts';
 import type { ResourceTarget, Verb } from './request-target.ts';
 import type { VersionedType } from './resource-type.ts';
 import { StatusError } from './status-error.ts';
@@ -53,7 +53,6 @@ export interface ResourceRequestsOptions {
   readonly watches: WatchSettings;
 }
 
-const bodyTypes = ['application/json', 'application/yaml'];
 const futureRvWaitMs = 3000;
 const defaultTokenSeconds = 3600;
 
@@ -163,7 +162,7 @@ export class ResourceRequests {
     const { of, target, reply } = request;
     if (target.name !== '' || (of.type.namespaced && target.namespace === '')) throw methodNotAllowed();
     const renderer = this.#renderer(request);
-    const body = await parseObject(request.body, request.contentType, bodyTypes);
+    const body = await parseObject(request.body, request.contentType, objectTypes);
     const options = writeOptions(request);
     const { revision } = this.#options.registry.create(of, target.namespace, body, options);
     reply.json(201, renderer.object(revision));
@@ -172,7 +171,7 @@ export class ResourceRequests {
   async #update(request: ResourceRequest): Promise<void> {
     if (request.target.name === '') throw methodNotAllowed();
     const renderer = this.#renderer(request);
-    const body = await parseObject(request.body, request.contentType, bodyTypes);
+    const body = await parseObject(request.body, request.contentType, objectTypes);
     const { registry } = this.#options;
     const result = registry.update(addressed(request), body, partOf(request), writeOptions(request));
     request.reply.json(result.created ? 201 : 200, renderer.object(result.revision));
@@ -251,7 +250,7 @@ export class ResourceRequests {
   async #createSubresource(request: ResourceRequest): Promise<void> {
     const { target, reply } = request;
     const { registry } = this.#options;
-    const body = await parseObject(request.body, request.contentType, bodyTypes);
+    const body = await parseObject(request.body, request.contentType, objectTypes);
     switch (target.subresource) {
       case 'binding': {
         bindPod(registry, addressed(request), stringAt(body, 'target', 'name'), this.#options.clock.wallMs());
@@ -363,7 +362,7 @@ function isDryRun(values: readonly unknown[]): boolean {
 }
 
 async function deleteOptions({ body, contentType, query }: ResourceRequest): Promise<DeleteOptions> {
-  const given = body.length === 0 ? {} : await parseObject(body, contentType, bodyTypes);
+  const given = body.length === 0 ? {} : await parseObject(body, contentType, objectTypes);
   const options = readDeleteOptions(given);
   const grace = query.get('gracePeriodSeconds');
   return {

@@ -9,6 +9,7 @@ import {
   TransportError,
   UnauthorizedError,
 } from '../../../src/kube/api-error.ts';
+import { markReduced } from '../../../src/kube/reduced-object.ts';
 import { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import type { Answer, ScriptedReply } from '../../fakes/scripted-server.ts';
 import { configMap, configMaps, listOf, lists, nothing, quiet, Rig, watches } from './rig.ts';
@@ -277,6 +278,22 @@ describe('requests', () => {
     assert.throws(() => rig.client.get(configMaps, { name: 'a' }), TypeError);
     assert.throws(() => rig.client.get(configMaps, { namespace: 'ns', name: '..' }), TypeError);
     assert.equal(rig.server.requests.length, 0);
+  });
+
+  test('T48: an object that lost parts on its way into the cache is not sent back, nor is a copy of it', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(ok);
+    const whole = configMap('a', 1, { x: '1' });
+    const reduced = markReduced({ metadata: { ...whole.metadata } });
+    const copy = { ...reduced, metadata: { ...reduced.metadata, finalizers: [] } };
+    for (const object of [reduced, copy]) assert.throws(() => rig.client.update(configMaps, object), TypeError);
+    assert.equal(rig.server.requests.length, 0);
+    await rig.client.update(configMaps, whole);
+    await rig.client.patch(configMaps, reduced.metadata, { type: 'merge', body: { metadata: { finalizers: [] } } });
+    assert.deepEqual(
+      rig.server.requests.map(({ method }) => method),
+      ['PUT', 'PATCH'],
+    );
   });
 
   test('KC-15.2: each attempt is observed, with its code or the lack of one', async () => {

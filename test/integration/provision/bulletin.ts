@@ -1,7 +1,10 @@
 /** How long something may take that should happen at once, on a busy machine; in milliseconds. */
 const patienceMs = 20_000;
 
-/** Lets a test wait for a condition: it is looked at anew whenever something was reported to have happened. */
+/** Not everything is reported, such as the length of a queue; in milliseconds. */
+const lookEveryMs = 20;
+
+/** Lets a test wait for a condition: it is looked at anew whenever something is reported to have happened. */
 export class Bulletin {
   readonly #checks = new Set<() => void>();
 
@@ -19,15 +22,17 @@ export class Bulletin {
           const found = read();
           if (found !== undefined && found !== false) end(() => resolve(found));
         } catch (error) {
-          end(() => reject(error as Error));
+          end(() => reject(error instanceof Error ? error : new Error(String(error))));
         }
       };
       const end = (settle: () => void): void => {
         this.#checks.delete(check);
         clearTimeout(timer);
+        clearInterval(looking);
         settle();
       };
       const timer = setTimeout(() => end(() => reject(new Error(`waited in vain for: ${what}`))), patienceMs);
+      const looking = setInterval(check, lookEveryMs);
       this.#checks.add(check);
       check();
     });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import { ManualClock } from './manual-clock.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
 import { annotation, type ClaimSketch, pvProtection, resource, Rig, type RigOptions } from './rig.ts';
 
 interface Scene {
@@ -63,8 +63,8 @@ describe('whether a claim is provisioned', () => {
       const volume = assertProvisioned(scene);
       const [call] = rig.provisioner.provisions;
       assert.equal(call?.selectedNodeName, '');
-      assert.equal(call?.storageClass.metadata.name, 'c1');
-      assert.equal(call?.claim.metadata.name, 'a');
+      assert.equal(call.storageClass.metadata.name, 'c1');
+      assert.equal(call.claim.metadata.name, 'a');
       assert.deepEqual(volume.spec.claimRef, {
         kind: 'PersistentVolumeClaim',
         apiVersion: 'v1',
@@ -163,7 +163,7 @@ describe('whether a claim is provisioned', () => {
     const { uid } = rig.addClaim().metadata;
     await rig.start();
     assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
-    clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
+    await clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
     await rig.turn(uid, 2);
     assert.equal(rig.limiter.turns(uid)[1]?.end, 'retry');
     assert.deepEqual(rig.metrics.totals, { pf: 2 });
@@ -172,10 +172,10 @@ describe('whether a claim is provisioned', () => {
     rig.addClass();
     await rig.settle(); // a new class wakes nobody
     assert.equal(rig.limiter.turns(uid).length, 2);
-    clock.advance((rig.limiter.delays(uid)[1] ?? NaN) - 1);
+    await clock.advance((rig.limiter.delays(uid)[1] ?? NaN) - 1);
     await rig.settle();
     assert.equal(rig.limiter.turns(uid).length, 2);
-    clock.advance(1);
+    await clock.advance(1);
     await rig.turn(uid, 3);
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
@@ -190,7 +190,7 @@ describe('whether a claim is provisioned', () => {
       assert.deepEqual(rig.metrics.counted, [{ name: 'pf', labels: { class: '', source: '' } }]);
       assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
       const [line] = rig.log.filter(({ message }) => message.startsWith('Error syncing claim'));
-      assert.match(String((line?.fields as { err: Error }).err.message), /^storageClass "" not found$/);
+      assert.match((line?.fields as { err: Error }).err.message, /^storageClass "" not found$/);
     });
   });
 

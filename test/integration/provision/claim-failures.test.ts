@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../../../src/kube/rate-limiter.ts';
 import { IgnoredError, ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
-import { ManualClock } from './manual-clock.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
 import { annotation, resource, Rig, type RigOptions } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
 
@@ -23,7 +23,7 @@ async function scene(options: RigOptions = {}): Promise<{ rig: Rig; clock: Manua
 /** Lets the time of the latest pause of the key pass and waits for the turn that follows. */
 async function passPause(rig: Rig, clock: ManualClock, uid: string): Promise<void> {
   const turns = rig.limiter.turns(uid).length;
-  clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
+  await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
   await rig.turn(uid, turns + 1);
 }
 
@@ -36,11 +36,11 @@ describe('what a failed attempt leads to', () => {
     for (const pauseMs of [1000, 2000, 4000]) {
       const calls = rig.provisioner.provisions.length;
       assert.equal(rig.limiter.delays(uid).at(-1), pauseMs);
-      clock.advance(pauseMs - 1);
+      await clock.advance(pauseMs - 1);
       await rig.settle();
       assert.equal(rig.provisioner.provisions.length, calls);
       const turns = rig.limiter.turns(uid).length;
-      clock.advance(1);
+      await clock.advance(1);
       await rig.turn(uid, turns + 1);
       assert.equal(rig.provisioner.provisions.length, calls + 1);
     }
@@ -204,14 +204,14 @@ describe('what a failed attempt leads to', () => {
     rig.provisioner.otherwiseProvision = failure('finished');
     await rig.start();
     await passPause(rig, clock, uid);
-    clock.advance(2000);
+    await clock.advance(2000);
     await rig.until('the third call', () => rig.provisioner.provisions.length === 3);
-    clock.advance(10 * 3_600_000);
+    await clock.advance(10 * 3_600_000);
     await rig.settle();
     assert.equal(rig.provisioner.provisions.length, 3);
     rig.touchClaim();
     await rig.settle();
-    clock.advance(10 * 3_600_000);
+    await clock.advance(10 * 3_600_000);
     await rig.settle();
     assert.equal(rig.provisioner.provisions.length, 4);
     assert.equal(rig.limiter.failures(uid), 2, 'the failures still count');
@@ -227,7 +227,7 @@ describe('what a failed attempt leads to', () => {
     rig.provisioner.provisionSteps.push(failure('in-background'), failure('in-background'), () => third.promise);
     await rig.start();
     await passPause(rig, clock, uid);
-    clock.advance(2000);
+    await clock.advance(2000);
     await rig.until('the third call', () => rig.provisioner.provisions.length === 3);
     rig.touchClaim();
     rig.deleteClaim();
@@ -259,9 +259,9 @@ describe('what a failed attempt leads to', () => {
     rig.provisioner.otherwiseProvision = failure('finished');
     await rig.start();
     for (let call = 2; call <= 15; call++) await passPause(rig, clock, uid);
-    clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
+    await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
     await rig.until('call 16', () => rig.provisioner.provisions.length === 16);
-    clock.advance(10 * 3_600_000);
+    await clock.advance(10 * 3_600_000);
     await rig.settle();
     assert.equal(rig.provisioner.provisions.length, 16);
   });
@@ -436,7 +436,7 @@ describe('another node is wanted', () => {
     await rig.turn(uid, 2); // the change of the claim comes back
     await rig.stop();
     assert.deepEqual(rig.writes, [`PUT ${path}`]);
-    const { body } = rig.wire.writes[0] ?? {};
+    const { body } = rig.wire.onlyWrite;
     assert.deepEqual(body.metadata.annotations, { [annotation.provisioner]: 'drv' });
     assert.equal(body.metadata.resourceVersion, resourceVersion);
     assert.deepEqual(body.spec, rig.claim()?.spec);
@@ -453,7 +453,7 @@ describe('another node is wanted', () => {
     rig.refuse('update', 'persistentvolumeclaims', { code: 409, reason: 'Conflict', message: 'changed', times: 1 });
     await rig.start();
     assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
-    clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
+    await clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
     await rig.turn(uid, 3);
     await rig.stop();
     assert.deepEqual(rig.writes, [`PUT ${path}`, `PUT ${path}`]);
@@ -544,7 +544,7 @@ describe('changes while an attempt runs', () => {
       rig.provisioner.provisions.map(({ claim }) => claim.metadata.labels?.['touched']),
       [undefined, '4'],
     );
-    clock.advance(1000); // the pause after the first failure
+    await clock.advance(1000); // the pause after the first failure
     await rig.turn(uid, 3);
     assert.equal(rig.provisioner.provisions.length, 3);
     await rig.settle();

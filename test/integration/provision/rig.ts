@@ -1,7 +1,8 @@
 /** A `ProvisionController` between a scripted provisioner and a real HTTP API, with the objects of the cases. */
-import { systemClock } from '../../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { Credentials } from '../../../src/kube/credentials.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
+import type { Informer } from '../../../src/kube/informer.ts';
 import { ExponentialLimiter, type RateLimiter } from '../../../src/kube/rate-limiter.ts';
 import { Transport } from '../../../src/kube/transport.ts';
 import { provisionInformers } from '../../../src/provision/informers.ts';
@@ -12,7 +13,7 @@ import type { SandboxClient, SandboxObject } from '../../../src/sandbox/api/clie
 import type { FaultRule, InjectedFault } from '../../../src/sandbox/api/faults.ts';
 import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
 import { Bulletin } from './bulletin.ts';
-import { ManualClock } from './manual-clock.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
 import { RecordedLimiter } from './recorded-limiter.ts';
 import { RecordedMetrics } from './recorded-metrics.ts';
 import { type OptionalMethods, ScriptedProvisioner } from './scripted-provisioner.ts';
@@ -46,8 +47,8 @@ export interface RigOptions {
   methods?: OptionalMethods;
   /** Back-off; default one hour doubling, which no test lives to see: a retry is only noted. */
   limiter?: RateLimiter;
-  /** Time of the controller; its caches keep real time. Default: real time for all. */
-  clock?: ManualClock;
+  /** Time of the controller. Where it is a manual clock the caches still keep real time. Default: real time. */
+  clock?: Clock;
   api?: ApiServerOptions;
 }
 
@@ -119,7 +120,7 @@ export class Rig implements AsyncDisposable {
       clock,
       logger,
       freezeCache: true,
-      ...(clock !== systemClock && { informers: this.#ownInformers(isKnownProvisioner) }),
+      ...(clock instanceof ManualClock && { informers: this.#ownInformers(isKnownProvisioner) }),
       ...controller,
     });
   }
@@ -153,7 +154,9 @@ export class Rig implements AsyncDisposable {
   /** As `start`, without waiting for anything. */
   startOnly(): void {
     const run = this.controller.run({ stop: this.#stop.signal, cut: this.#cut.signal });
-    const caches = Object.values(this.#informers ?? {}).map((informer) => informer.run(this.#endOfCaches.signal));
+    const caches = Object.values(this.#informers ?? {}).map((informer: Informer<never>) =>
+      informer.run(this.#endOfCaches.signal),
+    );
     this.#running = run.finally(() => {
       this.#endOfCaches.abort(new Error('the controller has ended'));
       return Promise.all(caches);
@@ -164,6 +167,11 @@ export class Rig implements AsyncDisposable {
   async stop(): Promise<void> {
     this.#stop.abort(new Error('the test stops the controller'));
     await this.#running;
+  }
+
+  /** What the controller was given. */
+  get signals(): { stop: AbortSignal; cut: AbortSignal } {
+    return { stop: this.#stop.signal, cut: this.#cut.signal };
   }
 
   /** Aborts the stop signal and returns at once. */
@@ -292,11 +300,10 @@ export class Rig implements AsyncDisposable {
       }),
     );
     volume['status'] = { phase };
-    const withPhase = structuredClone(this.api.updateStatus(resource.volumes, volume));
+    this.api.updateStatus(resource.volumes, volume);
     if (terminating === true) this.api.delete(resource.volumes, { name });
-    const live = terminating === true ? structuredClone(this.api.get(resource.volumes, { name }))! : withPhase;
-    live.metadata.finalizers = finalizers;
-    return this.api.update(resource.volumes, live) as unknown as PersistentVolume;
+    this.setFinalizers(name, finalizers);
+    return this.api.get(resource.volumes, { name }) as unknown as PersistentVolume;
   }
 
   setFinalizers(name: string, finalizers: string[]): void {

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/provision/objects.ts';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import type { ProvisionContext, ProvisionOptions, Provisioner } from '../../../src/provision/provisioner.ts';
 
 /** What one call of `provision` does: throw, or answer. */
@@ -10,11 +10,7 @@ type Answer = PersistentVolume | Promise<PersistentVolume>;
 export type DeleteStep = Error | ((volume: PersistentVolume, context: ProvisionContext) => void | Promise<void>);
 
 /** The optional methods; what is absent is absent on the provisioner, too. */
-export interface OptionalMethods {
-  shouldProvision?: (claim: PersistentVolumeClaim) => boolean;
-  supportsBlock?: () => boolean;
-  shouldDelete?: (volume: PersistentVolume) => boolean;
-}
+export type OptionalMethods = Pick<Provisioner, 'shouldProvision' | 'supportsBlock' | 'shouldDelete'>;
 
 /** A call of `provision` as it came. */
 export interface ProvisionCall extends ProvisionOptions {
@@ -45,9 +41,9 @@ export class ScriptedProvisioner extends EventEmitter<{ call: [] }> implements P
   /** What calls beyond the steps do. */
   otherwiseProvision: ProvisionStep = ({ volumeName }) => madeVolume(volumeName);
   otherwiseDelete: DeleteStep = () => undefined;
-  declare readonly shouldProvision?: (claim: PersistentVolumeClaim) => boolean;
-  declare readonly supportsBlock?: () => boolean;
-  declare readonly shouldDelete?: (volume: PersistentVolume) => boolean;
+  declare readonly shouldProvision?: NonNullable<Provisioner['shouldProvision']>;
+  declare readonly supportsBlock?: NonNullable<Provisioner['supportsBlock']>;
+  declare readonly shouldDelete?: NonNullable<Provisioner['shouldDelete']>;
   readonly #nowMs: () => number;
 
   constructor(options: { nowMs: () => number; methods?: OptionalMethods }) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { IgnoredError } from '../../../src/provision/provisioner.ts';
-import { ManualClock } from './manual-clock.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
 import { annotation, F, pvProtection, resource, Rig, type VolumeSketch } from './rig.ts';
 
 const path = '/api/v1/persistentvolumes/v';
@@ -48,7 +48,7 @@ describe('deleting released volumes, finalizers off', () => {
           ['v'],
         );
         assert.deepEqual(rig.writes, [`DELETE ${path}`]);
-        assert.equal(rig.wire.writes[0]?.body, undefined);
+        assert.equal(rig.wire.writes[0]?.bodyText, '');
         assert.equal(rig.volume('v'), undefined);
         assert.deepEqual(rig.metrics.totals, { dt: 1 });
         assert.deepEqual(rig.metrics.counted[0]?.labels, { class: 'c1' });
@@ -311,7 +311,7 @@ describe('deletions that fail', () => {
     await rig.settle();
     assert.equal(rig.limiter.failures('v'), 0);
     const turns = rig.limiter.turns('v').length;
-    clock.advance(rig.limiter.delays('v')[0] ?? NaN);
+    await clock.advance(rig.limiter.delays('v')[0] ?? NaN);
     await rig.turn('v', turns + 1);
     assert.deepEqual(rig.limiter.turns('v').at(-1), { end: 'done' });
     assert.equal(rig.provisioner.deletions.length, 1);
@@ -324,7 +324,7 @@ describe('deletions that fail', () => {
     rig.provisioner.otherwiseDelete = new Error('busy');
     const calls = (): number => rig.provisioner.deletions.length;
     await rig.start();
-    clock.advance(rig.limiter.delays('v')[0] ?? NaN);
+    await clock.advance(rig.limiter.delays('v')[0] ?? NaN);
     await rig.until('the second call', () => calls() === 2);
     await rig.settle();
     const before = calls();

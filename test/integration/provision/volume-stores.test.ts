@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { IgnoredError } from '../../../src/provision/provisioner.ts';
-import { ManualClock } from './manual-clock.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
 import { annotation, F, pvProtection, Rig, type RigOptions } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
 
@@ -87,14 +87,14 @@ describe('saving a volume', () => {
       metadata: { name: 'v', labels: { mine: 'kept' }, annotations },
     }));
     await rig.start();
-    const { body } = rig.wire.writes[0] ?? {};
+    const { body } = rig.wire.onlyWrite;
     assert.deepEqual(body.metadata, {
       name: 'v',
       labels: { mine: 'kept' },
       annotations: { [annotation.provisionedBy]: 'drv', mine: 'kept' },
     });
     assert.equal(body.spec.storageClassName, 'c1');
-    assert.equal(body.spec.claimRef.uid, uid);
+    assert.equal(body.spec.claimRef?.uid, uid);
     assert.equal(body.spec.claimRef.name, 'a');
     assert.deepEqual(body.spec.mountOptions, ['ro']);
     assert.equal(body.spec.persistentVolumeReclaimPolicy, 'Retain');
@@ -126,9 +126,9 @@ describe('the blocking store', () => {
     rig.startOnly();
     for (let tries = 1; tries <= 4; tries++) {
       await rig.until(`try ${tries}`, () => rig.unsavedLines === tries);
-      clock.advance(9999);
+      await clock.advance(9999);
       assert.equal(rig.writes.length, tries);
-      clock.advance(1);
+      await clock.advance(1);
     }
     await rig.turn(uid);
     assert.equal(rig.writes.length, 5);
@@ -220,10 +220,10 @@ describe('the queue store', () => {
     let tries = 2;
     for (const pauseMs of [5, 10, 20, 40]) {
       await rig.until(`try ${tries} to fail`, () => rig.unsavedLines === tries);
-      clock.advance(pauseMs - 1);
+      await clock.advance(pauseMs - 1);
       await rig.settle();
       assert.equal(rig.writes.length, tries);
-      clock.advance(1);
+      await clock.advance(1);
       tries++;
       await rig.until(`try ${tries}`, () => rig.writes.length === tries);
     }
@@ -245,7 +245,7 @@ describe('the queue store', () => {
     await rig.until('the second try to fail', () => rig.unsavedLines === 2);
     rig.deleteClaim();
     await rig.settle();
-    clock.advance(5);
+    await clock.advance(5);
     await rig.until('the volume', () => rig.volumes.length === 1);
     await rig.settle();
     await rig.stop();
@@ -274,9 +274,9 @@ describe('the queue store', () => {
     await rig.start();
     await rig.until('the second try to fail', () => rig.unsavedLines === 2);
     const stopped = rig.stop();
-    clock.advance(5);
+    await clock.advance(5);
     await rig.until('the third try to fail', () => rig.unsavedLines === 3);
-    clock.advance(10);
+    await clock.advance(10);
     await stopped;
     assert.equal(rig.volumes.length, 1);
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);

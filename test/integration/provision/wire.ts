@@ -1,13 +1,29 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ObjectMeta, ObjectReference } from '../../../src/kube/objects.ts';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
+
+/** The fields of bodies that tests look at; which of them are there depends on the request. */
+export interface SentBody {
+  metadata: ObjectMeta;
+  spec: PersistentVolume['spec'];
+  type: string;
+  reason: string;
+  message: string;
+  count: number;
+  firstTimestamp: string;
+  lastTimestamp: string;
+  involvedObject: ObjectReference;
+  reportingComponent: string;
+}
 
 /** One request as it went over the wire. */
 export interface SentRequest {
   method: string;
   path: string;
   contentType: string | undefined;
-  /** The parsed JSON body. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- bodies are inspected field by field
-  body: any;
+  bodyText: string;
+  /** The parsed JSON; an empty object where there was no body. */
+  body: SentBody;
 }
 
 interface UndiciRequest {
@@ -37,6 +53,13 @@ export class Wire implements Disposable {
     return this.requests.filter(({ method, path }) => method !== 'GET' && !path.includes('/events'));
   }
 
+  /** @throws {Error} unless there was exactly one write. */
+  get onlyWrite(): SentRequest {
+    const [write, ...more] = this.writes;
+    if (write === undefined || more.length > 0) throw new Error(`there were ${this.writes.length} writes`);
+    return write;
+  }
+
   [Symbol.dispose](): void {
     unsubscribe('undici:request:create', this.#created);
     unsubscribe('undici:request:trailers', this.#answered);
@@ -46,12 +69,14 @@ export class Wire implements Disposable {
   readonly #created = (message: unknown): void => {
     const { request } = message as { request: UndiciRequest };
     if (request.origin !== this.#origin) return;
+    const bodyText = request.body?.toString() ?? '';
     const at = request.headers.indexOf('content-type');
     this.requests.push({
       method: request.method,
       path: request.path,
       contentType: at === -1 ? undefined : request.headers[at + 1],
-      body: request.body === null ? undefined : JSON.parse(request.body.toString()),
+      bodyText,
+      body: JSON.parse(bodyText || '{}') as SentBody,
     });
   };
 

@@ -60,7 +60,13 @@ export interface Body {
     nodeName: string;
     resources: { requests: { storage: string } };
   };
-  status: { phase: string; readyToUse: boolean; token: string; userInfo: { username: string } };
+  status: {
+    phase: string;
+    readyToUse: boolean;
+    token: string;
+    userInfo: { username: string };
+    conditions: { type: string; status: string }[];
+  };
   data: { value: string };
   items: Body[];
   message: string;

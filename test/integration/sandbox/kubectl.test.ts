@@ -133,6 +133,26 @@ describe('kubectl', options, () => {
     assert.match(stderr, /\(AlreadyExists\).*storageclasses\.storage\.k8s\.io "fast" already exists/);
   });
 
+  test('case 8: what kubectl creates from flags arrives, though it comes as protobuf', async (t) => {
+    const { api, run } = await startShell(t);
+    const commands = [
+      ['configmap', 'c', '--from-literal=value=b'],
+      ['namespace', 'n'],
+      ['secret', 'generic', 's', '--from-literal=k=v'],
+      ['serviceaccount', 'a'],
+      ['clusterrole', 'r', '--verb=get', '--resource=pods'],
+      ['clusterrolebinding', 'b', '--clusterrole=r', '--serviceaccount=default:a'],
+    ];
+    for (const command of commands) {
+      const { code, stderr } = await run('create', ...command);
+      assert.equal(code, 0, stderr);
+    }
+    assert.equal((await api.get(`${paths.configMaps}/c`)).body.data.value, 'b');
+    assert.match((await run('create', 'token', 'a')).stdout, /^\S{20,}$/m);
+    assert.match((await run('auth', 'whoami')).stdout, /system:admin/);
+    assert.equal((await run('auth', 'can-i', 'get', 'pods')).stdout, 'yes\n');
+  });
+
   test('case 9: create names a misspelt field', async (t) => {
     const { run, file } = await startShell(t);
     const { code, stderr } = await run('create', '-f', await file(claim('a', { foo: 1 })));

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { request } from 'node:https';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
+import { ApiServer } from '../../../src/sandbox/api/api-server.ts';
+import { CertificateAuthority } from '../../../src/sandbox/api/certificates.ts';
 import { claim, configMap, paths, startApi, storageClass, volume } from './api-fixture.ts';
 
 const tableAccept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
@@ -103,6 +106,60 @@ describe('discovery', () => {
     assert.equal((await api.get('/version?timeout=32s')).body.gitVersion, 'v1.33.0+embedded');
     assert.equal((await api.get('/readyz')).text, 'ok');
     assert.equal((await api.call('HEAD', '/version')).status, 200);
+  });
+});
+
+describe('custom resources', () => {
+  const definition = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'things.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'things', singular: 'thing', kind: 'Thing', shortNames: ['th'] },
+      versions: [{ name: 'v1', served: true, storage: true, subresources: { status: {} } }],
+    },
+  };
+  const things = '/apis/example.com/v1/namespaces/default/things';
+
+  test('a definition is served as long as it is there', async (t) => {
+    const api = await startApi(t);
+    assert.equal((await api.get(things)).status, 404);
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    assert.equal((await api.post(definitions, definition)).status, 201);
+    const { body } = await api.get(`${definitions}/things.example.com`);
+    assert.deepEqual(
+      body.status.conditions.map(({ type, status }) => `${type}=${status}`),
+      ['NamesAccepted=True', 'Established=True'],
+    );
+    const created = await api.post(things, {
+      metadata: { name: 'a' },
+      spec: { nodeName: 'x' },
+      status: { phase: 'p' },
+    });
+    assert.equal(created.status, 201);
+    assert.equal(created.body.metadata.generation, 1);
+    assert.equal('status' in created.body, false);
+    assert.equal((await api.get('/apis/example.com/v1')).body.resources[0]?.kind, 'Thing');
+    assert.equal((await api.get('/openapi/v3/apis/example.com/v1')).status, 200);
+    await api.delete(`${definitions}/things.example.com`);
+    assert.equal((await api.get(things)).status, 404);
+    assert.equal((await api.get('/apis/example.com')).status, 404);
+  });
+
+  test('a definition of a built-in kind changes nothing', async (t) => {
+    const api = await startApi(t);
+    const spec = {
+      ...definition.spec,
+      group: 'snapshot.storage.k8s.io',
+      names: { plural: 'volumesnapshots', kind: 'Other' },
+    };
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const name = 'volumesnapshots.snapshot.storage.k8s.io';
+    await api.post(definitions, { ...definition, metadata: { name }, spec });
+    await api.delete(`${definitions}/${name}`);
+    assert.equal((await api.get(paths.snapshots)).body.kind, 'VolumeSnapshotList');
   });
 });
 
@@ -310,6 +367,33 @@ describe('access', () => {
     api.server.authentication.revoke('token-root');
     assert.equal((await api.get(paths.claims, as('token-root'))).status, 401);
     assert.equal(api.server.requestLog.entries({ user: 'root' }).length, 1);
+  });
+
+  test('case 56: over TLS the same, and a client certificate is a user', async (t) => {
+    const server = new ApiServer({ tls: true, auth });
+    const { url } = await server.start();
+    t.after(() => server.close());
+    const ca = server.ca ?? '';
+    const status = (headers: Record<string, string>, pair: { cert?: string; key?: string } = {}) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const options = { ca, headers, agent: false as const, ...pair };
+        request(`${url}/api/v1/persistentvolumes`, options, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        })
+          .on('error', reject)
+          .end();
+      });
+    assert.equal(await status(as('wrong')), 401);
+    assert.equal(await status({}), 401);
+    assert.equal(await status(as('token-root')), 200);
+    assert.equal(await status({}, server.certificates?.client('admin', ['system:masters'])), 200);
+    assert.equal(await status({}, server.certificates?.client('nobody')), 403);
+    assert.equal(
+      await status({}, new CertificateAuthority({ nowMs: Date.now() }).client('admin', ['system:masters'])),
+      401,
+    );
+    await assert.rejects(fetch(url), 'who does not know the authority does not trust the server');
   });
 
   test('case 57: what nobody granted is forbidden in the exact words, until it is granted', async (t) => {

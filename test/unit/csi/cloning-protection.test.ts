@@ -4,6 +4,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { CloningProtectionController } from '../../../src/csi/cloning-protection.ts';
+import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
 import { awaitingLogger, claimsRef, SandboxApi } from './sandbox-api.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/cloning-protection';
@@ -36,6 +37,10 @@ function addDeletedSource(api: SandboxApi, name = 'src', others: string[] = []):
   api.own.delete(claimsRef, { namespace: 'ns1', name });
 }
 
+function isLetGo(claim: SandboxObject | undefined): boolean {
+  return claim?.metadata.finalizers?.includes(finalizer) !== true;
+}
+
 const removing = 'Error syncing claim, trying again';
 
 describe('CloningProtectionController', () => {
@@ -45,7 +50,7 @@ describe('CloningProtectionController', () => {
     api.addClaim({ name: 'clone' }, cloneSpec, 'Bound');
     await api.cached((claims) => claims.get('ns1/clone')?.status?.phase === 'Bound');
     runController(context, api);
-    await api.until(claimsRef, source, (claim) => claim === undefined);
+    await api.until(claimsRef, source, isLetGo);
     assert.equal(api.server.requestLog.entries({ verb: 'update', resource: 'persistentvolumeclaims' }).length, 1);
   });
 
@@ -54,7 +59,7 @@ describe('CloningProtectionController', () => {
     api.addClaim({ name: 'src', finalizers: ['x.io/a', finalizer, 'x.io/b'] }, {}, 'Bound');
     runController(context, api);
     api.own.delete(claimsRef, source);
-    await api.until(claimsRef, source, (claim) => claim?.metadata.finalizers?.includes(finalizer) !== true);
+    await api.until(claimsRef, source, isLetGo);
     assert.deepEqual(
       api.own.get(claimsRef, source)?.metadata.finalizers?.filter((name) => name.startsWith('x.io')),
       ['x.io/a', 'x.io/b'],
@@ -67,7 +72,7 @@ describe('CloningProtectionController', () => {
     addDeletedSource(api);
     await api.cached((claims) => claims.size === 2);
     runController(context, api);
-    await api.until(claimsRef, source, (claim) => claim === undefined);
+    await api.until(claimsRef, source, isLetGo);
     assert.ok(api.own.get(claimsRef, { namespace: 'ns1', name: 'live' })?.metadata.finalizers?.includes(finalizer));
   });
 
@@ -82,7 +87,7 @@ describe('CloningProtectionController', () => {
     assert.ok(api.own.get(claimsRef, source)?.metadata.finalizers?.includes(finalizer));
     assert.deepEqual(api.server.requestLog.entries({ verb: 'update', resource: 'persistentvolumeclaims' }), []);
     api.setPhase('clone', 'Bound');
-    await api.until(claimsRef, source, (claim) => claim === undefined);
+    await api.until(claimsRef, source, isLetGo);
   });
 
   const harmless: { name: string; namespace?: string; spec: object; phase: string }[] = [
@@ -103,7 +108,7 @@ describe('CloningProtectionController', () => {
       await api.cached((claims) => claims.get(`${namespace}/clone`)?.status?.phase === phase);
       const { logger, seen } = awaitingLogger(removing);
       runController(context, api, logger);
-      const removed = api.until(claimsRef, source, (claim) => claim === undefined).then(() => 'removed');
+      const removed = api.until(claimsRef, source, isLetGo).then(() => 'removed');
       assert.equal(await Promise.race([removed, seen.then(() => 'held')]), 'removed');
     });
   }
@@ -117,7 +122,7 @@ describe('CloningProtectionController', () => {
     });
     addDeletedSource(api);
     runController(context, api);
-    await api.until(claimsRef, source, (claim) => claim === undefined);
+    await api.until(claimsRef, source, isLetGo);
     assert.equal(fault.hits, 1);
   });
 
@@ -130,7 +135,7 @@ describe('CloningProtectionController', () => {
     });
     addDeletedSource(api);
     runController(context, api);
-    await api.until(claimsRef, source, (claim) => claim === undefined);
+    await api.until(claimsRef, source, isLetGo);
     assert.equal(fault.hits, 2);
   });
 });

@@ -284,9 +284,8 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     rig.attachments.set(attachment('pv-1'));
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);
-    assert.deepEqual(rig.events, [
-      { kind: 'PersistentVolume', name: 'pv-1', type: 'Normal', reason: 'VolumeDeletionWaiting', message },
-    ]);
+    const about = { apiVersion: 'v1', kind: 'PersistentVolume', name: 'pv-1', uid: 'uid-pv-1' };
+    assert.deepEqual(rig.events, [{ about, type: 'Normal', reason: 'VolumeDeletionWaiting', message }]);
     rig.attachments.delete('va');
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), true);
     rig.attachments.set(attachment('pv-1'));
@@ -301,7 +300,7 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     const second = { ...makeVolume(), metadata: { name: 'pv-2', uid: 'uid-pv-2' } };
     for (const volume of [makeVolume(), second, makeVolume(), second]) rig.provisioner.shouldDelete(volume);
     assert.deepEqual(
-      rig.events.map(({ name }) => name),
+      rig.events.map(({ about }) => about.name),
       ['pv-1', 'pv-2'],
     );
   });

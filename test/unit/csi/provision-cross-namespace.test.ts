@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ReferenceGrant } from '../../../src/csi/reference-grants.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
-import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, volumeOf } from './rig.ts';
+import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, uid, volumeOf } from './rig.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
 const group = 'snapshot.storage.k8s.io';
@@ -54,8 +54,14 @@ describe('CsiProvisioner, populators', () => {
       assertNoCreate(rig);
       assert.deepEqual(rig.events, [
         {
-          kind: 'PersistentVolumeClaim',
-          name: 'c1',
+          about: {
+            apiVersion: 'v1',
+            kind: 'PersistentVolumeClaim',
+            namespace: 'ns1',
+            name: 'c1',
+            uid,
+            resourceVersion: '731',
+          },
           type: 'Normal',
           reason: 'Provisioning',
           message: 'Assuming an external populator will provision the volume',

@@ -5,6 +5,7 @@ import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { Credentials } from '../../../src/kube/credentials.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
+import type { ObjectReference } from '../../../src/kube/objects.ts';
 import { Store } from '../../../src/kube/store.ts';
 import { Transport } from '../../../src/kube/transport.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment } from '../../../src/csi/attachments.ts';
@@ -69,8 +70,7 @@ export function makeClass(parameters: Record<string, string> = {}, more: Partial
 }
 
 export interface RecordedEvent {
-  kind: string | undefined;
-  name: string | undefined;
+  about: ObjectReference;
   type: string;
   reason: string;
   message: string;
@@ -134,7 +134,7 @@ export class Rig implements AsyncDisposable {
       classes: this.classes,
       attachments: this.attachments,
       recorder: {
-        event: ({ kind, name }, type, reason, message) => this.events.push({ kind, name, type, reason, message }),
+        event: (about, type, reason, message) => this.events.push({ about, type, reason, message }),
       },
       logger,
       clock,

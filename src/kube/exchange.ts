@@ -1,0 +1,65 @@
+import { gunzipSync } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+
+/** A whole answer. */
+export interface Answer {
+  statusCode: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+/** A request under way. */
+export interface Exchange {
+  answer: Promise<Answer>;
+  /** Ends it with this reason; nothing happens when it has ended. */
+  abort: (reason: Error) => void;
+}
+
+/**
+ * Sends one request and collects its answer, which is small. Built on undici's handlers instead of its streams: for a
+ * short JSON answer they cost a fraction.
+ */
+export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions): Exchange {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  let controller: Dispatcher.DispatchController | undefined;
+  let aborted: Error | undefined;
+  let statusCode = 0;
+  let headers: Answer['headers'] = {};
+  const chunks: Buffer[] = [];
+  pool.dispatch(options, {
+    onRequestStart: (started) => {
+      controller = started;
+      if (aborted !== undefined) started.abort(aborted);
+    },
+    onResponseStart: (_controller, code, received) => {
+      if (code < 200) return; // informational, the answer follows
+      statusCode = code;
+      headers = received;
+    },
+    onResponseData: (_controller, chunk) => {
+      chunks.push(chunk);
+    },
+    onResponseEnd: () => {
+      try {
+        resolve({ statusCode, headers, text: decode(chunks, headers['content-encoding']) });
+      } catch (error) {
+        reject(error); // the answer is not what its encoding says
+      }
+    },
+    onResponseError: (_controller, error) => reject(error),
+  });
+  return {
+    answer: promise,
+    abort: (reason) => {
+      aborted ??= reason;
+      controller?.abort(reason);
+      reject(reason); // also while it still waits for a connection
+    },
+  };
+}
+
+function decode(chunks: Buffer[], encoding: string | string[] | undefined): string {
+  const [first, ...more] = chunks;
+  const body = first === undefined ? Buffer.alloc(0) : more.length === 0 ? first : Buffer.concat(chunks);
+  return (encoding === 'gzip' ? gunzipSync(body) : body).toString('utf8');
+}

@@ -1,0 +1,144 @@
+/** Credentials from a program (Kubernetes page "Authenticating", "client-go credential plugins"). */
+import { execFile } from 'node:child_process';
+import type { Clock } from '../base/clock.ts';
+import { KubeConfigError } from './kube-config-error.ts';
+
+/** `users[].user.exec` of a kubeconfig. */
+export interface ExecPluginConfig {
+  apiVersion?: string | null;
+  /** A name looked up in the path, or a file; a relative file is already made absolute. */
+  command?: string | null;
+  args?: string[] | null;
+  env?: { name: string; value: string }[] | null;
+  interactiveMode?: string | null;
+  provideClusterInfo?: boolean | null;
+  /** What to tell a user who lacks the program. */
+  installHint?: string | null;
+}
+
+export interface ExecPluginOptions {
+  config: ExecPluginConfig;
+  /** The environment the program starts with; the plugin's own variables come on top. */
+  environment: Record<string, string | undefined>;
+  /** `spec.cluster` for plugins that ask for it. */
+  cluster: Record<string, unknown>;
+  clock: Clock;
+}
+
+/** What a plugin gives: a token, or a certificate with its key, or both. */
+export interface ExecCredential {
+  token?: string | undefined;
+  /** PEM. */
+  certificate?: string | undefined;
+  key?: string | undefined;
+  /** Wall time in milliseconds; absent: good as long as the process lives. */
+  expiresAtMs?: number | undefined;
+}
+
+const versions: ReadonlySet<string> = new Set([
+  'client.authentication.k8s.io/v1',
+  'client.authentication.k8s.io/v1beta1',
+]);
+/** A plugin that gives no answer must not hold up everything for ever. */
+const timeoutMs = 60_000;
+const outputLimit = 1024 * 1024;
+
+/** One plugin and what it gave last. Runs once at a time, and again when its credentials have expired (KC-1.10). */
+export class ExecPlugin {
+  readonly #options: ExecPluginOptions;
+  readonly #version: string;
+  readonly #command: string;
+  #credential: ExecCredential | undefined;
+  #running: Promise<ExecCredential> | undefined;
+
+  /** @throws {KubeConfigError} when the configuration cannot be used. */
+  constructor(options: ExecPluginOptions) {
+    const { apiVersion, command, interactiveMode } = options.config;
+    this.#options = options;
+    this.#version = apiVersion ?? '';
+    this.#command = command ?? '';
+    if (this.#command === '') throw new KubeConfigError('exec plugin: no command');
+    if (!versions.has(this.#version)) {
+      throw new KubeConfigError(`exec plugin ${this.#command}: invalid apiVersion ${JSON.stringify(this.#version)}`);
+    }
+    if (interactiveMode === 'Always') {
+      throw new KubeConfigError(`exec plugin ${this.#command}: it wants a terminal, and there is none`);
+    }
+  }
+
+  /** The credentials, from the last run while they are good. @throws {Error} when the plugin fails. */
+  async credential(): Promise<ExecCredential> {
+    const { expiresAtMs = Infinity } = this.#credential ?? { expiresAtMs: -Infinity };
+    if (this.#credential !== undefined && this.#options.clock.wallMs() < expiresAtMs) return this.#credential;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    this.#credential = await this.#running;
+    return this.#credential;
+  }
+
+  async #run(): Promise<ExecCredential> {
+    const { config, environment, cluster } = this.#options;
+    const info = {
+      kind: 'ExecCredential',
+      apiVersion: this.#version,
+      spec: { interactive: false, ...(config.provideClusterInfo === true && { cluster }) },
+    };
+    const variables = Object.fromEntries((config.env ?? []).map(({ name, value }) => [name, value]));
+    const output = await this.#execute({ ...environment, ...variables, KUBERNETES_EXEC_INFO: JSON.stringify(info) });
+    return this.#read(output);
+  }
+
+  #execute(env: Record<string, string | undefined>): Promise<string> {
+    const { args, installHint } = this.#options.config;
+    return new Promise((resolve, reject) => {
+      const options = { env, timeout: timeoutMs, maxBuffer: outputLimit };
+      const child = execFile(this.#command, args ?? [], options, (error, stdout, stderr) => {
+        if (error === null) {
+          resolve(stdout);
+          return;
+        }
+        const missing = error.code === 'ENOENT';
+        const why = missing ? `it was not found. ${installHint ?? ''}` : stderr.trim() || error.message;
+        reject(new Error(`exec plugin ${this.#command}: ${why}`.trim(), { cause: error }));
+      });
+      child.stdin?.end();
+    });
+  }
+
+  #read(output: string): ExecCredential {
+    const wrong = (why: string): Error => new Error(`exec plugin ${this.#command}: ${why}`);
+    let answer: Partial<ExecCredentialObject> | null;
+    try {
+      answer = JSON.parse(output) as Partial<ExecCredentialObject> | null;
+    } catch {
+      throw wrong('its output is no JSON'); // without the cause: its message may quote the token
+    }
+    if (answer?.kind !== 'ExecCredential' || answer.apiVersion !== this.#version) {
+      throw wrong(`its output is no ExecCredential of ${this.#version}`);
+    }
+    const { token, clientCertificateData, clientKeyData, expirationTimestamp } = answer.status ?? {};
+    if (!clientCertificateData !== !clientKeyData) throw wrong('it gave a certificate without a key, or a key alone');
+    if (!token && !clientCertificateData) throw wrong('it gave neither a token nor a certificate');
+    const expiresAtMs = expirationTimestamp ? Date.parse(expirationTimestamp) : undefined;
+    if (Number.isNaN(expiresAtMs)) throw wrong(`its expirationTimestamp is no time`);
+    return {
+      token: token || undefined,
+      certificate: clientCertificateData || undefined,
+      key: clientKeyData || undefined,
+      expiresAtMs,
+    };
+  }
+}
+
+/** client.authentication.k8s.io ExecCredential as it stands in JSON. */
+interface ExecCredentialObject {
+  kind: string;
+  apiVersion: string;
+  status: {
+    token?: string | null;
+    clientCertificateData?: string | null;
+    clientKeyData?: string | null;
+    expirationTimestamp?: string | null;
+  } | null;
+}

@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { CoreEvent } from '../../../src/kube/event-correlator.ts';
+import { EventRecorder } from '../../../src/kube/event-recorder.ts';
+import { recordedLogger } from '../../fakes/recorded-logger.ts';
+import type { Answer } from '../../fakes/scripted-server.ts';
+import { nothing, Rig } from './rig.ts';
+
+const claim = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  namespace: 'ns',
+  name: 'data',
+  uid: 'u1',
+  resourceVersion: '42',
+};
+const collection = '/api/v1/namespaces/ns/events';
+
+/** Takes events as the API server does: a PATCH answers with the whole, and what was deleted is not there. */
+function storing(): { answer: Answer; stored: Map<string, CoreEvent> } {
+  const stored = new Map<string, CoreEvent>();
+  const answer: Answer = (reply, { method, path, body }) => {
+    const name = path.slice(collection.length + 1);
+    if (method === 'POST') {
+      const event = body as CoreEvent;
+      stored.set(event.metadata.name, event);
+      reply.json(201, event);
+      return;
+    }
+    const old = stored.get(name);
+    if (old === undefined) {
+      reply.status(404, 'NotFound');
+      return;
+    }
+    const event = { ...old, ...(body as Partial<CoreEvent>) };
+    stored.set(name, event);
+    reply.json(200, event);
+  };
+  return { answer, stored };
+}
+
+function recorderOf(rig: Rig): EventRecorder {
+  return new EventRecorder({
+    client: rig.client,
+    component: 'd.example.com_host_uuid',
+    clock: rig.clock,
+    logger: recordedLogger(rig.log),
+    random: () => rig.random,
+  });
+}
+
+function methods(rig: Rig): string[] {
+  return rig.server.requests.map(({ method }) => method);
+}
+
+describe('EventRecorder', () => {
+  test('KC-11.2: an event says what, about which object, from whom and when', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(storing().answer);
+    await using recorder = recorderOf(rig);
+    const message = `long, with % and é,\nand more lines ${'x'.repeat(3000)}`;
+    recorder.event(claim, 'Warning', 'ProvisioningFailed', message);
+    const [request] = await rig.server.requested(1);
+    assert.equal(request?.path, collection);
+    const { metadata, ...rest } = request.body as CoreEvent;
+    const nanoseconds = BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n;
+    assert.deepEqual(metadata, { namespace: 'ns', name: `data.${nanoseconds.toString(16)}` });
+    assert.deepEqual(rest, {
+      apiVersion: 'v1',
+      kind: 'Event',
+      involvedObject: claim,
+      type: 'Warning',
+      reason: 'ProvisioningFailed',
+      message,
+      count: 1,
+      firstTimestamp: '2026-01-01T00:00:00Z',
+      lastTimestamp: '2026-01-01T00:00:00Z',
+      source: { component: 'd.example.com_host_uuid' },
+      reportingComponent: 'd.example.com_host_uuid',
+      reportingInstance: '',
+    });
+  });
+
+  test('KC-11.2: cluster-scoped objects have their events in default; a name too long gives way to a UUID', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise((reply, { body }) => reply.json(201, body));
+    await using recorder = recorderOf(rig);
+    recorder.event({ kind: 'PersistentVolume', name: 'v'.repeat(250) }, 'Normal', 'X', 'm');
+    recorder.event({ kind: 'PersistentVolume', name: 'Not_A_Dns_Name' }, 'Normal', 'X', 'm');
+    const requests = await rig.server.requested(2);
+    for (const { path, body } of requests) {
+      assert.equal(path, '/api/v1/namespaces/default/events');
+      assert.match(
+        (body as CoreEvent).metadata.name,
+        /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+      );
+    }
+  });
+
+  test('T36: five alike are one POST and four PATCHes of count, time and message', async () => {
+    await using rig = await Rig.start();
+    const { answer, stored } = storing();
+    rig.server.otherwise(answer);
+    await using recorder = recorderOf(rig);
+    for (let i = 0; i < 5; i++) {
+      recorder.event(claim, 'Warning', 'ProvisioningFailed', 'no space');
+      await rig.clock.advance(1000);
+    }
+    assert.deepEqual(methods(rig), ['POST', 'PATCH', 'PATCH', 'PATCH', 'PATCH']);
+    const [event, ...others] = stored.values();
+    assert.deepEqual([event?.count, event?.firstTimestamp, others.length], [5, '2026-01-01T00:00:00Z', 0]);
+    const last = rig.server.requests.at(-1);
+    assert.equal(last?.headers['content-type'], 'application/strategic-merge-patch+json');
+    assert.deepEqual(last.body, { count: 5, lastTimestamp: '2026-01-01T00:00:04Z', message: 'no space' });
+  });
+
+  test('T37: twelve different messages are nine events and one combined with count 3', async () => {
+    await using rig = await Rig.start();
+    const { answer, stored } = storing();
+    rig.server.otherwise(answer);
+    await using recorder = recorderOf(rig);
+    for (let i = 0; i < 12; i++) recorder.event(claim, 'Warning', 'ProvisioningFailed', `error ${i}`);
+    await rig.server.requested(12);
+    await rig.clock.settle();
+    assert.deepEqual(
+      [...stored.values()].map(({ message, count }) => [message, count]),
+      [...Array.from({ length: 9 }, (_, i) => [`error ${i}`, 1]), ['(combined from similar events): error 11', 3]],
+    );
+  });
+
+  test('T38: of 40 alike 25 are written, and the next after five minutes shows 41', async () => {
+    await using rig = await Rig.start();
+    const { answer, stored } = storing();
+    rig.server.otherwise(answer);
+    await using recorder = recorderOf(rig);
+    for (let i = 0; i < 40; i++) recorder.event(claim, 'Warning', 'ProvisioningFailed', 'no space');
+    await rig.server.requested(25);
+    await rig.clock.advance(300_000);
+    assert.equal(rig.server.requests.length, 25);
+    recorder.event(claim, 'Warning', 'ProvisioningFailed', 'no space');
+    await rig.server.requested(26);
+    await rig.clock.settle();
+    assert.deepEqual(
+      [...stored.values()].map(({ count }) => count),
+      [41],
+    );
+  });
+
+  test('T39: an event that the server no longer has is written anew under its name, and counts on', async () => {
+    await using rig = await Rig.start();
+    const { answer, stored } = storing();
+    rig.server.otherwise(answer);
+    await using recorder = recorderOf(rig);
+    const again = async (requests: number): Promise<void> => {
+      recorder.event(claim, 'Warning', 'ProvisioningFailed', 'no space');
+      await rig.server.requested(requests);
+      await rig.clock.settle();
+    };
+    await again(1);
+    const [name] = stored.keys();
+    stored.clear();
+    await again(3);
+    await again(4);
+    assert.deepEqual(methods(rig), ['POST', 'PATCH', 'POST', 'PATCH']);
+    assert.deepEqual(
+      [...stored].map(([key, { count }]) => [key, count]),
+      [[name, 3]],
+    );
+    assert.equal((rig.server.requests[2]?.body as CoreEvent).metadata.resourceVersion, undefined);
+  });
+
+  for (const { code, reason, level } of [
+    { code: 403, reason: 'Forbidden', level: 'error' },
+    { code: 409, reason: 'AlreadyExists', level: 'trace' },
+    { code: 422, reason: 'Invalid', level: 'error' },
+    { code: 500, reason: 'InternalError', level: 'error' },
+  ]) {
+    test(`T40: an event answered ${code} is dropped without another try, and the next is sent`, async () => {
+      await using rig = await Rig.start();
+      rig.server.otherwise((reply) => reply.status(code, reason));
+      await using recorder = recorderOf(rig);
+      recorder.event(claim, 'Warning', 'ProvisioningFailed', 'first');
+      recorder.event(claim, 'Warning', 'ProvisioningFailed', 'second');
+      await rig.clock.advance(600_000);
+      assert.deepEqual(
+        rig.server.requests.map(({ body }) => (body as CoreEvent).message),
+        ['first', 'second'],
+      );
+      const refused = rig.log.filter(({ message }) => message === 'The API server did not take an event');
+      assert.deepEqual(
+        refused.map((line) => line.level),
+        [level, level],
+      );
+    });
+  }
+
+  test('KC-11.12: over a broken connection an event is tried twelve times, ten seconds apart', async () => {
+    await using rig = await Rig.start();
+    rig.random = 0.3;
+    rig.server.otherwise((reply) => reply.reset());
+    await using recorder = recorderOf(rig);
+    recorder.event(claim, 'Warning', 'ProvisioningFailed', 'no space');
+    await rig.clock.until(() => rig.log.some(({ message }) => message === 'An event could not be sent'));
+    assert.deepEqual(rig.gapsMs({}), [3000, ...Array.from({ length: 10 }, () => 10_000)]);
+  });
+
+  test('KC-11.12: events that wait behind it keep their order', async () => {
+    await using rig = await Rig.start();
+    const { answer } = storing();
+    rig.server.next({}, (reply) => reply.reset());
+    rig.server.otherwise(answer);
+    await using recorder = recorderOf(rig);
+    for (const message of ['one', 'two', 'three']) recorder.event(claim, 'Normal', 'Provisioning', message);
+    await rig.clock.until(() => rig.server.requests.length === 4);
+    assert.deepEqual(
+      rig.server.requests.map(({ body }) => (body as CoreEvent).message),
+      ['one', 'one', 'two', 'three'],
+    );
+  });
+
+  test('KC-11.4: at most a thousand wait; further ones are dropped with a line, and nobody is held up', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(nothing);
+    const recorder = recorderOf(rig);
+    for (let i = 0; i < 1011; i++) recorder.event(claim, 'Normal', 'Provisioning', `m${i}`);
+    const dropped = rig.log.filter(({ message }) => message === 'Event dropped, too many are waiting');
+    assert.equal(dropped.length, 10, 'one is on its way, a thousand wait');
+    const closing = recorder[Symbol.asyncDispose]();
+    await rig.clock.advance(5000);
+    await closing;
+  });
+
+  test('an event told in the very moment in which the last one is done is sent too', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise((reply) => reply.status(403, 'Forbidden'));
+    const logger = recordedLogger(rig.log);
+    let told = 0;
+    const tellNext = async (): Promise<void> => {
+      // each time one promise later than the time before: one of them meets the moment
+      for (let i = 0; i < told; i++) await Promise.resolve();
+      recorder.event({ ...claim, uid: `u${told++}` }, 'Normal', 'Provisioning', 'm');
+    };
+    await using recorder = new EventRecorder({
+      client: rig.client,
+      component: 'd.example.com',
+      clock: rig.clock,
+      logger: { ...logger, error: () => void (told < 20 && tellNext()) }, // called when one was refused
+    });
+    await tellNext();
+    await rig.clock.settle();
+    await rig.clock.until(() => told === 20);
+    await rig.server.requested(20);
+    assert.equal(rig.server.requests.length, 20);
+  });
+
+  test('KC-11.12: closing sends what waits and takes nothing more', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(storing().answer);
+    const recorder = recorderOf(rig);
+    for (const message of ['one', 'two']) recorder.event(claim, 'Normal', 'Provisioning', message);
+    await recorder[Symbol.asyncDispose]();
+    recorder.event(claim, 'Normal', 'Provisioning', 'too late');
+    await recorder[Symbol.asyncDispose]();
+    await rig.clock.settle();
+    assert.deepEqual(
+      rig.server.requests.map(({ body }) => (body as CoreEvent).message),
+      ['one', 'two'],
+    );
+    assert.ok(rig.log.some(({ level, message }) => level === 'error' && message === 'Event dropped, shutting down'));
+  });
+
+  test('KC-11.12: closing gives up after five seconds', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(nothing);
+    const recorder = recorderOf(rig);
+    recorder.event(claim, 'Normal', 'Provisioning', 'm');
+    await rig.server.requested(1);
+    let closed = false;
+    void recorder[Symbol.asyncDispose]().then(() => (closed = true));
+    assert.equal(await rig.clock.until(() => closed), 5000);
+  });
+
+  test('KC-11.12: closing tries once over a broken connection, no more', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise((reply) => reply.reset());
+    const recorder = recorderOf(rig);
+    recorder.event(claim, 'Normal', 'Provisioning', 'm');
+    await recorder[Symbol.asyncDispose]();
+    assert.equal(rig.server.requests.length, 1);
+    assert.equal(rig.clock.monotonicMs(), 0);
+  });
+});

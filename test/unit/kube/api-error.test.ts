@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  AlreadyExistsError,
+  ApiError,
+  ConflictError,
+  errorFromAnswer,
+  errorFromStatus,
+  ExpiredError,
+  ForbiddenError,
+  InvalidError,
+  isConnectionRefused,
+  isTooLargeResourceVersion,
+  NotFoundError,
+  TooManyRequestsError,
+  TransportError,
+  UnauthorizedError,
+  type RequestInfo,
+} from '../../../src/kube/api-error.ts';
+
+const resource = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  plural: 'storageclasses',
+  kind: 'StorageClass',
+  namespaced: false,
+};
+const update: RequestInfo = { verb: 'update', resource, name: 'fast' };
+const create: RequestInfo = { verb: 'create', resource, name: 'fast' };
+
+describe('errorFromAnswer', () => {
+  const bare = [
+    { code: 400, reason: 'BadRequest', ErrorClass: ApiError },
+    { code: 401, reason: 'Unauthorized', ErrorClass: UnauthorizedError },
+    { code: 403, reason: 'Forbidden', ErrorClass: ForbiddenError },
+    { code: 404, reason: 'NotFound', ErrorClass: NotFoundError },
+    { code: 405, reason: 'MethodNotAllowed', ErrorClass: ApiError },
+    { code: 406, reason: 'NotAcceptable', ErrorClass: ApiError },
+    { code: 409, reason: 'Conflict', ErrorClass: ConflictError },
+    { code: 410, reason: 'Gone', ErrorClass: ExpiredError },
+    { code: 415, reason: 'UnsupportedMediaType', ErrorClass: ApiError },
+    { code: 422, reason: 'Invalid', ErrorClass: InvalidError },
+    { code: 429, reason: 'TooManyRequests', ErrorClass: TooManyRequestsError },
+    { code: 500, reason: 'InternalError', ErrorClass: ApiError },
+    { code: 502, reason: 'InternalError', ErrorClass: ApiError },
+    { code: 503, reason: 'ServiceUnavailable', ErrorClass: ApiError },
+    { code: 504, reason: 'Timeout', ErrorClass: ApiError },
+    { code: 418, reason: '', ErrorClass: ApiError },
+  ];
+  for (const { code, reason, ErrorClass } of bare) {
+    test(`KC-3.4: takes a ${code} without a Status for ${reason || 'no known reason'}`, () => {
+      const error = errorFromAnswer(code, ' upstream says no \n', update);
+      assert.equal(error.constructor, ErrorClass);
+      assert.deepEqual([error.code, error.reason, error.message], [code, reason, 'upstream says no']);
+    });
+  }
+
+  test('KC-3.4: a bare 409 to a POST means that the name is taken', () => {
+    assert.ok(errorFromAnswer(409, '', create) instanceof AlreadyExistsError);
+  });
+
+  test('KC-3.4: keeps 2,048 characters of a text, and names the request where there is none', () => {
+    assert.equal(errorFromAnswer(500, 'x'.repeat(5000), update).message.length, 2048);
+    assert.equal(errorFromAnswer(500, '', update).message, 'the server answered 500 to update storageclasses');
+  });
+
+  test('KC-3.5: the reason counts, not the code', () => {
+    const body = (reason: string): string =>
+      JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code: 409, message: 'm' });
+    assert.ok(errorFromAnswer(409, body('AlreadyExists'), update) instanceof AlreadyExistsError);
+    assert.ok(errorFromAnswer(409, body('Conflict'), create) instanceof ConflictError);
+    assert.equal(errorFromAnswer(409, body('SomethingNew'), create).constructor, ApiError);
+  });
+
+  test('KC-3.4: JSON that is no Status is text', () => {
+    const error = errorFromAnswer(404, '{"kind":"Other","apiVersion":"v1","reason":"Conflict"}', update);
+    assert.ok(error instanceof NotFoundError);
+    assert.match(error.message, /"Other"/);
+    assert.ok(errorFromAnswer(404, 'null', update) instanceof NotFoundError);
+  });
+
+  test('KC-3.1: keeps the seconds the server asked for', () => {
+    assert.equal(errorFromAnswer(429, '', update, 7).retryAfterS, 7);
+  });
+});
+
+describe('what an error tells', () => {
+  test('KC-14.1: a missing permission comes as the rule to add', () => {
+    const info = { verb: 'patch', resource, name: 'fast', subresource: 'status' };
+    const error = errorFromStatus({ reason: 'Forbidden', code: 403, message: 'no' }, info);
+    assert.ok(error instanceof ForbiddenError);
+    assert.equal(
+      error.missingRule,
+      '- apiGroups: ["storage.k8s.io"]\n  resources: ["storageclasses/status"]\n  verbs: ["patch"]',
+    );
+  });
+
+  test('KC-3.5: causes are found by type', () => {
+    const details = { causes: [{ reason: 'FieldValueInvalid' }, { reason: 'NamespaceTerminating' }] };
+    const error = errorFromStatus({ reason: 'Forbidden', code: 403, details }, create);
+    assert.deepEqual([error.hasCause('NamespaceTerminating'), error.hasCause('Other')], [true, false]);
+    assert.equal(errorFromStatus({ reason: 'Forbidden' }, create).hasCause('Other'), false);
+  });
+
+  test('KC-4.10: a version ahead of the server is known by its cause, or by the words of older servers', () => {
+    const timeout = (extra: object): ApiError => errorFromStatus({ reason: 'Timeout', code: 504, ...extra }, update);
+    assert.equal(
+      isTooLargeResourceVersion(timeout({ details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } })),
+      true,
+    );
+    assert.equal(isTooLargeResourceVersion(timeout({ message: 'Too large resource version: 9, current: 5' })), true);
+    assert.equal(isTooLargeResourceVersion(timeout({ message: 'etcd' })), false);
+    assert.equal(isTooLargeResourceVersion(new Error('Too large resource version')), false);
+  });
+
+  test('only a refused connection says that nothing was sent', () => {
+    assert.equal(isConnectionRefused(new TransportError('x', { code: 'ECONNREFUSED' })), true);
+    assert.equal(isConnectionRefused(new TransportError('x', { code: 'ECONNRESET' })), false);
+    assert.equal(isConnectionRefused(new Error('ECONNREFUSED')), false);
+  });
+});

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { shouldDelete } from '../../../src/provision/should-delete.ts';
+import { F, makeVolume } from './claims-and-volumes.ts';
+
+const terminating = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+const released = { phase: 'Released' };
+
+describe('shouldDelete', () => {
+  for (const { name, on, metadata = {}, spec = released, want } of [
+    { name: 'case 89: released', on: false, want: true },
+    { name: 'case 91: bound', on: false, spec: { phase: 'Bound' }, want: false },
+    { name: 'case 91: available', on: false, spec: { phase: 'Available' }, want: false },
+    { name: 'case 91: failed', on: false, spec: { phase: 'Failed' }, want: false },
+    {
+      name: 'case 92: to be kept',
+      on: false,
+      spec: { ...released, persistentVolumeReclaimPolicy: 'Retain' },
+      want: false,
+    },
+    {
+      name: 'to be recycled',
+      on: true,
+      spec: { ...released, persistentVolumeReclaimPolicy: 'Recycle' },
+      want: false,
+    },
+    { name: 'case 93: finalizers off, being deleted', on: false, metadata: terminating, want: false },
+    {
+      name: 'case 93: even with our finalizer',
+      on: false,
+      metadata: { ...terminating, finalizers: [F] },
+      want: false,
+    },
+    { name: 'case 96: finalizers on, with ours', on: true, metadata: { finalizers: [F] }, want: true },
+    {
+      name: 'case 98: finalizers on, with ours, being deleted',
+      on: true,
+      metadata: { ...terminating, finalizers: [F] },
+      want: true,
+    },
+    { name: 'case 99: finalizers on, without ours, being deleted', on: true, metadata: terminating, want: false },
+    { name: 'case 100: finalizers on, without ours', on: true, want: true },
+    {
+      name: 'being deleted but still bound',
+      on: true,
+      metadata: { ...terminating, finalizers: [F] },
+      spec: { phase: 'Bound' },
+      want: false,
+    },
+  ]) {
+    test(name, () => {
+      assert.equal(shouldDelete(makeVolume(metadata, spec), on), want);
+    });
+  }
+
+  test('a volume without a status is not deleted', () => {
+    const { status: _status, ...volume } = makeVolume();
+    assert.equal(shouldDelete(volume, false), false);
+  });
+});
