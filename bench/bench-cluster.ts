@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/logger.ts';
@@ -13,6 +14,9 @@ import { readAuditLog } from '../test/control-plane/audit-log.ts';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import { attachToCluster } from '../test/e2e/kubernetes-cluster.ts';
 import { startSandbox } from '../test/e2e/sandbox-cluster.ts';
+
+/** The bundle, run as the image runs it. */
+export const bundled = `${process.execPath} --max-semi-space-size=1 --optimize-for-size ${path.join(import.meta.dirname, '../dist/csi-provisioner.js')}`;
 
 /** By default the controller manager brakes itself to 20 requests a second: then its binder would be what is measured. */
 const unthrottled = {

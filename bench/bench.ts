@@ -4,7 +4,7 @@
  *
  *   --claims N        claims in one run (default 200)
  *   --target T        kubernetes (default) or sandbox
- *   --program 'CMD'   what to run as the sidecar, default this checkout's sources
+ *   --program 'CMD'   what to run as the sidecar, default the bundle as the image runs it
  *   --peer 'CMD'      another sidecar, run the same way on the same cluster and driver; ratios are printed
  *   --peer-flags 'F'  further flags for the peer, such as a raised client-side rate limit
  */
@@ -23,14 +23,14 @@ import {
 import type { PersistentVolume, PersistentVolumeClaim } from '../src/provision/objects.ts';
 import { type DriverProcess, startDriver } from '../test/e2e/driver-process.ts';
 import { startProcess } from '../test/e2e/started-process.ts';
-import { type BenchCluster, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
+import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
 import { cpuMs, peakMb, residentMb } from './process-usage.ts';
 
 const { values } = parseArgs({
   options: {
     claims: { type: 'string', default: '200' },
     target: { type: 'string', default: 'kubernetes' },
-    program: { type: 'string', default: `${process.execPath} ${path.join(import.meta.dirname, '../src/main.ts')}` },
+    program: { type: 'string', default: bundled },
     peer: { type: 'string' },
     'peer-flags': { type: 'string', default: '' },
   },

@@ -2,7 +2,7 @@
  * `npm run build`: the program as one minified file with its source map, `dist/csi-provisioner.js`. Only what is used
  * of the dependencies is in it; the CSI descriptor is put in as JSON, so nothing is read from disk at start.
  */
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
@@ -64,7 +64,6 @@ const thinned: Plugin = {
   },
 };
 
-await rm(path.dirname(outfile), { recursive: true, force: true });
 await mkdir(path.dirname(outfile), { recursive: true });
 const result = await build({
   entryPoints: [path.join(root, 'src/main.ts')],
@@ -79,7 +78,7 @@ const result = await build({
   format: 'esm',
   // dependencies in CommonJS ask for `require`, which an ES module has to make itself
   banner: {
-    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
   plugins: [descriptorInlined, thinned],
   metafile: true,

@@ -1,23 +1,14 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions as HttpsOptions } from 'node:https';
+import { createSecureContext } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ExecPlugin, type ExecPluginConfig } from './exec-plugin.ts';
 import type { LoadedKubeConfig } from './kube-config.ts';
-
-/** TLS settings of a connection; a new object whenever a file behind them changed. */
-export interface TlsSettings {
-  ca?: string | Buffer;
-  cert?: string | Buffer;
-  key?: string | Buffer;
-  servername?: string;
-  rejectUnauthorized?: boolean;
-}
-
-/** Headers of a request; a list stands for a header that is sent several times. */
-export type RequestHeaders = Record<string, string | string[]>;
+import type { RequestCredentials, RequestHeaders, TlsSettings } from './request-credentials.ts';
 
 export interface CredentialsOptions {
   /** Reads the configuration anew; called at start and at each renewal. */
@@ -34,7 +25,7 @@ const pluginHeaderLifeMs = 10_000;
 const certificateCheckMs = 300_000;
 
 /** Headers and TLS settings for requests, renewed when files or plugins give new ones. */
-export class Credentials {
+export class Credentials implements RequestCredentials {
   readonly serverUrl: URL;
   readonly proxyUrl: string | undefined;
   readonly #load: () => LoadedKubeConfig;
@@ -187,9 +178,11 @@ export class Credentials {
   #checkTls(): void {
     this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
     try {
-      this.#useTls(this.#readTls());
+      const tls = this.#readTls();
+      checkUsable(tls);
+      this.#useTls(tls);
     } catch (error) {
-      this.#logger.error({ err: error }, 'Certificate files could not be read, the previous ones stay in use');
+      this.#logger.error({ err: error }, 'Certificate files could not be used, the previous ones stay in use');
     }
   }
 
@@ -227,10 +220,16 @@ function withoutProxy(config: KubeConfig): KubeConfig {
   return config;
 }
 
+/** @throws {Error} when a file is empty or half written, or the key belongs to another certificate. */
+function checkUsable(tls: TlsSettings): void {
+  if (tls.ca !== undefined) new X509Certificate(tls.ca); // a context takes any text for a CA
+  createSecureContext(tls);
+}
+
 /** Inline base64 data wins over the file form (KC-1.4). */
 function content(data: string | undefined, file: string | undefined): Buffer | undefined {
-  if (data !== undefined && data !== '') return Buffer.from(data, 'base64');
-  return file === undefined || file === '' ? undefined : readFileSync(file);
+  if (data) return Buffer.from(data, 'base64'); // client-node gives null where a user has no fields at all
+  return file ? readFileSync(file) : undefined;
 }
 
 function fingerprint(tls: TlsSettings): string {

@@ -1,7 +1,7 @@
 import { v4 as uuid } from 'uuid';
 import { untilAborted } from '../base/abort.ts';
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { type Logger, silentLogger } from '../base/logger.ts';
 import { AlreadyExistsError, ApiError, NotFoundError } from './api-error.ts';
 import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
 import type { KubeClient } from './kube-client.ts';
@@ -14,9 +14,11 @@ export interface EventRecorderOptions {
   client: KubeClient;
   /** Who reports: `<driver>_<host>_<uuid>` for a provisioner; shown as "From" by kubectl describe. */
   component: string;
-  clock: Clock;
-  logger: Logger;
-  /** Uniform in [0, 1). */
+  /** Default: the machine's own time. */
+  clock?: Clock;
+  /** Default: nothing is logged. */
+  logger?: Logger;
+  /** Uniform in [0, 1); default `Math.random`. */
   random?: () => number;
 }
 
@@ -31,7 +33,7 @@ const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 
 /** Writes core/v1 events, one after another, in the background. */
 export class EventRecorder implements Recorder, AsyncDisposable {
-  readonly #options: EventRecorderOptions;
+  readonly #options: EventRecorderOptions & Required<Pick<EventRecorderOptions, 'clock' | 'logger'>>;
   readonly #correlator: EventCorrelator;
   readonly #waiting: CoreEvent[] = [];
   readonly #stop = new AbortController();
@@ -40,8 +42,9 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   #closed = false;
 
   constructor(options: EventRecorderOptions) {
-    this.#options = options;
-    this.#correlator = new EventCorrelator({ clock: options.clock, newName: (about) => this.#newName(about) });
+    const { clock = systemClock, logger = silentLogger } = options;
+    this.#options = { ...options, clock, logger };
+    this.#correlator = new EventCorrelator({ clock, newName: (about) => this.#newName(about) });
   }
 
   event(about: ObjectReference, type: EventType, reason: string, message: string): void {

@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+import { type Clock, systemClock, type Timer } from '../base/clock.ts';
+import { type Logger, silentLogger } from '../base/logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey, type Resource } from './objects.ts';
 import { Reflector, type ReflectorMetrics, type ReflectorSink } from './reflector.ts';
@@ -53,10 +53,12 @@ export interface InformerOptions<T extends KubeObject> {
    */
   sameContent?: (old: T, object: T) => boolean;
   indexers?: Record<string, IndexFunction<T>>;
-  clock: Clock;
+  /** Default: the machine's own time. */
+  clock?: Clock;
   /** Uniform in [0, 1); default `Math.random`. */
   random?: () => number;
-  logger: Logger;
+  /** Default: nothing is logged. */
+  logger?: Logger;
   watchList?: 'auto' | 'on' | 'off';
   metrics?: ReflectorMetrics | undefined;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
@@ -88,13 +90,14 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   #running = false;
 
   constructor(options: InformerOptions<T>) {
-    const { indexers, logger, freeze, sameContent, random = Math.random, ...reflector } = options;
+    const { indexers, freeze, sameContent, random = Math.random, ...reflector } = options;
+    const { clock = systemClock, logger = silentLogger } = options;
     this.resource = options.resource;
-    this.#clock = options.clock;
+    this.#clock = clock;
     this.#logger = logger;
     this.#sameContent = sameContent ?? (() => false);
     this.#store = new Store<T>({ logger, ...(indexers && { indexers }), ...(freeze !== undefined && { freeze }) });
-    this.#reflector = new Reflector<T>({ ...reflector, random, logger, sink: this.#sink() });
+    this.#reflector = new Reflector<T>({ ...reflector, random, clock, logger, sink: this.#sink() });
   }
 
   /** The first whole content is in the cache. */

@@ -30,10 +30,13 @@ export class KubeClient {
   readonly #transport: Transport;
   readonly #fieldManager: string;
 
-  /** @param options.fieldManager - who the server records as the author of writes, at most 128 characters. */
-  constructor(options: { transport: Transport; fieldManager: string }) {
-    this.#transport = options.transport;
-    this.#fieldManager = options.fieldManager;
+  /**
+   * @param options.fieldManager - who the server records as the author of writes, at most 128 characters. Default
+   * `csi-provisioner`.
+   */
+  constructor({ transport, fieldManager = 'csi-provisioner' }: { transport: Transport; fieldManager?: string }) {
+    this.#transport = transport;
+    this.#fieldManager = fieldManager;
   }
 
   /** One object, read live. @throws {NotFoundError} when it is not there. */

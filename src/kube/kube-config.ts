@@ -5,8 +5,6 @@ import { KubeConfig, loadYaml } from '@kubernetes/client-node';
 import { KubeConfigError } from './kube-config-error.ts';
 import { proxyFor } from './proxy.ts';
 
-export { KubeConfigError };
-
 export interface KubeConfigSource {
   /** Path of a kubeconfig file. */
   kubeconfig?: string | undefined;

@@ -3,8 +3,8 @@
  * the moment the leader lets go of it, or the moment it expires.
  */
 import { joinSignals } from '../base/abort.ts';
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { type Logger, silentLogger } from '../base/logger.ts';
 import { Informer } from './informer.ts';
 import { KubeClient } from './kube-client.ts';
 import { LeaseLock } from './lease-lock.ts';
@@ -16,10 +16,17 @@ import type { Transport } from './transport.ts';
 export interface LeaderElectorOptions {
   /** A transport of its own, so that a busy controller cannot lose the lease for want of a turn (KC-2.9). */
   transport: Transport;
-  recorder: Recorder;
+  /**
+   * The transport of the work: fenced off the moment the lease is lost, before `lost` aborts, so that nothing the work
+   * still does reaches the API server. Default: none, the work has to see to that.
+   */
+  guarded?: Transport;
+  /** Who reports on the Lease who leads. Default: nobody. */
+  recorder?: Recorder;
   namespace: string;
   /** Name of the Lease. */
   name: string;
+  /** Who we are in the Lease, such as the name of the pod; no two processes may share it. */
   identity: string;
   labels?: Readonly<Record<string, string>>;
   /** How long a lease holds without renewal. Default 15,000. */
@@ -30,10 +37,12 @@ export interface LeaderElectorOptions {
   retryPeriodMs?: number;
   /** Give the lease up when the work has ended. Default true. */
   releaseOnExit?: boolean;
-  clock: Clock;
+  /** Default: the machine's own time. */
+  clock?: Clock;
   /** Uniform in [0, 1); default `Math.random`. */
   random?: () => number;
-  logger: Logger;
+  /** Default: nothing is logged. */
+  logger?: Logger;
   metrics?: LeaderElectorMetrics;
 }
 
@@ -67,8 +76,11 @@ export function checkElectionTimings(timings: {
   }
 }
 
+/** The options that have no default. */
+type Optional = 'guarded' | 'recorder' | 'metrics';
+
 export class LeaderElector {
-  readonly #options: Required<Omit<LeaderElectorOptions, 'metrics'>> & Pick<LeaderElectorOptions, 'metrics'>;
+  readonly #options: Required<Omit<LeaderElectorOptions, Optional>> & Pick<LeaderElectorOptions, Optional>;
   readonly #lock: LeaseLock;
   #leading = false;
   #lastHolder: string | undefined;
@@ -84,6 +96,8 @@ export class LeaderElector {
       retryPeriodMs: 2000,
       releaseOnExit: true,
       random: Math.random,
+      clock: systemClock,
+      logger: silentLogger,
       ...options,
     };
     checkElectionTimings(this.#options);
@@ -173,7 +187,7 @@ export class LeaderElector {
     const { metrics, recorder, identity, logger, releaseOnExit, renewDeadlineMs, clock } = this.#options;
     this.#leading = true;
     metrics?.leading(true);
-    recorder.event(this.#reference, 'Normal', 'LeaderElection', `${identity} became leader`);
+    recorder?.event(this.#reference, 'Normal', 'LeaderElection', `${identity} became leader`);
     const lost = new AbortController();
     const ended = new AbortController();
     const renewing = this.#keepRenewing(lost, ended.signal);
@@ -184,7 +198,7 @@ export class LeaderElector {
       await renewing;
       this.#leading = false;
       metrics?.leading(false);
-      recorder.event(this.#reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
+      recorder?.event(this.#reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
       if (releaseOnExit && !lost.signal.aborted) {
         using deadline = joinSignals([], { clock, timeoutMs: renewDeadlineMs });
         await this.#lock.release(deadline.signal); // also after work that failed: another may do better
@@ -197,11 +211,12 @@ export class LeaderElector {
 
   /** One success per retry period, from now on; the first at once. Ends when the work does or the lease is lost. */
   async #keepRenewing(lost: AbortController, ended: AbortSignal): Promise<void> {
-    const { clock, logger, retryPeriodMs } = this.#options;
+    const { clock, logger, retryPeriodMs, guarded } = this.#options;
     for (;;) {
       const failure = await this.#renewOnce(ended);
       if (failure !== undefined) {
         logger.info({ lock: this.#text, err: failure }, 'Failed to renew lease');
+        guarded?.fence(failure);
         lost.abort(failure);
         return;
       }

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** Says how long a failed key waits before its next turn. */
@@ -41,9 +41,13 @@ export class ExponentialLimiter implements RateLimiter {
 export class BucketLimiter implements RateLimiter {
   readonly #bucket: TokenBucket;
 
-  /** @param options.qps - tokens each second. @param options.burst - tokens at the start and at most. */
-  constructor(options: { qps: number; burst: number; clock: Clock }) {
-    this.#bucket = new TokenBucket(options);
+  /**
+   * @param options.qps - tokens each second.
+   * @param options.burst - tokens at the start and at most.
+   * @param options.clock - default: the machine's own time.
+   */
+  constructor({ qps, burst, clock = systemClock }: { qps: number; burst: number; clock?: Clock }) {
+    this.#bucket = new TokenBucket({ qps, burst, clock });
   }
 
   when(): number {

@@ -16,8 +16,8 @@ import {
   type Status,
   TransportError,
 } from './api-error.ts';
-import type { Credentials, RequestHeaders, TlsSettings } from './credentials.ts';
 import { type Answer, exchange } from './exchange.ts';
+import type { RequestCredentials, RequestHeaders, TlsSettings } from './request-credentials.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
 export interface RequestOptions {
@@ -44,7 +44,7 @@ export interface RequestObservation {
 }
 
 export interface TransportOptions {
-  credentials: Credentials;
+  credentials: RequestCredentials;
   userAgent: string;
   clock: Clock;
   logger: Logger;

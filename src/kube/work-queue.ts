@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../base/clock.ts';
+import { type Clock, systemClock, type Timer } from '../base/clock.ts';
 import { DelayHeap } from './delay-heap.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 
@@ -17,7 +17,8 @@ export interface WorkQueueMetrics {
 
 export interface WorkQueueOptions {
   limiter: RateLimiter;
-  clock: Clock;
+  /** Default: the machine's own time. */
+  clock?: Clock;
   metrics?: WorkQueueMetrics | undefined;
 }
 
@@ -49,7 +50,7 @@ export class WorkQueue {
 
   constructor(options: WorkQueueOptions) {
     this.#limiter = options.limiter;
-    this.#clock = options.clock;
+    this.#clock = options.clock ?? systemClock;
     this.#metrics = options.metrics;
     options.metrics?.observe?.(this);
   }

@@ -1,6 +1,6 @@
 /** The caches of provisioning, made so that they can be shared: each keeps only what is read. */
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { type Logger, silentLogger } from '../base/logger.ts';
 import { Informer } from '../kube/informer.ts';
 import type { KubeObject } from '../kube/objects.ts';
 import type { ReflectorMetrics } from '../kube/reflector.ts';
@@ -22,8 +22,10 @@ export interface ProvisionInformersOptions {
   transport: Transport;
   /** Names that mean us: of other volumes only the names are kept. */
   isKnownProvisioner: (name: string) => boolean;
-  clock: Clock;
-  logger: Logger;
+  /** Default: the machine's own time. */
+  clock?: Clock;
+  /** Default: nothing is logged. */
+  logger?: Logger;
   metrics?: (resource: string) => ReflectorMetrics;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
   freeze?: boolean;
@@ -40,7 +42,8 @@ export const uidIndex = 'uid';
 
 /** Makes the three caches; nothing is read before they are run. */
 export function provisionInformers(options: ProvisionInformersOptions): ProvisionInformers {
-  const { transport, isKnownProvisioner, clock, logger, metrics, freeze = false } = options;
+  const { transport, isKnownProvisioner, metrics, freeze = false } = options;
+  const { clock = systemClock, logger = silentLogger } = options;
   const shared = new SharedValues();
   const common = { transport, clock, logger, freeze };
   return {

@@ -61,16 +61,16 @@ export interface NodeSelectorTerm {
 /** core/v1 PersistentVolume. Volume sources other than CSI pass through as unknown fields of `spec`. */
 export interface PersistentVolume extends KubeObject {
   spec: {
-    capacity?: Record<string, QuantityText>;
-    accessModes?: string[];
+    capacity?: Record<string, QuantityText> | undefined;
+    accessModes?: string[] | undefined;
     claimRef?: ObjectReference;
     csi?: CsiVolumeSource;
-    mountOptions?: string[];
+    mountOptions?: string[] | undefined;
     nodeAffinity?: { required?: { nodeSelectorTerms: NodeSelectorTerm[] } };
-    persistentVolumeReclaimPolicy?: string;
+    persistentVolumeReclaimPolicy?: string | undefined;
     storageClassName?: string;
     volumeAttributesClassName?: string;
-    volumeMode?: string;
+    volumeMode?: string | undefined;
     [source: string]: unknown;
   };
   status?: { phase?: string; reason?: string; message?: string };

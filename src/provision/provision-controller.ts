@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import { v4 as uuid } from 'uuid';
-import { untilAborted } from '../base/abort.ts';
+import { joinSignals, untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { type Logger, silentLogger } from '../base/logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
@@ -86,7 +86,7 @@ export interface ProvisionControllerOptions {
 export interface RunOptions {
   /** Take no new work; what is under way is finished. */
   stop: AbortSignal;
-  /** Abandon what is under way, too. Default: never. */
+  /** Take no new work, and abandon what is under way, too: such as a leader election's `lost`. Default: never. */
   cut?: AbortSignal;
 }
 
@@ -106,6 +106,8 @@ export class ProvisionController {
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
   readonly #recentlySaved: RecentlySaved;
+  /** Of the run; before it nothing is under way. */
+  #cut = new AbortController().signal;
   #hasRun = false;
 
   constructor(options: ProvisionControllerOptions) {
@@ -180,6 +182,8 @@ export class ProvisionController {
   async run({ stop, cut = new AbortController().signal }: RunOptions): Promise<void> {
     if (this.#hasRun) throw new Error('a provision controller runs only once');
     this.#hasRun = true;
+    this.#cut = cut;
+    using ending = joinSignals([stop, cut], { clock: this.#clock });
     const caches = new AbortController(); // they end last: turns under way read them
     const background = [
       this.#store.run(caches.signal),
@@ -190,12 +194,12 @@ export class ProvisionController {
     const registrations = this.#addHandlers();
     try {
       const ready = { ...registrations, classes: this.#informers.classes };
-      await waitForSync(ready, { signal: stop, clock: this.#clock, logger: this.#logger });
+      await waitForSync(ready, { signal: ending.signal, clock: this.#clock, logger: this.#logger });
       this.#logger.info({ component: this.component }, 'Started provisioner controller');
-      await this.#work(stop, cut);
+      await this.#work(ending.signal, cut);
       await untilAborted(this.#store.settled(), cut);
     } catch (error) {
-      if (!stop.aborted && !cut.aborted) throw error;
+      if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
       caches.abort(new Error('the provision controller has ended'));
@@ -281,7 +285,8 @@ export class ProvisionController {
       ...parts,
       clock: this.#clock,
       retries: { attempts, pauseMs: () => pauseMs },
-      deleteStorage: (volume) => provisioner.delete(volume, { signal: new AbortController().signal }),
+      cut: () => this.#cut,
+      deleteStorage: (volume, signal) => provisioner.delete(volume, { signal }),
     });
   }
 

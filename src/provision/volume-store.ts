@@ -32,9 +32,13 @@ interface StoreParts {
 export const succeededReason = 'ProvisioningSucceeded';
 export const failedReason = 'ProvisioningFailed';
 
-async function createVolume({ client, onSaved }: StoreParts, volume: PersistentVolume): Promise<void> {
+async function createVolume(
+  { client, onSaved }: StoreParts,
+  volume: PersistentVolume,
+  signal?: AbortSignal,
+): Promise<void> {
   try {
-    await client.create(persistentVolumes, volume);
+    await client.create(persistentVolumes, volume, { signal });
   } catch (error) {
     // saved by an earlier attempt whose answer was lost; names are made from UIDs, so it can be no other's
     if (!(error instanceof AlreadyExistsError)) throw error;
@@ -59,32 +63,41 @@ export interface SaveRetries {
   pauseMs: (failed: number) => number;
 }
 
-/** Tries a few times while the worker waits, and deletes the storage when it cannot save the volume. */
+/**
+ * Tries a few times while the worker waits, and deletes the storage when it cannot save the volume. Once the run is cut
+ * off it does neither: after a lost lease the storage may be another process's by now.
+ */
 export class BlockingVolumeStore implements VolumeStore {
   readonly #parts: StoreParts;
   readonly #clock: Clock;
   readonly #retries: SaveRetries;
-  readonly #deleteStorage: (volume: PersistentVolume) => Promise<void>;
+  readonly #cut: () => AbortSignal;
+  readonly #deleteStorage: (volume: PersistentVolume, signal: AbortSignal) => Promise<void>;
 
   constructor(
     options: StoreParts & {
       clock: Clock;
       retries: SaveRetries;
-      deleteStorage: (volume: PersistentVolume) => Promise<void>;
+      /** Aborts when what is under way is to be abandoned. */
+      cut: () => AbortSignal;
+      deleteStorage: (volume: PersistentVolume, signal: AbortSignal) => Promise<void>;
     },
   ) {
     this.#parts = options;
     this.#clock = options.clock;
     this.#retries = options.retries;
+    this.#cut = options.cut;
     this.#deleteStorage = options.deleteStorage;
   }
 
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
-    const failure = await this.#try(() => createVolume(this.#parts, volume), 'The volume could not be saved');
+    const cut = this.#cut();
+    const failure = await this.#try(() => createVolume(this.#parts, volume, cut), 'The volume could not be saved', cut);
     if (failure === undefined) {
       succeeded(this.#parts, claim, volume);
       return;
     }
+    if (cut.aborted) throw failure;
     const where = `${claim.metadata.namespace ?? ''}/${claim.metadata.name}`;
     const { recorder } = this.#parts;
     recorder.event(
@@ -93,7 +106,11 @@ export class BlockingVolumeStore implements VolumeStore {
       failedReason,
       `Error creating provisioned PV object for claim ${where}: ${failure.message}. Deleting the volume.`,
     );
-    const leftover = await this.#try(() => this.#deleteStorage(volume), 'The storage of an unsaved volume stays');
+    const leftover = await this.#try(
+      () => this.#deleteStorage(volume, cut),
+      'The storage of an unsaved volume stays',
+      cut,
+    );
     if (leftover !== undefined) {
       recorder.event(
         claimReference(claim),
@@ -113,7 +130,7 @@ export class BlockingVolumeStore implements VolumeStore {
     return Promise.resolve();
   }
 
-  async #try(attempt: () => Promise<void>, complaint: string): Promise<Error | undefined> {
+  async #try(attempt: () => Promise<void>, complaint: string, cut: AbortSignal): Promise<Error | undefined> {
     for (let failed = 0; ; failed++) {
       try {
         await attempt();
@@ -121,8 +138,9 @@ export class BlockingVolumeStore implements VolumeStore {
       } catch (error) {
         this.#parts.logger.info({ err: error }, complaint);
         if (failed + 1 >= this.#retries.attempts) return error as Error;
+        await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: cut }).catch(() => undefined);
+        if (cut.aborted) return error as Error;
       }
-      await this.#clock.sleep(this.#retries.pauseMs(failed));
     }
   }
 }

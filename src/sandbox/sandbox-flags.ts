@@ -7,12 +7,14 @@ export type SandboxFlags =
   | { readonly kind: 'error'; readonly message: string };
 
 /** Text for `--help`. */
-export const sandboxUsage = `Usage: node src/sandbox/main.ts [--port N] [--kubeconfig PATH] [--nodes N] [--faults]
+export const sandboxUsage = `Usage: node src/sandbox/main.ts [--port N] [--kubeconfig PATH] [--nodes N] [--data PATH] [--tls] [--faults]
 
   --port N           port on 127.0.0.1; 0, the default, takes any free one
   --kubeconfig PATH  where to write the kubeconfig; by default a temporary file
   --nodes N          number of nodes, 0 to 1000, by turns in zones a and b; 2 by default
-  --faults           let clients inject faults under /embedded/faults
+  --data PATH        keep the objects in this file; in memory by default
+  --tls              serve HTTPS with an authority made at start, which the kubeconfig names
+  --faults           let clients inject faults and read the request log under /embedded
 
 Prints {"url","kubeconfig","pid"} as one line of JSON when it is ready. Ends with SIGTERM or SIGINT.
 `;
@@ -24,7 +26,9 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
   let port = 0;
   let nodes = 2;
   let faults = false;
+  let tls = false;
   let kubeconfigPath: string | undefined;
+  let dataPath: string | undefined;
   const rest = args.flatMap((arg) => {
     const split = arg.startsWith('--') ? arg.indexOf('=') : -1;
     return split === -1 ? [arg] : [arg.slice(0, split), arg.slice(split + 1)];
@@ -37,10 +41,17 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
       case '--faults':
         faults = true;
         break;
-      case '--kubeconfig':
-        kubeconfigPath = rest.shift();
-        if (kubeconfigPath === undefined || kubeconfigPath === '') return wrong(flag, kubeconfigPath, 'a file path');
+      case '--tls':
+        tls = true;
         break;
+      case '--kubeconfig':
+      case '--data': {
+        const path = rest.shift();
+        if (path === undefined || path === '') return wrong(flag, path, 'a file path');
+        if (flag === '--data') dataPath = path;
+        else kubeconfigPath = path;
+        break;
+      }
       case '--port':
       case '--nodes': {
         const text = rest.shift();
@@ -51,12 +62,21 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
         break;
       }
       default:
-        return wrong(flag, undefined, '--port, --kubeconfig, --nodes, --faults or --help', 'unknown flag');
+        return wrong(
+          flag,
+          undefined,
+          '--port, --kubeconfig, --nodes, --data, --tls, --faults or --help',
+          'unknown flag',
+        );
     }
   }
   return {
     kind: 'run',
-    options: { api: { port, faults }, nodes, ...(kubeconfigPath === undefined ? {} : { kubeconfigPath }) },
+    options: {
+      api: { port, faults, tls, ...(dataPath === undefined ? {} : { persistence: { path: dataPath } }) },
+      nodes,
+      ...(kubeconfigPath === undefined ? {} : { kubeconfigPath }),
+    },
   };
 }
 

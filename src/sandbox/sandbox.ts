@@ -50,7 +50,7 @@ export class Sandbox implements AsyncDisposable {
     this.kubeconfig = parts.kubeconfig;
   }
 
-  /** Starts everything; resolves when the API answers. Rejects, with nothing left running, if the port is taken. */
+  /** Starts everything; resolves when the API answers. Nodes that an earlier process left are kept. Rejects, with nothing left running, if the port is taken. */
   static async start(options: SandboxOptions = {}): Promise<Sandbox> {
     const { logger = silentLogger, clock = systemClock } = options;
     await using starting = new AsyncDisposableStack();
@@ -59,7 +59,9 @@ export class Sandbox implements AsyncDisposable {
     createNodes({
       client: client('system:admin'),
       clock,
-      nodes: nodeSketches(options.nodes ?? 2),
+      nodes: nodeSketches(options.nodes ?? 2).filter(
+        ({ name }) => client('system:admin').get(nodes, { name }) === undefined,
+      ),
       ...(options.drivers === undefined ? {} : { drivers: options.drivers }),
     });
     const { url, port } = await api.start();
@@ -79,6 +81,7 @@ export class Sandbox implements AsyncDisposable {
   }
 }
 
+const nodes = { group: '', version: 'v1', plural: 'nodes' };
 const zones = ['a', 'b'];
 
 function nodeSketches(nodes: number | readonly NodeSketch[]): readonly NodeSketch[] {

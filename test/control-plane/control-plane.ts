@@ -34,6 +34,8 @@ export interface ControlPlaneOptions {
 export interface ControlPlane extends AsyncDisposable {
   /** `https://127.0.0.1:<port>`. */
   readonly url: string;
+  /** `http://127.0.0.1:<port>` of etcd, for loading many objects past the API server. */
+  readonly etcdUrl: string;
   /** PEM of the API server's certificate authority. */
   readonly ca: string;
   /** Bearer token of a user in `system:masters`. */
@@ -277,6 +279,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     await waitControllersReady();
     return {
       url,
+      etcdUrl: `http://127.0.0.1:${etcdPort}`,
       ca: await serverCa(),
       adminToken,
       adminKubeconfig,

@@ -1,6 +1,14 @@
 /** A real HTTP server whose every answer is said by the test: streams, cuts, resets, silence. */
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { createGzip, type Gzip, gzipSync } from 'node:zlib';
 
 export interface ScriptedRequest {
@@ -11,6 +19,8 @@ export interface ScriptedRequest {
   headers: IncomingHttpHeaders;
   /** The JSON body. */
   body: unknown;
+  /** The common name in the client's certificate. */
+  certificateName: string | undefined;
   /** When it came, by the server's clock. */
   atMs: number;
 }
@@ -31,6 +41,8 @@ export interface ScriptedServerOptions {
   otherwise?: Answer;
   /** Time for `ScriptedRequest.atMs`. Default: the machine's. */
   now?: () => number;
+  /** Certificates to speak TLS with. Default: plain HTTP. */
+  tls?: ServerOptions;
 }
 
 /** One answer in the making. */
@@ -125,11 +137,13 @@ export class ScriptedServer implements AsyncDisposable {
   readonly #rules: { match: RequestMatch; answers: Answer[] }[] = [];
   readonly #waiters = new Set<() => void>();
   #otherwise: Answer;
+  #tls: ServerOptions | undefined;
   #server: Server;
   #port = 0;
 
   private constructor(options: ScriptedServerOptions) {
     this.#now = options.now ?? Date.now;
+    this.#tls = options.tls;
     this.#otherwise = options.otherwise ?? ((reply) => reply.status(404, 'NotFound'));
     this.#server = this.#make();
   }
@@ -141,7 +155,7 @@ export class ScriptedServer implements AsyncDisposable {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return `${this.#tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.#port}`;
   }
 
   /** Answers for the next requests that match, one each. */
@@ -174,8 +188,9 @@ export class ScriptedServer implements AsyncDisposable {
     await closed;
   }
 
-  /** Listens on the same port again. */
-  async up(): Promise<void> {
+  /** Listens on the same port again, with other certificates if there are some. */
+  async up(options: { tls?: ServerOptions } = {}): Promise<void> {
+    this.#tls = options.tls ?? this.#tls;
     this.#server = this.#make();
     await this.#listen();
   }
@@ -185,7 +200,7 @@ export class ScriptedServer implements AsyncDisposable {
   }
 
   #make(): Server {
-    return createServer((message, response) => {
+    const serve = (message: IncomingMessage, response: ServerResponse): void => {
       const { method = '', url = '', headers } = message;
       const { pathname: path, searchParams: query } = new URL(url, 'http://localhost');
       const chunks: Buffer[] = [];
@@ -195,14 +210,15 @@ export class ScriptedServer implements AsyncDisposable {
       message.on('end', () => {
         const text = Buffer.concat(chunks).toString();
         const body = text === '' ? undefined : (JSON.parse(text) as unknown);
-        const request = { method, path, query, headers, body, atMs: this.#now() };
+        const request = { method, path, query, headers, body, certificateName: nameOf(message), atMs: this.#now() };
         this.requests.push(request);
         const reply = new ScriptedReply(response);
         void Promise.resolve(this.#answerFor(request)(reply, request));
         for (const wake of this.#waiters) wake();
         this.#waiters.clear();
       });
-    });
+    };
+    return this.#tls === undefined ? createServer(serve) : createTlsServer(this.#tls, serve);
   }
 
   async #listen(): Promise<void> {
@@ -228,6 +244,12 @@ export function failure(code: number, reason: string, message: string, details?:
     message,
     ...(details && { details }),
   };
+}
+
+function nameOf({ socket }: IncomingMessage): string | undefined {
+  if (!(socket instanceof TLSSocket)) return undefined;
+  const { subject } = socket.getPeerCertificate() as { subject?: { CN?: string } };
+  return subject?.CN;
 }
 
 function matches(request: ScriptedRequest, { method, path, query = {} }: RequestMatch): boolean {

@@ -6,6 +6,8 @@ import { systemClock } from '../../base/clock.ts';
 import type { Clock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import type { Logger } from '../../base/logger.ts';
+import { AppendLog } from './append-log.ts';
+import type { PersistenceOptions } from './append-log.ts';
 import { Authentication } from './authentication.ts';
 import type { AuthenticationOptions } from './authentication.ts';
 import { Authorization } from './authorization.ts';
@@ -14,6 +16,7 @@ import { builtInResources } from './built-in-resources.ts';
 import { CertificateAuthority } from './certificates.ts';
 import type { SandboxClient, Subscription } from './client.ts';
 import { serveCustomResources } from './custom-resources.ts';
+import { EmbeddedRequests } from './embedded-requests.ts';
 import { EventExpiry } from './event-expiry.ts';
 import { EventRecording } from './event-recording.ts';
 import { Faults } from './faults.ts';
@@ -55,7 +58,7 @@ export interface ApiServerOptions {
   readonly honourLimitAtRv0?: boolean;
   /** Who is let in and what they may do; everybody everything by default. */
   readonly auth?: AuthenticationOptions & { readonly authorization?: AuthorizationOptions };
-  /** Lets HTTP clients control faults under `/embedded/faults`; off by default. */
+  /** Lets HTTP clients control faults and read the request log under `/embedded`; off by default. */
   readonly faults?: boolean;
   /** Groups (`snapshot.storage.k8s.io`) and resources (`volumeattributesclasses.storage.k8s.io`) not to serve. */
   readonly disabledResources?: readonly string[];
@@ -65,6 +68,8 @@ export interface ApiServerOptions {
   readonly eventTtlMs?: number;
   /** Requests kept in the log; 100 000 by default. */
   readonly requestLogLimit?: number;
+  /** Keeps the objects in a file; in memory only by default. */
+  readonly persistence?: PersistenceOptions;
   /** Namespaces there from the start; `default` and `kube-system` by default. */
   readonly namespaces?: readonly string[];
 }
@@ -99,6 +104,7 @@ export class ApiServer implements AsyncDisposable {
   readonly #expiry: EventExpiry;
   readonly #resources: ResourceRequests;
   readonly #handler: RequestHandler;
+  readonly #log: AppendLog | undefined;
   readonly #customResources: Subscription;
   readonly #tls: { readonly cert: string; readonly key: string; readonly ca?: string } | undefined;
   #server: Server | undefined;
@@ -123,6 +129,7 @@ export class ApiServer implements AsyncDisposable {
       clock,
       ...(options.random === undefined ? {} : { random: options.random }),
     }));
+    this.#log = options.persistence === undefined ? undefined : new AppendLog({ ...options.persistence, store, clock });
     this.#customResources = serveCustomResources({
       store,
       types,
@@ -170,12 +177,16 @@ export class ApiServer implements AsyncDisposable {
       paths: new PathRequests({
         types,
         minor: options.minorVersion ?? 34,
-        faults: options.faults === true ? this.faults : undefined,
+        embedded:
+          options.faults === true
+            ? new EmbeddedRequests({ faults: this.faults, requestLog: this.requestLog })
+            : undefined,
       }),
     });
     const namespaces = types.find({ group: '', version: 'v1', plural: 'namespaces' });
     for (const name of namespaces === undefined ? [] : (options.namespaces ?? ['default', 'kube-system'])) {
-      if (namespaces !== undefined) registry.create(namespaces, '', { metadata: { name } });
+      if (namespaces === undefined || store.get('namespaces', '', name) !== undefined) continue;
+      registry.create(namespaces, '', { metadata: { name } });
     }
   }
 
@@ -242,13 +253,17 @@ export class ApiServer implements AsyncDisposable {
     this.#resources.endWatches();
     const server = this.#server;
     this.#server = undefined;
-    if (server === undefined) return;
+    if (server === undefined) {
+      this.#log?.[Symbol.dispose]();
+      return;
+    }
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
     // Answers under way get a moment; real time, since no clock of a test may hold up the end.
     const cut = setTimeout(() => server.closeAllConnections(), 200);
     await closed;
     clearTimeout(cut);
+    this.#log?.[Symbol.dispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

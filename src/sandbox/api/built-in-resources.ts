@@ -120,6 +120,7 @@ const sketches: ResourceSketch[] = [
     kind: 'CSIStorageCapacity',
     listKind: 'CSIStorageCapacityList',
     namespaced: true,
+    deleteAnswersObject: false,
   },
   {
     group: 'coordination.k8s.io',

@@ -4,7 +4,6 @@ import type { FieldError } from './field-error.ts';
 import { arrayAt, at, isObject, jsonEqual, objectAt, stringAt } from './json.ts';
 import type { KindRules } from './kind-rules.ts';
 import { labelNameProblem, pathSegmentProblem } from './names.ts';
-import { timestamp } from './timestamps.ts';
 
 /** Namespaces start Active and hold themselves with a finalizer of their own (CP-16.3). */
 export const namespaceRules: KindRules = {
@@ -75,6 +74,8 @@ export const configMapRules: KindRules = {
 
 /** Events belong into the namespace of what they are about (CP-8.14). */
 export const eventRules: KindRules = {
+  prepareCreate: completeEvent,
+  prepareUpdate: completeEvent,
   validate(event) {
     const about = stringAt(event, 'involvedObject', 'namespace');
     const { namespace = '' } = event.metadata;
@@ -101,17 +102,16 @@ export const leaseRules: KindRules = {
   },
 };
 
-/** Nodes get their conditions a heartbeat time; nothing else is checked. */
-export const nodeRules: KindRules = {
-  prepareCreate(node, { nowMs }) {
-    for (const condition of arrayAt(node, 'status', 'conditions')) {
-      if (isObject(condition)) condition['lastTransitionTime'] ??= timestamp(nowMs);
-    }
-  },
-};
-
 /** RBAC objects may have colons in their names. */
 export const rbacRules: KindRules = { nameProblem: pathSegmentProblem };
+
+/** Fields that a real server shows even where nobody set them, some of them as null. */
+function completeEvent(event: SandboxObject): void {
+  event['source'] ??= {};
+  event['reportingComponent'] ??= '';
+  event['reportingInstance'] ??= '';
+  for (const field of ['eventTime', 'firstTimestamp', 'lastTimestamp']) event[field] ??= null;
+}
 
 function encodeStringData(secret: SandboxObject): void {
   const { stringData } = secret;

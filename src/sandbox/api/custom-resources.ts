@@ -22,6 +22,10 @@ export function serveCustomResources(options: {
   isBuiltIn: (type: ResourceType) => boolean;
 }): Subscription {
   const { store, types, registry, clock, isBuiltIn } = options;
+  for (const { object } of store.list(storage)) {
+    const resource = resourceOf(object);
+    if (resource !== undefined && !isBuiltIn(resource)) types.add(resource);
+  }
   return store.onCommit(storage, ({ type, revision }) => {
     const definition = revision.object;
     const resource = resourceOf(definition);

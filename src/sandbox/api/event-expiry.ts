@@ -17,10 +17,9 @@ export class EventExpiry implements Disposable {
     this.#store = options.store;
     this.#clock = options.clock;
     this.#ttlMs = options.ttlMs;
+    for (const revision of this.#store.list('events')) this.#add(revision);
     const subscription = this.#store.onCommit('events', ({ type, revision }) => {
-      if (type === 'DELETED') return;
-      this.#due.push({ revision, atMs: this.#clock.monotonicMs() + this.#ttlMs });
-      this.#timer ??= this.#arm();
+      if (type !== 'DELETED') this.#add(revision);
     });
     this.#unsubscribe = () => subscription.close();
   }
@@ -29,6 +28,11 @@ export class EventExpiry implements Disposable {
     this.#unsubscribe();
     this.#timer?.cancel();
     this.#due.length = 0;
+  }
+
+  #add(revision: Revision): void {
+    this.#due.push({ revision, atMs: this.#clock.monotonicMs() + this.#ttlMs });
+    this.#timer ??= this.#arm();
   }
 
   #arm(): Timer | undefined {

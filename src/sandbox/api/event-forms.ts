@@ -1,4 +1,5 @@
 import type { SandboxObject } from './client.ts';
+import { isObject } from './json.ts';
 import type { JsonObject } from './json.ts';
 
 /** Field names of an event in `v1` and in `events.k8s.io/v1`; what is not named here is equal in both (CP-6.2). */
@@ -17,12 +18,21 @@ const toCore = new Map<string, string>(fieldPairs.map(([core, other]) => [other,
 
 /** An event of `v1` in the form of `events.k8s.io/v1`. */
 export function eventFromCore(event: SandboxObject): SandboxObject {
-  return renameFields(event, toNew);
+  return renameFields(withoutEmpty(event), toNew);
 }
 
 /** An event of `events.k8s.io/v1` in the form of `v1`, which is the stored one. */
 export function eventToCore(event: SandboxObject): SandboxObject {
   return renameFields(event, toCore);
+}
+
+/** Only the old form shows fields that nobody set; `eventTime` is a field of both. */
+function withoutEmpty(event: SandboxObject): SandboxObject {
+  const { eventTime, ...rest } = event;
+  const kept = Object.entries(rest).filter(([, value]) => {
+    return value !== null && value !== '' && !(isObject(value) && Object.keys(value).length === 0);
+  });
+  return { ...Object.fromEntries(kept), ...(eventTime === undefined ? {} : { eventTime }) } as SandboxObject;
 }
 
 function renameFields(event: SandboxObject, names: Map<string, string>): SandboxObject {

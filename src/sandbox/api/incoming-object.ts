@@ -27,6 +27,7 @@ export function fromRequest(
   if (!isObject(copy['metadata'])) {
     throw new StatusError('BadRequest', 'json: cannot unmarshal metadata: it must be an object');
   }
+  dropEmpty(copy['metadata']);
   copy['metadata']['name'] ??= '';
   copy['kind'] = type.kind;
   copy['apiVersion'] = type.storedApiVersion;
@@ -48,6 +49,16 @@ export function fromRequest(
     if (options.fieldValidation !== 'Ignore') for (const text of texts) options.warn?.(text);
   }
   return object;
+}
+
+/** An empty list or map in metadata is as good as none, and is stored as none. */
+function dropEmpty(metadata: JsonObject): void {
+  for (const field of ['labels', 'annotations', 'finalizers', 'ownerReferences']) {
+    const value = metadata[field];
+    if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) {
+      Reflect.deleteProperty(metadata, field);
+    }
+  }
 }
 
 function requireKind({ type, version }: VersionedType, { kind, apiVersion }: JsonObject): void {

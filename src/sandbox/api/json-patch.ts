@@ -62,7 +62,7 @@ function apply(document: JsonObject, operation: JsonObject): void {
       return;
     }
     default:
-      throw new StatusError('BadRequest', `unexpected kind of operation: ${String(operation['op'])}`);
+      throw failed();
   }
 }
 

@@ -38,11 +38,17 @@ export function metadataErrors(
 
 function ownerErrors({ ownerReferences = [] }: SandboxMeta): FieldError[] {
   const errors: FieldError[] = [];
-  for (const [index, owner] of ownerReferences.entries()) {
+  for (const owner of ownerReferences) {
     for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const) {
       const value: unknown = owner[field];
       if (value === undefined || value === '') {
-        errors.push(invalid(`metadata.ownerReferences[${index}].${field}`, value ?? '', `${field} must not be empty`));
+        errors.push(
+          invalid(
+            `metadata.ownerReferences.${field}`,
+            '',
+            field === 'apiVersion' ? 'version must not be empty' : 'must not be empty',
+          ),
+        );
       }
     }
   }

@@ -216,7 +216,7 @@ export class ObjectRegistry {
       return { revision: stored, created: false, removed: false };
     }
     metadata.deletionTimestamp ??= timestamp(this.#clock.wallMs() + grace * 1000);
-    metadata.deletionGracePeriodSeconds = grace;
+    if (type.kind !== 'Namespace') metadata.deletionGracePeriodSeconds = grace;
     if (type.generation) metadata.generation = (metadata.generation ?? 0) + 1;
     if (type.kind === 'Namespace') object['status'] = { ...objectAt(object, 'status'), phase: 'Terminating' };
     if (options.dryRun === true) return { revision: new Revision(stored.rv, object), created: false, removed: false };
@@ -369,7 +369,7 @@ function checkPreconditions(type: ResourceType, name: string, metadata: SandboxM
   const { uid = '', resourceVersion = '' } = metadata;
   if (options.uid !== undefined && options.uid !== uid) {
     throw conflict(
-      type,
+      { ...type, plural: type.kind },
       name,
       `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). ` +
         'The object might have been deleted and then recreated',
@@ -377,7 +377,7 @@ function checkPreconditions(type: ResourceType, name: string, metadata: SandboxM
   }
   if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
     throw conflict(
-      type,
+      { ...type, plural: type.kind },
       name,
       `the ResourceVersion in the precondition (${options.resourceVersion}) does not match ` +
         `the ResourceVersion in record (${resourceVersion}). The object might have been modified`,

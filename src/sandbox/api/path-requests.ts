@@ -8,13 +8,11 @@ import {
   resourceList,
   versionInfo,
 } from './discovery.ts';
-import { parseFaultRule } from './fault-rule.ts';
-import type { Faults } from './faults.ts';
+import type { EmbeddedRequests } from './embedded-requests.ts';
 import { noSuchPath } from './not-found.ts';
 import { openApiDocument, openApiIndex } from './openapi.ts';
 import { choosePresentation } from './presentation.ts';
 import type { Reply } from './reply.ts';
-import { mediaType, parseObject, readBody } from './request-body.ts';
 import { methodNotAllowed } from './resource-requests.ts';
 import type { ResourceTypes } from './resource-type.ts';
 
@@ -27,26 +25,26 @@ export interface PathRequest {
   readonly reply: Reply;
 }
 
-/** Answers discovery (CP-4), schemas (CP-5), version, health and, if enabled, the control of faults. */
+/** Answers discovery (CP-4), schemas (CP-5), version and health, and passes on what tests control. */
 export class PathRequests {
   readonly #types: ResourceTypes;
   readonly #minor: number;
-  readonly #faults: Faults | undefined;
+  readonly #embedded: EmbeddedRequests | undefined;
 
   /**
    * @param options.minor - the minor version the server claims to have.
-   * @param options.faults - controlled over `/embedded/faults`; not reachable if absent.
+   * @param options.embedded - what tests control under `/embedded`; not reachable if absent.
    */
-  constructor(options: { types: ResourceTypes; minor: number; faults?: Faults | undefined }) {
+  constructor(options: { types: ResourceTypes; minor: number; embedded?: EmbeddedRequests | undefined }) {
     this.#types = options.types;
     this.#minor = options.minor;
-    this.#faults = options.faults;
+    this.#embedded = options.embedded;
   }
 
   /** @throws {StatusError} `NotFound`, `MethodNotAllowed`. */
   async handle(exchange: PathRequest): Promise<void> {
     const { method, path, reply, query } = exchange;
-    if (path === '/embedded/faults' || path.startsWith('/embedded/faults/')) return this.#controlFaults(exchange);
+    if (path.startsWith('/embedded/') && this.#embedded !== undefined) return this.#embedded.handle(exchange);
     if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
     if (path === '/healthz' || path === '/livez' || path === '/readyz') {
       reply.text(200, query.has('verbose') ? `[+]ping ok\n${path.slice(1)} check passed\n` : 'ok');
@@ -91,23 +89,6 @@ export class PathRequests {
     if (version !== 'v3' || more.length > 0) return undefined;
     if (root === 'api') return second === '' ? openApiDocument(this.#types, '', first) : undefined;
     return root === 'apis' ? openApiDocument(this.#types, first, second) : undefined;
-  }
-
-  async #controlFaults({ method, path, request, reply }: PathRequest): Promise<void> {
-    const faults = this.#faults;
-    if (faults === undefined) throw noSuchPath();
-    if (method === 'POST') {
-      const body = await parseObject(await readBody(request), mediaType(request.headers['content-type']), [
-        'application/json',
-      ]);
-      reply.json(201, JSON.stringify({ id: faults.add(parseFaultRule(body)).id }));
-      return;
-    }
-    if (method !== 'DELETE') throw methodNotAllowed();
-    const id = path.split('/')[3];
-    if (id === undefined) faults.clear();
-    else faults.remove(Number(id));
-    reply.json(200, '{}');
   }
 }
 

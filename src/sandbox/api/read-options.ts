@@ -1,4 +1,4 @@
-import { forbidden, invalid, invalidObject, notSupported } from './field-error.ts';
+import { forbidden, invalidObject, notSupported } from './field-error.ts';
 import type { FieldError } from './field-error.ts';
 import { StatusError } from './status-error.ts';
 
@@ -109,7 +109,7 @@ function integer(query: URLSearchParams, name: string): number | undefined {
   if (value === null || value === '') return undefined;
   if (/^\d+$/.test(value)) return Number(value);
   if (name === 'resourceVersion') {
-    throw invalidObject('ListOptions', 'meta.k8s.io', '', [invalid(name, value, 'must be a number')]);
+    throw new StatusError('BadRequest', `invalid resource version: ${name}: Invalid value: ${JSON.stringify(value)}`);
   }
   throw new StatusError('BadRequest', `invalid value for ${name}: ${JSON.stringify(value)} is not a whole number`);
 }

@@ -10,17 +10,21 @@ export const objectTypes: readonly string[] = ['application/json', 'application/
 const limitBytes = 3 * 1024 * 1024;
 
 /** The bytes of a request's body. @throws {StatusError} `RequestEntityTooLarge` above 3 MiB (CP-3.2). */
-export async function readBody(request: IncomingMessage): Promise<Buffer> {
+export function readBody(request: IncomingMessage): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > limitBytes) {
-      throw new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`);
-    }
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks);
+    if (bytes <= limitBytes) chunks.push(chunk);
+    else reject(new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`));
+  });
+  request.once('end', () =>
+    resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+  );
+  request.once('error', reject);
+  request.once('close', () => reject(new StatusError('BadRequest', 'the body of the request ended early')));
+  return promise;
 }
 
 /** The media type of a `Content-Type` header, without parameters; JSON if there is none. */

@@ -35,6 +35,9 @@ export interface RequestHandlerOptions {
   readonly paths: PathRequests;
 }
 
+/** One reason for all: making one per request would cost a stack trace each. */
+const clientGone = new Error('the client went away or was answered');
+
 interface Exchange {
   readonly request: IncomingMessage;
   readonly reply: Reply;
@@ -66,7 +69,7 @@ export class RequestHandler {
     const gone = new AbortController();
     const entry = this.#log(request);
     response.once('close', () => {
-      gone.abort();
+      gone.abort(clientGone);
       entry.durationMs = clock.monotonicMs() - entry.atMs;
       if (response.headersSent) entry.status = response.statusCode;
     });

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Authentication } from './authentication.ts';
 import type { FaultAction } from './faults.ts';
+import { invalidObject, notSupported, required } from './field-error.ts';
 import { arrayAt, at, copyJson, isObject, objectAt, stringAt } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { jsonPatch } from './json-patch.ts';
@@ -192,10 +193,9 @@ export class ResourceRequests {
       if (contentType === 'application/apply-patch+yaml') {
         const { fieldManager } = options;
         if (fieldManager === undefined) {
-          throw new StatusError(
-            'BadRequest',
-            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
-          );
+          throw invalidObject('PatchOptions', 'meta.k8s.io', '', [
+            required('fieldManager', 'is required for apply patch'),
+          ]);
         }
         if (arrayAt(patch, 'metadata', 'managedFields').length > 0) {
           throw new StatusError('BadRequest', 'metadata.managedFields must be nil');
@@ -341,11 +341,11 @@ function patchTypes({ type }: VersionedType): string[] {
   ];
 }
 
-function writeOptions({ query, reply }: ResourceRequest): WriteOptions {
+function writeOptions({ query, reply, verb }: ResourceRequest): WriteOptions {
   const validation = query.get('fieldValidation');
   const manager = query.get('fieldManager');
   return {
-    dryRun: isDryRun(query.getAll('dryRun')),
+    dryRun: isDryRun(query.getAll('dryRun'), verb),
     ...(manager === null || manager === '' ? {} : { fieldManager: manager }),
     ...(validation === 'Ignore' || validation === 'Strict' || validation === 'Warn'
       ? { fieldValidation: validation }
@@ -354,9 +354,10 @@ function writeOptions({ query, reply }: ResourceRequest): WriteOptions {
   };
 }
 
-function isDryRun(values: readonly unknown[]): boolean {
+function isDryRun(values: readonly unknown[], verb: Verb): boolean {
   if (values.some((value) => value !== 'All' && value !== '')) {
-    throw new StatusError('BadRequest', `invalid dryRun: ${JSON.stringify(values)}: supported values: "All"`);
+    const kind = `${verb.charAt(0).toUpperCase()}${verb.slice(1)}Options`;
+    throw invalidObject(kind, 'meta.k8s.io', '', [notSupported('dryRun', values, ['All'])]);
   }
   return values.includes('All');
 }
@@ -367,7 +368,7 @@ async function deleteOptions({ body, contentType, query }: ResourceRequest): Pro
   const grace = query.get('gracePeriodSeconds');
   return {
     ...options,
-    dryRun: options.dryRun === true || isDryRun(query.getAll('dryRun')),
+    dryRun: options.dryRun === true || isDryRun(query.getAll('dryRun'), 'delete'),
     ...(grace !== null && options.gracePeriodSeconds === undefined ? { gracePeriodSeconds: Number(grace) } : {}),
   };
 }
@@ -379,7 +380,7 @@ function readDeleteOptions(options: JsonObject): DeleteOptions {
     ...(typeof uid === 'string' ? { uid } : {}),
     ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
     ...(typeof grace === 'number' ? { gracePeriodSeconds: grace } : {}),
-    dryRun: isDryRun(arrayAt(options, 'dryRun')),
+    dryRun: isDryRun(arrayAt(options, 'dryRun'), 'delete'),
   };
 }
 

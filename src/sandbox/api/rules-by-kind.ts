@@ -4,7 +4,6 @@ import {
   eventRules,
   leaseRules,
   namespaceRules,
-  nodeRules,
   podRules,
   rbacRules,
   secretRules,
@@ -22,7 +21,6 @@ import { volumeRules } from './volume-rules.ts';
 
 const rules = new Map<string, KindRules>([
   ['namespaces', namespaceRules],
-  ['nodes', nodeRules],
   ['pods', podRules],
   ['secrets', secretRules],
   ['configmaps', configMapRules],

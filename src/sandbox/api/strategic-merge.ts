@@ -1,6 +1,7 @@
 import { isObject, setField } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { listMerge } from './list-merge-keys.ts';
+import type { ListMerge } from './list-merge-keys.ts';
 import { StatusError } from './status-error.ts';
 
 const orderPrefix = '$setElementOrder/';
@@ -39,7 +40,8 @@ function mergeMap(target: JsonObject, patch: JsonObject, kind: string, path: str
     const current = result[field];
     if (Array.isArray(current) && Array.isArray(order)) {
       const before = Array.isArray(target[field]) ? (target[field] as unknown[]) : [];
-      result[field] = inOrder(current, order, before, identity(kind, fieldPath));
+      const identify = identity(listMerge(kind, fieldPath));
+      result[field] = inOrder(current, order.map(identify), before, identify);
     }
   }
   return result;
@@ -60,7 +62,11 @@ function mergeField(result: JsonObject, field: string, value: unknown, at: { kin
 function mergeList(target: unknown[], patch: unknown[], kind: string, path: string): unknown[] {
   const how = listMerge(kind, path);
   if (how.by === 'whole') return patch.map((item) => withoutDirectives(item, kind, path));
-  if (how.by === 'value') return [...target, ...patch.filter((item) => !target.includes(item))];
+  const identify = identity(how);
+  if (how.by === 'value') {
+    const merged = [...target, ...patch.filter((item) => !target.includes(item))];
+    return inOrder(merged, patch.map(identify), target, identify);
+  }
   const replaces = patch.some((item) => isObject(item) && item['$patch'] === 'replace');
   const result = replaces ? [] : [...target];
   for (const item of patch) {
@@ -80,7 +86,7 @@ function mergeList(target: unknown[], patch: unknown[], kind: string, path: stri
     } else if (index === -1) result.push(merged);
     else result[index] = merged;
   }
-  return result;
+  return inOrder(result, patch.map(identify), target, identify);
 }
 
 function withoutDirectives(item: unknown, kind: string, path: string): unknown {
@@ -93,19 +99,20 @@ function removePrimitives(result: JsonObject, field: string, unwanted: unknown):
   if (Array.isArray(current)) result[field] = current.filter((item) => !unwanted.includes(item));
 }
 
-function identity(kind: string, path: string): (item: unknown) => unknown {
-  const how = listMerge(kind, path);
+function identity(how: ListMerge): (item: unknown) => unknown {
   return how.by === 'key' ? (item) => (isObject(item) ? item[how.key] : item) : (item) => item;
 }
 
-/** Orders the items the patch speaks of as it says; the others keep their place relative to the old list. */
+/**
+ * Orders the items the patch speaks of as it says; the others keep their place relative to the old list, and what is
+ * new comes before them.
+ */
 function inOrder(
   items: unknown[],
-  order: unknown[],
+  wanted: unknown[],
   before: unknown[],
   identify: (item: unknown) => unknown,
 ): unknown[] {
-  const wanted = order.map(identify);
   const old = before.map(identify);
   const spoken = items
     .filter((item) => wanted.includes(identify(item)))

@@ -22,10 +22,6 @@ export const volumeRules: KindRules = {
     spec['persistentVolumeReclaimPolicy'] ??= 'Retain';
     spec['volumeMode'] ??= 'Filesystem';
     if (isObject(spec['hostPath'])) spec['hostPath']['type'] ??= '';
-    if (isObject(spec['claimRef'])) {
-      spec['claimRef']['kind'] ??= 'PersistentVolumeClaim';
-      spec['claimRef']['apiVersion'] ??= 'v1';
-    }
   },
   prepareUpdate(volume, old, { nowMs }) {
     const [status, oldStatus] = [volume['status'], objectAt(old, 'status')];

@@ -113,7 +113,7 @@ export class Rig implements AsyncDisposable {
     return new Informer<ConfigMap>({
       transport: this.transport,
       resource: configMaps,
-      transform: (object) => object as ConfigMap,
+      transform: (object) => object,
       clock: this.clock,
       random: () => this.random,
       logger: recordedLogger(this.log),

@@ -346,6 +346,18 @@ describe('faults', () => {
     assert.ok(text.includes('<html>'));
     await api.delete('/embedded/faults');
     assert.equal((await api.get('/api/v1/nodes')).status, 200);
+    const { text: log } = await api.get('/embedded/requests');
+    const { items } = JSON.parse(log) as { items: { resource: string; fault: string; status: number }[] };
+    const nodes = items.filter(({ resource }) => resource === 'nodes');
+    assert.deepEqual(
+      nodes.map(({ fault, status: answered }) => [fault, answered]),
+      [
+        ['htmlBody', 502],
+        ['', 200],
+      ],
+    );
+    await api.delete('/embedded/requests');
+    assert.equal(api.server.requestLog.entries({ resource: 'nodes' }).length, 0);
   });
 });
 

@@ -182,7 +182,7 @@ describe('CsiProvisioner, a volume that is too small', () => {
   });
 
   test('all cleanup calls share one timeout', async () => {
-    await using rig = await Rig.start({ timeoutMs: 300 });
+    await using rig = await Rig.start({ timeoutMs: 1000 });
     rig.driver.next('CreateVolume', small);
     rig.driver.always('DeleteVolume', () => new Promise<object>(() => undefined));
     const outcome = await rig.provision(claim);

@@ -102,7 +102,7 @@ export class Rig implements AsyncDisposable {
   readonly classes: Store<StorageClass>;
   readonly attachments: Store<VolumeAttachment>;
   readonly grants: Store<ReferenceGrant>;
-  readonly #transport: Transport;
+  #opened = new AsyncDisposableStack();
   #capabilities = driverCapabilities([], []);
 
   private constructor(parts: Pick<Rig, 'driver' | 'api' | 'connection'>, options: RigOptions, transport: Transport) {
@@ -111,7 +111,6 @@ export class Rig implements AsyncDisposable {
     this.driver = parts.driver;
     this.api = parts.api;
     this.connection = parts.connection;
-    this.#transport = transport;
     this.claims = new Store({ logger, freeze: true });
     this.classes = new Store({ logger, freeze: true });
     this.grants = new Store({ logger, freeze: true });
@@ -155,26 +154,27 @@ export class Rig implements AsyncDisposable {
     const clock = systemClock;
     const logger = options.logger ?? silentLogger;
     const { plugin, controller } = options;
-    const driver = await RecordingDriver.start({
-      csi,
-      name: driverName,
-      ...(plugin === undefined ? {} : { plugin }),
-      ...(controller === undefined ? {} : { controller }),
-    });
-    const api = await ScriptedApiServer.start();
-    const connection = new CsiConnection({ address: driver.socketPath, logger, clock });
+    await using opened = new AsyncDisposableStack();
+    const driver = opened.use(
+      await RecordingDriver.start({
+        csi,
+        name: driverName,
+        ...(plugin === undefined ? {} : { plugin }),
+        ...(controller === undefined ? {} : { controller }),
+      }),
+    );
+    const api = opened.use(await ScriptedApiServer.start());
+    const connection = opened.use(new CsiConnection({ address: driver.socketPath, logger, clock }));
     await connection.connect();
     const load = () => loadKubeConfig({ master: api.url, environment: {} });
-    const transport = new Transport({
-      credentials: new Credentials({ load, clock, logger }),
-      userAgent: 'test',
-      clock,
-      logger,
-    });
+    const credentials = new Credentials({ load, clock, logger });
+    const transport = opened.use(new Transport({ credentials, userAgent: 'test', clock, logger }));
     const rig = new Rig({ driver, api, connection }, options, transport);
-    rig.#capabilities = await readCapabilities(rig.calls);
+    // Not with the timeout under test: on a busy machine a short one would end the preparations.
+    rig.#capabilities = await readCapabilities(rig.calls, { timeoutMs: 20_000 });
     rig.finishedCalls.length = 0;
     driver.calls.length = 0;
+    rig.#opened = opened.move();
     return rig;
   }
 
@@ -204,10 +204,7 @@ export class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.connection[Symbol.asyncDispose]();
-    await this.driver[Symbol.asyncDispose]();
-    await this.#transport[Symbol.asyncDispose]();
-    await this.api[Symbol.asyncDispose]();
+    await this.#opened.disposeAsync();
   }
 }
 

@@ -51,7 +51,7 @@ describe('unaryCall', () => {
   test('a code unknown to gRPC keeps its number', () => assert.equal(codeName(77), 'Code(77)'));
 
   test('our own deadline reads as in the reference, and the driver sees the call end', async () => {
-    await using rig = await Rig.start({ timeoutMs: 150 });
+    await using rig = await Rig.start({ timeoutMs: 500 });
     rig.driver.next('Probe', hang);
     await assert.rejects(rig.calls.probe(), {
       code: status.DEADLINE_EXCEEDED,

@@ -227,7 +227,7 @@ describe('WorkQueue', () => {
     for (let i = 0; i < 10_000; i++) {
       const key = await queue.get();
       assert.equal(key, `k${i}`);
-      queue.done(key ?? '');
+      queue.done(key);
     }
     assert.ok(performance.now() - startedMs < 2000);
   });

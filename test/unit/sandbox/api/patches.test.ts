@@ -89,15 +89,15 @@ describe('strategicMerge', () => {
       want: { spec: { ports: [{ port: 80, name: 'b' }, { port: 81 }] } },
     },
     {
-      name: 'drivers of a CSINode merge by name',
+      name: 'drivers of a CSINode merge by name, new ones first',
       kind: 'CSINode',
       target: { spec: { drivers: [{ name: 'a', nodeID: 'n' }] } },
       patch: { spec: { drivers: [{ name: 'b', nodeID: 'n' }] } },
       want: {
         spec: {
           drivers: [
-            { name: 'a', nodeID: 'n' },
             { name: 'b', nodeID: 'n' },
+            { name: 'a', nodeID: 'n' },
           ],
         },
       },
@@ -184,7 +184,7 @@ describe('jsonPatch', () => {
     { patch: [{ op: 'add', path: '/list/5', value: 1 }], reason: 'Invalid' },
     { patch: [{ op: 'add', path: '/none/deep', value: 1 }], reason: 'Invalid' },
     { patch: [{ op: 'test', path: '/a', value: 2 }], reason: 'Invalid' },
-    { patch: [{ op: 'shred', path: '/a' }], reason: 'BadRequest' },
+    { patch: [{ op: 'shred', path: '/a' }], reason: 'Invalid' },
     { patch: [{ op: 'add' }], reason: 'BadRequest' },
     { patch: { op: 'add' }, reason: 'BadRequest' },
     {

@@ -205,7 +205,11 @@ describe('flags of the sandbox', () => {
   test('both forms of a flag are read', () => {
     assert.deepEqual(parseSandboxFlags(['--port=8080', '--nodes', '3', '--kubeconfig', '/k', '--faults']), {
       kind: 'run',
-      options: { api: { port: 8080, faults: true }, nodes: 3, kubeconfigPath: '/k' },
+      options: { api: { port: 8080, faults: true, tls: false }, nodes: 3, kubeconfigPath: '/k' },
+    });
+    assert.deepEqual(parseSandboxFlags(['--data=/d', '--tls']), {
+      kind: 'run',
+      options: { api: { port: 0, faults: false, tls: true, persistence: { path: '/d' } }, nodes: 2 },
     });
     assert.deepEqual(parseSandboxFlags(['--help']), { kind: 'help' });
   });

@@ -1,0 +1,262 @@
+/** What the leader does, or whoever runs alone: the caches, the CSI provisioner on them, and the controllers. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { MetricRegistry } from '../base/metrics.ts';
+import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
+import { CloningProtectionController } from '../csi/cloning-protection.ts';
+import { CsiProvisioner } from '../csi/csi-provisioner.ts';
+import type { Driver } from '../csi/driver.ts';
+import { provisionerIdentity } from '../csi/identity.ts';
+import { OptionalApi } from '../csi/optional-api.ts';
+import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
+import { volumeSnapshots } from '../csi/snapshot-objects.ts';
+import { runSnapshotSweep } from '../csi/snapshot-sweep.ts';
+import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
+import { Informer, Tombstone } from '../kube/informer.ts';
+import { KubeClient } from '../kube/kube-client.ts';
+import type { Resource } from '../kube/objects.ts';
+import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import type { Transport } from '../kube/transport.ts';
+import { waitForSync } from '../kube/wait-for-sync.ts';
+import { type WorkQueueMetricsProvider, workQueueMetrics } from '../kube/work-queue-metrics.ts';
+import { type ProvisionInformers, provisionInformers, withoutManagedFields } from '../provision/informers.ts';
+import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
+import { ProvisionController } from '../provision/provision-controller.ts';
+import type { Config } from './config.ts';
+import type { Shutdown } from './shutdown.ts';
+
+export interface RunPhaseOptions {
+  config: Config;
+  transport: Transport;
+  driver: Driver;
+  registry: MetricRegistry;
+  shutdown: Shutdown;
+  /** Ends what is under way. */
+  cut: AbortSignal;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Name of everything we write as, where Kubernetes asks for one. */
+const fieldManager = 'csi-provisioner';
+/** An informer, whatever it holds. */
+type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced'>;
+
+/** Works until it is told to stop; resolves when what was under way has ended. */
+export async function runPhase(options: RunPhaseOptions): Promise<void> {
+  const { config, transport, driver, registry, shutdown, cut, clock, logger } = options;
+  const client = new KubeClient({ transport, fieldManager });
+  const informers = provisionInformers({
+    transport,
+    isKnownProvisioner: (name) => name === driver.name,
+    clock,
+    logger,
+  });
+  const attachments = attachmentInformer(options);
+  const grants = config.featureGates.crossNamespaceVolumeDataSource ? grantInformer(options) : undefined;
+  await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
+  const queueMetrics = workQueueMetrics(registry);
+  const lasting = new AbortController(); // caches and lookers: they end last, work under way reads them
+  const attributesClasses = await attributesClassGate(options, client, lasting.signal);
+  const provisioner = makeProvisioner(options, { client, informers, attachments, grants, recorder, attributesClasses });
+  const controller = makeController(options, { provisioner, informers, queueMetrics });
+  attachments?.addHandler({
+    onDelete: (gone) => {
+      for (const name of attachedVolume(gone instanceof Tombstone ? gone.object : gone)) controller.wakeVolume(name);
+    },
+  });
+  const needed: Record<string, AnyInformer> = { ...informers, ...(attachments && { attachments }) };
+  const background = Object.values(needed).map((informer) => informer.run(lasting.signal));
+  if (grants !== undefined)
+    background.push(onceServed(options, client, referenceGrants, lasting.signal, (s) => grants.run(s)));
+  try {
+    await waitForSync(needed, { signal: AbortSignal.any([shutdown.stop, cut]), clock, logger });
+    background.push(sweepSnapshots(options, client, informers, lasting.signal));
+    logger.info({ component: controller.component }, 'Starting provisioner controller');
+    await Promise.all([
+      controller.run({ stop: shutdown.stop, cut }),
+      protectClones(options, { client, informers, queueMetrics }),
+    ]);
+  } catch (error) {
+    if (!shutdown.stop.aborted && !cut.aborted) throw error;
+  } finally {
+    lasting.abort(new Error('the sidecar has ended'));
+    await Promise.all(background);
+  }
+}
+
+function makeProvisioner(
+  { config, driver, clock, logger }: RunPhaseOptions,
+  parts: {
+    client: KubeClient;
+    informers: ProvisionInformers;
+    attachments: Informer<VolumeAttachment> | undefined;
+    grants: Informer<ReferenceGrant> | undefined;
+    recorder: Recorder;
+    attributesClasses: () => boolean;
+  },
+): CsiProvisioner {
+  const { provisioning, featureGates } = config;
+  return new CsiProvisioner({
+    driverName: driver.name,
+    identity: provisionerIdentity({ driverName: driver.name, wallMs: clock.wallMs(), random: Math.random() }),
+    capabilities: () => driver.capabilities,
+    controller: driver.calls,
+    client: parts.client,
+    claims: parts.informers.claims,
+    classes: parts.informers.classes,
+    attachments: parts.attachments,
+    referenceGrants: parts.grants,
+    recorder: parts.recorder,
+    logger,
+    clock,
+    timeoutMs: config.csiTimeoutMs,
+    volumeNamePrefix: provisioning.volumeNamePrefix,
+    volumeNameUuidLength: provisioning.volumeNameUuidLength,
+    defaultFsType: provisioning.defaultFsType,
+    extraCreateMetadata: provisioning.extraCreateMetadata,
+    controllerPublishReadOnly: provisioning.controllerPublishReadOnly,
+    preventVolumeModeConversion: provisioning.preventVolumeModeConversion,
+    gates: {
+      crossNamespaceVolumeDataSource: featureGates.crossNamespaceVolumeDataSource,
+      volumeAttributesClass: parts.attributesClasses,
+    },
+  });
+}
+
+/** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */
+function makeController(
+  { config, driver, transport, registry, clock, logger }: RunPhaseOptions,
+  parts: { provisioner: CsiProvisioner; informers: ProvisionInformers; queueMetrics: WorkQueueMetricsProvider },
+): ProvisionController {
+  const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
+  return new ProvisionController({
+    provisionerName: driver.name,
+    provisioner: parts.provisioner,
+    transport,
+    informers: parts.informers,
+    workers: workerThreads,
+    limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),
+    failedProvisionThreshold: 0,
+    failedDeleteThreshold: 0,
+    save: {
+      kind: 'queue',
+      limiter: new MaxOfLimiter([
+        new ExponentialLimiter({ baseMs: 5, maxMs: 1_000_000 }),
+        new BucketLimiter({ qps: 10, burst: 100, clock }),
+      ]),
+    },
+    addFinalizer: true,
+    metrics: prometheusMetrics(registry),
+    queueMetrics: (name) => parts.queueMetrics.forQueue(name),
+    clock,
+    logger,
+  });
+}
+
+/** Drivers that attach volumes must not lose one that is still attached. */
+function attachmentInformer({
+  driver,
+  transport,
+  clock,
+  logger,
+}: RunPhaseOptions): Informer<VolumeAttachment> | undefined {
+  if (!driver.capabilities.publishUnpublishVolume) {
+    logger.info({}, 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments');
+    return undefined;
+  }
+  logger.info({}, 'CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments');
+  return new Informer<VolumeAttachment>({
+    transport,
+    resource: volumeAttachments,
+    transform: withoutManagedFields<VolumeAttachment>,
+    indexers: { [attachmentsByVolume]: attachedVolume },
+    clock,
+    logger,
+  });
+}
+
+function grantInformer({ transport, clock, logger }: RunPhaseOptions): Informer<ReferenceGrant> {
+  return new Informer<ReferenceGrant>({
+    transport,
+    resource: referenceGrants,
+    transform: withoutManagedFields<ReferenceGrant>,
+    clock,
+    logger,
+  });
+}
+
+/**
+ * Whether attributes classes count: as the gate says where it was named, else wherever the API is served, which is
+ * looked for now and, while it is missing, once a minute.
+ */
+async function attributesClassGate(
+  { config, clock, logger }: RunPhaseOptions,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<() => boolean> {
+  const { volumeAttributesClass, volumeAttributesClassNamed } = config.featureGates;
+  if (volumeAttributesClassNamed || !volumeAttributesClass) return () => volumeAttributesClass;
+  const api = new OptionalApi({ client, resource: volumeAttributesClasses, clock, logger });
+  if ((await api.look(signal)) === 'absent') {
+    logger.info(
+      {},
+      'Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available',
+    );
+    void api.waitUntilPresent(signal).catch(() => undefined); // it only rejects when we end
+  }
+  return () => api.presence !== 'absent';
+}
+
+/** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
+async function protectClones(
+  { config, driver, shutdown, cut, clock, logger }: RunPhaseOptions,
+  parts: { client: KubeClient; informers: ProvisionInformers; queueMetrics: WorkQueueMetricsProvider },
+): Promise<void> {
+  if (!driver.capabilities.cloneVolume) return;
+  const { cloningProtectionThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
+  const controller = new CloningProtectionController({
+    client: parts.client,
+    claims: parts.informers.claims,
+    workers: cloningProtectionThreads,
+    retryStartMs: retryIntervalStartMs,
+    retryMaxMs: retryIntervalMaxMs,
+    queueMetrics: parts.queueMetrics.forQueue('claims'),
+    clock,
+    logger,
+  });
+  await controller.run({ stop: shutdown.stop, cut });
+}
+
+/** Snapshots that no claim waits for any more lose the finalizer that a restore put on them. */
+async function sweepSnapshots(
+  options: RunPhaseOptions,
+  client: KubeClient,
+  { claims }: ProvisionInformers,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, driver, transport, clock, logger } = options;
+  const intervalMs = config.provisioning.snapshotSweepIntervalMs;
+  if (intervalMs === null || !driver.capabilities.createDeleteSnapshot) return;
+  await onceServed(options, client, volumeSnapshots, signal, (lasting) =>
+    runSnapshotSweep({ client, transport, claims, intervalMs, clock, logger }, lasting),
+  );
+}
+
+/** Runs something once an optional API is served, also when that is only installed later. */
+async function onceServed(
+  { clock, logger }: RunPhaseOptions,
+  client: KubeClient,
+  resource: Resource,
+  signal: AbortSignal,
+  run: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  try {
+    await new OptionalApi({ client, resource, clock, logger }).waitUntilPresent(signal);
+    await run(signal);
+  } catch (error) {
+    if (!signal.aborted) logger.error({ err: error, resource: resource.plural }, 'Work on an optional API has ended');
+  }
+}

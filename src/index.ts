@@ -1,0 +1,119 @@
+/**
+ * The public surface of the package: what a program of its own needs to provision volumes of another kind of storage.
+ * `docs/write-a-provisioner.md` leads through it. Nothing else in the package is meant to be imported.
+ */
+import { connect as connectTo, type ConnectOptions as FullConnectOptions } from './kube/connect.ts';
+import type { Transport } from './kube/transport.ts';
+
+/** Where the API server is; every field has a default. */
+export interface ConnectOptions extends Omit<FullConnectOptions, 'environment'> {
+  /** The variables to look at. Default: those of this process. */
+  environment?: Record<string, string | undefined> | undefined;
+}
+
+/**
+ * Finds the API server and who we are there: `kubeconfig`, else the file that `KUBECONFIG` names, else `master`, else
+ * the service account of the pod. Credentials are renewed as they change. Nothing is sent yet; dispose the transport at
+ * the end, with `await using`.
+ *
+ * @throws {KubeConfigError} when nothing usable is found, Node's errors for certificate files that cannot be read.
+ */
+export function connect({ environment, ...options }: ConnectOptions = {}): Transport {
+  // eslint-disable-next-line no-restricted-properties -- the edge of the library, and only a default
+  return connectTo({ ...options, environment: environment ?? process.env });
+}
+
+// The controller, and what a kind of storage has to fulfil
+export {
+  ProvisionController,
+  type ProvisionControllerOptions,
+  type RunOptions,
+  type SavePolicy,
+} from './provision/provision-controller.ts';
+export {
+  IgnoredError,
+  ProvisionError,
+  type Provisioner,
+  type ProvisionContext,
+  type ProvisioningState,
+  type ProvisionOptions,
+} from './provision/provisioner.ts';
+export {
+  provisionInformers,
+  type ProvisionInformers,
+  type ProvisionInformersOptions,
+  uidIndex,
+} from './provision/informers.ts';
+
+// The objects of Kubernetes
+export {
+  type CsiVolumeSource,
+  type NodeSelectorRequirement,
+  type NodeSelectorTerm,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+  type QuantityText,
+  type SecretReference,
+  type StorageClass,
+  storageClasses,
+  type TopologySelectorTerm,
+  type TypedLocalObjectReference,
+  type TypedObjectReference,
+} from './provision/objects.ts';
+export type { KubeObject, ObjectMeta, ObjectName, ObjectReference, OwnerReference, Resource } from './kube/objects.ts';
+export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
+
+// The Kubernetes client
+export type { Transport } from './kube/transport.ts';
+export { KubeConfigError } from './kube/kube-config-error.ts';
+export { type CallOptions, KubeClient, type ListOptions, type PatchType } from './kube/kube-client.ts';
+export {
+  AlreadyExistsError,
+  ApiError,
+  ConflictError,
+  ExpiredError,
+  ForbiddenError,
+  InvalidError,
+  NotFoundError,
+  type RequestInfo,
+  type Status,
+  type StatusCause,
+  TooManyRequestsError,
+  TransportError,
+  UnauthorizedError,
+} from './kube/api-error.ts';
+export {
+  type HandlerOptions,
+  type HandlerRegistration,
+  Informer,
+  type InformerHandler,
+  type InformerOptions,
+  Tombstone,
+} from './kube/informer.ts';
+export type { Lister } from './kube/lister.ts';
+export type { ReflectorMetrics } from './kube/reflector.ts';
+export type { IndexFunction } from './kube/store.ts';
+export { EventRecorder, type EventRecorderOptions } from './kube/event-recorder.ts';
+export type { EventType, Recorder } from './kube/recorder.ts';
+export {
+  type ElectionOutcome,
+  LeaderElector,
+  type LeaderElectorMetrics,
+  type LeaderElectorOptions,
+  LeaseLostError,
+} from './kube/leader-elector.ts';
+
+// Queues, back-off and metrics
+export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/work-queue.ts';
+export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/rate-limiter.ts';
+export { createRegistry, type MetricRegistry } from './base/metrics.ts';
+export type { ControllerMetrics } from './provision/controller-metrics.ts';
+export { prometheusMetrics } from './provision/prometheus-metrics.ts';
+export { workQueueMetrics, type WorkQueueMetricsProvider } from './kube/work-queue-metrics.ts';
+
+// What everything is given
+export { type Clock, systemClock, type Timer } from './base/clock.ts';
+export { type Logger, silentLogger } from './base/logger.ts';
+export { type LogLevel, textLogger, type TextLoggerOptions } from './base/text-logger.ts';

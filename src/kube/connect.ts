@@ -1,0 +1,43 @@
+import os from 'node:os';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { type Logger, silentLogger } from '../base/logger.ts';
+import { Credentials } from './credentials.ts';
+import { loadKubeConfig } from './kube-config.ts';
+import { TokenBucket } from './token-bucket.ts';
+import { Transport } from './transport.ts';
+
+export interface ConnectOptions {
+  /** Path of a kubeconfig file. Default: the one that `KUBECONFIG` names. */
+  kubeconfig?: string | undefined;
+  /** URL of the API server: replaces the one in the kubeconfig; without a kubeconfig no credentials are sent. */
+  master?: string | undefined;
+  /** Requests per second, and how many at once after a pause. Default: no limit on this side. Watches do not count. */
+  rateLimit?: { perSecond: number; burst: number } | undefined;
+  /** How the program calls itself towards the server. */
+  userAgent?: string | undefined;
+  /** Default: nothing is logged. */
+  logger?: Logger | undefined;
+  /** The process environment: `KUBECONFIG`, the variables of a pod, proxies, and what credential plugins inherit. */
+  environment: Record<string, string | undefined>;
+  /** Default: the machine's own time. */
+  clock?: Clock | undefined;
+}
+
+/**
+ * Finds the API server and who we are there: a kubeconfig file, else a bare server URL, else the pod's service account
+ * (Kubernetes page "Accessing the Kubernetes API from a Pod"). Credentials are renewed as they change. Nothing is sent
+ * yet; dispose the transport at the end.
+ *
+ * @throws {KubeConfigError} when nothing usable is found, Node's errors for certificate files that cannot be read.
+ */
+export function connect(options: ConnectOptions): Transport {
+  const { environment, master, rateLimit, logger = silentLogger, clock = systemClock } = options;
+  const kubeconfig = options.kubeconfig ?? environment['KUBECONFIG'];
+  return new Transport({
+    credentials: new Credentials({ load: () => loadKubeConfig({ kubeconfig, master, environment }), clock, logger }),
+    userAgent: options.userAgent ?? `csi-provisioner-library (${os.platform()}/${os.arch()})`,
+    rateLimit: rateLimit && new TokenBucket({ qps: rateLimit.perSecond, burst: rateLimit.burst, clock }),
+    clock,
+    logger,
+  });
+}
