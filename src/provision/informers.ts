@@ -18,6 +18,7 @@ import {
   storageClasses,
 } from './objects.ts';
 
+/** What the caches are made with. */
 export interface ProvisionInformersOptions {
   transport: Transport;
   /** Names that mean us: of other volumes only the names are kept. */
@@ -31,6 +32,7 @@ export interface ProvisionInformersOptions {
   freeze?: boolean;
 }
 
+/** The caches of one controller; whoever makes them runs them. */
 export interface ProvisionInformers {
   claims: Informer<PersistentVolumeClaim>;
   volumes: Informer<PersistentVolume>;

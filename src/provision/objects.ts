@@ -3,12 +3,14 @@ import type { KubeObject, ObjectMeta, ObjectReference, Resource } from '../kube/
 /** A quantity as it stands in JSON: usually a string such as `5Gi`, at times a bare number. */
 export type QuantityText = string | number;
 
+/** core/v1 TypedLocalObjectReference: what a claim is filled from, in its own namespace. */
 export interface TypedLocalObjectReference {
   apiGroup?: string | null;
   kind: string;
   name: string;
 }
 
+/** core/v1 TypedObjectReference: what a claim is filled from, possibly in another namespace. */
 export interface TypedObjectReference extends TypedLocalObjectReference {
   namespace?: string | null;
 }
@@ -29,11 +31,13 @@ export interface PersistentVolumeClaim extends KubeObject {
   status?: { phase?: string; accessModes?: string[]; capacity?: Record<string, QuantityText> };
 }
 
+/** core/v1 SecretReference. */
 export interface SecretReference {
   name: string;
   namespace: string;
 }
 
+/** core/v1 CSIPersistentVolumeSource: the fields that provisioning writes or reads. */
 export interface CsiVolumeSource {
   driver: string;
   volumeHandle: string;
@@ -47,12 +51,14 @@ export interface CsiVolumeSource {
   nodeExpandSecretRef?: SecretReference;
 }
 
+/** core/v1 NodeSelectorRequirement: one condition on a node. */
 export interface NodeSelectorRequirement {
   key: string;
   operator: string;
   values?: string[];
 }
 
+/** core/v1 NodeSelectorTerm: conditions that must all hold; of several terms one is enough. */
 export interface NodeSelectorTerm {
   matchExpressions?: NodeSelectorRequirement[];
   matchFields?: NodeSelectorRequirement[];
@@ -76,6 +82,7 @@ export interface PersistentVolume extends KubeObject {
   status?: { phase?: string; reason?: string; message?: string };
 }
 
+/** core/v1 TopologySelectorTerm: where a class allows volumes to be. */
 export interface TopologySelectorTerm {
   matchLabelExpressions?: { key: string; values: string[] }[];
 }
@@ -91,6 +98,7 @@ export interface StorageClass extends KubeObject {
   allowedTopologies?: TopologySelectorTerm[];
 }
 
+/** The resource of claims, for clients and informers. */
 export const persistentVolumeClaims: Resource = {
   group: '',
   version: 'v1',
@@ -99,6 +107,7 @@ export const persistentVolumeClaims: Resource = {
   namespaced: true,
 };
 
+/** The resource of volumes, for clients and informers. */
 export const persistentVolumes: Resource = {
   group: '',
   version: 'v1',
@@ -107,6 +116,7 @@ export const persistentVolumes: Resource = {
   namespaced: false,
 };
 
+/** The resource of classes, for clients and informers. */
 export const storageClasses: Resource = {
   group: 'storage.k8s.io',
   version: 'v1',

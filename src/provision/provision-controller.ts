@@ -15,17 +15,19 @@ import type { Recorder } from '../kube/recorder.ts';
 import type { Transport } from '../kube/transport.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
+import { BlockingVolumeStore } from './blocking-volume-store.ts';
 import { claimUid } from './claim-facts.ts';
 import { type ControllerMetrics, noMetrics } from './controller-metrics.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { type ProvisionInformers, provisionInformers, uidIndex } from './informers.ts';
 import type { Provisioner } from './provisioner.ts';
+import { QueueVolumeStore } from './queue-volume-store.ts';
 import { RecentlySaved } from './recently-saved.ts';
 import { runWorkers } from './run-workers.ts';
 import { SlowSet } from './slow-set.ts';
 import { ClaimSyncer } from './sync-claim.ts';
 import { VolumeSyncer } from './sync-volume.ts';
-import { BlockingVolumeStore, QueueVolumeStore, type VolumeStore } from './volume-store.ts';
+import type { VolumeStore } from './volume-store.ts';
 
 /** How new volumes are saved. */
 export type SavePolicy =
@@ -43,6 +45,7 @@ export type SavePolicy =
       limiter: RateLimiter;
     };
 
+/** What a controller works with; only the first lines are needed, the rest has defaults. */
 export interface ProvisionControllerOptions {
   /** The name that claims and classes ask for. */
   provisionerName: string;
@@ -92,6 +95,11 @@ export interface RunOptions {
 
 const resyncDefaultMs = 900_000;
 
+/**
+ * Watches claims, volumes and classes; has storage made for the claims that ask for `provisionerName`, saves the volumes
+ * and has storage deleted when its volume is released with policy Delete (Kubernetes page "Persistent Volumes",
+ * "Lifecycle of a volume and claim"). Nothing happens before `run`.
+ */
 export class ProvisionController {
   /** Who reports events: `<provisioner>_<host>_<uuid>`, new in each process. */
   readonly component: string;

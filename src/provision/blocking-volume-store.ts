@@ -1,0 +1,94 @@
+import type { Clock } from '../base/clock.ts';
+import { claimReference } from './claim-facts.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import { createVolume, failedReason, tellSuccess, type VolumeStore, type VolumeStoreParts } from './volume-store.ts';
+
+/** How often the blocking store tries, with what pauses. */
+export interface SaveRetries {
+  /** Attempts in all. */
+  attempts: number;
+  /** Pause after the n-th failed attempt (from 0), in milliseconds. */
+  pauseMs: (failed: number) => number;
+}
+
+/**
+ * Tries a few times while the worker waits, and deletes the storage when it cannot save the volume. Once the run is cut
+ * off it does neither: after a lost lease the storage may be another process's by now.
+ */
+export class BlockingVolumeStore implements VolumeStore {
+  readonly #parts: VolumeStoreParts;
+  readonly #clock: Clock;
+  readonly #retries: SaveRetries;
+  readonly #cut: () => AbortSignal;
+  readonly #deleteStorage: (volume: PersistentVolume, signal: AbortSignal) => Promise<void>;
+
+  constructor(
+    options: VolumeStoreParts & {
+      clock: Clock;
+      retries: SaveRetries;
+      /** Aborts when what is under way is to be abandoned. */
+      cut: () => AbortSignal;
+      deleteStorage: (volume: PersistentVolume, signal: AbortSignal) => Promise<void>;
+    },
+  ) {
+    this.#parts = options;
+    this.#clock = options.clock;
+    this.#retries = options.retries;
+    this.#cut = options.cut;
+    this.#deleteStorage = options.deleteStorage;
+  }
+
+  async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
+    const cut = this.#cut();
+    const failure = await this.#try(() => createVolume(this.#parts, volume, cut), 'The volume could not be saved', cut);
+    if (failure === undefined) {
+      tellSuccess(this.#parts, claim, volume);
+      return;
+    }
+    if (cut.aborted) throw failure;
+    const where = `${claim.metadata.namespace ?? ''}/${claim.metadata.name}`;
+    const { recorder } = this.#parts;
+    recorder.event(
+      claimReference(claim),
+      'Warning',
+      failedReason,
+      `Error creating provisioned PV object for claim ${where}: ${failure.message}. Deleting the volume.`,
+    );
+    const leftover = await this.#try(
+      () => this.#deleteStorage(volume, cut),
+      'The storage of an unsaved volume stays',
+      cut,
+    );
+    if (leftover !== undefined) {
+      recorder.event(
+        claimReference(claim),
+        'Warning',
+        'ProvisioningCleanupFailed',
+        `Error cleaning provisioned volume for claim ${where}: ${leftover.message}. Please delete manually.`,
+      );
+    }
+    throw failure;
+  }
+
+  run(): Promise<void> {
+    return Promise.resolve(); // everything happens in save
+  }
+
+  settled(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #try(attempt: () => Promise<void>, complaint: string, cut: AbortSignal): Promise<Error | undefined> {
+    for (let failed = 0; ; failed++) {
+      try {
+        await attempt();
+        return undefined;
+      } catch (error) {
+        this.#parts.logger.info({ err: error }, complaint);
+        if (failed + 1 >= this.#retries.attempts) return error as Error;
+        await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: cut }).catch(() => undefined);
+        if (cut.aborted) return error as Error;
+      }
+    }
+  }
+}
