@@ -10,6 +10,7 @@ import type { EventType, Recorder } from './recorder.ts';
 
 export const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
+/** What a recorder works with. */
 export interface EventRecorderOptions {
   client: KubeClient;
   /** Who reports: `<driver>_<host>_<uuid>` for a provisioner; shown as "From" by kubectl describe. */

@@ -25,6 +25,7 @@ export interface InformerHandler<T> {
   onDelete?(object: T | Tombstone<T>): void;
 }
 
+/** How a handler is served. */
 export interface HandlerOptions {
   /** Every cached object is delivered again after this many milliseconds, from the cache. 0, the default: never. */
   resyncMs?: number;
@@ -39,6 +40,7 @@ export interface HandlerRegistration {
   remove(): void;
 }
 
+/** Which objects are cached, and in what form. */
 export interface InformerOptions<T extends KubeObject> {
   transport: Transport;
   resource: Resource;

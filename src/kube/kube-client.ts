@@ -4,11 +4,13 @@ import { type RequestOptions, type Transport } from './transport.ts';
 import { resourcePath } from './paths.ts';
 import { isReduced } from './reduced-object.ts';
 
+/** What every call takes. */
 export interface CallOptions {
   /** Ends the wait for an answer; the outcome of a write is then unknown. */
   signal?: AbortSignal | undefined;
 }
 
+/** How a patch is read (Kubernetes API concepts, "Patch"): JSON merge, strategic merge, JSON patch. */
 export type PatchType = 'merge' | 'strategic' | 'json';
 
 const patchContentType: Record<PatchType, string> = {
@@ -17,6 +19,7 @@ const patchContentType: Record<PatchType, string> = {
   json: 'application/json-patch+json',
 };
 
+/** Which objects to list. */
 export interface ListOptions extends CallOptions {
   namespace?: string;
   labelSelector?: string;

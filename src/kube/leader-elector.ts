@@ -13,6 +13,7 @@ import type { KubeObject } from './objects.ts';
 import type { Recorder } from './recorder.ts';
 import type { Transport } from './transport.ts';
 
+/** Which Lease to hold, as whom, and how eagerly. The times are those of Kubernetes' own controllers. */
 export interface LeaderElectorOptions {
   /** A transport of its own, so that a busy controller cannot lose the lease for want of a turn (KC-2.9). */
   transport: Transport;
@@ -46,6 +47,7 @@ export interface LeaderElectorOptions {
   metrics?: LeaderElectorMetrics;
 }
 
+/** What an election tells its metrics. */
 export interface LeaderElectorMetrics {
   leading(isLeader: boolean): void;
   slowPath(): void;
@@ -79,6 +81,7 @@ export function checkElectionTimings(timings: {
 /** The options that have no default. */
 type Optional = 'guarded' | 'recorder' | 'metrics';
 
+/** Waits for a Lease, and holds it while the work of a leader goes on. One object runs one election. */
 export class LeaderElector {
   readonly #options: Required<Omit<LeaderElectorOptions, Optional>> & Pick<LeaderElectorOptions, Optional>;
   readonly #lock: LeaseLock;

@@ -1,5 +1,6 @@
 import type { ObjectReference } from './objects.ts';
 
+/** Whether all is well or somebody may have to act. */
 export type EventType = 'Normal' | 'Warning';
 
 /** Tells users about an object through Kubernetes events. Best effort: it never blocks, throws or fails an operation. */

@@ -9,7 +9,6 @@ import {
   ApiError,
   errorFromStatus,
   ExpiredError,
-  ForbiddenError,
   isConnectionRefused,
   isTooLargeResourceVersion,
   type Status,
@@ -21,6 +20,7 @@ import { type KubeObject, objectKey, type Resource } from './objects.ts';
 import { pagedList, pageSize } from './paged-list.ts';
 import { resourcePath } from './paths.ts';
 import type { Transport } from './transport.ts';
+import { ReflectorComplaints, ShortWatch } from './reflector-complaints.ts';
 import { type WatchEvent, watchStream } from './watch-stream.ts';
 
 /** Where a reflector puts what it sees. Calls never overlap. */
@@ -67,12 +67,8 @@ const openPauseMs = 1000;
 /** A server that ignores `sendInitialEvents` is given up on after this long (KC-6.6). */
 const streamedListPatienceMs = 30_000;
 const streamedListSilenceMs = 60_000;
-/** The same complaint is logged at most this often (KC-14.2). */
-const complainEveryMs = 60_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';
 
-/** The watch ended at once and empty: list again, later. */
-class ShortWatch extends Error {}
 /** The server does not stream lists: list in pages. */
 class NoStreamedList extends Error {}
 
@@ -89,7 +85,7 @@ export class Reflector<T extends KubeObject> {
   #streams: boolean;
   #lastSuccessMs: number;
   #lastError: Error | undefined;
-  readonly #complaints = new Map<string, number>();
+  readonly #complaints: ReflectorComplaints;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -98,6 +94,7 @@ export class Reflector<T extends KubeObject> {
     this.#info = { verb: 'watch', resource: options.resource, namespace: options.namespace };
     this.#streams = options.watchList !== 'off';
     this.#lastSuccessMs = options.clock.monotonicMs();
+    this.#complaints = new ReflectorComplaints(options);
   }
 
   /** What went wrong last, until something succeeds. */
@@ -171,7 +168,10 @@ export class Reflector<T extends KubeObject> {
       onStart: () => {
         objects = [];
       },
-      onItem: (item) => objects.push(this.#cachedForm(item)),
+      onItem: (item) => {
+        const object = this.#cachedForm(item);
+        if (object !== undefined) objects.push(object);
+      },
       signal,
     });
     if (version === '0' && result.paged) this.#alwaysPage = true;
@@ -265,6 +265,7 @@ export class Reflector<T extends KubeObject> {
     if (event.type === 'ERROR') throw this.#streamError(event);
     if (event.type === 'BOOKMARK' || !this.#expected(event)) return;
     const object = this.#cachedForm(event.object);
+    if (object === undefined) return;
     if (event.type === 'DELETED') collected.delete(objectKey(object));
     else collected.set(objectKey(object), object);
   }
@@ -348,9 +349,11 @@ export class Reflector<T extends KubeObject> {
     if (event.type === 'ERROR') throw this.#streamError(event);
     if (!this.#expected(event)) return;
     if (event.type !== 'ADDED') following.advance = true;
-    if (event.type === 'ADDED' || event.type === 'MODIFIED') sink.upsert(this.#cachedForm(event.object));
-    else if (event.type === 'DELETED') sink.remove(this.#cachedForm(event.object));
-    else if (event.type !== 'BOOKMARK') {
+    if (event.type === 'ADDED' || event.type === 'MODIFIED' || event.type === 'DELETED') {
+      const object = this.#cachedForm(event.object);
+      if (object !== undefined && event.type === 'DELETED') sink.remove(object);
+      else if (object !== undefined) sink.upsert(object);
+    } else if (event.type !== 'BOOKMARK') {
       this.#options.logger.warn(
         { type: event.type, resource: this.#info.resource.plural },
         'Unknown watch event ignored',
@@ -373,12 +376,21 @@ export class Reflector<T extends KubeObject> {
   }
 
   /** The cached form; the object that is there already when it is the same version, so that a relist costs no memory. */
-  #cachedForm(object: KubeObject): T {
+  #cachedForm(object: KubeObject): T | undefined {
     const known = this.#options.sink.get(objectKey(object));
     if (known !== undefined && known.metadata.resourceVersion === object.metadata.resourceVersion) {
       if (known.metadata.uid === object.metadata.uid) return known;
     }
-    return this.#options.transform(object);
+    try {
+      return this.#options.transform(object);
+    } catch (error) {
+      // one object that is not as it should be must not keep the others out
+      this.#options.logger.error(
+        { err: error, object: objectKey(object) },
+        'An object could not be read and is left out',
+      );
+      return undefined;
+    }
   }
 
   #succeeded(): void {
@@ -387,35 +399,9 @@ export class Reflector<T extends KubeObject> {
   }
 
   #complain(error: unknown): void {
-    const { logger, resource, clock, metrics } = this.#options;
-    const fields = { resource: resource.plural, err: error };
-    if (error instanceof ExpiredError) {
-      logger.debug(fields, 'The watch is too old, listing again');
-      metrics?.failed('Expired');
-      this.#lastError = error;
-      return;
-    }
     this.#lastError = error as Error;
-    metrics?.failed(
-      error instanceof ApiError ? error.reason : error instanceof TransportError ? error.code : 'ShortWatch',
-    );
-    const text = `${(error as Error).name}: ${(error as Error).message}`;
-    const lastMs = this.#complaints.get(text) ?? -Infinity;
-    if (clock.monotonicMs() - lastMs < complainEveryMs) return;
-    if (this.#complaints.size >= 100) this.#complaints.clear();
-    this.#complaints.set(text, clock.monotonicMs());
-    if (error instanceof ForbiddenError) {
-      logger.error(
-        { ...fields, addRule: error.missingRule },
-        'Not permitted to read a resource; add the rule to the RBAC role, it is noticed by itself',
-      );
-    } else if (error instanceof ApiError && error.code === 404) {
-      logger.warn(fields, 'The API server does not serve the resource, asking again');
-    } else if (error instanceof ShortWatch) {
-      logger.info(fields, 'A watch ended at once, listing again');
-    } else {
-      logger.error(fields, 'Reading a resource failed, trying again');
-    }
+    const reason = this.#complaints.tell(error);
+    this.#options.metrics?.failed(reason);
   }
 }
 

@@ -74,6 +74,7 @@ const idleConnectionMs = 90_000;
  */
 const unaryConnections = 16;
 
+/** The connections to one API server, with their credentials. Dispose it at the end. */
 export class Transport implements AsyncDisposable {
   readonly #options: TransportOptions;
   readonly #origin: string;

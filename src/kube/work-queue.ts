@@ -15,6 +15,7 @@ export interface WorkQueueMetrics {
   observe?(queue: WorkQueue): void;
 }
 
+/** What a queue works with. */
 export interface WorkQueueOptions {
   limiter: RateLimiter;
   /** Default: the machine's own time. */
