@@ -64,6 +64,23 @@ const thinned: Plugin = {
   },
 };
 
+/**
+ * Node's own modules come by `require`: an `import` would read every property of them, and those of `node:http` that
+ * stand for WebSocket and its events load Node's whole fetch implementation, some 14 MB resident.
+ */
+const builtinsRequired: Plugin = {
+  name: 'builtins-required',
+  setup: (plugged) => {
+    plugged.onResolve({ filter: /^node:/ }, ({ path: name, kind }) =>
+      kind === 'import-statement' ? { path: name, namespace: 'builtin' } : undefined,
+    );
+    plugged.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path: name }) => ({
+      contents: `module.exports = require(${JSON.stringify(name)})`,
+      loader: 'js',
+    }));
+  },
+};
+
 await mkdir(path.dirname(outfile), { recursive: true });
 const result = await build({
   entryPoints: [path.join(root, 'src/main.ts')],
@@ -78,9 +95,10 @@ const result = await build({
   format: 'esm',
   // dependencies in CommonJS ask for `require`, which an ES module has to make itself
   banner: {
-    js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    js: "#!/usr/bin/env node\nconst require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
   },
-  plugins: [descriptorInlined, thinned],
+  define: { esbuildDetection: 'true' }, // how undici's makers leave its experimental parser out
+  plugins: [descriptorInlined, thinned, builtinsRequired],
   metafile: true,
   logLevel: 'warning',
 });

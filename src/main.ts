@@ -10,6 +10,13 @@ import { version } from './cli/version.ts';
 
 let logger: ProcessLogger | undefined;
 
+/** Without the gate for releasing the lease nothing is drained: killed by the signal, or exit code 2 as process 1. */
+function dieLikeTheOriginal(signal: NodeJS.Signals): void {
+  if (process.pid === 1) process.exit(exitCodes.usage);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
 try {
   const parsed = parseCommandLine({
     argv0: process.argv[1] ?? 'csi-provisioner',
@@ -28,6 +35,7 @@ try {
       clock: systemClock,
       logger,
       callTimeoutMs: config.csiTimeoutMs,
+      dieAtOnce: config.featureGates.releaseLeaderElectionOnExit ? undefined : dieLikeTheOriginal,
       onSecondSignal: () => process.exit(exitCodes.failure),
     });
     try {

@@ -7,6 +7,7 @@ export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
+/** What is written, and where. */
 export interface TextLoggerOptions {
   /** The least grave level that is written. Default `info`. */
   level?: LogLevel;

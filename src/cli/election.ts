@@ -61,6 +61,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     work: (lost) => {
       lost.addEventListener('abort', () => {
         guarded.fence(lost.reason as Error);
+        transport.fence(lost.reason as Error); // also for events: nothing holds up the end
         shutdown.fail(lost.reason as Error);
       });
       return options.work(shutdown.cut);

@@ -3,10 +3,11 @@ import type { MetricRegistry } from '../base/metrics.ts';
 import { healthHandler } from '../diagnostics/health-handler.ts';
 import { startDiagnosticsServer } from '../diagnostics/http-server.ts';
 import { metricsHandler } from '../diagnostics/metrics-handler.ts';
-import { healthPath } from '../diagnostics/paths.ts';
+import { healthPath, livePath, readyPath } from '../diagnostics/paths.ts';
 import { startProfiles } from '../diagnostics/profiles.ts';
 import type { HttpConfig } from './config.ts';
 import { httpFailure } from './config-checks.ts';
+import type { Health } from './health.ts';
 
 /** The HTTP endpoint, as far as the rest of the program has to do with it. */
 export interface Endpoint extends AsyncDisposable {
@@ -23,14 +24,24 @@ export async function startEndpoint(options: {
   http: HttpConfig | null;
   logger: Logger;
   registry: MetricRegistry;
+  live: Health;
+  ready: Health;
 }): Promise<Endpoint> {
-  const { http, logger, registry } = options;
+  const { http, logger, registry, live, ready } = options;
   const opened = new AsyncDisposableStack();
   const close = (): Promise<void> => opened.disposeAsync();
   if (http === null) return { serveHealth: () => undefined, [Symbol.asyncDispose]: close };
   try {
     const server = opened.use(await startDiagnosticsServer({ address: http.address, logger }));
     server.handle(http.metricsPath, metricsHandler(registry));
+    server.handle(
+      livePath,
+      healthHandler(() => live.complaint),
+    );
+    server.handle(
+      readyPath,
+      healthHandler(() => ready.complaint),
+    );
     if (http.profiles) opened.use(await startProfiles()).serveOn(server);
     return {
       serveHealth: (check) => {

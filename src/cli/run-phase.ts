@@ -25,6 +25,7 @@ import { type ProvisionInformers, provisionInformers, withoutManagedFields } fro
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { Config } from './config.ts';
+import type { Health } from './health.ts';
 import type { Shutdown } from './shutdown.ts';
 
 export interface RunPhaseOptions {
@@ -35,14 +36,23 @@ export interface RunPhaseOptions {
   shutdown: Shutdown;
   /** Ends what is under way. */
   cut: AbortSignal;
+  /** Fails when a cache has heard nothing for long. */
+  live: Health;
+  /** Fails until the caches are filled. */
+  ready: Health;
   clock: Clock;
   logger: Logger;
 }
 
+/**
+ * A watch that works gives a sign of life about once a minute, and ends after ten minutes at most. A cache that heard
+ * nothing for this long, in milliseconds, will not by itself.
+ */
+const silentCacheMs = 900_000;
 /** Name of everything we write as, where Kubernetes asks for one. */
 const fieldManager = 'csi-provisioner';
 /** An informer, whatever it holds. */
-type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced'>;
+type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastError'>;
 
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
@@ -67,10 +77,18 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
       for (const name of attachedVolume(gone instanceof Tombstone ? gone.object : gone)) controller.wakeVolume(name);
     },
   });
-  const needed: Record<string, AnyInformer> = { ...informers, ...(attachments && { attachments }) };
+  const grantsApi = new OptionalApi({ client, resource: referenceGrants, clock, logger });
+  // Where grants are served they must be known before the first claim: an empty cache grants nothing.
+  const grantsNeeded = grants !== undefined && (await grantsApi.look(lasting.signal)) === 'present';
+  const needed: Record<string, AnyInformer> = {
+    ...informers,
+    ...(attachments && { attachments }),
+    ...(grantsNeeded && { grants }),
+  };
   const background = Object.values(needed).map((informer) => informer.run(lasting.signal));
-  if (grants !== undefined)
+  if (grants !== undefined && !grantsNeeded)
     background.push(onceServed(options, client, referenceGrants, lasting.signal, (s) => grants.run(s)));
+  using _checks = checkCaches(options, needed);
   try {
     await waitForSync(needed, { signal: AbortSignal.any([shutdown.stop, cut]), clock, logger });
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
@@ -85,6 +103,22 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     lasting.abort(new Error('the sidecar has ended'));
     await Promise.all(background);
   }
+}
+
+/** Lets the health paths tell how the caches are, until it is disposed. */
+function checkCaches({ live, ready, clock }: RunPhaseOptions, informers: Record<string, AnyInformer>): Disposable {
+  const checks = new DisposableStack();
+  for (const [name, informer] of Object.entries(informers)) {
+    const silence = (): string | undefined => {
+      const silentMs = clock.monotonicMs() - informer.lastSuccessMs;
+      if (silentMs < silentCacheMs) return undefined;
+      const why = informer.lastError === undefined ? '' : `: ${informer.lastError.message}`;
+      return `no news of ${name} for ${Math.round(silentMs / 60_000)} minutes${why}`;
+    };
+    checks.defer(live.add(silence));
+    checks.defer(ready.add(() => (informer.hasSynced ? silence() : `the cache of ${name} is not filled yet`)));
+  }
+  return checks;
 }
 
 function makeProvisioner(

@@ -10,6 +10,7 @@ import type { Config } from './config.ts';
 import { leadAndWork } from './election.ts';
 import { startEndpoint } from './endpoint.ts';
 import { failureExit, fatalExit } from './exit.ts';
+import { Health } from './health.ts';
 import { kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import { runPhase } from './run-phase.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -50,8 +51,11 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       : 'plugin CONTROLLER_SERVICE';
     throw failureExit(`CSI driver does not support dynamic provisioning: ${missing} capability is not reported`);
   }
-  await using endpoint = await startEndpoint({ http: config.http, logger, registry });
-  const work = (cut: AbortSignal): Promise<void> => runPhase({ ...options, transport, driver, registry, cut });
+  const [live, ready] = [new Health(), new Health()];
+  ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
+  await using endpoint = await startEndpoint({ http: config.http, logger, registry, live, ready });
+  const work = (cut: AbortSignal): Promise<void> =>
+    runPhase({ ...options, transport, driver, registry, cut, live, ready });
   if (config.leaderElection === null) {
     await work(shutdown.cut);
   } else {

@@ -34,6 +34,8 @@ export function listenForShutdown(options: {
   clock: Clock;
   logger: Logger;
   callTimeoutMs: number;
+  /** Absent: the first signal starts the drain. Else it ends the process, which is what this function must do. */
+  dieAtOnce?: ((signal: 'SIGTERM' | 'SIGINT') => void) | undefined;
   onSecondSignal: () => void;
 }): Shutdown {
   const { signals, clock, logger } = options;
@@ -41,7 +43,11 @@ export function listenForShutdown(options: {
   const stop = new AbortController();
   const cut = new AbortController();
   let failure: Error | undefined;
-  const onSignal = (): void => {
+  const onSignal = (signal: 'SIGTERM' | 'SIGINT'): void => {
+    if (options.dieAtOnce !== undefined) {
+      options.dieAtOnce(signal);
+      return;
+    }
     if (stop.signal.aborted) {
       options.onSecondSignal();
       return;
@@ -50,8 +56,10 @@ export function listenForShutdown(options: {
     stop.abort(new Error('the process was told to end'));
     clock.after(drainMs, () => cut.abort(new Error('what was under way did not end in time')));
   };
-  signals.on('SIGTERM', onSignal);
-  signals.on('SIGINT', onSignal);
+  const onTerm = (): void => onSignal('SIGTERM');
+  const onInterrupt = (): void => onSignal('SIGINT');
+  signals.on('SIGTERM', onTerm);
+  signals.on('SIGINT', onInterrupt);
   return {
     stop: stop.signal,
     cut: cut.signal,
@@ -64,8 +72,8 @@ export function listenForShutdown(options: {
       cut.abort(error);
     },
     [Symbol.dispose]: () => {
-      signals.off('SIGTERM', onSignal);
-      signals.off('SIGINT', onSignal);
+      signals.off('SIGTERM', onTerm);
+      signals.off('SIGINT', onInterrupt);
     },
   };
 }

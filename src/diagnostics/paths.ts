@@ -3,6 +3,12 @@ import { parsePathPattern, PathPatternError } from './path-pattern.ts';
 /** Where the health of leader election is served. */
 export const healthPath = '/healthz/leader-election';
 
+/** Whether the process still does its work: for liveness probes where there is no leader election. */
+export const livePath = '/healthz';
+
+/** Whether the driver and the API server can be reached and the caches are filled: for readiness probes. */
+export const readyPath = '/readyz';
+
 /** Below which profiles are served; the path itself is their index. */
 export const profilesPath = '/debug/pprof/';
 

@@ -47,8 +47,11 @@ export interface InformerOptions<T extends KubeObject> {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
-  /** The cached form of an object: keep only what is read. Must give the same form for the same object. */
-  transform: (object: KubeObject) => T;
+  /**
+   * The cached form of an object: keep only what is read. Must give the same form for the same object. Default: all of it
+   * as it came.
+   */
+  transform?: (object: KubeObject) => T;
   /**
    * Whether nothing that anybody reads differs; the update then reaches the cache but no handler. Default: never, each
    * new resource version is delivered.
@@ -93,13 +96,13 @@ export class Informer<T extends KubeObject> implements Lister<T> {
 
   constructor(options: InformerOptions<T>) {
     const { indexers, freeze, sameContent, random = Math.random, ...reflector } = options;
-    const { clock = systemClock, logger = silentLogger } = options;
+    const { clock = systemClock, logger = silentLogger, transform = (object) => object as T } = options;
     this.resource = options.resource;
     this.#clock = clock;
     this.#logger = logger;
     this.#sameContent = sameContent ?? (() => false);
     this.#store = new Store<T>({ logger, ...(indexers && { indexers }), ...(freeze !== undefined && { freeze }) });
-    this.#reflector = new Reflector<T>({ ...reflector, random, clock, logger, sink: this.#sink() });
+    this.#reflector = new Reflector<T>({ ...reflector, transform, random, clock, logger, sink: this.#sink() });
   }
 
   /** The first whole content is in the cache. */

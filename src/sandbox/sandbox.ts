@@ -92,9 +92,12 @@ function nodeSketches(nodes: number | readonly NodeSketch[]): readonly NodeSketc
   }));
 }
 
-/** The first token of the server, so that the file is of use with authentication on. */
+/**
+ * The first token of the server, so that the file is of use with authentication on; over TLS there is always one, since
+ * kubectl asks its user for a password otherwise.
+ */
 function secretsFor({ ca }: ApiServer, options: SandboxOptions['api']): { ca?: string; token?: string } {
-  const token = Object.keys(options?.auth?.tokens ?? {})[0];
+  const token = Object.keys(options?.auth?.tokens ?? {})[0] ?? (ca === undefined ? undefined : 'anyone');
   return {
     ...(ca === undefined ? {} : { ca }),
     ...(token === undefined ? {} : { token }),

@@ -1,7 +1,9 @@
 import {
   ApiException,
+  ApiextensionsV1Api,
   CoordinationV1Api,
   CoreV1Api,
+  CustomObjectsApi,
   KubeConfig,
   KubernetesObjectApi,
   StorageV1Api,
@@ -12,6 +14,8 @@ import {
 export interface Admin {
   coordination: CoordinationV1Api;
   core: CoreV1Api;
+  custom: CustomObjectsApi;
+  extensions: ApiextensionsV1Api;
   objects: KubernetesObjectApi;
   storage: StorageV1Api;
 }
@@ -31,6 +35,8 @@ export function connectAdmin(kubeconfig: string): Admin {
   return {
     coordination: config.makeApiClient(CoordinationV1Api),
     core: config.makeApiClient(CoreV1Api),
+    custom: config.makeApiClient(CustomObjectsApi),
+    extensions: config.makeApiClient(ApiextensionsV1Api),
     objects: KubernetesObjectApi.makeApiClient(config),
     storage: config.makeApiClient(StorageV1Api),
   };
@@ -46,7 +52,7 @@ export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Events about one object, in the order in which they first happened. */
+/** Events about one object, which for cluster-wide ones are in `default`, in the order in which they first happened. */
 export async function eventsOf({ core }: Admin, namespace: string, uid: string): Promise<CoreV1Event[]> {
   const { items } = await core.listNamespacedEvent({ namespace, fieldSelector: `involvedObject.uid=${uid}` });
   const first = (event: CoreV1Event): number =>

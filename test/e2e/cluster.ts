@@ -8,24 +8,56 @@
 import { attachToCluster, startKubernetes } from './kubernetes-cluster.ts';
 import { startSandbox } from './sandbox-cluster.ts';
 
+/** What a test asks of its cluster beyond the usual. */
+export interface ClusterOptions {
+  /** Default: the environment of this process. */
+  env?: NodeJS.ProcessEnv;
+  /** A cluster that no other test file uses, whose API server may be killed; default: it may be a shared one. */
+  ownCluster?: boolean;
+  /**
+   * Features to switch on in a real API server; the sandbox has them on. The sidecar gets the rights for them as well,
+   * which `deploy/rbac.yaml` has as comments. Implies `ownCluster`.
+   */
+  featureGates?: readonly string[];
+}
+
+/** The API server of a cluster of the test's own. */
+export interface ApiServer {
+  /** Ends it at once, without goodbye to its clients. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port with its objects, and waits until it is ready. */
+  restart(): Promise<void>;
+}
+
 export interface Cluster {
   readonly name: 'sandbox' | 'kubernetes';
   /** Path of a kubeconfig with all rights. */
   readonly adminKubeconfig: string;
   /** Namespace of the sidecar's service account, its lease and its notes. */
   readonly sidecarNamespace: string;
+  /** Only of a cluster that was asked for with `ownCluster`. */
+  readonly apiServer?: ApiServer;
   /** Path of a kubeconfig with the rights that `deploy/rbac.yaml` gives, no more. */
   sidecarKubeconfig(): Promise<string>;
+  /** Applies manifests and gives the path of a kubeconfig with the rights of one of their service accounts, no more. */
+  accountKubeconfig(manifests: string, account: ServiceAccountName): Promise<string>;
   /** What the cluster's own programs wrote, for failed tests. */
   log(): string;
   stop(): Promise<void>;
 }
 
+export interface ServiceAccountName {
+  namespace: string;
+  name: string;
+}
+
 /** Starts the cluster that the environment asks for, or connects to it. */
-export async function startCluster(env: NodeJS.ProcessEnv = process.env): Promise<Cluster> {
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { env = process.env, featureGates = [] } = options;
+  const ownCluster = options.ownCluster === true || featureGates.length > 0;
   const target = env['E2E_TARGET'] || 'sandbox';
-  if (target === 'sandbox') return await startSandbox();
+  if (target === 'sandbox') return await startSandbox({ restartable: ownCluster });
   if (target !== 'kubernetes') throw new Error(`E2E_TARGET is ${target}, neither sandbox nor kubernetes`);
-  const kubeconfig = env['E2E_KUBECONFIG'];
-  return kubeconfig === undefined || kubeconfig === '' ? await startKubernetes() : await attachToCluster(kubeconfig);
+  const kubeconfig = env['E2E_KUBECONFIG'] ?? '';
+  return kubeconfig === '' || ownCluster ? await startKubernetes({ featureGates }) : await attachToCluster(kubeconfig);
 }

@@ -18,12 +18,16 @@ export interface Fault {
 
 /** One line of the driver's call log; of secrets it has the keys. */
 export interface DriverCall {
+  /** RFC 3339, when the call came in. */
+  time: string;
   method: string;
   request: {
     name?: string;
     volume_id?: string;
     secrets?: string[];
     parameters?: Record<string, string>;
+    mutable_parameters?: Record<string, string>;
+    volume_content_source?: { volume?: { volume_id: string }; snapshot?: { snapshot_id: string } };
     volume_capabilities?: Record<string, unknown>[];
   };
   code: string;

@@ -12,18 +12,24 @@ import {
 } from '@kubernetes/client-node';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster, ClusterOptions, ServiceAccountName } from './cluster.ts';
 
 const rbacFile = join(import.meta.dirname, '../../deploy/rbac.yaml');
-const serviceAccount = { namespace: 'default', name: 'csi-provisioner' };
+const sidecarAccount: ServiceAccountName = { namespace: 'default', name: 'csi-provisioner' };
 
 /** Starts a real control plane of its own and grants the sidecar its rights. */
-export async function startKubernetes(): Promise<Cluster> {
-  const plane = await startControlPlane();
+export async function startKubernetes({
+  featureGates = [],
+}: Pick<ClusterOptions, 'featureGates'> = {}): Promise<Cluster> {
+  const gates = featureGates.map((name) => `${name}=true`).join(',');
+  const plane = await startControlPlane(
+    gates === '' ? {} : { extraArgs: { 'kube-apiserver': [`--feature-gates=${gates}`] } },
+  );
   try {
-    const cluster = await attachToCluster(plane.adminKubeconfig);
+    const cluster = await attachToCluster(plane.adminKubeconfig, { optionalRules: featureGates.length > 0 });
     return {
       ...cluster,
+      apiServer: { kill: () => plane.killApiServer(), restart: () => plane.restartApiServer() },
       async stop() {
         await cluster.stop();
         await plane.stop();
@@ -35,20 +41,33 @@ export async function startKubernetes(): Promise<Cluster> {
   }
 }
 
-/** Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat. */
-export async function attachToCluster(adminKubeconfig: string): Promise<Cluster> {
+/**
+ * Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat.
+ *
+ * @param options.optionalRules - grants also the rules that `deploy/rbac.yaml` has as comments; default false.
+ */
+export async function attachToCluster(
+  adminKubeconfig: string,
+  { optionalRules = false }: { optionalRules?: boolean } = {},
+): Promise<Cluster> {
   const config = new KubeConfig();
   config.loadFromFile(adminKubeconfig);
-  await applyManifests(config, await readFile(rbacFile, 'utf8'));
+  const rules = await readFile(rbacFile, 'utf8');
+  await applyManifests(config, optionalRules ? rules.replace(/^ {2}# (?=- | {2})/gm, '  ') : rules);
   const folder = await mkdtemp(join(tmpdir(), 'e2e-kubernetes-'));
+  const kubeconfigOf = async (account: ServiceAccountName): Promise<string> => {
+    const path = join(folder, `${account.namespace}-${account.name}.kubeconfig`);
+    await writeKubeconfig(path, { ...serverOf(config), token: await requestToken(config, account) });
+    return path;
+  };
   return {
     name: 'kubernetes',
     adminKubeconfig,
-    sidecarNamespace: serviceAccount.namespace,
-    async sidecarKubeconfig() {
-      const path = join(folder, 'sidecar.kubeconfig');
-      await writeKubeconfig(path, { ...serverOf(config), token: await requestToken(config) });
-      return path;
+    sidecarNamespace: sidecarAccount.namespace,
+    sidecarKubeconfig: () => kubeconfigOf(sidecarAccount),
+    async accountKubeconfig(manifests, account) {
+      await applyManifests(config, manifests);
+      return await kubeconfigOf(account);
     },
     log: () => '',
     stop: () => rm(folder, { recursive: true, force: true }),
@@ -62,9 +81,9 @@ async function applyManifests(config: KubeConfig, yaml: string): Promise<void> {
   }
 }
 
-async function requestToken(config: KubeConfig): Promise<string> {
+async function requestToken(config: KubeConfig, account: ServiceAccountName): Promise<string> {
   const { status } = await config.makeApiClient(CoreV1Api).createNamespacedServiceAccountToken({
-    ...serviceAccount,
+    ...account,
     body: { spec: { audiences: [], expirationSeconds: 3600 } },
   });
   if (status?.token === undefined) throw new Error('the answer to the TokenRequest has no token');

@@ -4,9 +4,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SuiteContext, TestContext } from 'node:test';
-import type { CoreV1Event, V1PersistentVolume, V1PersistentVolumeClaim, V1StorageClass } from '@kubernetes/client-node';
+import type {
+  CoreV1Event,
+  V1PersistentVolume,
+  V1PersistentVolumeClaim,
+  V1PersistentVolumeClaimSpec,
+  V1StorageClass,
+} from '@kubernetes/client-node';
 import { connectAdmin, eventsOf, ifFound, type Admin } from './admin.ts';
-import { startCluster, type Cluster } from './cluster.ts';
+import { startCluster, type Cluster, type ClusterOptions } from './cluster.ts';
+import { installKinds, type CustomKind } from './custom-kinds.ts';
 import { startDriver, type DriverProcess } from './driver-process.ts';
 import { eventually } from './eventually.ts';
 import { startSidecar } from './sidecar-process.ts';
@@ -26,6 +33,9 @@ export interface ClaimOptions {
   size?: string;
   accessModes?: string[];
   volumeMode?: 'Block' | 'Filesystem';
+  annotations?: Record<string, string>;
+  /** Further fields. */
+  spec?: Partial<V1PersistentVolumeClaimSpec>;
 }
 
 /** A cluster with one driver, its sidecar and a namespace of its own: what most test files need. */
@@ -36,8 +46,11 @@ export interface Scene {
   /** The sidecar that was started last. */
   readonly sidecar: StartedProcess;
   readonly namespace: string;
-  /** Starts a sidecar in place of one that has ended, with the scene's flags and further ones. */
-  startSidecar(flags?: readonly string[]): Promise<void>;
+  /**
+   * Starts a sidecar with the scene's flags and further ones, in place of one that has ended. Beside one that runs it
+   * needs another host name, else both would take themselves for the same.
+   */
+  startSidecar(flags?: readonly string[], hostName?: string): Promise<StartedProcess>;
   /** Makes a class of the scene's driver and gives its name; `options` win over what is usual. */
   createClass(options?: Partial<V1StorageClass>): Promise<string>;
   createClaim(options: ClaimOptions): Promise<V1PersistentVolumeClaim>;
@@ -50,6 +63,8 @@ export interface Scene {
   /** Waits for an event with this reason about the claim and gives the newest one. */
   event(claim: V1PersistentVolumeClaim, reason: string): Promise<CoreV1Event>;
   events(claim: V1PersistentVolumeClaim): Promise<CoreV1Event[]>;
+  /** Events about a volume, in the order in which they first happened. */
+  volumeEvents(volume: V1PersistentVolume): Promise<CoreV1Event[]>;
   /** `eventually`, given up early when the sidecar or the driver has ended. */
   eventually<T>(check: () => T | Promise<T>): Promise<T>;
   /** For `afterEach`: prints what the processes wrote if the test failed. */
@@ -61,41 +76,54 @@ export interface Scene {
 export interface SceneOptions {
   driverFlags?: readonly string[];
   sidecarFlags?: readonly string[];
+  /** Host name of the first sidecar; default: the machine's. */
+  hostName?: string;
+  cluster?: ClusterOptions;
+  /** Kinds that are installed before the sidecar starts. */
+  kinds?: readonly CustomKind[];
 }
 
+/** A sidecar and what it takes for its host name; `undefined` for the machine's. */
+type HostedProcess = StartedProcess & { hostName: string | undefined };
+
 /** Starts cluster, driver and sidecar. The names are new in each scene, so that scenes may share a cluster. */
-export async function openScene({ driverFlags = [], sidecarFlags = [] }: SceneOptions = {}): Promise<Scene> {
+export async function openScene(options: SceneOptions = {}): Promise<Scene> {
+  const { driverFlags = [], sidecarFlags = [], kinds = [] } = options;
   const id = `e2e-${randomBytes(4).toString('hex')}`;
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   try {
-    const cluster = await startCluster();
+    const cluster = await startCluster(options.cluster);
     closers.push(() => cluster.stop());
     const admin = connectAdmin(cluster.adminKubeconfig);
     const folder = await mkdtemp(join(tmpdir(), `${id}-`));
     closers.push(() => rm(folder, { recursive: true, force: true }));
     await admin.core.createNamespace({ body: { metadata: { name: id } } });
     closers.push(() => admin.core.deleteNamespace({ name: id }));
+    closers.push(await installKinds(cluster, admin, kinds));
     const driver = await startDriver({ driverName: `${id}.example.com`, folder, flags: driverFlags });
     closers.push(() => driver.stop());
     const kubeconfig = await cluster.sidecarKubeconfig();
-    const launch = (flags: readonly string[] = []): Promise<StartedProcess> =>
-      startSidecar({
+    const launch = async (flags: readonly string[] = [], hostName?: string): Promise<HostedProcess> => {
+      const started = await startSidecar({
         csiAddress: driver.address,
         kubeconfig,
         namespace: cluster.sidecarNamespace,
         flags: ['--timeout=30s', '--retry-interval-start=250ms', '-v=5', ...sidecarFlags, ...flags],
+        hostName,
       });
-    const sidecars = [await launch()];
+      return { ...started, hostName };
+    };
+    const sidecars = [await launch([], options.hostName)];
     const current = (): StartedProcess => sidecars.at(-1)!;
-    closers.push(() => current().stop());
+    closers.push(() => Promise.all(sidecars.map((sidecar) => sidecar.stop())));
     const watched = async <T>(check: () => T | Promise<T>): Promise<T> =>
       await eventually(check, {
         hopeless: () => {
           if (!driver.running()) return 'the driver has ended';
-          return current().running() ? undefined : 'the sidecar has ended';
+          return sidecars.some((sidecar) => sidecar.running()) ? undefined : 'the sidecar has ended';
         },
       });
     const readClaim = (name: string) => admin.core.readNamespacedPersistentVolumeClaim({ name, namespace: id });
@@ -108,9 +136,12 @@ export async function openScene({ driverFlags = [], sidecarFlags = [] }: SceneOp
         return current();
       },
       namespace: id,
-      async startSidecar(flags) {
-        if (current().running()) throw new Error('the sidecar still runs');
-        sidecars.push(await launch(flags));
+      async startSidecar(flags, hostName) {
+        const twin = sidecars.some((sidecar) => sidecar.hostName === hostName && sidecar.running());
+        if (twin) throw new Error('the sidecar still runs');
+        const started = await launch(flags, hostName);
+        sidecars.push(started);
+        return started;
       },
       async createClass(options = {}) {
         serial += 1;
@@ -121,16 +152,17 @@ export async function openScene({ driverFlags = [], sidecarFlags = [] }: SceneOp
         closers.push(() => admin.storage.deleteStorageClass({ name }));
         return name;
       },
-      async createClaim({ name = `claim-${++serial}`, className, size = '1Gi', accessModes, volumeMode }) {
+      async createClaim({ name = `claim-${++serial}`, className, size = '1Gi', accessModes, volumeMode, ...rest }) {
         return await admin.core.createNamespacedPersistentVolumeClaim({
           namespace: id,
           body: {
-            metadata: { name },
+            metadata: { name, ...(rest.annotations && { annotations: rest.annotations }) },
             spec: {
               storageClassName: className,
               accessModes: accessModes ?? ['ReadWriteOnce'],
               resources: { requests: { storage: size } },
               ...(volumeMode === undefined ? {} : { volumeMode }),
+              ...rest.spec,
             },
           },
         });
@@ -164,6 +196,7 @@ export async function openScene({ driverFlags = [], sidecarFlags = [] }: SceneOp
         });
       },
       events: (claim) => eventsOf(admin, id, claim.metadata?.uid ?? ''),
+      volumeEvents: (volume) => eventsOf(admin, 'default', volume.metadata?.uid ?? ''),
       eventually: watched,
       report(context) {
         if (!('passed' in context) || context.passed) return;

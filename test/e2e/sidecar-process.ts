@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { startProcess, type StartedProcess } from './started-process.ts';
 
@@ -10,6 +11,8 @@ export interface SidecarProcessOptions {
   /** Where its lease and notes live. */
   namespace: string;
   flags?: readonly string[];
+  /** What the process takes for the name of its machine, and so for itself in an election; see `fakeHostName`. */
+  hostName?: string | undefined;
 }
 
 /**
@@ -17,11 +20,37 @@ export interface SidecarProcessOptions {
  * (`node dist/...`) or another implementation; its words are separated by blanks.
  */
 export async function startSidecar(options: SidecarProcessOptions): Promise<StartedProcess> {
-  const { csiAddress, kubeconfig, namespace, flags = [] } = options;
+  const { csiAddress, kubeconfig, namespace, flags = [], hostName } = options;
   const [command = process.execPath, ...words] = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, program];
+  const line = [command, ...words, `--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`, ...flags];
+  const [first = command, ...rest] = hostName === undefined ? line : [...fakeHostName(hostName), ...line];
   return await startProcess({
-    program: command,
-    args: [...words, `--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`, ...flags],
+    program: first,
+    args: rest,
     env: { KUBECONFIG: undefined, POD_NAMESPACE: namespace, NAMESPACE: namespace },
   });
+}
+
+/**
+ * Words before a command that let it run under another host name, in the same process.
+ *
+ * @throws where that is not permitted.
+ */
+function fakeHostName(hostName: string): string[] {
+  const program = 'unshare';
+  // In a user namespace it needs no root, but some machines forbid those.
+  for (const flags of [['--uts'], ['--map-root-user', '--uts']]) {
+    const words = [...flags, 'sh', '-c', 'hostname "$0" && exec "$@"', hostName];
+    if (spawnSync(program, [...words, 'true']).status === 0) return [program, ...words];
+  }
+  throw new Error('processes with a host name of their own are not permitted here');
+}
+
+/** Whether `hostName` can be had on this machine. */
+export function canFakeHostName(): boolean {
+  try {
+    return fakeHostName('probe').length > 0;
+  } catch {
+    return false;
+  }
 }

@@ -27,7 +27,10 @@ export class EmbeddedRequests {
     if (what === 'faults') return this.#controlFaults(exchange, id);
     if (what !== 'requests' || id !== undefined) throw noSuchPath();
     const { method, reply } = exchange;
-    if (method === 'GET') return reply.json(200, JSON.stringify({ items: this.#requestLog.entries() }));
+    if (method === 'GET') {
+      reply.json(200, JSON.stringify({ items: this.#requestLog.entries() }));
+      return;
+    }
     if (method !== 'DELETE') throw methodNotAllowed();
     this.#requestLog.clear();
     reply.json(200, '{}');
@@ -37,7 +40,8 @@ export class EmbeddedRequests {
     if (method === 'POST' && id === undefined) {
       const contentType = mediaType(request.headers['content-type']);
       const rule = parseFaultRule(await parseObject(await readBody(request), contentType, ['application/json']));
-      return reply.json(201, JSON.stringify({ id: this.#faults.add(rule).id }));
+      reply.json(201, JSON.stringify({ id: this.#faults.add(rule).id }));
+      return;
     }
     if (method !== 'DELETE') throw methodNotAllowed();
     if (id === undefined) this.#faults.clear();

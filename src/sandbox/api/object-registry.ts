@@ -1,25 +1,26 @@
 import type { Clock } from '../../base/clock.ts';
 import { admitCreate, admitUpdate, requireNamespace } from './admission.ts';
 import type { SandboxMeta, SandboxObject } from './client.ts';
+import { checkPreconditions, graceSeconds, isReleased, namespaceFinalizers } from './deletion.ts';
+import type { DeleteOptions } from './deletion.ts';
 import { notFound } from './not-found.ts';
 import { invalidObject } from './field-error.ts';
-import type { FieldError } from './field-error.ts';
 import { applyConfiguration } from './field-ownership.ts';
 import type { Owners } from './field-ownership.ts';
 import { fromRequest, requireSameObject } from './incoming-object.ts';
 import type { FieldValidation } from './incoming-object.ts';
-import { at, copyJson, isObject, jsonEqual, objectAt, stringAt } from './json.ts';
+import { at, copyJson, isObject, jsonEqual, objectAt } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { finalizerErrors, metadataErrors } from './metadata-rules.ts';
 import { generatedName, randomUid } from './object-names.ts';
 import type { RandomSource } from './object-names.ts';
-import { qualifiedResource } from './resource-type.ts';
 import type { ResourceType, VersionedType } from './resource-type.ts';
 import { Revision } from './revision.ts';
 import { rulesOf } from './rules-by-kind.ts';
 import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
 import { timestamp } from './timestamps.ts';
+import { alreadyExists, conflict, throwErrors } from './write-errors.ts';
 
 /** How a write is to be done. */
 export interface WriteOptions {
@@ -30,14 +31,6 @@ export interface WriteOptions {
   readonly fieldValidation?: FieldValidation;
   /** Takes warnings for the client. */
   readonly warn?: (text: string) => void;
-}
-
-/** `DeleteOptions` as far as the server knows them. */
-export interface DeleteOptions {
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly gracePeriodSeconds?: number;
-  readonly dryRun?: boolean;
 }
 
 /** What a write did. */
@@ -209,7 +202,7 @@ export class ObjectRegistry {
     const { metadata } = object;
     const held =
       (metadata.finalizers ?? []).length > 0 ||
-      stringsOf(type, object).length > 0 ||
+      namespaceFinalizers(type, object).length > 0 ||
       (grace > 0 && type.kind === 'Pod');
     if (!held) return this.#remove(type, object, options);
     if (metadata.deletionTimestamp !== undefined && grace >= (metadata.deletionGracePeriodSeconds ?? 0)) {
@@ -342,62 +335,4 @@ function joinParts(type: ResourceType, part: WritePart, incoming: SandboxObject,
 /** Everything whose change counts as a new generation (CP-7.3). */
 function desired(object: SandboxObject): JsonObject {
   return { ...object, metadata: undefined, status: undefined };
-}
-
-/** Finalizers besides those in the metadata: namespaces have their own. */
-function stringsOf(type: ResourceType, object: SandboxObject): unknown[] {
-  return type.storage === 'namespaces' ? ((at(object, 'spec', 'finalizers') as unknown[] | undefined) ?? []) : [];
-}
-
-/** Whether nothing holds an object any more that is marked as deleted (CP-8.8). */
-function isReleased(type: ResourceType, object: SandboxObject): boolean {
-  const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata;
-  if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false;
-  return stringsOf(type, object).length === 0;
-}
-
-/** Seconds a pod keeps running after its deletion; other kinds have none (CP-8.9). */
-function graceSeconds(type: ResourceType, object: SandboxObject, { gracePeriodSeconds }: DeleteOptions): number {
-  if (type.storage !== 'pods') return 0;
-  const phase = stringAt(object, 'status', 'phase');
-  if (stringAt(object, 'spec', 'nodeName') === '' || phase === 'Succeeded' || phase === 'Failed') return 0;
-  const own = at(object, 'spec', 'terminationGracePeriodSeconds');
-  return Math.max(0, gracePeriodSeconds ?? (typeof own === 'number' ? own : 30));
-}
-
-function checkPreconditions(type: ResourceType, name: string, metadata: SandboxMeta, options: DeleteOptions): void {
-  const { uid = '', resourceVersion = '' } = metadata;
-  if (options.uid !== undefined && options.uid !== uid) {
-    throw conflict(
-      { ...type, plural: type.kind },
-      name,
-      `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). ` +
-        'The object might have been deleted and then recreated',
-    );
-  }
-  if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
-    throw conflict(
-      { ...type, plural: type.kind },
-      name,
-      `the ResourceVersion in the precondition (${options.resourceVersion}) does not match ` +
-        `the ResourceVersion in record (${resourceVersion}). The object might have been modified`,
-    );
-  }
-}
-
-function throwErrors(type: ResourceType, name: string, errors: FieldError[]): void {
-  if (errors.length > 0) throw invalidObject(type.kind, type.group, name, errors);
-}
-
-function conflict(type: ResourceType, name: string, why: string): StatusError {
-  const message = `Operation cannot be fulfilled on ${qualifiedResource(type)} ${JSON.stringify(name)}: ${why}`;
-  return new StatusError('Conflict', message, {
-    details: { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.plural },
-  });
-}
-
-function alreadyExists(type: ResourceType, name: string): StatusError {
-  return new StatusError('AlreadyExists', `${qualifiedResource(type)} ${JSON.stringify(name)} already exists`, {
-    details: { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.plural },
-  });
 }

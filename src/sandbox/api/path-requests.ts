@@ -44,7 +44,10 @@ export class PathRequests {
   /** @throws {StatusError} `NotFound`, `MethodNotAllowed`. */
   async handle(exchange: PathRequest): Promise<void> {
     const { method, path, reply, query } = exchange;
-    if (path.startsWith('/embedded/') && this.#embedded !== undefined) return this.#embedded.handle(exchange);
+    if (path.startsWith('/embedded/')) {
+      if (this.#embedded === undefined) throw noSuchPath();
+      return this.#embedded.handle(exchange);
+    }
     if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
     if (path === '/healthz' || path === '/livez' || path === '/readyz') {
       reply.text(200, query.has('verbose') ? `[+]ping ok\n${path.slice(1)} check passed\n` : 'ok');

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Authentication } from './authentication.ts';
 import type { FaultAction } from './faults.ts';
-import { invalidObject, notSupported, required } from './field-error.ts';
+import { invalidObject, required } from './field-error.ts';
 import { arrayAt, at, copyJson, isObject, objectAt, stringAt } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { jsonPatch } from './json-patch.ts';
@@ -10,7 +10,7 @@ import type { Scope } from './list-read.ts';
 import { mergePatch } from './merge-patch.ts';
 import { noSuchPath, notFound } from './not-found.ts';
 import { bindPod } from './pod-binding.ts';
-import type { DeleteOptions, ObjectRegistry, Target, WriteOptions, WritePart, WriteResult } from './object-registry.ts';
+import type { ObjectRegistry, Target, WritePart, WriteResult } from './object-registry.ts';
 import { choosePresentation, Renderer } from './presentation.ts';
 import { parseReadOptions } from './read-options.ts';
 import type { ReadOptions } from './read-options.ts';
@@ -23,6 +23,7 @@ import type { Store } from './store.ts';
 import { strategicMerge } from './strategic-merge.ts';
 import { timestamp } from './timestamps.ts';
 import { WatchStream } from './watch-stream.ts';
+import { deleteOptions, patchTypes, readDeleteOptions, writeOptions } from './write-options.ts';
 import type { WatchSettings } from './watch-stream.ts';
 
 /** An authorised request for a resource that exists. */
@@ -330,58 +331,6 @@ function scopeOf({ of, target }: ResourceRequest): Scope {
 
 function partOf({ target }: ResourceRequest): WritePart {
   return target.subresource === 'status' || target.subresource === 'finalize' ? target.subresource : 'main';
-}
-
-function patchTypes({ type }: VersionedType): string[] {
-  return [
-    'application/json-patch+json',
-    'application/merge-patch+json',
-    'application/apply-patch+yaml',
-    ...(type.custom ? [] : ['application/strategic-merge-patch+json']),
-  ];
-}
-
-function writeOptions({ query, reply, verb }: ResourceRequest): WriteOptions {
-  const validation = query.get('fieldValidation');
-  const manager = query.get('fieldManager');
-  return {
-    dryRun: isDryRun(query.getAll('dryRun'), verb),
-    ...(manager === null || manager === '' ? {} : { fieldManager: manager }),
-    ...(validation === 'Ignore' || validation === 'Strict' || validation === 'Warn'
-      ? { fieldValidation: validation }
-      : {}),
-    warn: (text) => reply.warn(text),
-  };
-}
-
-function isDryRun(values: readonly unknown[], verb: Verb): boolean {
-  if (values.some((value) => value !== 'All' && value !== '')) {
-    const kind = `${verb.charAt(0).toUpperCase()}${verb.slice(1)}Options`;
-    throw invalidObject(kind, 'meta.k8s.io', '', [notSupported('dryRun', values, ['All'])]);
-  }
-  return values.includes('All');
-}
-
-async function deleteOptions({ body, contentType, query }: ResourceRequest): Promise<DeleteOptions> {
-  const given = body.length === 0 ? {} : await parseObject(body, contentType, objectTypes);
-  const options = readDeleteOptions(given);
-  const grace = query.get('gracePeriodSeconds');
-  return {
-    ...options,
-    dryRun: options.dryRun === true || isDryRun(query.getAll('dryRun'), 'delete'),
-    ...(grace !== null && options.gracePeriodSeconds === undefined ? { gracePeriodSeconds: Number(grace) } : {}),
-  };
-}
-
-function readDeleteOptions(options: JsonObject): DeleteOptions {
-  const { uid, resourceVersion } = objectAt(options, 'preconditions');
-  const grace = options['gracePeriodSeconds'];
-  return {
-    ...(typeof uid === 'string' ? { uid } : {}),
-    ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
-    ...(typeof grace === 'number' ? { gracePeriodSeconds: grace } : {}),
-    dryRun: isDryRun(arrayAt(options, 'dryRun'), 'delete'),
-  };
 }
 
 /** The 405 for a method that a path does not have. */

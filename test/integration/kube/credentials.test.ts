@@ -168,7 +168,7 @@ describe('a token file', () => {
     assert.deepEqual(desk.authorizations, ['Bearer one', 'Bearer one', 'Bearer two']);
   });
 
-  test('several requests that fail together renew once, and each is sent once more', async () => {
+  test('several failures of the same credentials renew them once', async () => {
     await using desk = await Desk.open();
     await desk.file('token', 'one');
     const credentials = await desk.credentials({ tokenFile: 'token' });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { checkElectionTimings, LeaseLostError } from '../../../src/kube/leader-elector.ts';
+import { KubeClient } from '../../../src/kube/kube-client.ts';
+import { leases as leaseResource } from '../../../src/kube/lease-record.ts';
 import { LeaseServer } from './lease-server.ts';
 
 describe('an election', () => {
@@ -109,6 +111,24 @@ describe('an election', () => {
     assert.ok(a.lostBecause instanceof LeaseLostError);
     assert.deepEqual([a.outcome, a.elector.isLeader], ['lost', false]);
     assert.equal(leases.spec?.holderIdentity, 'a', 'a lost lease is not released');
+  });
+
+  test('KC-12.10: what the work still sends when the lease is lost does not leave the process', async () => {
+    await using leases = await LeaseServer.start();
+    const guarded = leases.transport('work', leases.clock);
+    const client = new KubeClient({ transport: guarded });
+    const a = leases.elector('a', { guarded }).run();
+    await leases.clock.until(() => a.leads);
+    await client.get(leaseResource, { namespace: 'ns', name: 'lock' });
+    let late: Promise<unknown> | undefined;
+    a.onLost = () => {
+      late = assert.rejects(client.get(leaseResource, { namespace: 'ns', name: 'lock' }), LeaseLostError);
+    };
+    leases.cutOff('a');
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.ok(late);
+    await late;
+    assert.equal(leases.server.requests.filter(({ headers }) => headers['user-agent'] === 'work').length, 1);
   });
 
   test('T42: the same when the server refuses connections', async () => {

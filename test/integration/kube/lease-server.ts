@@ -17,7 +17,8 @@ export class LeaseServer implements AsyncDisposable {
   readonly server: ScriptedServer;
   readonly #watches = new Set<ScriptedReply>();
   readonly #cutOff = new Set<string>();
-  readonly #cleanup: (() => Promise<unknown>)[] = [];
+  readonly #candidates: Candidate[] = [];
+  readonly #transports: Transport[] = [];
   readonly log: LogLine[] = [];
   #lease: Lease | undefined;
   #version = 100;
@@ -69,9 +70,7 @@ export class LeaseServer implements AsyncDisposable {
   elector(identity: string, options: Partial<LeaderElectorOptions> & { clock?: Clock } = {}): Candidate {
     const clock = options.clock ?? this.clock;
     const logger = recordedLogger(this.log, { identity });
-    const load = () => loadKubeConfig({ master: this.server.url, environment: {} });
-    const credentials = new Credentials({ load, clock, logger });
-    const transport = new Transport({ credentials, userAgent: identity, clock, logger });
+    const transport = this.transport(identity, clock);
     const candidate = new Candidate(this.clock, {
       transport,
       namespace: 'ns',
@@ -82,15 +81,27 @@ export class LeaseServer implements AsyncDisposable {
       random: () => 0.5,
       ...options,
     });
-    this.#cleanup.push(async () => {
-      await candidate.end();
-      await transport[Symbol.asyncDispose]();
-    });
+    this.#candidates.push(candidate);
     return candidate;
   }
 
+  /** A transport that names itself as this user agent. */
+  transport(userAgent: string, clock: Clock): Transport {
+    const logger = recordedLogger(this.log, { identity: userAgent });
+    const load = () => loadKubeConfig({ master: this.server.url, environment: {} });
+    const transport = new Transport({
+      credentials: new Credentials({ load, clock, logger }),
+      userAgent,
+      clock,
+      logger,
+    });
+    this.#transports.push(transport);
+    return transport;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#cleanup.map((clean) => clean()));
+    await Promise.all(this.#candidates.map((candidate) => candidate.end()));
+    await Promise.all(this.#transports.map((transport) => transport[Symbol.asyncDispose]()));
     await this.server[Symbol.asyncDispose]();
   }
 
@@ -154,6 +165,8 @@ export class Candidate {
   readonly #clock: ManualClock;
   #work = Promise.withResolvers<undefined>();
   #ended: Promise<void> | undefined;
+  /** Called in the moment in which the lease is lost. */
+  onLost: () => void = () => undefined;
   leadsSinceMs: number | undefined;
   lostAtMs: number | undefined;
   lostBecause: Error | undefined;
@@ -174,6 +187,7 @@ export class Candidate {
       lost.addEventListener('abort', () => {
         this.lostAtMs = this.#clock.monotonicMs();
         this.lostBecause = lost.reason as Error;
+        this.onLost();
         gone.resolve(undefined);
       });
       await Promise.race([this.#work.promise, gone.promise]);

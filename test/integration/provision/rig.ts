@@ -66,6 +66,7 @@ const userAgent = 'provision-controller-test';
 
 export class Rig implements AsyncDisposable {
   readonly server: ApiServer;
+  readonly url: string;
   /** The API without HTTP, for what users and other controllers do. */
   readonly api: SandboxClient;
   readonly provisioner: ScriptedProvisioner;
@@ -87,6 +88,7 @@ export class Rig implements AsyncDisposable {
     const { clock = systemClock, controller = {} } = options;
     const logger = recordedLogger(this.log);
     this.server = server;
+    this.url = url;
     this.api = server.client('test');
     for (const each of Object.values(resource)) this.api.subscribe(each, notify);
     this.wire = new Wire({ origin: url, onAnswer: notify });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -18,6 +17,7 @@ import type { FaultRule } from '../../../src/sandbox/api/faults.ts';
 import { startControlPlane } from '../../../src/sandbox/control-plane/control-plane.ts';
 import { CountingClock } from './counting-clock.ts';
 import { FastClock } from './fast-clock.ts';
+import { freePort } from './free-port.ts';
 import { resource } from './rig.ts';
 import { LedgerProvisioner } from './volume-ledger.ts';
 
@@ -62,7 +62,7 @@ const faults: FaultRule[] = [
   { match: { verb: 'list' }, action: { type: 'status', code: 500 }, times: 1 },
 ];
 
-test('2,000 claims through a failing API: nothing is lost, repeated or left behind', { timeout: 170_000 }, async () => {
+test('2,000 claims through a failing API: nothing is lost, repeated or left behind', { timeout: 180_000 }, async () => {
   await using cluster = new AsyncDisposableStack();
   const port = await freePort();
   const server = cluster.adopt(
@@ -187,7 +187,7 @@ function assertNoGrowth(measured: Measure[]): void {
   const bounds: Measure = {
     heapMiB: first.heapMiB + (measured.length - 3) * heapMiBPerRound,
     timers: first.timers + 3,
-    listeners: first.listeners,
+    listeners: first.listeners + 3, // a turn may be under way
     resources: first.resources + 10,
   };
   for (const [name, bound] of Object.entries(bounds) as [keyof Measure, number][]) {
@@ -234,12 +234,4 @@ async function until(what: string, read: () => boolean): Promise<void> {
     if (performance.now() > deadlineMs) throw new Error(`waited in vain for ${what}`);
     await delay(25);
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }

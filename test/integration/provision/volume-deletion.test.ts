@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { IgnoredError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
+import { freePort } from './free-port.ts';
 import { annotation, F, pvProtection, resource, Rig, type VolumeSketch } from './rig.ts';
 
 const path = '/api/v1/persistentvolumes/v';
@@ -155,6 +156,22 @@ describe('deleting released volumes, finalizers on', () => {
     await rig.settle();
     assert.equal(rig.provisioner.deletions.length, 2);
     assert.deepEqual(rig.metrics.totals, { dt: 2 });
+  });
+
+  test('X4: also when it took the place of the first while nobody watched', async () => {
+    await using rig = await Rig.prepare({ ...on, api: { port: await freePort() } });
+    rig.addVolume('v', 'Released', { finalizers: [F, pvProtection] });
+    await rig.start();
+    await rig.until('the end of the storage', () => rig.writes.length === 2);
+    await rig.server.close();
+    rig.setFinalizers('v', []);
+    assert.equal(rig.volume('v'), undefined);
+    rig.addVolume('v', 'Released', { finalizers: [F] });
+    rig.server.compact();
+    await rig.server.start();
+    await rig.until('the end of the second', () => rig.volume('v') === undefined);
+    assert.equal(rig.provisioner.deletions.length, 2);
+    assert.notEqual(rig.provisioner.deletions[0]?.metadata.uid, rig.provisioner.deletions[1]?.metadata.uid);
   });
 
   test('X4: our finalizer is taken off even when it came during the deletion', async () => {

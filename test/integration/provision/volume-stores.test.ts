@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
-import { IgnoredError } from '../../../src/provision/provisioner.ts';
+import { IgnoredError, ProvisionError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 import { annotation, F, pvProtection, Rig, type RigOptions } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
@@ -162,6 +162,25 @@ describe('the blocking store', () => {
     assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
   });
 
+  test('case 63: after that nothing goes on in the background, so a deleted claim is forgotten', async () => {
+    const clock = new ManualClock();
+    const save = { kind: 'blocking', attempts: 1 } as const;
+    const { rig, uid } = await scene({ clock, controller: { save } });
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', boom);
+    rig.provisioner.provisionSteps.push(new ProvisionError('slow', { state: 'in-background' }));
+    await rig.start();
+    await clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
+    await rig.turn(uid, 2);
+    rig.deleteClaim();
+    await rig.settle();
+    await clock.advance(rig.limiter.delays(uid)[1] ?? NaN);
+    await rig.turn(uid, 3);
+    assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' });
+    assert.equal(rig.provisioner.provisions.length, 2);
+    assert.equal(rig.provisioner.deletions.length, 1);
+  });
+
   for (const { title, step, text } of [
     {
       title: 'case 64: storage that cannot be deleted either is reported',
@@ -248,7 +267,9 @@ describe('the queue store', () => {
     await clock.advance(5);
     await rig.until('the volume', () => rig.volumes.length === 1);
     await rig.settle();
+    await clock.advance(60_000);
     await rig.stop();
+    assert.equal(rig.writes.length, 3, 'saved is saved');
     assert.deepEqual(rig.reasons, ['Provisioning']);
     assert.equal(rig.provisioner.provisions.length, 1);
   });

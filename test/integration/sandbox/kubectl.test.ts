@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,8 +8,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
 import { systemClock } from '../../../src/base/clock.ts';
 import { kubeconfigText } from '../../../src/sandbox/kubeconfig.ts';
+import { Sandbox } from '../../../src/sandbox/sandbox.ts';
 import { claim, paths, snapshot, startApi, storageClass, volume } from './api-fixture.ts';
 import type { Api, Draft } from './api-fixture.ts';
 
@@ -233,6 +235,15 @@ describe('kubectl', options, () => {
     const { api, run } = await startShell(t);
     assert.equal((await run('get', 'pvc', '--token', 'secret')).code, 0);
     assert.ok(api.server.requestLog.entries().every(({ hasCredentials }) => !hasCredentials));
+  });
+
+  test('over TLS the kubeconfig of a sandbox is enough', async (t) => {
+    await using sandbox = await Sandbox.start({ api: { tls: true } });
+    const folder = await mkdtemp(join(tmpdir(), 'kubectl-'));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const args = ['--kubeconfig', sandbox.kubeconfig, '--cache-dir', folder, 'get', 'nodes', '-o', 'name'];
+    const { stdout } = await promisify(execFile)(kubectl ?? '', args);
+    assert.equal(stdout, 'node/node-1\nnode/node-2\n');
   });
 
   test('describe, events, explain, label, annotate, edit and patch find what they ask for', async (t) => {

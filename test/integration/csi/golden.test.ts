@@ -1,0 +1,115 @@
+/**
+ * Claims through the whole program: what the driver was asked and what was saved, against values derived by hand from
+ * the rules named with each case. `<identity>` stands for the identity of the process, which nobody can know before.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
+import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import { Bulletin } from '../provision/bulletin.ts';
+import { type SentRequest, Wire } from '../provision/wire.ts';
+import { Program } from './program.ts';
+import { StoredCluster } from './stored-cluster.ts';
+
+interface GoldenCase {
+  name: string;
+  /** Sections and cases of the contract that the expected values follow. */
+  rules: string;
+  given: {
+    /** Of the command line, besides the addresses. */
+    flags?: string[];
+    /** Default CONTROLLER_SERVICE. */
+    pluginCapabilities?: string[];
+    /** Default CREATE_DELETE_VOLUME. */
+    controllerCapabilities?: string[];
+    class: SandboxObject;
+    claim: SandboxObject;
+    /** Secrets, sources, snapshots, grants, attributes classes. */
+    others?: SandboxObject[];
+    /** CreateVolumeResponse. */
+    answer: object;
+  };
+  /** CreateVolumeRequest; fields with their default value are absent, as on the wire. */
+  request: object;
+  /** The PersistentVolume as it was sent, before the server's defaults. */
+  volume: object;
+}
+
+const csi = loadCsi();
+const folder = join(import.meta.dirname, 'golden');
+const volumesPath = '/api/v1/persistentvolumes';
+
+for (const file of readdirSync(folder).toSorted()) {
+  describe(`golden ${file}`, () => {
+    for (const golden of JSON.parse(readFileSync(join(folder, file), 'utf8')) as GoldenCase[]) {
+      test(`${golden.name} (${golden.rules})`, async () => {
+        const seen = await provision(golden.given);
+        assert.deepEqual(seen.requests, [golden.request], 'CreateVolumeRequest');
+        assert.deepEqual(seen.volumes, [golden.volume], 'PersistentVolume');
+        assert.deepEqual(seen.failures, []);
+      });
+    }
+  });
+}
+
+async function provision(given: GoldenCase['given']): Promise<Record<'requests' | 'volumes' | 'failures', unknown[]>> {
+  await using driver = await RecordingDriver.start({
+    csi,
+    ...(given.pluginCapabilities === undefined ? {} : { plugin: given.pluginCapabilities }),
+    ...(given.controllerCapabilities === undefined ? {} : { controller: given.controllerCapabilities }),
+  });
+  driver.always('CreateVolume', given.answer);
+  await using cluster = await StoredCluster.start([
+    { ...given.class, apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass' },
+    { ...given.claim, apiVersion: 'v1', kind: 'PersistentVolumeClaim' },
+    ...(given.others ?? []),
+  ]);
+  const bulletin = new Bulletin();
+  using wire = new Wire({ origin: cluster.url, onAnswer: bulletin.notify });
+  const sent = (path: string): SentRequest[] =>
+    wire.requests.filter((request) => request.method === 'POST' && request.path.split('?')[0]?.endsWith(path) === true);
+  const reasons = (): string[] => sent('/events').map(({ body }) => body.reason);
+  {
+    await using program = new Program({ socketPath: driver.socketPath, apiUrl: cluster.url, flags: given.flags ?? [] });
+    const done = bulletin.until('the success of the claim', () => reasons().includes('ProvisioningSucceeded'));
+    await Promise.race([
+      done,
+      program.ended.then(({ code }) => assert.fail(`the program ended with code ${code}\n${program.lines.join('')}`)),
+    ]);
+  }
+  return {
+    requests: driver.callsOf('CreateVolume').map(({ request }) => asUnderstood(request)),
+    volumes: sent(volumesPath).map(({ bodyText }) => withIdentityMasked(JSON.parse(bodyText))),
+    failures: sent('/events').flatMap(({ body }) => (body.reason === 'ProvisioningFailed' ? [body.message] : [])),
+  };
+}
+
+/** Fields that are maps: an empty value in them is a value. */
+const maps = new Set(['parameters', 'secrets', 'mutable_parameters']);
+/** Added by decoding, beside the chosen member. */
+const oneofNames = new Set(['access_type', 'type']);
+
+/** A message as any receiver understands it: a default that was sent is the same as nothing. */
+function asUnderstood(message: unknown): unknown {
+  if (Array.isArray(message)) return message.map(asUnderstood);
+  if (typeof message !== 'object' || message === null) return message;
+  return Object.fromEntries(
+    Object.entries(message).flatMap(([name, value]: [string, unknown]): [string, unknown][] => {
+      if (oneofNames.has(name) || value === '' || value === '0') return [];
+      return [[name, maps.has(name) ? value : asUnderstood(value)]];
+    }),
+  );
+}
+
+/** The identity is `<milliseconds>-<0 to 9999>-<driver name>`; anything else stays and fails the comparison. */
+function withIdentityMasked(volume: unknown): unknown {
+  const key = 'storage.kubernetes.io/csiProvisionerIdentity';
+  return JSON.parse(
+    JSON.stringify(volume, (name, value: unknown) =>
+      name === key && /^\d{13}-(0|[1-9]\d{0,3})-d\.example\.com$/.test(String(value)) ? '<identity>' : value,
+    ),
+  ) as unknown;
+}

@@ -1,0 +1,70 @@
+/** What the running program answers on /metrics once it has seen some of everything. */
+import assert from 'node:assert/strict';
+import { PatchStrategy } from '@kubernetes/client-node';
+import { freePorts } from '../control-plane/free-ports.ts';
+import { openScene, type Scene } from '../e2e/scene.ts';
+import { parseExposition, type MetricFamily } from './exposition.ts';
+
+/** The families of one answer by their names. */
+export type LiveMetrics = ReadonlyMap<string, MetricFamily>;
+
+/**
+ * Runs the sidecar as a process against the sandbox and the sample driver, has volumes made and deleted, well and
+ * badly, and reads its metrics.
+ */
+export async function liveMetrics(): Promise<LiveMetrics> {
+  const [port = 0] = await freePorts(1);
+  const url = `http://127.0.0.1:${port}/metrics`;
+  const scene = await openScene({
+    sidecarFlags: [
+      `--http-endpoint=127.0.0.1:${port}`,
+      '--leader-election',
+      '--leader-election-lease-duration=3s',
+      '--leader-election-renew-deadline=2s',
+      '--leader-election-retry-period=300ms',
+    ],
+  });
+  try {
+    await makeAndDelete(scene);
+    return await scene.eventually(async () => {
+      await disturbLease(scene);
+      const families = await scrape(url);
+      assert.ok(families.has('leader_election_slowpath_total'), 'no renewal needed a second request yet');
+      return families;
+    });
+  } finally {
+    await scene.close();
+  }
+}
+
+/** One claim whose volume fails once to be made and once to be deleted. */
+async function makeAndDelete(scene: Scene): Promise<void> {
+  await scene.driver.setFaults([
+    { method: 'CreateVolume', code: 'UNAVAILABLE', times: 1 },
+    { method: 'DeleteVolume', code: 'INTERNAL', times: 1 },
+  ]);
+  const { metadata: { name = '' } = {} } = await scene.createClaim({ className: await scene.createClass() });
+  const { volume } = await scene.bound(name);
+  await scene.deleteClaim(name);
+  await scene.volumeGone(volume.metadata?.name ?? '');
+}
+
+/** Somebody else writes the lease, so that the leader's next renewal meets a conflict. */
+async function disturbLease({ admin, cluster, driver }: Scene): Promise<void> {
+  const lease = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: driver.driverName.replaceAll(/[^a-zA-Z0-9-]/g, '-'),
+      namespace: cluster.sidecarNamespace,
+      annotations: { disturbed: String(performance.now()) },
+    },
+  };
+  await admin.objects.patch(lease, undefined, undefined, undefined, undefined, PatchStrategy.MergePatch);
+}
+
+async function scrape(url: string): Promise<LiveMetrics> {
+  const response = await fetch(url);
+  assert.equal(response.status, 200);
+  return new Map(parseExposition(await response.text()).map((family) => [family.name, family]));
+}

@@ -1,0 +1,174 @@
+/** What somebody gets who installs the package: packed, installed and used in an empty project. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import * as library from '../../src/index.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { startProcess } from '../e2e/started-process.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const examples = path.join(root, 'examples/hostpath-provisioner');
+const exec = promisify(execFile);
+
+/** Runs a command with this Node in front of any other. */
+async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
+  const env = {
+    ...process.env,
+    PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env['PATH'] ?? ''}`,
+  };
+  try {
+    const { stdout } = await exec(program, args, { cwd, env, maxBuffer: 2 ** 26 });
+    return stdout;
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${program} ${args.join(' ')}\n${stdout}${stderr}`, { cause: error });
+  }
+}
+
+/** The whole library in the hands of a type checker, and what it gives at run time. */
+const namesProgram = `import * as library from 'csi-provisioner';
+export type Everything = typeof library;
+console.log(JSON.stringify(Object.keys(library)));
+`;
+
+const strictest = {
+  target: 'esnext',
+  module: 'nodenext',
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noPropertyAccessFromIndexSignature: true,
+  verbatimModuleSyntax: true,
+  skipLibCheck: false,
+  outDir: 'out',
+  typeRoots: [path.join(root, 'node_modules/@types')],
+  types: ['node'],
+};
+
+describe('the package', () => {
+  let project: string;
+  let files: string[];
+
+  before(async () => {
+    project = await mkdtemp(path.join(tmpdir(), 'package-'));
+    const packed = await run(root, 'npm', 'pack', '--json', '--pack-destination', project);
+    const [tarball] = JSON.parse(packed.slice(packed.indexOf('\n[') + 1)) as [
+      { filename: string; files: { path: string }[] },
+    ];
+    files = tarball.files.map((file) => file.path).sort();
+    const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+    await writeFile(path.join(project, 'package.json'), JSON.stringify({ type: 'module' }));
+    await run(project, 'npm', ...install, `./${tarball.filename}`);
+    await mkdir(path.join(project, 'src'));
+    for (const name of ['main.ts', 'replicated.ts']) {
+      await cp(path.join(examples, name), path.join(project, 'src', name));
+    }
+    await writeFile(path.join(project, 'src/names.ts'), namesProgram);
+  });
+  after(() => rm(project, { recursive: true, force: true }));
+
+  test('holds the sidecar, the library and nothing else', () => {
+    assert.deepEqual(
+      files.filter((file) => !file.startsWith('dist/lib/')),
+      [
+        'CHANGELOG.md',
+        'LICENSE',
+        'README.md',
+        'dist/csi-provisioner.js',
+        'dist/csi-provisioner.js.map',
+        'package.json',
+      ],
+    );
+    const library = files.filter((file) => file.startsWith('dist/lib/'));
+    assert.ok(library.includes('dist/lib/index.js') && library.includes('dist/lib/index.d.ts'));
+    for (const file of library) assert.match(file, /^dist\/lib\/(index|(base|kube|provision)\/[a-z-]+)\.(js|d\.ts)$/);
+  });
+
+  test('imports no package that it does not declare', async () => {
+    const manifest = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    const imported = new Set<string>();
+    for (const file of files.filter((name) => name.startsWith('dist/lib/'))) {
+      const text = await readFile(path.join(project, 'node_modules/csi-provisioner', file), 'utf8');
+      for (const [, name = ''] of text.matchAll(/\bfrom '([^.'][^']*)'/g)) imported.add(name);
+    }
+    const packages = [...imported].filter((name) => !name.startsWith('node:'));
+    assert.ok(packages.includes('undici'), 'imports are found');
+    for (const name of packages) assert.ok(name in manifest.dependencies, name);
+    assert.ok(!packages.some((name) => name.startsWith('@grpc/')), 'the library knows no gRPC');
+  });
+
+  test('compiles in a strict project that also checks the declarations', async () => {
+    await writeFile(
+      path.join(project, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { ...strictest, rootDir: 'src' }, include: ['src'] }),
+    );
+    await run(project, process.execPath, path.join(root, 'node_modules/typescript/bin/tsc'), '--project', '.');
+    assert.deepEqual((await readdir(path.join(project, 'out'))).sort(), ['main.js', 'names.js', 'replicated.js']);
+  });
+
+  test('exports what the sources export', async () => {
+    const names = JSON.parse(await run(project, process.execPath, 'out/names.js')) as string[];
+    assert.deepEqual(names, Object.keys(library));
+    assert.ok(names.includes('ProvisionController'));
+  });
+
+  test('lets nobody import what is not public', async () => {
+    const program = `await import('csi-provisioner/dist/lib/kube/transport.js')`;
+    const failing = run(project, process.execPath, '--input-type=module', '--eval', program);
+    await assert.rejects(failing, /ERR_PACKAGE_PATH_NOT_EXPORTED/);
+  });
+
+  test('runs: a claim becomes a bound volume', async () => {
+    await using sandbox = await Sandbox.start();
+    const client = sandbox.api.client('test');
+    client.create(
+      { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' },
+      { metadata: { name: 'folders' }, provisioner: 'hostpath.example.com' },
+    );
+    const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
+    client.create(claims, {
+      metadata: { name: 'photos', namespace: 'default' },
+      spec: {
+        storageClassName: 'folders',
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '5Gi' } },
+      },
+    });
+    const program = await startProcess({
+      program: process.execPath,
+      args: [path.join(project, 'out/main.js'), path.join(project, 'volumes')],
+      env: { KUBECONFIG: sandbox.kubeconfig },
+    });
+    try {
+      const name = await eventually(
+        () => {
+          const claim = client.get(claims, { namespace: 'default', name: 'photos' }) as unknown as {
+            spec: { volumeName?: string };
+            status?: { phase?: string };
+          };
+          assert.equal(claim.status?.phase, 'Bound');
+          return claim.spec.volumeName ?? '';
+        },
+        { timeoutMs: 20_000, hopeless: () => (program.running() ? undefined : program.log()) },
+      );
+      assert.ok(existsSync(path.join(project, 'volumes', name)));
+    } finally {
+      await program.stop();
+    }
+    assert.equal(await program.ending(), 'exit code 0', program.log());
+  });
+
+  test('brings the sidecar as a command', async () => {
+    const { version } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as { version: string };
+    const said = await run(project, path.join(project, 'node_modules/.bin/csi-provisioner'), '--version');
+    assert.match(said, new RegExp(`v${version.replaceAll('.', '\\.')}\\s*$`));
+  });
+});

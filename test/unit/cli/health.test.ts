@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Health } from '../../../src/cli/health.ts';
+
+describe('Health', () => {
+  test('is well without checks and while all pass', () => {
+    const health = new Health();
+    assert.equal(health.complaint, undefined);
+    health.add(() => undefined);
+    assert.equal(health.complaint, undefined);
+  });
+
+  test('tells everything that is wrong, until a check is taken back', () => {
+    const health = new Health();
+    health.add(() => 'the driver does not answer');
+    const remove = health.add(() => 'no news of volumes');
+    assert.equal(health.complaint, 'the driver does not answer; no news of volumes');
+    remove();
+    assert.equal(health.complaint, 'the driver does not answer');
+  });
+});

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import { describe, test } from 'node:test';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { listenForShutdown, type SignalSource } from '../../../src/cli/shutdown.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
+
+function listen(options: { callTimeoutMs?: number; dieAtOnce?: (signal: string) => void } = {}) {
+  const signals = new EventEmitter() as EventEmitter & SignalSource;
+  const clock = new ManualClock();
+  const secondSignals: string[] = [];
+  const shutdown = listenForShutdown({
+    signals,
+    clock,
+    logger: silentLogger,
+    callTimeoutMs: options.callTimeoutMs ?? 10_000,
+    dieAtOnce: options.dieAtOnce,
+    onSecondSignal: () => secondSignals.push('second'),
+  });
+  return { signals, clock, shutdown, secondSignals };
+}
+
+describe('listenForShutdown', () => {
+  test('stops at the first signal and cuts when the grace is over', async () => {
+    const { signals, clock, shutdown } = listen();
+    assert.equal(shutdown.stop.aborted, false);
+    signals.emit('SIGTERM');
+    assert.deepEqual([shutdown.stop.aborted, shutdown.cut.aborted], [true, false]);
+    await clock.advance(24_999);
+    assert.equal(shutdown.cut.aborted, false);
+    await clock.advance(2);
+    assert.equal(shutdown.cut.aborted, true);
+    assert.equal(shutdown.failure, undefined);
+  });
+
+  test('waits for the longest call to the driver', async () => {
+    const { signals, clock, shutdown } = listen({ callTimeoutMs: 150_000 });
+    signals.emit('SIGINT');
+    await clock.advance(154_000);
+    assert.equal(shutdown.cut.aborted, false);
+    await clock.advance(1001);
+    assert.equal(shutdown.cut.aborted, true);
+  });
+
+  test('ends at once at the second signal', () => {
+    const { signals, secondSignals } = listen();
+    signals.emit('SIGTERM');
+    signals.emit('SIGTERM');
+    assert.deepEqual(secondSignals, ['second']);
+  });
+
+  test('dies at the first signal where it is told to', () => {
+    const deaths: string[] = [];
+    const { signals, shutdown } = listen({ dieAtOnce: (signal) => deaths.push(signal) });
+    signals.emit('SIGTERM');
+    assert.deepEqual(deaths, ['SIGTERM']);
+    assert.equal(shutdown.stop.aborted, false);
+  });
+
+  test('keeps the first failure and ends everything', () => {
+    const { shutdown } = listen();
+    shutdown.fail(new Error('first'));
+    shutdown.fail(new Error('second'));
+    assert.equal(shutdown.failure?.message, 'first');
+    assert.deepEqual([shutdown.stop.aborted, shutdown.cut.aborted], [true, true]);
+  });
+
+  test('leaves no listener behind', () => {
+    const { signals, shutdown } = listen();
+    shutdown[Symbol.dispose]();
+    assert.equal(signals.listenerCount('SIGTERM') + signals.listenerCount('SIGINT'), 0);
+  });
+});
