@@ -42,6 +42,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
   await using recorder = new EventRecorder({ client, component, clock, logger });
   const elector = new LeaderElector({
     transport,
+    guarded,
     recorder,
     namespace: config.namespace === '' ? ownNamespace() : config.namespace,
     name: leaseName(driverName, logger),
@@ -60,7 +61,6 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     stop: shutdown.stop,
     work: (lost) => {
       lost.addEventListener('abort', () => {
-        guarded.fence(lost.reason as Error);
         transport.fence(lost.reason as Error); // also for events: nothing holds up the end
         shutdown.fail(lost.reason as Error);
       });

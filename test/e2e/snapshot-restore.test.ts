@@ -23,8 +23,8 @@ describe('a claim that restores a snapshot', () => {
   });
   afterEach((context) => scene.report(context));
   after(async () => {
-    await scene.close();
     await removeKinds?.();
+    await scene.close();
   });
 
   const fileIn = (volume: V1PersistentVolume): string =>

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import type { SandboxObject } from '../../src/sandbox/api/client.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { eventually } from '../e2e/eventually.ts';
-import { type Example, installExample } from '../e2e/example-process.ts';
+import { type Example, exampleFolder, installExample } from '../e2e/example-process.ts';
 import type { StartedProcess } from '../e2e/started-process.ts';
 
 const provisioner = 'hostpath.example.com';
@@ -22,6 +22,31 @@ interface Claim extends SandboxObject {
   spec: { volumeName?: string };
   status?: { phase?: string };
 }
+
+describe('docs/write-a-provisioner.md', () => {
+  const read = (...names: string[]): Promise<string> => readFile(path.join(exampleFolder, ...names), 'utf8');
+  /** The fenced blocks of a language, each without its indentation. */
+  const blocks = async (language: string): Promise<string[]> => {
+    const text = await readFile(path.join(exampleFolder, '../../docs/write-a-provisioner.md'), 'utf8');
+    const found = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)];
+    return found.filter(([, name]) => name === language).map(([, , body = '']) => unindented(body));
+  };
+  const unindented = (text: string): string => text.replaceAll(/^ +/gm, '').trim();
+
+  test('shows the code of the example as it is', async () => {
+    const sources = await Promise.all(['main.ts', 'replicated.ts'].map((name) => read(name)));
+    const shown = await blocks('ts');
+    assert.ok(shown.length > 5);
+    assert.equal(shown[0], unindented(sources[0] ?? ''), 'first of all the whole program');
+    for (const block of shown) assert.ok(sources.map(unindented).join('\n').includes(block), block);
+  });
+
+  test('applies the manifests of the example', async () => {
+    const manifests = `${await read('storageclass.yaml')}---\n${await read('claim.yaml')}`;
+    const shell = await blocks('sh');
+    assert.ok(shell.some((block) => block.includes(unindented(manifests))));
+  });
+});
 
 describe('examples/hostpath-provisioner', () => {
   let sandbox: Sandbox;

@@ -31,10 +31,22 @@ export function sourceTexts(): SourceTexts {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !/^sandbox\/|\/generated\//.test(name))
     .map((name) => parse(path.join(src, name)));
-  const constants = new Map(files.flatMap((file) => stringConstants(file)));
+  const exported = new Map(
+    files.flatMap((file) =>
+      stringConstants(file)
+        .filter(({ isExported }) => isExported)
+        .map(({ name, text }) => [name, [text]] as const),
+    ),
+  );
   const found: SourceTexts = { logLines: [], reasons: [], lastLines: [] };
   for (const file of files) {
-    const text = (node: ts.Expression): SourceText[] => alternatives(node).map((each) => textOf(file, each, constants));
+    const own = Map.groupBy(stringConstants(file), ({ name }) => name);
+    const constants = new Map([
+      ...exported,
+      ...[...own].map(([name, all]) => [name, all.map(({ text }) => text)] as const),
+    ]);
+    const text = (node: ts.Expression): SourceText[] =>
+      alternatives(node).flatMap((each) => textsOf(file, each, constants));
     visitCalls(file, (call) => {
       const { callee, object } = calleeOf(call, file);
       const { arguments: args } = call;
@@ -62,7 +74,10 @@ function visitCalls(node: ts.Node, visit: (call: ts.CallExpression) => void): vo
 }
 
 /** `logger[level](...)` has an object and no callee. */
-function calleeOf({ expression }: ts.CallExpression, file: ts.SourceFile): { callee: string | undefined; object: string } {
+function calleeOf(
+  { expression }: ts.CallExpression,
+  file: ts.SourceFile,
+): { callee: string | undefined; object: string } {
   if (ts.isPropertyAccessExpression(expression)) {
     return { callee: expression.name.text, object: expression.expression.getText(file) };
   }
@@ -72,12 +87,21 @@ function calleeOf({ expression }: ts.CallExpression, file: ts.SourceFile): { cal
   return { callee: expression.getText(file), object: '' };
 }
 
+interface StringConstant {
+  name: string;
+  text: string;
+  isExported: boolean;
+}
+
 /** `const name = 'text'` at any level. */
-function stringConstants(file: ts.SourceFile): [string, string][] {
-  const found: [string, string][] = [];
+function stringConstants(file: ts.SourceFile): StringConstant[] {
+  const found: StringConstant[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer !== undefined) {
-      if (ts.isStringLiteralLike(node.initializer)) found.push([node.name.text, node.initializer.text]);
+      const isExported = node.parent.parent.getText(file).startsWith('export ');
+      if (ts.isStringLiteralLike(node.initializer)) {
+        found.push({ name: node.name.text, text: node.initializer.text, isExported });
+      }
     }
     ts.forEachChild(node, visit);
   };
@@ -90,22 +114,25 @@ function alternatives(node: ts.Expression): ts.Expression[] {
   return [...alternatives(node.whenTrue), ...alternatives(node.whenFalse)];
 }
 
-function textOf(file: ts.SourceFile, node: ts.Expression, constants: ReadonlyMap<string, string>): SourceText {
+type Constants = ReadonlyMap<string, readonly string[]>;
+
+/** Several where a name stands for one of several constants. */
+function textsOf(file: ts.SourceFile, node: ts.Expression, constants: Constants): SourceText[] {
   const line = file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1;
-  const where = `${path.relative(path.dirname(src), file.fileName)}:${line}`;
-  return { where, pieces: piecesOf(node, constants), code: node.getText(file) };
+  const common = { where: `${path.relative(path.dirname(src), file.fileName)}:${line}`, code: node.getText(file) };
+  const named = ts.isIdentifier(node) ? constants.get(node.text) : undefined;
+  if (named !== undefined) return named.map((text) => ({ ...common, pieces: [text] }));
+  return [{ ...common, pieces: piecesOf(node) }];
 }
 
-function piecesOf(node: ts.Expression, constants: ReadonlyMap<string, string>): string[] | undefined {
+function piecesOf(node: ts.Expression): string[] | undefined {
   if (ts.isStringLiteralLike(node)) return [node.text];
   if (ts.isTemplateExpression(node)) return [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)];
   if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.PlusToken) {
-    const left = piecesOf(node.left, constants);
-    const right = piecesOf(node.right, constants);
+    const left = piecesOf(node.left);
+    const right = piecesOf(node.right);
     if (left === undefined || right === undefined) return undefined;
     return [...left.slice(0, -1), (left.at(-1) ?? '') + (right[0] ?? ''), ...right.slice(1)];
   }
-  if (!ts.isIdentifier(node)) return undefined;
-  const text = constants.get(node.text);
-  return text === undefined ? undefined : [text];
+  return undefined;
 }

@@ -1,0 +1,28 @@
+/** Encoded answers of an ordinary driver, for servers without a gRPC library. */
+import { csi, driverName } from './scene.ts';
+
+type Methods = Record<string, { responseSerialize: (message: object) => Buffer }>;
+
+const { Identity, Controller } = csi.v1;
+const methods = { ...Identity.service, ...Controller.service } as unknown as Methods;
+
+/** One message as the driver would send it. */
+export function encoded(method: string, message: object): Buffer {
+  const found = methods[method];
+  if (found === undefined) throw new Error(`there is no call ${method}`);
+  return found.responseSerialize(message);
+}
+
+/** What an ordinary driver says while a program starts. */
+export const startAnswers: Record<string, Buffer> = {
+  Probe: encoded('Probe', { ready: { value: true } }),
+  GetPluginInfo: encoded('GetPluginInfo', { name: driverName, vendor_version: '1' }),
+  GetPluginCapabilities: encoded('GetPluginCapabilities', { capabilities: [{ service: { type: 'CONTROLLER_SERVICE' } }] }),
+  ControllerGetCapabilities: encoded('ControllerGetCapabilities', {
+    capabilities: [{ rpc: { type: 'CREATE_DELETE_VOLUME' } }],
+  }),
+};
+
+/** The answer to CreateVolume: 1Gi under this id. */
+export const createdVolume = (id: string): Buffer =>
+  encoded('CreateVolume', { volume: { volume_id: id, capacity_bytes: '1073741824' } });

@@ -1,0 +1,172 @@
+/** A driver by script, an API server and the whole program between them. */
+import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
+import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import { Bulletin } from '../provision/bulletin.ts';
+import { Program } from './program.ts';
+import { StoredCluster } from './stored-cluster.ts';
+
+export const csi = loadCsi();
+export const driverName = 'd.example.com';
+
+const core = (plural: string) => ({ group: '', version: 'v1', plural });
+export const resource = {
+  claims: core('persistentvolumeclaims'),
+  volumes: core('persistentvolumes'),
+  secrets: core('secrets'),
+  events: core('events'),
+} as const;
+
+/** A core/v1 event, as far as tests look at it. */
+export interface SeenEvent {
+  type: string;
+  reason: string;
+  message: string;
+  count: number;
+}
+
+export interface SceneOptions {
+  plugin?: string[];
+  controller?: string[];
+  /** Further flags of the program; retries come after 50 ms unless they say otherwise. */
+  flags?: readonly string[];
+  /** Parameters of class `sc`. */
+  parameters?: Record<string, string>;
+  /** Objects besides class `sc`. */
+  objects?: SandboxObject[];
+  /** Another socket than the driver's own, such as that of a driver without any grpc library. */
+  socketPath?: string;
+  /** Writes the driver's script before the program starts. */
+  script?: (driver: RecordingDriver) => void;
+}
+
+/** A running scene; dispose it. */
+export class Scene implements AsyncDisposable {
+  readonly driver: RecordingDriver;
+  readonly cluster: StoredCluster;
+  /** The API without HTTP, for what users and other controllers do. */
+  readonly api: SandboxClient;
+  readonly program: Program;
+  readonly #bulletin = new Bulletin();
+  readonly #opened: AsyncDisposableStack;
+
+  private constructor(
+    opened: AsyncDisposableStack,
+    parts: { driver: RecordingDriver; cluster: StoredCluster; program: Program },
+  ) {
+    this.#opened = opened;
+    this.driver = parts.driver;
+    this.cluster = parts.cluster;
+    this.program = parts.program;
+    this.api = parts.cluster.server.client('test');
+    for (const each of Object.values(resource)) this.api.subscribe(each, this.#bulletin.notify);
+  }
+
+  static async start(options: SceneOptions = {}): Promise<Scene> {
+    await using opened = new AsyncDisposableStack();
+    const { plugin, controller, parameters = {}, objects = [], flags = [] } = options;
+    const driver = opened.use(
+      await RecordingDriver.start({
+        csi,
+        ...(plugin === undefined ? {} : { plugin }),
+        ...(controller === undefined ? {} : { controller }),
+      }),
+    );
+    options.script?.(driver);
+    const storageClass = {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'sc' },
+      provisioner: driverName,
+      reclaimPolicy: 'Delete',
+      volumeBindingMode: 'Immediate',
+      parameters,
+    };
+    const cluster = opened.use(await StoredCluster.start([storageClass, ...objects]));
+    const program = opened.use(
+      new Program({
+        socketPath: options.socketPath ?? driver.socketPath,
+        apiUrl: cluster.url,
+        flags: ['--retry-interval-start=50ms', ...flags],
+      }),
+    );
+    return new Scene(opened.move(), { driver, cluster, program });
+  }
+
+  /** Resolves with what `read` finds; looked at when something changes in the cluster, and every few milliseconds. */
+  until<T>(what: string, read: () => T | undefined | false): Promise<T> {
+    return this.#bulletin.until(what, read);
+  }
+
+  /** A claim of class `sc` for this driver, 1Gi unless the spec says otherwise. */
+  addClaim(name = 'c1', spec: object = {}, metadata: Partial<SandboxMeta> = {}): SandboxObject {
+    return this.api.create(resource.claims, {
+      metadata: {
+        name,
+        namespace: 'ns1',
+        ...metadata,
+        annotations: { 'volume.kubernetes.io/storage-provisioner': driverName, ...metadata.annotations },
+      },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        storageClassName: 'sc',
+        ...spec,
+      },
+    });
+  }
+
+  removeClaim(name = 'c1'): void {
+    this.api.delete(resource.claims, { namespace: 'ns1', name });
+  }
+
+  /** The volume of a claim, once it is saved. */
+  async volume(claimName = 'c1'): Promise<SavedVolume> {
+    return await this.until(`the volume of ${claimName}`, () => this.volumeNow(claimName));
+  }
+
+  volumeNow(claimName = 'c1'): SavedVolume | undefined {
+    const volumes = this.api.list(resource.volumes) as unknown as SavedVolume[];
+    return volumes.find(({ spec }) => spec.claimRef.name === claimName);
+  }
+
+  /** What the control plane does with a volume whose claim was deleted. */
+  release({ metadata: { name } }: SavedVolume): void {
+    const volume = structuredClone(this.api.get(resource.volumes, { name }));
+    if (volume === undefined) throw new Error(`no volume ${name}`);
+    this.api.updateStatus(resource.volumes, { ...volume, status: { phase: 'Released' } });
+  }
+
+  /** Events about an object, oldest first. */
+  events(name = 'c1'): SeenEvent[] {
+    const about = (event: SandboxObject): unknown => (event['involvedObject'] as { name?: string }).name;
+    const events = this.api.list(resource.events).filter((event) => about(event) === name);
+    return (events as unknown as SeenEvent[]).map(({ type, reason, message, count }) => ({
+      type,
+      reason,
+      message,
+      count,
+    }));
+  }
+
+  /** The first event of a reason about an object, once it is there. */
+  async event(reason: string, name = 'c1'): Promise<SeenEvent> {
+    return await this.until(`an event ${reason} about ${name}`, () =>
+      this.events(name).find((event) => event.reason === reason),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened.disposeAsync();
+  }
+}
+
+/** The parts of a PersistentVolume that tests look at. */
+export interface SavedVolume {
+  metadata: SandboxMeta;
+  spec: {
+    claimRef: { name: string };
+    capacity: { storage: string };
+    csi: { volumeHandle: string; fsType?: string; volumeAttributes: Record<string, string> };
+  };
+}
