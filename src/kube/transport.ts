@@ -67,7 +67,8 @@ const resendPauseMs = 1000;
 /** Codes of connections that broke: reset, closed before the end of the answer. */
 const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);
 const connectTimeoutMs = 30_000;
-const idleConnectionMs = 90_000;
+/** Shorter than the API server's own 90 s: a write must not go out over a connection that is being closed. */
+const idleConnectionMs = 60_000;
 /**
  * Connections for single requests; more wait for their turn. Each costs a TLS handshake and its buffers, while a few
  * carry hundreds of requests a second. Lists and watches have connections of their own, without a cap (KC-2.3).

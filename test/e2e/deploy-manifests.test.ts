@@ -9,13 +9,35 @@ import {
   loadYaml,
   type KubernetesObject,
   type V1Deployment,
+  type V1Namespace,
+  type V1PodDisruptionBudget,
+  type V1Service,
 } from '@kubernetes/client-node';
 import { connectAdmin } from './admin.ts';
 import { startCluster, type Cluster } from './cluster.ts';
 import { eventually } from './eventually.ts';
+import { findKubectl, kustomize } from './kubectl.ts';
 
 const folder = join(import.meta.dirname, '../../deploy');
 const read = (name: string): Promise<string> => readFile(join(folder, name), 'utf8');
+
+const kubectl = await findKubectl();
+const needsKubectl = {
+  skip: kubectl === undefined ? 'no kubectl in KUBE_BIN_DIR or the kube-bin cache folder' : false,
+};
+
+/** All objects of a kustomization. */
+async function built(name: string): Promise<KubernetesObject[]> {
+  return loadAllYaml(await kustomize(kubectl ?? '', join(folder, name))) as KubernetesObject[];
+}
+
+function ofKind<T extends KubernetesObject>(objects: KubernetesObject[], kind: string): T {
+  const found = objects.filter((object) => object.kind === kind);
+  assert.equal(found.length, 1, `one ${kind}`);
+  return found[0] as T;
+}
+
+const labelsOf = (deployment: V1Deployment): unknown => deployment.spec?.template.metadata?.labels;
 
 describe('the manifests in deploy/', () => {
   let cluster: Cluster;
@@ -24,36 +46,102 @@ describe('the manifests in deploy/', () => {
   });
   after(() => cluster.stop());
 
-  test('are accepted by the API server, field by field', async () => {
+  /** Server-side apply as a dry run: it refuses fields that it does not know. */
+  const check = async (manifest: KubernetesObject): Promise<void> => {
     const { objects } = connectAdmin(cluster.adminKubeconfig);
-    const { resources } = loadYaml<{ resources: string[] }>(await read('kustomization.yaml'));
+    const applied = await objects.patch(manifest, undefined, 'All', 'e2e', true, PatchStrategy.ServerSideApply);
+    assert.equal(applied.metadata?.name, manifest.metadata?.name);
+  };
+
+  /** The operator's kinds are not built into Kubernetes; the sandbox knows nothing of disruptions. */
+  const isUnknown = ({ apiVersion }: KubernetesObject): boolean =>
+    apiVersion === 'monitoring.coreos.com/v1' || (cluster.name === 'sandbox' && apiVersion === 'policy/v1');
+
+  test('are accepted by the API server, field by field', async () => {
+    const { resources } = loadYaml<{ resources: string[] }>(await read('base/kustomization.yaml'));
     assert.ok(resources.length > 0);
-    for (const file of [...resources, 'example.yaml']) {
-      for (const manifest of loadAllYaml(await read(file)) as KubernetesObject[]) {
-        // Server-side apply refuses fields that it does not know.
-        const applied = await objects.patch(manifest, undefined, 'All', 'e2e', true, PatchStrategy.ServerSideApply);
-        assert.equal(applied.metadata?.name, manifest.metadata?.name, file);
-      }
+    for (const file of [...resources.map((name) => `base/${name}`), 'example.yaml']) {
+      for (const manifest of loadAllYaml(await read(file)) as KubernetesObject[]) await check(manifest);
     }
   });
 
+  for (const name of ['.', 'overlays/leader-election', 'overlays/monitored', 'overlays/restricted']) {
+    test(`${name} is built by kubectl and accepted by the API server`, needsKubectl, async () => {
+      const { core } = connectAdmin(cluster.adminKubeconfig);
+      const objects = await built(name);
+      const own = objects.find(({ kind }) => kind === 'Namespace') as V1Namespace | undefined;
+      // A dry run makes nothing, and what is in a namespace needs it.
+      if (own !== undefined) await core.createNamespace({ body: own });
+      for (const manifest of objects) {
+        if (!isUnknown(manifest)) await check(manifest);
+      }
+      if (own !== undefined) await core.deleteNamespace({ name: own.metadata?.name ?? '' });
+    });
+  }
+
+  test('with leader election run two replicas, and a drain leaves one', needsKubectl, async () => {
+    const objects = await built('overlays/leader-election');
+    const deployment = ofKind<V1Deployment>(objects, 'Deployment');
+    assert.equal(deployment.spec?.replicas, 2);
+    assert.equal(deployment.spec.strategy?.type, 'RollingUpdate');
+    const sidecar = deployment.spec.template.spec?.containers.find(({ name }) => name === 'csi-provisioner');
+    assert.ok(sidecar?.args?.includes('--leader-election'));
+    const { spec } = ofKind<V1PodDisruptionBudget>(objects, 'PodDisruptionBudget');
+    assert.equal(spec?.minAvailable, 1);
+    assert.deepEqual(spec.selector?.matchLabels, labelsOf(deployment));
+  });
+
+  test('with monitoring lead from the ServiceMonitor to the port of the sidecar', needsKubectl, async () => {
+    const objects = await built('overlays/monitored');
+    const deployment = ofKind<V1Deployment>(objects, 'Deployment');
+    const service = ofKind<V1Service>(objects, 'Service');
+    const monitor = ofKind<KubernetesObject & { spec: { selector: object; endpoints: { port: string }[] } }>(
+      objects,
+      'ServiceMonitor',
+    );
+    assert.deepEqual(monitor.spec.selector, { matchLabels: service.metadata?.labels });
+    assert.equal(monitor.metadata?.namespace, service.metadata?.namespace);
+    assert.deepEqual(service.spec?.selector, labelsOf(deployment));
+    const port = service.spec?.ports?.find(({ name }) => name === monitor.spec.endpoints[0]?.port);
+    const ports = deployment.spec?.template.spec?.containers.flatMap((container) => container.ports ?? []);
+    assert.ok(port !== undefined && ports?.some(({ name }) => name === port.targetPort));
+  });
+
   test('describe a Pod that the strictest Pod Security Standard admits', async () => {
-    const { core } = connectAdmin(cluster.adminKubeconfig);
-    const namespace = 'e2e-restricted';
-    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
-    await core.createNamespace({ body: { metadata: { name: namespace, labels } } });
-    await core.createNamespacedServiceAccount({ namespace, body: { metadata: { name: 'csi-provisioner' } } });
-    const { spec } = loadYaml<V1Deployment>(await read('deployment.yaml'));
-    const template = spec?.template.spec;
-    assert.ok(template);
-    const create = (change: object) =>
-      core.createNamespacedPod({
-        namespace,
-        dryRun: 'All',
-        body: { metadata: { name: 'csi-provisioner' }, spec: Object.assign({}, template, change) },
-      });
-    await eventually(() => create({}), { timeoutMs: 10_000 });
-    if (cluster.name === 'kubernetes') await assert.rejects(create({ hostPID: true }), /violates PodSecurity/);
-    await core.deleteNamespace({ name: namespace });
+    const { spec } = loadYaml<V1Deployment>(await read('base/deployment.yaml'));
+    await checkPod(cluster, spec, {
+      name: 'e2e-restricted',
+      labels: { 'pod-security.kubernetes.io/enforce': 'restricted' },
+    });
+  });
+
+  test('with restricted Pod security hold their own Pod to it', needsKubectl, async () => {
+    const objects = await built('overlays/restricted');
+    const { metadata } = ofKind<V1Namespace>(objects, 'Namespace');
+    const { spec, metadata: where } = ofKind<V1Deployment>(objects, 'Deployment');
+    assert.equal(where?.namespace, metadata?.name);
+    await checkPod(cluster, spec, { name: 'e2e-restricted-overlay', labels: metadata?.labels ?? {} });
   });
 });
+
+/** Makes a namespace with these labels, and sees that it admits the Pod and, where it is real, refuses a worse one. */
+async function checkPod(
+  cluster: Cluster,
+  spec: V1Deployment['spec'],
+  { name: namespace, labels }: { name: string; labels: Record<string, string> },
+): Promise<void> {
+  const { core } = connectAdmin(cluster.adminKubeconfig);
+  await core.createNamespace({ body: { metadata: { name: namespace, labels } } });
+  await core.createNamespacedServiceAccount({ namespace, body: { metadata: { name: 'csi-provisioner' } } });
+  const template = spec?.template.spec;
+  assert.ok(template);
+  const create = (change: object) =>
+    core.createNamespacedPod({
+      namespace,
+      dryRun: 'All',
+      body: { metadata: { name: 'csi-provisioner' }, spec: Object.assign({}, template, change) },
+    });
+  await eventually(() => create({}), { timeoutMs: 10_000 });
+  if (cluster.name === 'kubernetes') await assert.rejects(create({ hostPID: true }), /violates PodSecurity/);
+  await core.deleteNamespace({ name: namespace });
+}

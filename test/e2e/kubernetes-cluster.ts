@@ -22,9 +22,13 @@ export async function startKubernetes({
   featureGates = [],
 }: Pick<ClusterOptions, 'featureGates'> = {}): Promise<Cluster> {
   const gates = featureGates.map((name) => `${name}=true`).join(',');
-  const plane = await startControlPlane(
-    gates === '' ? {} : { extraArgs: { 'kube-apiserver': [`--feature-gates=${gates}`] } },
-  );
+  const plane = await startControlPlane({
+    extraArgs: {
+      ...(gates !== '' && { 'kube-apiserver': [`--feature-gates=${gates}`] }),
+      // By default it makes 20 requests a second, and so would set the pace of every test with many claims.
+      'kube-controller-manager': ['--kube-api-qps=500', '--kube-api-burst=1000'],
+    },
+  });
   try {
     const cluster = await attachToCluster(plane.adminKubeconfig, { optionalRules: featureGates.length > 0 });
     return {

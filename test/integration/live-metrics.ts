@@ -43,7 +43,8 @@ async function makeAndDelete(scene: Scene): Promise<void> {
     { method: 'CreateVolume', code: 'UNAVAILABLE', times: 1 },
     { method: 'DeleteVolume', code: 'INTERNAL', times: 1 },
   ]);
-  const { metadata: { name = '' } = {} } = await scene.createClaim({ className: await scene.createClass() });
+  const { metadata } = await scene.createClaim({ className: await scene.createClass() });
+  const name = metadata?.name ?? '';
   const { volume } = await scene.bound(name);
   await scene.deleteClaim(name);
   await scene.volumeGone(volume.metadata?.name ?? '');

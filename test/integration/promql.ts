@@ -14,7 +14,9 @@ export function selectorsOf(expression: string): Selector[] {
     .replace(/\[[^\]]*\]/g, '') // ranges
     .replace(clauses, ' ');
   const found: Selector[] = [];
-  for (const [, name = '', matchers = ''] of bare.matchAll(/(?<![\w$])([a-zA-Z_:][\w:]*)(?!\w|\s*\()(?:\{([^}]*)\})?/g)) {
+  for (const [, name = '', matchers = ''] of bare.matchAll(
+    /(?<![\w$])([a-zA-Z_:][\w:]*)(?!\w|\s*\()(?:\{([^}]*)\})?/g,
+  )) {
     if (keywords.has(name)) continue;
     found.push({
       metric: name,

@@ -31,20 +31,10 @@ export function sourceTexts(): SourceTexts {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !/^sandbox\/|\/generated\//.test(name))
     .map((name) => parse(path.join(src, name)));
-  const exported = new Map(
-    files.flatMap((file) =>
-      stringConstants(file)
-        .filter(({ isExported }) => isExported)
-        .map(({ name, text }) => [name, [text]] as const),
-    ),
-  );
+  const exported = files.flatMap((file) => stringConstants(file)).filter(({ isExported }) => isExported);
   const found: SourceTexts = { logLines: [], reasons: [], lastLines: [] };
   for (const file of files) {
-    const own = Map.groupBy(stringConstants(file), ({ name }) => name);
-    const constants = new Map([
-      ...exported,
-      ...[...own].map(([name, all]) => [name, all.map(({ text }) => text)] as const),
-    ]);
+    const constants = constantsOf(stringConstants(file), exported);
     const text = (node: ts.Expression): SourceText[] =>
       alternatives(node).flatMap((each) => textsOf(file, each, constants));
     visitCalls(file, (call) => {
@@ -115,6 +105,14 @@ function alternatives(node: ts.Expression): ts.Expression[] {
 }
 
 type Constants = ReadonlyMap<string, readonly string[]>;
+
+/** What a name may stand for in a file: its own constants hide those of other files. */
+function constantsOf(own: StringConstant[], exported: StringConstant[]): Constants {
+  const constants = new Map<string, string[]>(exported.map(({ name, text }) => [name, [text]]));
+  for (const { name } of own) constants.set(name, []);
+  for (const { name, text } of own) constants.get(name)?.push(text);
+  return constants;
+}
 
 /** Several where a name stands for one of several constants. */
 function textsOf(file: ts.SourceFile, node: ts.Expression, constants: Constants): SourceText[] {
