@@ -27,5 +27,5 @@ COPY --from=build /app /app
 WORKDIR /app
 ENV NODE_ENV=production
 USER 65532:65532
-# Health is the kubelet's to ask, over HTTP: see deploy/deployment.yaml.
+# Health is the kubelet's to ask, over HTTP: see deploy/base/deployment.yaml.
 ENTRYPOINT ["/nodejs/bin/node", "/app/src/main.ts"]

@@ -17,7 +17,7 @@ const present = await readFile(file, 'utf8');
 const fresh = withSection(present, 'flags', flagTableMarkdown());
 if (fresh === present) console.log('README.md is fresh');
 else if (values.check) {
-  console.error('README.md is stale: run npx node scripts/readme.ts');
+  console.error('README.md is stale: run npm run readme');
   process.exitCode = 1;
 } else {
   await writeFile(file, fresh);

@@ -18,21 +18,42 @@ import { KubeClient } from '../kube/kube-client.ts';
 import type { Resource } from '../kube/objects.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
 import type { Recorder } from '../kube/recorder.ts';
+import type { ReflectorMetrics } from '../kube/reflector.ts';
+import { reflectorMetrics } from '../kube/reflector-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
-import { type WorkQueueMetricsProvider, workQueueMetrics } from '../kube/work-queue-metrics.ts';
+import type { WorkQueueMetrics } from '../kube/work-queue.ts';
+import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { type ProvisionInformers, provisionInformers, withoutManagedFields } from '../provision/informers.ts';
+import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { Config } from './config.ts';
 import type { Health } from './health.ts';
 import type { Shutdown } from './shutdown.ts';
 
+/** What the run phase counts. */
+export interface RunPhaseMetrics {
+  controller: ControllerMetrics;
+  queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;
+  reflector: (resource: string) => ReflectorMetrics;
+}
+
+/** Registers all that the run phase counts. @throws {Error} when the registry has it already. */
+export function controllerMetrics(registry: MetricRegistry): RunPhaseMetrics {
+  const { forQueue } = workQueueMetrics(registry);
+  return {
+    controller: prometheusMetrics(registry),
+    queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
+    reflector: reflectorMetrics(registry),
+  };
+}
+
 export interface RunPhaseOptions {
   config: Config;
   transport: Transport;
   driver: Driver;
-  registry: MetricRegistry;
+  metrics: RunPhaseMetrics;
   shutdown: Shutdown;
   /** Ends what is under way. */
   cut: AbortSignal;
@@ -56,22 +77,22 @@ type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastS
 
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
-  const { config, transport, driver, registry, shutdown, cut, clock, logger } = options;
+  const { config, transport, driver, metrics, shutdown, cut, clock, logger } = options;
   const client = new KubeClient({ transport, fieldManager });
   const informers = provisionInformers({
     transport,
     isKnownProvisioner: (name) => name === driver.name,
+    metrics: metrics.reflector,
     clock,
     logger,
   });
   const attachments = attachmentInformer(options);
   const grants = config.featureGates.crossNamespaceVolumeDataSource ? grantInformer(options) : undefined;
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
-  const queueMetrics = workQueueMetrics(registry);
   const lasting = new AbortController(); // caches and lookers: they end last, work under way reads them
   const attributesClasses = await attributesClassGate(options, client, lasting.signal);
   const provisioner = makeProvisioner(options, { client, informers, attachments, grants, recorder, attributesClasses });
-  const controller = makeController(options, { provisioner, informers, queueMetrics });
+  const controller = makeController(options, { provisioner, informers });
   attachments?.addHandler({
     onDelete: (gone) => {
       for (const name of attachedVolume(gone instanceof Tombstone ? gone.object : gone)) controller.wakeVolume(name);
@@ -93,10 +114,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     await waitForSync(needed, { signal: AbortSignal.any([shutdown.stop, cut]), clock, logger });
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
-    await Promise.all([
-      controller.run({ stop: shutdown.stop, cut }),
-      protectClones(options, { client, informers, queueMetrics }),
-    ]);
+    await Promise.all([controller.run({ stop: shutdown.stop, cut }), protectClones(options, { client, informers })]);
   } catch (error) {
     if (!shutdown.stop.aborted && !cut.aborted) throw error;
   } finally {
@@ -162,8 +180,8 @@ function makeProvisioner(
 
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */
 function makeController(
-  { config, driver, transport, registry, clock, logger }: RunPhaseOptions,
-  parts: { provisioner: CsiProvisioner; informers: ProvisionInformers; queueMetrics: WorkQueueMetricsProvider },
+  { config, driver, transport, metrics, clock, logger }: RunPhaseOptions,
+  parts: { provisioner: CsiProvisioner; informers: ProvisionInformers },
 ): ProvisionController {
   const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   return new ProvisionController({
@@ -183,8 +201,8 @@ function makeController(
       ]),
     },
     addFinalizer: true,
-    metrics: prometheusMetrics(registry),
-    queueMetrics: (name) => parts.queueMetrics.forQueue(name),
+    metrics: metrics.controller,
+    queueMetrics: (queue) => metrics.queues[queue],
     clock,
     logger,
   });
@@ -194,6 +212,7 @@ function makeController(
 function attachmentInformer({
   driver,
   transport,
+  metrics,
   clock,
   logger,
 }: RunPhaseOptions): Informer<VolumeAttachment> | undefined {
@@ -205,6 +224,7 @@ function attachmentInformer({
   return new Informer<VolumeAttachment>({
     transport,
     resource: volumeAttachments,
+    metrics: metrics.reflector(volumeAttachments.plural),
     transform: withoutManagedFields<VolumeAttachment>,
     indexers: { [attachmentsByVolume]: attachedVolume },
     clock,
@@ -212,10 +232,11 @@ function attachmentInformer({
   });
 }
 
-function grantInformer({ transport, clock, logger }: RunPhaseOptions): Informer<ReferenceGrant> {
+function grantInformer({ transport, metrics, clock, logger }: RunPhaseOptions): Informer<ReferenceGrant> {
   return new Informer<ReferenceGrant>({
     transport,
     resource: referenceGrants,
+    metrics: metrics.reflector(referenceGrants.plural),
     transform: withoutManagedFields<ReferenceGrant>,
     clock,
     logger,
@@ -246,8 +267,8 @@ async function attributesClassGate(
 
 /** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
 async function protectClones(
-  { config, driver, shutdown, cut, clock, logger }: RunPhaseOptions,
-  parts: { client: KubeClient; informers: ProvisionInformers; queueMetrics: WorkQueueMetricsProvider },
+  { config, driver, metrics, shutdown, cut, clock, logger }: RunPhaseOptions,
+  parts: { client: KubeClient; informers: ProvisionInformers },
 ): Promise<void> {
   if (!driver.capabilities.cloneVolume) return;
   const { cloningProtectionThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
@@ -257,7 +278,7 @@ async function protectClones(
     workers: cloningProtectionThreads,
     retryStartMs: retryIntervalStartMs,
     retryMaxMs: retryIntervalMaxMs,
-    queueMetrics: parts.queueMetrics.forQueue('claims'),
+    queueMetrics: metrics.queues.claims,
     clock,
     logger,
   });
@@ -271,11 +292,14 @@ async function sweepSnapshots(
   { claims }: ProvisionInformers,
   signal: AbortSignal,
 ): Promise<void> {
-  const { config, driver, transport, clock, logger } = options;
+  const { config, driver, transport, metrics, clock, logger } = options;
   const intervalMs = config.provisioning.snapshotSweepIntervalMs;
   if (intervalMs === null || !driver.capabilities.createDeleteSnapshot) return;
   await onceServed(options, client, volumeSnapshots, signal, (lasting) =>
-    runSnapshotSweep({ client, transport, claims, intervalMs, clock, logger }, lasting),
+    runSnapshotSweep(
+      { client, transport, claims, intervalMs, clock, logger, metrics: metrics.reflector(volumeSnapshots.plural) },
+      lasting,
+    ),
   );
 }
 

@@ -12,7 +12,7 @@ import { startEndpoint } from './endpoint.ts';
 import { failureExit, fatalExit } from './exit.ts';
 import { Health } from './health.ts';
 import { kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
-import { runPhase } from './run-phase.ts';
+import { controllerMetrics, runPhase } from './run-phase.ts';
 import type { Shutdown } from './shutdown.ts';
 import { version } from './version.ts';
 
@@ -44,6 +44,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   await using transport = kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.rateLimit });
   const registry = createRegistry();
   addProcessMetrics(registry);
+  const metrics = controllerMetrics(registry); // also on a standby: series at zero, as dashboards expect
   await using driver = await connectDriver(options, registry);
   if (!driver.capabilities.controllerService || !driver.capabilities.createDeleteVolume) {
     const missing = driver.capabilities.controllerService
@@ -51,11 +52,14 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       : 'plugin CONTROLLER_SERVICE';
     throw failureExit(`CSI driver does not support dynamic provisioning: ${missing} capability is not reported`);
   }
+  if (config.featureGates.topology && driver.capabilities.volumeAccessibilityConstraints) {
+    logger.warn({ driver: driver.name }, 'The driver has topology, which this version does not pass on');
+  }
   const [live, ready] = [new Health(), new Health()];
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, live, ready });
   const work = (cut: AbortSignal): Promise<void> =>
-    runPhase({ ...options, transport, driver, registry, cut, live, ready });
+    runPhase({ ...options, transport, driver, metrics, cut, live, ready });
   if (config.leaderElection === null) {
     await work(shutdown.cut);
   } else {

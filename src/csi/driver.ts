@@ -1,5 +1,8 @@
+import { status } from '@grpc/grpc-js';
+import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { CsiCallError } from './call-error.ts';
 import { CsiConnection } from './connection.ts';
 import { type CsiCalls, csiCalls } from './csi-calls.ts';
 import { loadCsi } from './csi-proto.ts';
@@ -22,16 +25,25 @@ export interface DriverOptions {
   signal: AbortSignal;
 }
 
+/** Pause between two attempts to ask a driver that came back, in milliseconds. */
+const askPauseMs = 1000;
+
 /**
  * The driver behind a socket, ready to work: connected, probed, its name and capabilities known. When it goes away it
- * is waited for and asked anew; meanwhile calls fail with code Unavailable.
+ * is waited for and asked anew; until it is known again calls about volumes fail with code Unavailable, so that none
+ * reaches another driver.
  */
 export class Driver implements AsyncDisposable {
   readonly name: string;
   readonly vendorVersion: string;
   readonly calls: CsiCalls;
+  readonly #asked: CsiCalls;
   readonly #connection: CsiConnection;
   #capabilities: DriverCapabilities;
+  /** Whether the connection is still, or again, to the driver that was asked. */
+  #known = true;
+  /** Aborts when the connection is lost; a new one for each connection. */
+  #lost = new AbortController();
 
   private constructor(parts: {
     name: string;
@@ -42,7 +54,8 @@ export class Driver implements AsyncDisposable {
   }) {
     this.name = parts.name;
     this.vendorVersion = parts.vendorVersion;
-    this.calls = parts.calls;
+    this.#asked = parts.calls;
+    this.calls = this.#guarded(parts.calls);
     this.#connection = parts.connection;
     this.#capabilities = parts.capabilities;
   }
@@ -60,6 +73,7 @@ export class Driver implements AsyncDisposable {
       address,
       clock,
       logger,
+      onLost: () => driver?.onLost(),
       onReconnected: () => void driver?.askAnew(options),
     });
     try {
@@ -88,26 +102,59 @@ export class Driver implements AsyncDisposable {
     return this.#capabilities;
   }
 
-  /** Whether calls can reach the driver now. */
+  /** Whether calls about volumes can reach the driver now. */
   get connected(): boolean {
-    return this.#connection.state === 'ready';
+    return this.#known && this.#connection.state === 'ready';
   }
 
-  /** The driver listens again: it may be another version, or another driver. Never rejects. */
+  private onLost(): void {
+    this.#known = false;
+    this.#lost.abort(new Error('the driver went away'));
+    this.#lost = new AbortController();
+  }
+
+  /**
+   * The driver listens again: it may be another version, or another driver. Asks until it answers or goes away again.
+   * Never rejects.
+   */
   private async askAnew({ clock, logger, signal, onNameChanged }: DriverOptions): Promise<void> {
-    try {
-      await probeUntilReady({ calls: this.calls, clock, logger, signal });
-      const { name } = await readDriverInfo(this.calls, { signal });
-      if (name !== this.name) {
-        onNameChanged(
-          new Error(`the driver on ${this.#connection.target} changed its name from ${this.name} to ${name}`),
-        );
+    using joined = joinSignals([signal, this.#lost.signal], { clock });
+    const until = { signal: joined.signal };
+    while (!joined.signal.aborted) {
+      try {
+        await probeUntilReady({ calls: this.#asked, clock, logger, ...until });
+        const { name, vendorVersion } = await readDriverInfo(this.#asked, until);
+        if (name !== this.name) {
+          onNameChanged(
+            new Error(`the driver on ${this.#connection.target} changed its name from ${this.name} to ${name}`),
+          );
+          return;
+        }
+        this.#capabilities = await readCapabilities(this.#asked, until);
+        this.#known = true;
+        logger.info({ driver: name, vendorVersion }, 'The driver came back');
         return;
+      } catch (error) {
+        if (joined.signal.aborted) return;
+        logger.warn({ err: error }, 'The driver came back and could not be asked, asking again');
+        await clock.sleep(askPauseMs, until).catch(() => undefined); // the loop looks at the signal
       }
-      this.#capabilities = await readCapabilities(this.calls, { signal });
-    } catch (error) {
-      if (!signal.aborted) logger.warn({ err: error }, 'The driver came back and could not be asked; its calls go on');
     }
+  }
+
+  /** The calls that must not reach a driver of which nobody knows who it is. */
+  #guarded(calls: CsiCalls): CsiCalls {
+    const checked = async <T>(call: () => Promise<T>): Promise<T> => {
+      if (this.#known) return await call();
+      throw new CsiCallError(status.UNAVAILABLE, 'the driver went away and is not known again yet');
+    };
+    return {
+      ...calls,
+      createVolume: (request, options) => checked(() => calls.createVolume(request, options)),
+      deleteVolume: (request, options) => checked(() => calls.deleteVolume(request, options)),
+      getCapacity: (request, options) => checked(() => calls.getCapacity(request, options)),
+      listVolumes: (request, options) => checked(() => calls.listVolumes(request, options)),
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -78,7 +78,7 @@ export interface ProvisionControllerOptions {
   resyncMs?: number;
   metrics?: ControllerMetrics;
   /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
-  queueMetrics?: (queue: string) => WorkQueueMetrics;
+  queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
   clock?: Clock;
   logger?: Logger;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
@@ -298,7 +298,7 @@ export class ProvisionController {
     });
   }
 
-  #queue(name: string, limiter: RateLimiter): WorkQueue {
+  #queue(name: 'claims' | 'volumes' | 'unsavedpvs', limiter: RateLimiter): WorkQueue {
     return new WorkQueue({ limiter, clock: this.#clock, metrics: this.#options.queueMetrics?.(name) });
   }
 }

@@ -16,7 +16,7 @@ export interface ClusterOptions {
   ownCluster?: boolean;
   /**
    * Features to switch on in a real API server; the sandbox has them on. The sidecar gets the rights for them as well,
-   * which `deploy/rbac.yaml` has as comments. Implies `ownCluster`.
+   * which `deploy/base/rbac.yaml` has as comments. Implies `ownCluster`.
    */
   featureGates?: readonly string[];
 }
@@ -37,7 +37,7 @@ export interface Cluster {
   readonly sidecarNamespace: string;
   /** Only of a cluster that was asked for with `ownCluster`. */
   readonly apiServer?: ApiServer;
-  /** Path of a kubeconfig with the rights that `deploy/rbac.yaml` gives, no more. */
+  /** Path of a kubeconfig with the rights that `deploy/base/rbac.yaml` gives, no more. */
   sidecarKubeconfig(): Promise<string>;
   /** Applies manifests and gives the path of a kubeconfig with the rights of one of their service accounts, no more. */
   accountKubeconfig(manifests: string, account: ServiceAccountName): Promise<string>;

@@ -14,7 +14,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import type { Cluster, ClusterOptions, ServiceAccountName } from './cluster.ts';
 
-const rbacFile = join(import.meta.dirname, '../../deploy/rbac.yaml');
+const rbacFile = join(import.meta.dirname, '../../deploy/base/rbac.yaml');
 const sidecarAccount: ServiceAccountName = { namespace: 'default', name: 'csi-provisioner' };
 
 /** Starts a real control plane of its own and grants the sidecar its rights. */
@@ -48,7 +48,7 @@ export async function startKubernetes({
 /**
  * Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat.
  *
- * @param options.optionalRules - grants also the rules that `deploy/rbac.yaml` has as comments; default false.
+ * @param options.optionalRules - grants also the rules that `deploy/base/rbac.yaml` has as comments; default false.
  */
 export async function attachToCluster(
   adminKubeconfig: string,

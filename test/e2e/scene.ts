@@ -69,7 +69,7 @@ export interface Scene {
   eventually<T>(check: () => T | Promise<T>): Promise<T>;
   /** For `afterEach`: prints what the processes wrote if the test failed. */
   report(context: TestContext | SuiteContext): void;
-  /** For `after`: removes what the scene made and ends its processes. */
+  /** For `after`: removes what the scene made and ends its processes. @throws when a sidecar was refused a right. */
   close(): Promise<void>;
 }
 
@@ -92,7 +92,15 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
   const id = `e2e-${randomBytes(4).toString('hex')}`;
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
-    for (const closer of closers.splice(0).reverse()) await closer();
+    const failures: unknown[] = [];
+    for (const closer of closers.splice(0).reverse()) {
+      try {
+        await closer();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('\n'));
   };
   try {
     const cluster = await startCluster(options.cluster);
@@ -118,7 +126,11 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     };
     const sidecars = [await launch([], options.hostName)];
     const current = (): StartedProcess => sidecars.at(-1)!;
-    closers.push(() => Promise.all(sidecars.map((sidecar) => sidecar.stop())));
+    closers.push(async () => {
+      await Promise.all(sidecars.map((sidecar) => sidecar.stop()));
+      const refusals = sidecars.flatMap((sidecar) => sidecar.log().match(/^.*forbidden.*$/gim) ?? []);
+      if (refusals.length > 0) throw new Error(`the API server refused the sidecar a right: ${refusals[0] ?? ''}`);
+    });
     const watched = async <T>(check: () => T | Promise<T>): Promise<T> =>
       await eventually(check, {
         hopeless: () => {

@@ -175,6 +175,23 @@ describe('the deletion of a volume', () => {
     assert.deepEqual(await secretsAtDeletion('without', volume), []);
   });
 
+  test('fails while the class names a secret by what only its claim had', async () => {
+    const name = `${scene.namespace}-by-annotation`;
+    const parameters = secretOf("${pvc.annotations['team']}-secret");
+    await scene.admin.storage.createStorageClass({
+      body: { metadata: { name }, provisioner: scene.driver.driverName, parameters },
+    });
+    const volume = await staticVolume('unresolved', { className: name });
+    await scene.deleteClaim('unresolved');
+    await scene.eventually(async () => {
+      const failed = (await scene.volumeEvents(volume)).find(({ reason }) => reason === 'VolumeFailedDelete');
+      const text = `failed to get secretreference for volume ${volume.metadata?.name ?? ''}: error resolving value`;
+      assert.ok(failed?.message?.includes(text), failed?.message);
+    });
+    await scene.admin.storage.deleteStorageClass({ name }); // without a class there is no secret to look for
+    await scene.volumeGone(volume.metadata?.name ?? '');
+  });
+
   test('goes on without a secret that is missing, and leaves it to the driver to refuse', async () => {
     const className = await scene.createClass();
     const careless = await staticVolume('careless', { className, annotations: annotated('lost') });

@@ -67,6 +67,10 @@ export const goNotYet: readonly string[] = [
 
 /** What we have instead of the Go runtime's families. */
 export const ownFamilies: readonly string[] = [
+  'reflector_lists_total',
+  'reflector_watches_total',
+  'reflector_short_watches_total',
+  'reflector_errors_total',
   'nodejs_version_info',
   'nodejs_heap_size_total_bytes',
   'nodejs_heap_size_used_bytes',

@@ -41,7 +41,7 @@ function anchorsOf(page: string): Set<string> {
 describe('README.md', () => {
   test('has the flags as src/cli/flags.ts says them', () => {
     const present = read('README.md');
-    assert.equal(present, withSection(present, 'flags', flagTableMarkdown()), 'run: npx node scripts/readme.ts');
+    assert.equal(present, withSection(present, 'flags', flagTableMarkdown()), 'run: npm run readme');
     assert.ok(present.includes('| `--csi-address` |'));
   });
 

@@ -17,7 +17,9 @@ export function encoded(method: string, message: object): Buffer {
 export const startAnswers: Record<string, Buffer> = {
   Probe: encoded('Probe', { ready: { value: true } }),
   GetPluginInfo: encoded('GetPluginInfo', { name: driverName, vendor_version: '1' }),
-  GetPluginCapabilities: encoded('GetPluginCapabilities', { capabilities: [{ service: { type: 'CONTROLLER_SERVICE' } }] }),
+  GetPluginCapabilities: encoded('GetPluginCapabilities', {
+    capabilities: [{ service: { type: 'CONTROLLER_SERVICE' } }],
+  }),
   ControllerGetCapabilities: encoded('ControllerGetCapabilities', {
     capabilities: [{ rpc: { type: 'CREATE_DELETE_VOLUME' } }],
   }),

@@ -1,6 +1,7 @@
 /** A driver's end of the socket without any gRPC library: HTTP/2 streams, answered by hand. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import http2 from 'node:http2';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -17,6 +18,9 @@ export interface RawCall {
 
 export type RawHandler = (call: RawCall) => void;
 
+/** Takes a connection away from HTTP/2: true when it did. */
+export type Interceptor = (socket: net.Socket) => boolean;
+
 /** Answers with one encoded message and status OK. */
 export function answerWith({ stream }: RawCall, message: Buffer): void {
   stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
@@ -30,20 +34,27 @@ export function answerWith({ stream }: RawCall, message: Buffer): void {
 export class RawGrpcServer implements AsyncDisposable {
   readonly socketPath: string;
   readonly calls: RawCall[] = [];
+  /** What happens to each new connection before HTTP/2 sees it. */
+  intercept: Interceptor = () => false;
+  /** Connections so far. */
+  connections = 0;
   readonly #folder: string;
-  readonly #server: http2.Http2Server;
-  readonly #sessions = new Set<http2.ServerHttp2Session>();
+  readonly #listener: net.Server;
+  readonly #sockets = new Set<net.Socket>();
 
   private constructor(folder: string, handler: RawHandler) {
     this.#folder = folder;
     this.socketPath = join(folder, 'csi.sock');
-    this.#server = http2.createServer();
-    this.#server.on('session', (session) => {
-      this.#sessions.add(session);
-      session.on('close', () => this.#sessions.delete(session));
-      session.on('error', () => undefined);
+    const server = http2.createServer();
+    this.#listener = net.createServer((socket) => {
+      this.connections += 1;
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+      socket.on('error', () => undefined);
+      if (!this.intercept(socket)) server.emit('connection', socket);
     });
-    this.#server.on('stream', (stream, headers) => {
+    server.on('session', (session) => session.on('error', () => undefined));
+    server.on('stream', (stream, headers) => {
       const chunks: Buffer[] = [];
       stream.on('error', () => undefined);
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -59,7 +70,7 @@ export class RawGrpcServer implements AsyncDisposable {
 
   static async start(handler: RawHandler): Promise<RawGrpcServer> {
     const server = new RawGrpcServer(await mkdtemp(join(tmpdir(), 'raw-grpc-')), handler);
-    await new Promise<void>((resolve) => server.#server.listen(server.socketPath, resolve));
+    await new Promise<void>((resolve) => server.#listener.listen(server.socketPath, resolve));
     return server;
   }
 
@@ -67,9 +78,14 @@ export class RawGrpcServer implements AsyncDisposable {
     return this.calls.filter((call) => call.method === method);
   }
 
+  /** Cuts all connections; new ones are taken. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const session of this.#sessions) session.destroy();
-    this.#server.close();
+    this.cut();
+    this.#listener.close();
     await rm(this.#folder, { recursive: true, force: true });
   }
 }

@@ -116,7 +116,11 @@ export class Scene implements AsyncDisposable {
     });
   }
 
+  /** Deletes a claim for good, as the control plane does with one that no pod uses. */
   removeClaim(name = 'c1'): void {
+    const claim = structuredClone(this.api.get(resource.claims, { namespace: 'ns1', name }));
+    if (claim === undefined) throw new Error(`no claim ${name}`);
+    this.api.update(resource.claims, { ...claim, metadata: { ...claim.metadata, finalizers: [] } });
     this.api.delete(resource.claims, { namespace: 'ns1', name });
   }
 
@@ -128,6 +132,22 @@ export class Scene implements AsyncDisposable {
   volumeNow(claimName = 'c1'): SavedVolume | undefined {
     const volumes = this.api.list(resource.volumes) as unknown as SavedVolume[];
     return volumes.find(({ spec }) => spec.claimRef.name === claimName);
+  }
+
+  /** Resolves once the program has let go of a released volume. */
+  async volumeDeleted(claimName = 'c1'): Promise<void> {
+    await this.until(`the end of the volume of ${claimName}`, () => {
+      const { deletionTimestamp, finalizers } = this.volumeNow(claimName)?.metadata ?? { deletionTimestamp: 'gone' };
+      // the control plane, which this cluster does not have, takes the last finalizer off
+      return (
+        deletionTimestamp !== undefined && (finalizers ?? []).every((each) => each === 'kubernetes.io/pv-protection')
+      );
+    });
+  }
+
+  /** Resolves once a driver was called. */
+  async called(driver: RecordingDriver, method: string): Promise<void> {
+    await this.until(`a call of ${method}`, () => driver.callsOf(method).length > 0);
   }
 
   /** What the control plane does with a volume whose claim was deleted. */
