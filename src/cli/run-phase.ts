@@ -1,5 +1,6 @@
 /** What the leader does, or whoever runs alone: the caches, the CSI provisioner on them, and the controllers. */
 import type { Clock } from '../base/clock.ts';
+import { collectGarbage } from '../base/collect-garbage.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
@@ -12,6 +13,7 @@ import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts
 import { volumeSnapshots } from '../csi/snapshot-objects.ts';
 import { runSnapshotSweep } from '../csi/snapshot-sweep.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
+import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { Informer, Tombstone } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
@@ -26,6 +28,7 @@ import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { type ProvisionInformers, provisionInformers, withoutManagedFields } from '../provision/informers.ts';
 import type { ControllerMetrics } from '../provision/controller-metrics.ts';
+import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { Config } from './config.ts';
@@ -112,6 +115,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   using _checks = checkCaches(options, needed);
   try {
     await waitForSync(needed, { signal: AbortSignal.any([shutdown.stop, cut]), clock, logger });
+    collectGarbage(); // what the first lists left behind
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
     await Promise.all([controller.run({ stop: shutdown.stop, cut }), protectClones(options, { client, informers })]);
@@ -201,11 +205,24 @@ function makeController(
       ]),
     },
     addFinalizer: true,
+    volumeName: (claim) => expectedName(config, claim),
     metrics: metrics.controller,
     queueMetrics: (queue) => metrics.queues[queue],
     clock,
     logger,
   });
+}
+
+/**
+ * The name that a claim's volume will have, so that one that was just saved is recognised. Where no name can be made the
+ * attempt itself says why, in an event.
+ */
+function expectedName({ provisioning }: Config, { metadata: { uid } }: PersistentVolumeClaim): string {
+  try {
+    return volumeName(provisioning.volumeNamePrefix, uid, provisioning.volumeNameUuidLength);
+  } catch {
+    return `pvc-${uid ?? ''}`;
+  }
 }
 
 /** Drivers that attach volumes must not lose one that is still attached. */
