@@ -1,11 +1,13 @@
 /**
- * `npm run build`: the program as one minified file with its source map, `dist/csi-provisioner.js`. Only what is used
- * of the dependencies is in it; the CSI descriptor is put in as JSON, so nothing is read from disk at start.
+ * `npm run build`: the program as one minified file with its source map, `dist/csi-provisioner.js`, and the licences of
+ * what is in it. Only what is used of the dependencies is there; the CSI descriptor is put in as JSON, so nothing is read
+ * from disk at start.
  */
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
+import { thirdPartyLicences } from './third-party-licences.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const outfile = path.join(root, 'dist/csi-provisioner.js');
@@ -35,8 +37,22 @@ const usedParts: Record<string, string> = {
     export { default as Gauge } from 'prom-client/lib/gauge.js';
     export { default as Histogram } from 'prom-client/lib/histogram.js';
     export { default as Registry } from 'prom-client/lib/registry.js';`,
+  // a client that dials unix sockets: no server, no DNS, no other load balancing than the one connection
+  '@grpc/grpc-js': `import '@grpc/grpc-js/build/src/channel.js'; // first, as in the package: its files are in a circle
+    import { setup as setupUnixSockets } from '@grpc/grpc-js/build/src/resolver-uds.js';
+    import { setup as setupPickFirst } from '@grpc/grpc-js/build/src/load-balancer-pick-first.js';
+    import { ChannelCredentials } from '@grpc/grpc-js/build/src/channel-credentials.js';
+    export { Client } from '@grpc/grpc-js/build/src/client.js';
+    export { ConnectivityState as connectivityState } from '@grpc/grpc-js/build/src/connectivity-state.js';
+    export { Status as status } from '@grpc/grpc-js/build/src/constants.js';
+    export { makeClientConstructor as makeGenericClientConstructor } from '@grpc/grpc-js/build/src/make-client.js';
+    export const credentials = { createInsecure: ChannelCredentials.createInsecure };
+    setupUnixSockets();
+    setupPickFirst();`,
+  '@grpc/proto-loader': 'export const loadSync = undefined;', // grpc-js's own services of diagnosis ask for it
   '@kubernetes/client-node': `export { KubeConfig } from '@kubernetes/client-node/dist/config.js';
     export { load as loadYaml } from 'js-yaml';`,
+  'thread-stream': 'export {};', // pino would load worker threads, which we never ask it for
   // client-node makes agents and typed clients with these; we only take its configuration and credentials
   './gen/index.js': 'export const createConfiguration = undefined, ServerConfiguration = undefined;',
   './middleware.js': 'export const setHeaderMiddleware = undefined;',
@@ -47,6 +63,11 @@ const usedParts: Record<string, string> = {
   './azure_auth.js': 'export class AzureAuth { isAuthProvider() { return false; } }',
   './gcp_auth.js': 'export class GoogleCloudPlatformAuth { isAuthProvider() { return false; } }',
 };
+
+/** Files of packages that ask for them and never get to use them. */
+const unusedFiles: readonly (readonly [filter: RegExp, contents: string])[] = [
+  [/\/undici\/lib\/dispatcher\/client-h2\.js$/, 'module.exports = undefined;'], // `allowH2` is off
+];
 
 const thinned: Plugin = {
   name: 'thinned-packages',
@@ -61,6 +82,7 @@ const thinned: Plugin = {
       loader: 'js',
       resolveDir: root,
     }));
+    for (const [filter, contents] of unusedFiles) plugged.onLoad({ filter }, () => ({ contents, loader: 'js' }));
   },
 };
 
@@ -103,15 +125,20 @@ const result = await build({
   metafile: true,
   logLevel: 'warning',
 });
+const bundled = Object.values(result.metafile.outputs)
+  .flatMap(({ inputs }) => Object.entries(inputs))
+  .filter(([, { bytesInOutput }]) => bytesInOutput > 0);
+const licences = await thirdPartyLicences(
+  root,
+  bundled.map(([input]) => input),
+);
+await writeFile(path.join(root, 'dist/THIRD-PARTY-LICENSES.txt'), licences);
 const { size } = await stat(outfile);
-const heaviest = Object.entries(result.metafile.outputs)
-  .flatMap(([, { inputs }]) => Object.entries(inputs))
-  .map(
-    ([input, { bytesInOutput }]) =>
-      [/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? 'src', bytesInOutput] as const,
-  );
 const byPackage = new Map<string, number>();
-for (const [name, bytes] of heaviest) byPackage.set(name, (byPackage.get(name) ?? 0) + bytes);
+for (const [input, { bytesInOutput }] of bundled) {
+  const name = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? 'src';
+  byPackage.set(name, (byPackage.get(name) ?? 0) + bytesInOutput);
+}
 console.log(`dist/csi-provisioner.js: ${(size / 1000).toFixed(0)} kB`);
 for (const [name, bytes] of [...byPackage].toSorted(([, a], [, b]) => b - a).slice(0, 12)) {
   console.log(`  ${name.padEnd(36)} ${(bytes / 1000).toFixed(0).padStart(6)} kB`);

@@ -158,10 +158,13 @@ export class CsiConnection implements AsyncDisposable {
   async #reconnectForEver(): Promise<void> {
     const { signal } = this.#closing;
     for (;;) {
+      const since = this.#clock.monotonicMs();
       while (this.#isReady()) await untilAborted(this.#stateChange(Infinity), signal);
       this.#state = 'lost';
       this.#logger.error({ address: this.target }, 'Lost connection');
       this.#onLost();
+      // At once after a connection that held; a driver that drops each one gets about one a second.
+      await this.#clock.sleep(since + retryPauseMs - this.#clock.monotonicMs(), { signal });
       while (!(await this.#readyWithin(retryPauseMs, signal))) {
         this.#logger.debug({ address: this.target }, 'Still connecting');
       }

@@ -1,9 +1,9 @@
-import { loadPackageDefinition } from '@grpc/grpc-js';
-import { fromJSON } from '@grpc/proto-loader';
-import type { Options, PackageDefinition } from '@grpc/proto-loader';
-import protobuf from 'protobufjs';
+import { makeGenericClientConstructor } from '@grpc/grpc-js';
+import type { Options } from '@grpc/proto-loader';
+import protobuf from 'protobufjs/light.js';
 import { csiDescriptor } from './csi-proto-source.ts';
 import type { ProtoGrpcType } from './generated/csi.ts';
+import { serviceDefinition } from './service-definition.ts';
 
 /**
  * How messages look in JavaScript; the generated types are made with the same choices (`scripts/proto.ts`):
@@ -21,45 +21,48 @@ export const csiMessageOptions = {
 /** The fields marked `csi_secret`, by message name without its package: `CreateVolumeRequest` has `secrets`. */
 export type SecretFields = ReadonlyMap<string, ReadonlySet<string>>;
 
+type ServiceName = 'Identity' | 'Controller' | 'GroupController' | 'SnapshotMetadata' | 'Node';
+
 /** The CSI package, ready for clients and servers. */
 export interface Csi {
   /** Client constructors by service, as in `new csi.v1.Controller(address, credentials)`. */
-  readonly v1: ProtoGrpcType['csi']['v1'];
-  /** Every service and message by full name. */
-  readonly packageDefinition: PackageDefinition;
+  readonly v1: Pick<ProtoGrpcType['csi']['v1'], ServiceName>;
   /** What must be taken out of a message before it is logged (CSI spec, "Secrets Requirements"). */
   readonly secretFields: SecretFields;
 }
 
 /**
- * Loads package csi.v1. Takes about a tenth of a second: once per process is enough; a repeat gives an equal result.
+ * Loads package csi.v1. Once per process is enough; a repeat gives an equal result.
  *
  * @throws when `proto/csi.proto` is missing or does not parse.
  */
 export function loadCsi(): Csi {
-  const descriptor = csiDescriptor();
-  const packageDefinition = fromJSON(descriptor, csiMessageOptions);
-  // grpc-js types its result as a tree of unknowns; the generated type describes this very package.
-  const tree = loadPackageDefinition(packageDefinition) as unknown as ProtoGrpcType;
-  return { v1: tree.csi.v1, packageDefinition, secretFields: secretFields(descriptor) };
+  const v1 = protobuf.Root.fromJSON(csiDescriptor()).resolveAll().lookup('csi.v1') as protobuf.Namespace;
+  const services = v1.nestedArray.filter((nested) => nested instanceof protobuf.Service);
+  const clients = services.map(
+    (service) =>
+      [
+        service.name,
+        makeGenericClientConstructor(serviceDefinition(service, csiMessageOptions), service.name),
+      ] as const,
+  );
+  // protobufjs knows the services by name only; the generated types describe this very package.
+  return { v1: Object.fromEntries(clients) as unknown as Csi['v1'], secretFields: secretFields(v1) };
 }
 
-/**
- * Finds the fields marked `csi_secret` (CSI spec, "Secrets Requirements") from a descriptor in protobufjs's JSON
- * form. Message names are relative to package csi.v1, nested ones joined by a dot.
- */
-export function secretFields(descriptor: protobuf.INamespace): SecretFields {
+/** Finds the fields marked `csi_secret` in a package. Nested messages' names are joined by a dot. */
+function secretFields(v1: protobuf.Namespace): SecretFields {
   const found = new Map<string, ReadonlySet<string>>();
   const visit = (namespace: protobuf.NamespaceBase): void => {
     for (const nested of namespace.nestedArray) {
       if (nested instanceof protobuf.Type) {
         const secret = nested.fieldsArray.filter((field) => field.options?.['(csi_secret)'] === true);
-        const name = nested.fullName.replace(/^\.csi\.v1\./, '');
+        const name = nested.fullName.slice(v1.fullName.length + 1);
         if (secret.length > 0) found.set(name, new Set(secret.map((field) => field.name)));
       }
       if (nested instanceof protobuf.Namespace) visit(nested);
     }
   };
-  visit(protobuf.Root.fromJSON(descriptor).resolveAll().lookup('csi.v1') as protobuf.Namespace);
+  visit(v1);
   return found;
 }

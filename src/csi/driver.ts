@@ -120,7 +120,7 @@ export class Driver implements AsyncDisposable {
   private async askAnew({ clock, logger, signal, onNameChanged }: DriverOptions): Promise<void> {
     using joined = joinSignals([signal, this.#lost.signal], { clock });
     const until = { signal: joined.signal };
-    while (!joined.signal.aborted) {
+    for (;;) {
       try {
         await probeUntilReady({ calls: this.#asked, clock, logger, ...until });
         const { name, vendorVersion } = await readDriverInfo(this.#asked, until);
@@ -137,7 +137,7 @@ export class Driver implements AsyncDisposable {
       } catch (error) {
         if (joined.signal.aborted) return;
         logger.warn({ err: error }, 'The driver came back and could not be asked, asking again');
-        await clock.sleep(askPauseMs, until).catch(() => undefined); // the loop looks at the signal
+        await clock.sleep(askPauseMs, until).catch(() => undefined); // the next attempt sees the signal
       }
     }
   }

@@ -8,6 +8,7 @@ import { SecretEncodingError, SecretString, strippedText } from '../base/secret-
 import { CsiCallError, codeName } from './call-error.ts';
 import type { CsiConnection } from './connection.ts';
 import type { SecretFields } from './csi-proto.ts';
+import { decodeStrictly } from './strict-decoding.ts';
 
 /** One finished call, for metrics. */
 export interface FinishedCall {
@@ -103,7 +104,7 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
       const call = connection.client.makeUnaryRequest<Buffer, ResponseOutput>(
         method.path,
         (encoded) => encoded,
-        method.responseDeserialize,
+        (answer) => decodeStrictly(method.responseDeserialize, answer),
         body,
         { deadline: Date.now() + timeoutMs },
         (error, response) => {
@@ -153,6 +154,10 @@ function deadlineExceeded(cause?: unknown): CsiCallError {
 /** grpc-js words local failures in its own way; people and dashboards know the Go client's. */
 function callError(error: ServiceError, atDeadline: boolean, connection: CsiConnection): CsiCallError {
   const { code, details } = error;
+  // grpc-js has neither code nor text for an answer that is compressed in a way it does not know.
+  if (typeof code !== 'number') {
+    return new CsiCallError(status.INTERNAL, 'grpc: failed to decompress the received message', { cause: error });
+  }
   const reset = /^(Received RST_STREAM|Call cancelled|Cancelled on client)/.test(details);
   if (code === status.DEADLINE_EXCEEDED && details.startsWith('Deadline exceeded after '))
     return deadlineExceeded(error);

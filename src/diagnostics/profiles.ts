@@ -1,4 +1,4 @@
-import { Session } from 'node:inspector/promises';
+import type { Session } from 'node:inspector/promises';
 import { answerFile, answerHtml, answerNotFound, answerText } from './answer.ts';
 import type { DiagnosticsServer, Handler } from './http-server.ts';
 import { profilesPath } from './paths.ts';
@@ -85,7 +85,8 @@ export class Profiles implements AsyncDisposable {
  * for anybody who can reach the port; samples hold only where memory was allocated.
  */
 export async function startProfiles(): Promise<Profiles> {
-  const session = new Session();
+  const inspector = await import('node:inspector/promises'); // dear, and few ask for it
+  const session = new inspector.Session();
   session.connect();
   await session.post('Profiler.enable');
   await session.post('HeapProfiler.startSampling', { samplingInterval: heapSamplingBytes });

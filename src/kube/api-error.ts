@@ -184,7 +184,8 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
     code === 409 && request.verb === 'create'
       ? 'AlreadyExists'
       : (reasonByCode[code] ?? (code >= 500 ? 'InternalError' : ''));
-  const text = body.trim().slice(0, bodyTextLimit);
+  // What a proxy makes of a Secret must not end up in an event.
+  const text = request.resource.plural === 'secrets' ? '' : body.trim().slice(0, bodyTextLimit);
   return {
     status: 'Failure',
     code,

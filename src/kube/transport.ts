@@ -376,11 +376,9 @@ function parseAnswer<T>(text: string, info: RequestInfo): T {
   let parsed: T & Partial<Status>;
   try {
     parsed = JSON.parse(text) as T & Partial<Status>;
-  } catch (error) {
-    throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, {
-      code: 'BAD_JSON',
-      cause: error,
-    });
+  } catch {
+    // Without the cause: its message quotes the answer, which may be a Secret.
+    throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, { code: 'BAD_JSON' });
   }
   if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {
     throw errorFromStatus(parsed, info); // a failure behind a 2xx code (KC-3.6)

@@ -8,6 +8,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import type { SandboxClient, SandboxObject } from '../../../src/sandbox/api/client.ts';
 import { type StartedProcess, startProcess } from '../../e2e/started-process.ts';
 import { Bulletin } from '../provision/bulletin.ts';
@@ -18,6 +19,8 @@ import { driverName, resource } from './scene.ts';
 import { StoredCluster } from './stored-cluster.ts';
 
 const main = join(import.meta.dirname, '../../../src/main.ts');
+/** Little room, in MiB: what is not let go of ends the program early. */
+const memoryLimits = ['--max-old-space-size=64', '--max-semi-space-size=4'];
 const storageClass = {
   apiVersion: 'storage.k8s.io/v1',
   kind: 'StorageClass',
@@ -81,14 +84,15 @@ class Scene implements AsyncDisposable {
   }
 
   static async start(flags: readonly string[] = []): Promise<Scene> {
-    let scene: Scene | undefined;
-    const raw = await RawGrpcServer.start((call) =>
-      (call.method === 'CreateVolume' ? scene?.createVolume : scene?.others)?.(call),
-    );
+    const raw = await RawGrpcServer.start((call) => {
+      if (call.method === 'CreateVolume') scene.createVolume(call);
+      else scene.others(call);
+    });
     const cluster = await StoredCluster.start([storageClass]);
     const sidecar = await startProcess({
       program: process.execPath,
       args: [
+        ...memoryLimits,
         main,
         `--csi-address=${raw.socketPath}`,
         `--master=${cluster.url}`,
@@ -99,7 +103,7 @@ class Scene implements AsyncDisposable {
       ],
       env: { KUBECONFIG: undefined },
     });
-    scene = new Scene({ raw, cluster, sidecar });
+    const scene = new Scene({ raw, cluster, sidecar }); // there before the first call
     return scene;
   }
 
@@ -172,6 +176,7 @@ class Scene implements AsyncDisposable {
 
 const fourMib = 4 * 1024 * 1024;
 const big = Buffer.alloc(fourMib + 1, 0x20);
+const bomb = framed(gzipSync(Buffer.alloc(16 * fourMib)), undefined, 1);
 
 /** Answers to CreateVolume and what people are told. */
 const answers: { title: string; answer: RawHandler; told: string | RegExp }[] = [
@@ -204,7 +209,7 @@ const answers: { title: string; answer: RawHandler; told: string | RegExp }[] = 
   {
     title: 'an answer that ends in the middle',
     answer: (call) => respond(call, framed(Buffer.from('abc'), 100), ok),
-    told: 'rpc error: code = Internal desc = ',
+    told: /rpc error: code = (Internal|Unimplemented) desc = /,
   },
   {
     title: 'bytes that are no message',
@@ -214,17 +219,36 @@ const answers: { title: string; answer: RawHandler; told: string | RegExp }[] = 
   {
     title: 'a compression that nobody knows',
     answer: (call) => respond(call, framed(Buffer.from('abc'), 3, 1), ok, { 'grpc-encoding': 'snappy' }),
-    told: /rpc error: code = (Unimplemented|Internal) desc = /,
+    told: 'rpc error: code = Internal desc = grpc: failed to decompress the received message',
+  },
+  {
+    title: 'bytes that are not gzip',
+    answer: (call) => respond(call, framed(Buffer.from('abc'), 3, 1), ok, { 'grpc-encoding': 'gzip' }),
+    told: 'rpc error: code = Internal desc = Failed to decompress gzip-encoded message',
+  },
+  {
+    title: 'a small answer that unpacks to 64 MiB',
+    answer: (call) => respond(call, bomb, ok, { 'grpc-encoding': 'gzip' }),
+    told: 'rpc error: code = ResourceExhausted desc = ',
+  },
+  {
+    title: 'an id that is not UTF-8',
+    answer: (call) => {
+      const answer = createdVolume('vol');
+      answer.writeUInt8(0xff, answer.indexOf('vol'));
+      answerWith(call, answer);
+    },
+    told: 'string field contains invalid UTF-8',
   },
   {
     title: 'OK without a message',
     answer: (call) => respond(call, Buffer.alloc(0), ok),
-    told: /code = (Internal|Unimplemented)/,
+    told: /rpc error: code = (Internal|Unimplemented) desc = /,
   },
   {
     title: 'two messages',
     answer: (call) => respond(call, Buffer.concat([framed(createdVolume('a')), framed(createdVolume('b'))]), ok),
-    told: /code = (Internal|Unimplemented)/,
+    told: /rpc error: code = (Internal|DeadlineExceeded) desc = /,
   },
   {
     title: 'a message without a status',
@@ -293,7 +317,7 @@ describe('a hostile driver', () => {
     });
   }
 
-  test('that made a volume of the wrong size is told to delete it', async () => {
+  test('that made a volume of the wrong size is told to delete it', () => {
     const calls = scene.raw.callsOf('DeleteVolume').map(({ request }) => request.toString());
     assert.ok(calls.length > 0);
     for (const request of calls) assert.equal(request, '\n\u0001v');
@@ -329,7 +353,11 @@ describe('a hostile driver', () => {
       const before = scene.raw.connections;
       scene.raw.intercept = intercept;
       scene.raw.cut();
-      await scene.until('two new connections', () => scene.raw.connections >= before + 2);
+      // one that is kept waiting in silence is given 20 seconds by the gRPC library
+      const expected = title === 'silence' ? 1 : 2;
+      await scene.until('new connections', () => scene.raw.connections >= before + expected);
+      scene.raw.intercept = () => false;
+      if (title === 'silence') scene.raw.cut();
       await scene.calm();
     });
   }
@@ -353,8 +381,8 @@ describe('a hostile driver', () => {
     await scene.logged('could not be asked', from);
     scene.others = (call) => {
       const capability = { rpc: { type: 'CREATE_DELETE_VOLUME' } };
-      if (call.method !== 'ControllerGetCapabilities') return behave(call);
-      answerWith(call, encoded(call.method, { capabilities: Array(50_000).fill(capability) as object[] }));
+      if (call.method !== 'ControllerGetCapabilities') behave(call);
+      else answerWith(call, encoded(call.method, { capabilities: Array(50_000).fill(capability) as object[] }));
     };
     await scene.logged('The driver came back', from);
     await scene.volume(scene.addClaim());
@@ -362,29 +390,34 @@ describe('a hostile driver', () => {
   });
 
   test('does not make the program grow', async () => {
-    const round = async (): Promise<void> => {
-      for (const { answer, told } of answers) {
-        if (String(told).includes('DeadlineExceeded')) continue; // a second each, and tried above
-        scene.createVolume = answer;
-        const claim = scene.addClaim();
-        await scene.warning(claim, told);
-        await scene.calm(claim);
-      }
-      for (const { intercept } of greetings.slice(0, 1)) {
+    const quick = answers.filter(({ told }) => !told.toString().includes('DeadlineExceeded'));
+    const hundredWrongAnswers = async (): Promise<void> => {
+      let count = 0;
+      const enough = Promise.withResolvers<undefined>();
+      scene.createVolume = (call) => {
+        quick[count % quick.length]?.answer(call);
+        if ((count += 1) === 100) enough.resolve(undefined);
+      };
+      const claims = Array.from({ length: 12 }, () => scene.addClaim());
+      await enough.promise;
+      for (const claim of claims) await scene.calm(claim);
+    };
+    const rounds = async (rounds: number): Promise<number> => {
+      for (let round = 0; round < rounds; round++) {
+        await hundredWrongAnswers();
+        if (round % 4 > 0) continue;
         const from = scene.sidecar.log().length;
-        scene.raw.intercept = intercept;
+        scene.raw.intercept = greetings[0]?.intercept ?? assert.fail();
         scene.raw.cut();
         await scene.logged('Lost connection', from);
         await scene.calm();
       }
+      return await scene.residentMib();
     };
-    for (let warmUp = 0; warmUp < 3; warmUp++) await round();
-    const settled = await scene.residentMib();
-    for (let more = 0; more < 9; more++) await round();
-    const grown = await scene.residentMib();
-    // 9 rounds see 36 MiB in answers that are too big alone; a leak of one byte in two would show.
-    assert.ok(grown < settled + 32, `from ${settled.toFixed(0)} to ${grown.toFixed(0)} MiB`);
-    assert.ok(grown < 250, `${grown.toFixed(0)} MiB`);
+    const settled = await rounds(4);
+    const grown = await rounds(6);
+    // The answers of six rounds that are too big have more than 200 MiB.
+    assert.ok(grown < settled + 12, `from ${settled.toFixed(0)} to ${grown.toFixed(0)} MiB`);
   });
 
   test('did not end the program', () => {
@@ -438,7 +471,7 @@ describe('a driver that is hostile from the start', () => {
   });
 
   test('announces more capabilities than fit into 4 MiB: the program ends with code 255 and says why', async () => {
-    await using scene = await start(withCapabilities(1_000_000));
+    await using scene = await start(withCapabilities(700_000));
     assert.deepEqual(await scene.program.ended, { code: 255 });
     assert.match(
       scene.program.lines.at(-1) ?? '',

@@ -1,0 +1,252 @@
+/**
+ * `npm run image:test`: builds both targets of the Dockerfile and lets the images work together as the Pod of
+ * deploy/base/deployment.yaml does: non-root, root file system read-only, on the sandbox's API over TLS with the files
+ * of a service account. A claim becomes Bound, the probes answer, SIGTERM ends both in order.
+ *
+ * Docker is taken where an engine runs, else buildah, which needs no registry. Where there is neither: with `--install`
+ * or CI=true buildah is installed by apt-get, otherwise the command is told and the exit code is 1.
+ */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import tls from 'node:tls';
+import { parseArgs } from 'node:util';
+import { KubeConfig, loadYaml, type V1Container, type V1Deployment } from '@kubernetes/client-node';
+import { startAnnounced, type StartedProcess } from '../test/e2e/started-process.ts';
+import { startBuildah } from './image/buildah.ts';
+import { startDocker } from './image/docker.ts';
+import type { ContainerOptions, Engine, Image } from './image/engine.ts';
+import { runTool } from './image/run-tool.ts';
+import { type ApiObject, KubeApi } from './kube-api.ts';
+
+const root = path.join(import.meta.dirname, '..');
+const installBuildah = 'apt-get update && apt-get install --yes --no-install-recommends buildah';
+const driverName = 'hostpath.csi.k8s.io';
+const patienceMs = 60_000;
+/** Where a Pod finds its service account (Kubernetes page "Accessing the Kubernetes API from a Pod"). */
+const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+/** Every file that the sidecar's image may add to its base. */
+const sidecarFiles = [
+  '/csi-provisioner.cdx.json',
+  '/csi-provisioner.mjs',
+  '/licenses/LICENSE',
+  '/licenses/THIRD-PARTY-LICENSES.txt',
+];
+
+const { values } = parseArgs({ options: { install: { type: 'boolean', default: false } } });
+
+async function main(): Promise<void> {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(path.join(tmpdir(), 'image-test-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  await chmod(folder, 0o755); // the containers' user passes through
+  const startedMs = performance.now();
+  const engine = cleanup.use(await findEngine(folder));
+  console.log(`Building with ${engine.name}`);
+  const sidecar = await engine.build('sidecar');
+  const driver = await engine.build('hostpath-driver');
+  console.log(`Built both images in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
+  await checkContents(engine, sidecar);
+  for (const image of [sidecar, driver]) checkConfig(image);
+  await runPod(folder, sidecar, driver);
+}
+
+/** @throws when there is no engine and none may be installed. */
+async function findEngine(folder: string): Promise<Engine> {
+  if (await works('docker', ['info', '--format', '{{.ServerVersion}}'])) {
+    const dockerfile = await readFile(path.join(root, 'Dockerfile'), 'utf8');
+    return startDocker(root, /^ARG RUNTIME_IMAGE=(\S+)$/m.exec(dockerfile)?.[1] ?? '');
+  }
+  if (!(await works('buildah', ['--version']))) {
+    if (!values.install && process.env['CI'] !== 'true') {
+      throw new Failure(
+        `Neither a running Docker engine nor buildah is here. To install buildah:\n  ${installBuildah}`,
+      );
+    }
+    await runTool('sh', ['-c', installBuildah], { loud: true });
+  }
+  if (process.getuid?.() !== 0) throw new Failure('Without a Docker engine this needs root, to mount and chroot');
+  return startBuildah(folder, root);
+}
+
+async function works(program: string, args: string[]): Promise<boolean> {
+  try {
+    await runTool(program, args);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function checkContents(engine: Engine, sidecar: Image): Promise<void> {
+  const [base, files] = [await engine.baseFiles(), await sidecar.files()];
+  const added = [...files].filter(([file]) => !base.has(file) && !/^\/(etc|run)\/|^\/\.dockerenv$/.test(file));
+  assert.deepEqual(added.map(([file]) => file).toSorted(), sidecarFiles);
+  const megabytes = (sizes: Iterable<number>): string => ([...sizes].reduce((a, b) => a + b, 0) / 1e6).toFixed(1);
+  console.log(`Sidecar image: ${megabytes(files.values())} MB of files, unpacked`);
+  console.log(`  ${megabytes(base.values())} MB base image`);
+  for (const [file, size] of added) console.log(`  ${(size / 1e6).toFixed(1)} MB ${file}`);
+}
+
+function checkConfig({ config }: Image): void {
+  assert.match(config.user, /^[1-9]\d*:[1-9]\d*$/, 'the user is a number, so that runAsNonRoot can be checked');
+  assert.equal(config.hasHealthcheck, false);
+  for (const label of ['title', 'description', 'licenses', 'version', 'revision']) {
+    assert.ok(config.labels[`org.opencontainers.image.${label}`], `label ${label}`);
+  }
+}
+
+/** Two containers that share a folder, as in the Pod, with the arguments of the Deployment. */
+async function runPod(folder: string, sidecar: Image, driver: Image): Promise<void> {
+  await using cleanup = new AsyncDisposableStack();
+  const shared = await sharedFolders(folder);
+  const server = await startApi(folder, shared.account);
+  cleanup.defer(() => server.process.stop());
+  const deployment = loadYaml<V1Deployment>(await readFile(path.join(root, 'deploy/base/deployment.yaml'), 'utf8'));
+  const containers = deployment.spec?.template.spec?.containers ?? [];
+  const port = await freePort();
+  const start = async (
+    name: string,
+    image: Image,
+    options: Omit<ContainerOptions, 'args'>,
+  ): Promise<StartedProcess> => {
+    const started = await image.start({ ...options, args: argsOf(containers, name, port) });
+    cleanup.defer(() => started.stop('SIGKILL'));
+    return started;
+  };
+  const hostpath = await start('hostpath-driver', driver, {
+    environment: {},
+    mounts: { '/csi': shared.csi, '/state': shared.state },
+  });
+  const provisioner = await start('csi-provisioner', sidecar, {
+    environment: { ...server.environment, POD_NAMESPACE: 'default' },
+    mounts: { '/csi': shared.csi, [accountFolder]: shared.account },
+  });
+  try {
+    await claimBecomesBound(new KubeApi(server.url));
+    for (const probe of ['healthz/leader-election', 'readyz']) {
+      assert.equal((await fetch(`http://127.0.0.1:${port}/${probe}`)).status, 200, probe);
+    }
+    await checkProcess(provisioner.pid, folder);
+    // A leader that was told to end lets go of the lease and ends with code 1, as in the original.
+    await endsWith('exit code 1', 'sidecar', provisioner);
+    assert.match(provisioner.log(), /"Lease released"/);
+    await endsWith('exit code 0', 'driver', hostpath);
+  } catch (error) {
+    console.error(`Sidecar:\n${provisioner.log()}\nDriver:\n${hostpath.log()}`);
+    throw error;
+  }
+}
+
+async function endsWith(code: string, name: string, container: StartedProcess): Promise<void> {
+  const fromMs = performance.now();
+  await container.stop('SIGTERM');
+  assert.equal(await container.ending(), code, `the ${name} after SIGTERM`);
+  console.log(`The ${name} ended with ${code} ${Math.round(performance.now() - fromMs)} ms after SIGTERM`);
+}
+
+/** Folders for the containers' user: the socket, the driver's state, and the service account's files. */
+async function sharedFolders(folder: string): Promise<{ csi: string; state: string; account: string }> {
+  const make = async (name: string, mode: number): Promise<string> => {
+    const made = path.join(folder, name);
+    await mkdir(made);
+    await chmod(made, mode);
+    return made;
+  };
+  return { csi: await make('csi', 0o777), state: await make('state', 0o777), account: await make('account', 0o755) };
+}
+
+/** The sandbox with TLS, and what the kubelet gives a Pod to reach it. */
+async function startApi(folder: string, account: string) {
+  const { process: server, announced } = await startAnnounced<{ url: string; kubeconfig: string }>({
+    program: process.execPath,
+    args: [path.join(root, 'src/sandbox/main.ts'), '--tls', `--kubeconfig=${path.join(folder, 'kubeconfig')}`],
+  });
+  const config = new KubeConfig();
+  config.loadFromFile(announced.kubeconfig);
+  const authority = Buffer.from(config.getCurrentCluster()?.caData ?? '', 'base64').toString();
+  await writeFile(path.join(account, 'ca.crt'), authority);
+  await writeFile(path.join(account, 'token'), config.getCurrentUser()?.token ?? randomUUID());
+  tls.setDefaultCACertificates([authority]); // for our own requests
+  const { hostname, port } = new URL(announced.url);
+  const environment = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+  return { process: server, url: announced.url, environment };
+}
+
+/** The Deployment's arguments; only the address to listen on is kept to this machine. */
+function argsOf(containers: readonly V1Container[], name: string, port: number): string[] {
+  const args = containers.find((container) => container.name === name)?.args;
+  if (args === undefined) throw new Error(`the Deployment has no container ${name} with arguments`);
+  return args.map((arg) => arg.replace(/^(--http-endpoint=):\d+$/, `$1127.0.0.1:${port}`));
+}
+
+async function claimBecomesBound(api: KubeApi): Promise<void> {
+  await api.create('storageclasses', {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'image-test' },
+    provisioner: driverName,
+  });
+  await api.create('persistentvolumeclaims', {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'claim', namespace: 'default' },
+    spec: {
+      storageClassName: 'image-test',
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Mi' } },
+    },
+  });
+  const fromMs = performance.now();
+  for (;;) {
+    const claim = await api.get<ApiObject & { status?: { phase?: string } }>(
+      'persistentvolumeclaims',
+      'claim',
+      'default',
+    );
+    if (claim?.status?.phase === 'Bound') break;
+    if (performance.now() > fromMs + patienceMs) throw new Error(`the claim is ${claim?.status?.phase ?? 'gone'}`);
+    await delay(50);
+  }
+  console.log(`The claim is Bound ${Math.round(performance.now() - fromMs)} ms after it was filed`);
+}
+
+/** Where the container is a process of ours, what the kernel says of it. */
+async function checkProcess(pid: number, folder: string): Promise<void> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  if (!status.startsWith('Name:\tMainThread') && !status.startsWith('Name:\tnode')) return; // docker's own client
+  assert.match(status, /^Uid:\t65532\t65532\t65532\t65532$/m);
+  assert.match(status, /^Gid:\t65532\t65532\t65532\t65532$/m);
+  assert.match(status, /^CapEff:\t0+$/m);
+  const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).split('\n').map((line) => line.split(' '));
+  const rootMount = mounts.findLast((fields) => fields[4] === '/');
+  assert.match(rootMount?.[5] ?? '', /^ro\b/, 'the root file system is read-only');
+  assert.ok(!mounts.some((fields) => fields[4]?.startsWith(folder)), 'nothing of this machine is visible');
+  const residentKb = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
+  console.log(
+    `The sidecar runs as user 65532 on a read-only root, ${((residentKb * 1.024) / 1000).toFixed(0)} MB resident`,
+  );
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' ? (address?.port ?? 0) : 0;
+}
+
+/** Says all there is to say: no stack. */
+class Failure extends Error {}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Failure ? error.message : error);
+  process.exitCode = 1;
+}

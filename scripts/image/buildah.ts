@@ -1,0 +1,115 @@
+/** Images without an engine that runs in the background: buildah builds, `unshare` and `chroot` run. Needs root. */
+import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { startProcess, type StartedProcess } from '../../test/e2e/started-process.ts';
+import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
+import { type BaseImage, buildBase, removeBase, runtimeBase } from './local-base.ts';
+import { runTool } from './run-tool.ts';
+
+const buildImage = 'localhost/image-test/build-base';
+const runtimeImage = 'localhost/image-test/runtime-base';
+
+/**
+ * Becomes the container: in a mount namespace of its own, its folders are mounted and its root is made read-only. By
+ * `exec` it keeps its process id, so that a signal reaches the program.
+ */
+const containerScript = `
+root=$1 user=$2 mounts=$3
+shift 3
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+while read -r from to; do
+  if [ -n "$from" ]; then mount --bind "$from" "$root$to"; fi
+done <<END
+$mounts
+END
+mount -o remount,bind,ro "$root"
+cd "$root"
+exec chroot --userspec="$user" "$root" "$@"
+`;
+
+/** What of `buildah inspect` is read. */
+interface Inspected {
+  OCIv1: { config: { User?: string; Entrypoint?: string[]; Env?: string[]; Labels?: Record<string, string> } };
+  Docker: { config: { Healthcheck?: unknown } };
+}
+
+/**
+ * Makes the base images from this machine's own Node.js and npm. Everything lies below `parent`, also images and
+ * layers: buildah's usual storage is not touched.
+ */
+export async function startBuildah(parent: string, root: string): Promise<Engine> {
+  const storage = await mkdtemp(path.join(parent, 'buildah-'));
+  const global = ['--root', `${storage}/root`, '--runroot', `${storage}/run`, '--storage-driver', 'vfs'];
+  const buildah = (args: string[], loud = false): Promise<string> =>
+    runTool('buildah', [...global, ...args], { loud, environment: { BUILDAH_ISOLATION: 'chroot' } });
+  const makeBase = async (name: string, base: BaseImage): Promise<void> => {
+    const container = (await buildah(['from', 'scratch'])).trim();
+    await buildah(['add', '--quiet', container, base.folder, '/']);
+    const settings = Object.entries(base.environment).flatMap(([key, value]) => ['--env', `${key}=${value}`]);
+    await buildah(['config', '--user', base.user, ...settings, container]);
+    await buildah(['commit', '--quiet', '--rm', container, name]);
+    await removeBase(base);
+  };
+  /** A writable copy of an image's files: where the container runtime makes mount points. */
+  const mounted = async (name: string): Promise<string> => {
+    const container = (await buildah(['from', '--pull-never', name])).trim();
+    return (await buildah(['mount', container])).trim();
+  };
+  await makeBase(buildImage, await buildBase(parent));
+  await makeBase(runtimeImage, await runtimeBase(parent));
+  const npmCache = (await runTool('npm', ['config', 'get', 'cache'])).trim();
+  await mkdir(npmCache, { recursive: true });
+  return {
+    name: 'buildah, on base images made of this machine’s Node.js and npm',
+    baseFiles: async () => filesBelow(await mounted(runtimeImage)),
+    async build(target) {
+      const name = `localhost/image-test/${target}`;
+      const bases = ['--build-arg', `BUILD_IMAGE=${buildImage}`, '--build-arg', `RUNTIME_IMAGE=${runtimeImage}`];
+      const where = ['--volume', `${npmCache}:/root/.npm`, '--target', target, '--tag', name, root];
+      await buildah(['build', '--quiet', '--pull-never', '--format', 'docker', ...bases, ...where]);
+      const config = configOf(JSON.parse(await buildah(['inspect', '--type', 'image', name])) as Inspected);
+      return {
+        config,
+        files: async () => filesBelow(await mounted(name)),
+        start: async (options) => startContainer(config, await mounted(name), options),
+      } satisfies Image;
+    },
+    async [Symbol.asyncDispose]() {
+      await buildah(['umount', '--all']);
+      await rm(storage, { recursive: true, force: true });
+    },
+  };
+}
+
+function configOf({ OCIv1, Docker }: Inspected): ImageConfig {
+  const { User = '', Entrypoint = [], Env = [], Labels = {} } = OCIv1.config;
+  const hasHealthcheck = Docker.config.Healthcheck !== undefined;
+  return { user: User, entrypoint: Entrypoint, environment: Env, labels: Labels, hasHealthcheck };
+}
+
+async function startContainer(config: ImageConfig, folder: string, options: ContainerOptions): Promise<StartedProcess> {
+  const { args, environment, mounts } = options;
+  for (const inside of Object.keys(mounts)) await mkdir(path.join(folder, inside), { recursive: true });
+  const mountLines = Object.entries(mounts).map(([inside, outside]) => `${outside} ${inside}`);
+  const namespace = ['--mount', '--propagation', 'private', 'sh', '-euc', containerScript, 'container'];
+  const none = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
+  const own = Object.fromEntries(config.environment.map((pair) => pair.split(/=(.*)/s, 2) as [string, string]));
+  return await startProcess({
+    program: 'unshare',
+    args: [...namespace, folder, config.user, mountLines.join('\n'), ...config.entrypoint, ...args],
+    env: { ...none, ...own, ...environment, PATH: process.env['PATH'] },
+  });
+}
+
+async function filesBelow(folder: string): Promise<Map<string, number>> {
+  const files = new Map<string, number>();
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isDirectory()) continue;
+    const file = path.join(entry.parentPath, entry.name);
+    const { size } = await lstat(file);
+    files.set(file.slice(folder.length), entry.isFile() ? size : 0);
+  }
+  return files;
+}

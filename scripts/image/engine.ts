@@ -1,0 +1,37 @@
+import type { StartedProcess } from '../../test/e2e/started-process.ts';
+
+/** What an image says of itself. */
+export interface ImageConfig {
+  readonly user: string;
+  readonly entrypoint: readonly string[];
+  /** As `NAME=value`. */
+  readonly environment: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly hasHealthcheck: boolean;
+}
+
+/** How a container of a Pod is started. */
+export interface ContainerOptions {
+  /** Follow the image's entry point. */
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  /** Folders of this machine by where the container sees them. */
+  readonly mounts: Readonly<Record<string, string>>;
+}
+
+export interface Image {
+  readonly config: ImageConfig;
+  /** Every file in it by path, with its size in bytes. Links count nothing. */
+  files(): Promise<ReadonlyMap<string, number>>;
+  /** Starts it non-root, with a read-only root file system, no capabilities and this machine's network. */
+  start(options: ContainerOptions): Promise<StartedProcess>;
+}
+
+/** Builds images from the Dockerfile and runs them. Disposing removes what it made. */
+export interface Engine extends AsyncDisposable {
+  readonly name: string;
+  /** Files of the runtime stage's base image. */
+  baseFiles(): Promise<ReadonlyMap<string, number>>;
+  /** @throws when the build fails, with the engine's output. */
+  build(target: string): Promise<Image>;
+}

@@ -1,0 +1,79 @@
+import { chmod, cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { runTool } from './run-tool.ts';
+
+/** A root file system to make a base image of, and that image's settings. */
+export interface BaseImage {
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly user: string;
+}
+
+const authorities = '/etc/ssl/certs/ca-certificates.crt';
+
+/**
+ * Stands for `node:24-bookworm-slim`: Node.js, npm and a shell where that image has them, all from this machine.
+ *
+ * @throws when not run by npm, which says where npm lies.
+ */
+export async function buildBase(parent: string): Promise<BaseImage> {
+  const npmProgram = process.env['npm_execpath'];
+  if (npmProgram === undefined) throw new Error('run it as `npm run image:test`: the build stage takes that npm');
+  const folder = await emptyRoot(parent);
+  await addProgram(folder, process.execPath, '/usr/local/bin/node');
+  for (const program of ['/bin/sh', '/usr/bin/env']) await addProgram(folder, program, program);
+  const npm = '/usr/local/lib/node_modules/npm';
+  await cp(path.dirname(path.dirname(npmProgram)), path.join(folder, npm), { recursive: true, dereference: true });
+  await symlink(`${npm}/bin/npm-cli.js`, path.join(folder, '/usr/local/bin/npm'));
+  return {
+    folder,
+    user: '0',
+    environment: {
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+      HOME: '/root',
+      npm_config_registry: (await runTool('npm', ['config', 'get', 'registry'])).trim(),
+      npm_config_prefer_offline: 'true',
+      ...(existsSync(authorities) && { NODE_EXTRA_CA_CERTS: authorities }),
+    },
+  };
+}
+
+/** Stands for `gcr.io/distroless/nodejs24-debian12:nonroot`: Node.js with its libraries, nothing else. */
+export async function runtimeBase(parent: string): Promise<BaseImage> {
+  const folder = await emptyRoot(parent);
+  await addProgram(folder, process.execPath, '/nodejs/bin/node');
+  return { folder, user: '65532', environment: { PATH: '/usr/bin:/bin', SSL_CERT_FILE: authorities } };
+}
+
+async function emptyRoot(parent: string): Promise<string> {
+  const folder = await mkdtemp(path.join(parent, 'root-'));
+  await chmod(folder, 0o755);
+  for (const name of ['dev', 'etc/ssl/certs', 'proc', 'root', 'sys', 'tmp']) {
+    await mkdir(path.join(folder, name), { recursive: true });
+  }
+  await chmod(path.join(folder, 'tmp'), 0o1777);
+  const users = ['root:x:0:0:root:/root:/bin/sh', 'nonroot:x:65532:65532:nonroot:/home/nonroot:/bin/false'];
+  await writeFile(path.join(folder, 'etc/passwd'), `${users.join('\n')}\n`);
+  await writeFile(path.join(folder, 'etc/group'), 'root:x:0:\nnonroot:x:65532:\n');
+  if (existsSync(authorities)) await cp(authorities, path.join(folder, authorities), { dereference: true });
+  return folder;
+}
+
+/** Copies a program, and the libraries it links to where its loader looks for them. */
+async function addProgram(folder: string, program: string, destination: string): Promise<void> {
+  await add(folder, program, destination);
+  const listed = await runTool('ldd', [await realpath(program)]);
+  for (const [library] of listed.matchAll(/\/\S+(?= \(0x)/g)) await add(folder, library, library);
+}
+
+async function add(folder: string, file: string, destination: string): Promise<void> {
+  const target = path.join(folder, destination);
+  await mkdir(path.dirname(target), { recursive: true });
+  await cp(await realpath(file), target, { dereference: true });
+}
+
+/** Removes what was made below `parent`. */
+export async function removeBase({ folder }: BaseImage): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+}
