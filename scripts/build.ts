@@ -52,7 +52,6 @@ const usedParts: Record<string, string> = {
   '@grpc/proto-loader': 'export const loadSync = undefined;', // grpc-js's own services of diagnosis ask for it
   '@kubernetes/client-node': `export { KubeConfig } from '@kubernetes/client-node/dist/config.js';
     export { load as loadYaml } from 'js-yaml';`,
-  'thread-stream': 'export {};', // pino would load worker threads, which we never ask it for
   // client-node makes agents and typed clients with these; we only take its configuration and credentials
   './gen/index.js': 'export const createConfiguration = undefined, ServerConfiguration = undefined;',
   './middleware.js': 'export const setHeaderMiddleware = undefined;',

@@ -16,17 +16,19 @@ interface Inspected {
 
 /** @param base - the runtime stage's base image, as the Dockerfile names it. */
 export function startDocker(root: string, base: string): Engine {
-  const docker = (args: string[]): Promise<string> => runTool('docker', args);
+  const docker = (args: string[]): Promise<string> =>
+    runTool('docker', args, { environment: { DOCKER_BUILDKIT: '1' } }); // the Dockerfile mounts a secret
   const names: string[] = [];
   return {
     name: 'Docker',
     async baseFiles() {
-      await docker(['pull', '--quiet', base]);
+      const present = await docker(['image', 'ls', '--quiet', base]);
+      if (present === '') await docker(['pull', '--quiet', base]);
       return filesOf(base);
     },
     async build(target) {
       const name = `csi-provisioner-image-test:${target}`;
-      await docker(['build', '--quiet', '--target', target, '--tag', name, root]);
+      await docker(['build', '--network=host', '--quiet', '--target', target, '--tag', name, root]);
       names.push(name);
       const [inspected] = JSON.parse(await docker(['image', 'inspect', name])) as Inspected[];
       return {
