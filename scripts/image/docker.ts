@@ -28,7 +28,7 @@ export function startDocker(root: string, base: string): Engine {
     },
     async build(target) {
       const name = `csi-provisioner-image-test:${target}`;
-      await docker(['build', '--network=host', '--quiet', '--target', target, '--tag', name, root]);
+      await docker(['build', '--quiet', '--target', target, '--tag', name, root]);
       names.push(name);
       const [inspected] = JSON.parse(await docker(['image', 'inspect', name])) as Inspected[];
       return {
