@@ -5,7 +5,11 @@ import { openScene, type Scene } from './scene.ts';
 describe('an API server that is killed in the middle of 200 claims', () => {
   let scene: Scene;
   before(async () => {
-    scene = await openScene({ cluster: { ownCluster: true }, sidecarFlags: ['--worker-threads=10'] });
+    scene = await openScene({
+      restartsApiServer: true,
+      cluster: { ownCluster: true },
+      sidecarFlags: ['--worker-threads=10'],
+    });
   });
   afterEach((context) => scene.report(context));
   after(() => scene.close());
