@@ -51,4 +51,4 @@ COPY --from=build /csi-provisioner/dist/sbom.cdx.json /csi-provisioner.cdx.json
 # By the name Node.js sees that it is an ES module, without package.json beside it.
 COPY --from=build /csi-provisioner/dist/csi-provisioner.js /csi-provisioner.mjs
 # bench/bench-cluster.ts measures with the same flags.
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=2", "--heap-growing-percent=10", "/csi-provisioner.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=2", "--heap-growing-percent=10", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering", "/csi-provisioner.mjs"]

@@ -17,6 +17,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
 import { parseArgs } from 'node:util';
 import { KubeConfig, loadYaml, type V1Container, type V1Deployment } from '@kubernetes/client-node';
+import { bundled } from '../bench/bench-cluster.ts';
 import { startAnnounced, type StartedProcess } from '../test/e2e/started-process.ts';
 import { startBuildah } from './image/buildah.ts';
 import { startDocker } from './image/docker.ts';
@@ -53,6 +54,8 @@ async function main(): Promise<void> {
   console.log(`Built both images in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
   await checkContents(engine, sidecar);
   for (const image of [sidecar, driver]) checkConfig(image);
+  const flags = sidecar.config.entrypoint.slice(1, -1);
+  assert.deepEqual(bundled.split(' ').slice(1, -1), flags, 'benchmarks measure with the flags of the image');
   await runPod(folder, sidecar, driver);
 }
 
@@ -227,9 +230,11 @@ async function checkProcess(pid: number, folder: string): Promise<void> {
   const rootMount = mounts.findLast((fields) => fields[4] === '/');
   assert.match(rootMount?.[5] ?? '', /^ro\b/, 'the root file system is read-only');
   assert.ok(!mounts.some((fields) => fields[4]?.startsWith(folder)), 'nothing of this machine is visible');
-  const residentKb = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
+  const megabytes = (field: string): string =>
+    ((Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1024) / 1e6).toFixed(0);
   console.log(
-    `The sidecar runs as user 65532 on a read-only root, ${((residentKb * 1.024) / 1000).toFixed(0)} MB resident`,
+    `The sidecar runs as user 65532 on a read-only root, ${megabytes('VmRSS')} MB resident, ` +
+      `${megabytes('RssFile')} MB of it files such as Node.js itself`,
   );
 }
 

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { startProcess, type StartedProcess } from '../../test/e2e/started-process.ts';
 import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
 import { type BaseImage, buildBase, removeBase, runtimeBase } from './local-base.ts';
+import { npmConfig, npmSettings } from './npm-settings.ts';
 import { runTool } from './run-tool.ts';
 
 const buildImage = 'localhost/image-test/build-base';
@@ -59,8 +60,9 @@ export async function startBuildah(parent: string, root: string): Promise<Engine
   };
   await makeBase(buildImage, await buildBase(parent));
   await makeBase(runtimeImage, await runtimeBase(parent));
-  const npmCache = (await runTool('npm', ['config', 'get', 'cache'])).trim();
+  const npmCache = await npmConfig('cache');
   await mkdir(npmCache, { recursive: true });
+  const secrets = await npmSettings();
   return {
     name: 'buildah, on base images made of this machine’s Node.js and npm',
     baseFiles: async () => filesBelow(await mounted(runtimeImage)),
@@ -68,7 +70,7 @@ export async function startBuildah(parent: string, root: string): Promise<Engine
       const name = `localhost/image-test/${target}`;
       const bases = ['--build-arg', `BUILD_IMAGE=${buildImage}`, '--build-arg', `RUNTIME_IMAGE=${runtimeImage}`];
       const where = ['--volume', `${npmCache}:/root/.npm`, '--target', target, '--tag', name, root];
-      await buildah(['build', '--quiet', '--pull-never', '--format', 'docker', ...bases, ...where]);
+      await buildah(['build', '--quiet', '--pull-never', '--format', 'docker', ...secrets, ...bases, ...where]);
       const config = configOf(JSON.parse(await buildah(['inspect', '--type', 'image', name])) as Inspected);
       return {
         config,

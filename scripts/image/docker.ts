@@ -1,6 +1,7 @@
 /** Images by a Docker engine, on the Dockerfile's own base images. */
 import { startProcess } from '../../test/e2e/started-process.ts';
 import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
+import { npmSettings } from './npm-settings.ts';
 import { runTool } from './run-tool.ts';
 
 /** What of `docker image inspect` is read. */
@@ -28,7 +29,7 @@ export function startDocker(root: string, base: string): Engine {
     },
     async build(target) {
       const name = `csi-provisioner-image-test:${target}`;
-      await docker(['build', '--quiet', '--target', target, '--tag', name, root]);
+      await docker(['build', '--quiet', ...(await npmSettings()), '--target', target, '--tag', name, root]);
       names.push(name);
       const [inspected] = JSON.parse(await docker(['image', 'inspect', name])) as Inspected[];
       return {

@@ -1,6 +1,7 @@
 import { chmod, cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { npmConfig } from './npm-settings.ts';
 import { runTool } from './run-tool.ts';
 
 /** A root file system to make a base image of, and that image's settings. */
@@ -32,7 +33,7 @@ export async function buildBase(parent: string): Promise<BaseImage> {
     environment: {
       PATH: '/usr/local/bin:/usr/bin:/bin',
       HOME: '/root',
-      npm_config_registry: (await runTool('npm', ['config', 'get', 'registry'])).trim(),
+      npm_config_registry: await npmConfig('registry'),
       npm_config_prefer_offline: 'true',
       ...(existsSync(authorities) && { NODE_EXTRA_CA_CERTS: authorities }),
     },

@@ -22,9 +22,7 @@ export async function runTool(program: string, args: readonly string[], options:
     stdio: ['ignore', 'pipe', loud ? 'inherit' : 'pipe'],
     env: { ...process.env, ...environment },
   });
-  const closed = once(child, 'close');
-  const [output, messages] = await Promise.all([readAll(child.stdout), readAll(child.stderr)]);
-  await closed;
+  const [output, messages] = await Promise.all([readAll(child.stdout), readAll(child.stderr), once(child, 'close')]);
   if (child.exitCode !== 0) {
     const ending = child.exitCode === null ? String(child.signalCode) : `exit code ${child.exitCode}`;
     throw new Error(`${program} ${args.join(' ')}: ${ending}\n${messages.trim()}`);
