@@ -80,6 +80,7 @@ describe('the package', () => {
         'CHANGELOG.md',
         'LICENSE',
         'README.md',
+        'dist/THIRD-PARTY-LICENSES.txt',
         'dist/csi-provisioner.js',
         'dist/csi-provisioner.js.map',
         'package.json',
