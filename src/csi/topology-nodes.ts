@@ -1,0 +1,105 @@
+/** What topology reads of the cluster's nodes, and the caches that hold no more than that. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { Informer } from '../kube/informer.ts';
+import type { Lister } from '../kube/lister.ts';
+import type { KubeObject, Resource } from '../kube/objects.ts';
+import { markReduced } from '../kube/reduced-object.ts';
+import type { ReflectorMetrics } from '../kube/reflector.ts';
+import { SharedValues } from '../kube/shared-values.ts';
+import type { Transport } from '../kube/transport.ts';
+
+/** core/v1 Node: topology reads its name and labels. */
+export type TopologyNode = KubeObject;
+
+/** storage.k8s.io/v1 CSINode: which drivers a node runs, and by which labels each of them places volumes. */
+export interface CsiNode extends KubeObject {
+  spec: { drivers?: CsiNodeDriver[] | null };
+}
+
+/** One driver of a CSINode. */
+export interface CsiNodeDriver {
+  name: string;
+  nodeID?: string;
+  topologyKeys?: string[] | null;
+}
+
+/** Nodes and CSINodes by name: caches of the cluster, or in node deployment the own node alone. */
+export interface TopologyNodes {
+  nodes: Lister<TopologyNode>;
+  csiNodes: Lister<CsiNode>;
+}
+
+/** The resource of nodes. */
+export const nodeResource: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'nodes',
+  kind: 'Node',
+  namespaced: false,
+};
+
+/** The resource of CSINodes. */
+export const csiNodeResource: Resource = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  plural: 'csinodes',
+  kind: 'CSINode',
+  namespaced: false,
+};
+
+/** The driver's topology keys on a node, in the order of the CSINode; undefined: the driver is not registered there. */
+export function topologyKeysOf(csiNode: CsiNode, driverName: string): readonly string[] | undefined {
+  const driver = csiNode.spec.drivers?.find(({ name }) => name === driverName);
+  return driver === undefined ? undefined : (driver.topologyKeys ?? []);
+}
+
+/** The caches of a cluster; whoever makes them runs them. */
+export interface NodeInformers extends TopologyNodes {
+  nodes: Informer<TopologyNode>;
+  csiNodes: Informer<CsiNode>;
+}
+
+/** Makes both caches; nothing is read before they are run. A node's heartbeat wakes nobody: only labels and keys count. */
+export function nodeInformers(options: {
+  transport: Transport;
+  driverName: string;
+  metrics: (resource: string) => ReflectorMetrics;
+  clock: Clock;
+  logger: Logger;
+}): NodeInformers {
+  const { driverName, metrics, ...common } = options;
+  const shared = new SharedValues();
+  const bare = ({ metadata: { name, uid, resourceVersion } }: KubeObject): KubeObject['metadata'] =>
+    ({ name, uid, resourceVersion }) as KubeObject['metadata'];
+  return {
+    nodes: new Informer<TopologyNode>({
+      ...common,
+      resource: nodeResource,
+      transform: (node) => {
+        const labels: Record<string, string> = {};
+        for (const [key, value] of Object.entries(node.metadata.labels ?? {}))
+          labels[shared.string(key)] = shared.string(value);
+        return markReduced({ metadata: { ...bare(node), labels } });
+      },
+      sameContent: (old, node) => sameLabels(old.metadata.labels, node.metadata.labels),
+      metrics: metrics(nodeResource.plural),
+    }),
+    csiNodes: new Informer<CsiNode>({
+      ...common,
+      resource: csiNodeResource,
+      transform: (object) => {
+        const own = (object as CsiNode).spec.drivers?.filter(({ name }) => name === driverName) ?? [];
+        const drivers = own.map(({ name, topologyKeys }) => ({ name, topologyKeys: topologyKeys ?? [] }));
+        return markReduced({ metadata: bare(object), spec: shared.value({ drivers }) });
+      },
+      sameContent: (old, csiNode) => old.spec === csiNode.spec,
+      metrics: metrics(csiNodeResource.plural),
+    }),
+  };
+}
+
+function sameLabels(a: Record<string, string> = {}, b: Record<string, string> = {}): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}
