@@ -87,7 +87,7 @@ const thinned: Plugin = {
 
 /**
  * Node's own modules come by `require`: an `import` would read every property of them, and those of `node:http` that
- * stand for WebSocket and its events load Node's whole fetch implementation, some 14 MB resident.
+ * stand for WebSocket and its events load Node's whole fetch implementation.
  */
 const builtinsRequired: Plugin = {
   name: 'builtins-required',

@@ -4,7 +4,8 @@
  * of a service account. A claim becomes Bound, the probes answer, SIGTERM ends both in order.
  *
  * Docker is taken where an engine runs, else buildah, which needs no registry. Where there is neither: with `--install`
- * or CI=true buildah is installed by apt-get, otherwise the command is told and the exit code is 1.
+ * or CI=true buildah is installed by apt-get. The exit code is 77 where no image can be built at all: nothing to build
+ * it with, or no right to mount; 1 when something is wrong with the image.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -67,13 +68,18 @@ async function findEngine(folder: string): Promise<Engine> {
   }
   if (!(await works('buildah', ['--version']))) {
     if (!values.install && process.env['CI'] !== 'true') {
-      throw new Failure(
+      throw new NoEngine(
         `Neither a running Docker engine nor buildah is here. To install buildah:\n  ${installBuildah}`,
       );
     }
-    await runTool('sh', ['-c', installBuildah], { loud: true });
+    await runTool('sh', ['-c', installBuildah], { loud: true }).catch((cause: unknown) => {
+      throw new NoEngine(`buildah cannot be installed: ${String(cause)}`);
+    });
   }
-  if (process.getuid?.() !== 0) throw new Failure('Without a Docker engine this needs root, to mount and chroot');
+  if (process.getuid?.() !== 0) throw new NoEngine('Without a Docker engine this needs root, to mount and chroot');
+  if (!(await works('unshare', ['--mount', '--propagation', 'private', 'mount', '-t', 'proc', 'proc', folder]))) {
+    throw new NoEngine('Without a Docker engine this needs the right to mount, which even root has not here');
+  }
   return startBuildah(folder, root);
 }
 
@@ -246,12 +252,12 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }
 
-/** Says all there is to say: no stack. */
-class Failure extends Error {}
+/** No image can be built on this machine. Its message says all there is to say: no stack. */
+class NoEngine extends Error {}
 
 try {
   await main();
 } catch (error) {
-  console.error(error instanceof Failure ? error.message : error);
-  process.exitCode = 1;
+  console.error(error instanceof NoEngine ? error.message : error);
+  process.exitCode = error instanceof NoEngine ? 77 : 1;
 }
