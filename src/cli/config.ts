@@ -100,6 +100,8 @@ export interface Config {
   readonly csiAddress: string;
   /** Deadline of each CSI call; 0 or less fails every call. */
   readonly csiTimeoutMs: number;
+  /** Longest absence of a driver that was there; null: no limit. */
+  readonly csiReconnectLimitMs: number | null;
   readonly kubernetes: KubernetesConfig;
   readonly provisioning: ProvisioningConfig;
   readonly capacity: CapacityConfig | null;
@@ -126,12 +128,14 @@ export interface ConfigInput {
  */
 export function buildConfig(input: ConfigInput): { config: Config; notices: Notice[] } {
   const { values } = input;
+  const reconnectLimit = values['csi-reconnect-limit'];
   const config: Config = {
     argv0: input.argv0,
     logging: input.logging,
     featureGates: input.featureGates,
     csiAddress: values['csi-address'],
     csiTimeoutMs: millisecondsOf(values.timeout),
+    csiReconnectLimitMs: reconnectLimit > 0n ? millisecondsOf(reconnectLimit) : null,
     nodeDeployment: nodeDeploymentOf(input),
     http: httpOf(values),
     kubernetes: kubernetesOf(input),

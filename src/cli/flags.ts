@@ -79,6 +79,16 @@ export const flagTable = {
     description: 'Deadline of every single call to the CSI driver.',
     since: 'go',
   },
+  'csi-reconnect-limit': {
+    kind: 'duration',
+    default: '0s',
+    defaultNote: 'none',
+    class: 'P',
+    group: 'driver',
+    value: 'duration',
+    description: 'How long a driver that went away may stay away before the process ends with code 1. 0: no limit.',
+    since: 'v0.1.0',
+  },
   kubeconfig: {
     kind: 'string',
     default: '',

@@ -14,6 +14,7 @@ import { Health } from './health.ts';
 import { kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import { controllerMetrics, runPhase } from './run-phase.ts';
 import type { Shutdown } from './shutdown.ts';
+import { leaveTerminationMessage } from './termination-message.ts';
 import { version } from './version.ts';
 
 export interface SidecarOptions {
@@ -106,7 +107,11 @@ async function connectDriver(
       clock,
       logger,
       onCall: csiCallMetrics(registry),
-      onNameChanged: (error) => shutdown.fail(error),
+      ...(config.csiReconnectLimitMs !== null && { awayLimitMs: config.csiReconnectLimitMs }),
+      onGone: (error) => {
+        leaveTerminationMessage(error.message, { logger });
+        shutdown.fail(error);
+      },
       signal: shutdown.stop,
     });
   } catch (error) {

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { joinSignals } from '../base/abort.ts';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { CsiCallError } from './call-error.ts';
 import { CsiConnection } from './connection.ts';
@@ -19,8 +19,13 @@ export interface DriverOptions {
   logger: Logger;
   /** Each finished call, with the driver's name as soon as it is known. */
   onCall?: (call: Parameters<NonNullable<CallSettings['onCall']>>[0] & { driverName: string | undefined }) => void;
-  /** After a lost connection another driver answers on the socket: nothing that is known of the old one holds. */
-  onNameChanged: (error: Error) => void;
+  /** Milliseconds that a lost driver may stay away, default without limit. */
+  awayLimitMs?: number;
+  /**
+   * There is no way on: another driver answers on the socket, of which nothing that is known holds, or the driver
+   * stayed away for longer than the limit. Called once.
+   */
+  onGone: (error: Error) => void;
   /** Ends every wait. */
   signal: AbortSignal;
 }
@@ -44,6 +49,8 @@ export class Driver implements AsyncDisposable {
   #known = true;
   /** Aborts when the connection is lost; a new one for each connection. */
   #lost = new AbortController();
+  /** Runs while the driver is away and there is a limit to that. */
+  #awayTimer: Timer | undefined;
 
   private constructor(parts: {
     name: string;
@@ -73,7 +80,7 @@ export class Driver implements AsyncDisposable {
       address,
       clock,
       logger,
-      onLost: () => driver?.onLost(),
+      onLost: () => driver?.onLost(options),
       onReconnected: () => void driver?.askAnew(options),
     });
     try {
@@ -107,17 +114,26 @@ export class Driver implements AsyncDisposable {
     return this.#known && this.#connection.state === 'ready';
   }
 
-  private onLost(): void {
+  private onLost({ awayLimitMs = Infinity, clock, onGone }: DriverOptions): void {
     this.#known = false;
     this.#lost.abort(new Error('the driver went away'));
     this.#lost = new AbortController();
+    if (awayLimitMs === Infinity) return;
+    // One that comes back, goes again and was never known in between is still away.
+    this.#awayTimer ??= clock.after(awayLimitMs, () => onGone(new Error('Lost connection to CSI driver, exiting')));
+  }
+
+  #isBack(): void {
+    this.#known = true;
+    this.#awayTimer?.cancel();
+    this.#awayTimer = undefined;
   }
 
   /**
    * The driver listens again: it may be another version, or another driver. Asks until it answers or goes away again.
    * Never rejects.
    */
-  private async askAnew({ clock, logger, signal, onNameChanged }: DriverOptions): Promise<void> {
+  private async askAnew({ clock, logger, signal, onGone }: DriverOptions): Promise<void> {
     using joined = joinSignals([signal, this.#lost.signal], { clock });
     const until = { signal: joined.signal };
     for (;;) {
@@ -125,13 +141,12 @@ export class Driver implements AsyncDisposable {
         await probeUntilReady({ calls: this.#asked, clock, logger, ...until });
         const { name, vendorVersion } = await readDriverInfo(this.#asked, until);
         if (name !== this.name) {
-          onNameChanged(
-            new Error(`the driver on ${this.#connection.target} changed its name from ${this.name} to ${name}`),
-          );
+          this.#awayTimer?.cancel();
+          onGone(new Error(`the driver on ${this.#connection.target} changed its name from ${this.name} to ${name}`));
           return;
         }
         this.#capabilities = await readCapabilities(this.#asked, until);
-        this.#known = true;
+        this.#isBack();
         logger.info({ driver: name, vendorVersion }, 'The driver came back');
         return;
       } catch (error) {
@@ -158,6 +173,7 @@ export class Driver implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#awayTimer?.cancel();
     await this.#connection[Symbol.asyncDispose]();
   }
 }

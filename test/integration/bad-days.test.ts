@@ -168,6 +168,24 @@ describe('on bad days the sidecar', () => {
     }
   });
 
+  test('X3: ends with code 1 when the driver is away for longer than --csi-reconnect-limit', async () => {
+    const own = await mkdtemp(path.join(tmpdir(), 'bad-away-'));
+    const ownDriver = await startDriver({ driverName: 'away.example.com', folder: own });
+    try {
+      await using started = await sidecar(
+        `--csi-address=${ownDriver.address}`,
+        `--kubeconfig=${kubeconfig}`,
+        '--csi-reconnect-limit=100ms',
+      );
+      await logs(started, /"Started provisioner controller"/);
+      await ownDriver.stop('SIGKILL');
+      assert.equal(await started.ending(), 'exit code 1');
+      assert.match(started.log(), /\] "?Lost connection to CSI driver, exiting"?\n$/);
+    } finally {
+      await rm(own, { recursive: true, force: true });
+    }
+  });
+
   test('X3: ends with code 1 when another driver answers on the socket', async () => {
     const own = await mkdtemp(path.join(tmpdir(), 'bad-name-'));
     let ownDriver = await startDriver({ driverName: 'one.example.com', folder: own });

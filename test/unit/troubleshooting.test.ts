@@ -20,7 +20,7 @@ const elsewhere = new Map([
     ['The volume could not be saved', 'The storage of an unsaved volume stays'],
   ],
   ['src/cli/config-checks.ts: (error as Error).message', ['http: invalid pattern']],
-  ['src/cli/run.ts: shutdown.failure.message', ['changed its name from']],
+  ['src/cli/run.ts: shutdown.failure.message', ['changed its name from', 'Lost connection to CSI driver, exiting']],
   [
     'src/cli/run.ts: message',
     ['CSI driver probe failed: ', 'Error getting CSI driver name: ', 'Error getting CSI driver capabilities: '],

@@ -91,6 +91,7 @@ describe('the configuration', () => {
       },
       csiAddress: '/run/csi/socket',
       csiTimeoutMs: 10_000,
+      csiReconnectLimitMs: null,
       nodeDeployment: null,
       http: null,
       kubernetes: {
