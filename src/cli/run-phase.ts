@@ -12,6 +12,8 @@ import { OptionalApi } from '../csi/optional-api.ts';
 import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
 import { volumeSnapshots } from '../csi/snapshot-objects.ts';
 import { runSnapshotSweep } from '../csi/snapshot-sweep.ts';
+import type { TopologyHook } from '../csi/topology-hook.ts';
+import { nodeInformers } from '../csi/topology-nodes.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
@@ -31,6 +33,7 @@ import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
+import { centralTopology, type CentralTopologyOptions } from './central-topology.ts';
 import type { Config } from './config.ts';
 import type { Health } from './health.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -94,7 +97,27 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
   const lasting = new AbortController(); // caches and lookers: they end last, work under way reads them
   const attributesClasses = await attributesClassGate(options, client, lasting.signal);
-  const provisioner = makeProvisioner(options, { client, informers, attachments, grants, recorder, attributesClasses });
+  const background: Promise<void>[] = [];
+  using checks = new DisposableStack();
+  const follow = (caches: Record<string, AnyInformer>): void => {
+    background.push(...Object.values(caches).map((informer) => informer.run(lasting.signal)));
+    checks.use(checkCaches(options, caches));
+  };
+  const nodes = usesClusterNodes(config)
+    ? nodeInformers({ ...options, driverName: driver.name, metrics: metrics.reflector })
+    : undefined;
+  const ending = AbortSignal.any([shutdown.stop, cut]);
+  const topology =
+    nodes && clusterTopology(options, { nodes, startCaches: () => follow({ ...nodes }), signal: ending });
+  const provisioner = makeProvisioner(options, {
+    client,
+    informers,
+    attachments,
+    grants,
+    recorder,
+    attributesClasses,
+    topology,
+  });
   const controller = makeController(options, { provisioner, informers });
   attachments?.addHandler({
     onDelete: (gone) => {
@@ -108,13 +131,13 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     ...informers,
     ...(attachments && { attachments }),
     ...(grantsNeeded && { grants }),
+    ...(driver.capabilities.volumeAccessibilityConstraints && nodes),
   };
-  const background = Object.values(needed).map((informer) => informer.run(lasting.signal));
+  follow(needed);
   if (grants !== undefined && !grantsNeeded)
     background.push(onceServed(options, client, referenceGrants, lasting.signal, (s) => grants.run(s)));
-  using _checks = checkCaches(options, needed);
   try {
-    await waitForSync(needed, { signal: AbortSignal.any([shutdown.stop, cut]), clock, logger });
+    await waitForSync(needed, { signal: ending, clock, logger });
     collectGarbage(); // what the first lists left behind
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
@@ -152,6 +175,7 @@ function makeProvisioner(
     grants: Informer<ReferenceGrant> | undefined;
     recorder: Recorder;
     attributesClasses: () => boolean;
+    topology: TopologyHook | undefined;
   },
 ): CsiProvisioner {
   const { provisioning, featureGates } = config;
@@ -179,6 +203,27 @@ function makeProvisioner(
       crossNamespaceVolumeDataSource: featureGates.crossNamespaceVolumeDataSource,
       volumeAttributesClass: parts.attributesClasses,
     },
+    topology: parts.topology,
+  });
+}
+
+/** In node deployment the own node is all there is. */
+function usesClusterNodes({ featureGates, nodeDeployment }: Config): boolean {
+  return featureGates.topology && nodeDeployment === null;
+}
+
+function clusterTopology(
+  { config, driver, clock, logger }: RunPhaseOptions,
+  caches: Pick<CentralTopologyOptions, 'nodes' | 'startCaches' | 'signal'>,
+): TopologyHook {
+  const { strictTopology, immediateTopology } = config.provisioning;
+  return centralTopology({
+    ...caches,
+    driverName: driver.name,
+    strict: strictTopology,
+    immediate: immediateTopology,
+    clock,
+    logger,
   });
 }
 

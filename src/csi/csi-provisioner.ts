@@ -79,6 +79,11 @@ export class CsiProvisioner implements Provisioner {
     return !this.#waitForDetach.mustWait(volume);
   }
 
+  /** The claim is done with: nothing of it is needed for a repeat. */
+  forget(claimUid: string): void {
+    this.#options.topology?.forget(claimUid);
+  }
+
   /** Always: a driver that cannot do it refuses CreateVolume. */
   supportsBlock(): boolean {
     return true;
