@@ -21,7 +21,9 @@ export interface DiagnosticsServerOptions {
 }
 
 const largestHeaderBytes = 16 * 1024;
-const mostConnections = 64;
+const mostConnections = 256;
+/** Requests sent ahead on one connection; no scraper and no probe does so. */
+const mostAhead = 8;
 
 /** How long requests in flight may go on once the server closes. */
 const closeGraceMs = 500;
@@ -81,14 +83,19 @@ export class DiagnosticsServer implements AsyncDisposable {
     socket.once('close', () => this.#connections.delete(socket));
   }
 
-  #count(socket: Socket, change: 1 | -1): void {
-    const requests = this.#connections.get(socket);
-    if (requests !== undefined) this.#connections.set(socket, requests + change);
+  /** Counts a request that comes or ends. @returns how many are under way on the connection. */
+  #count(socket: Socket, change: 1 | -1): number {
+    const requests = (this.#connections.get(socket) ?? 0) + change;
+    if (this.#connections.has(socket)) this.#connections.set(socket, requests);
+    return requests;
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (hasBody(request)) response.shouldKeepAlive = false;
-    this.#count(request.socket, 1);
+    if (this.#count(request.socket, 1) > mostAhead) {
+      request.socket.destroy();
+      return;
+    }
     response.once('close', () => {
       this.#count(request.socket, -1);
       if (this.#closing !== undefined) setImmediate(() => this.#server.closeIdleConnections());

@@ -48,7 +48,7 @@ async function start({ name = 'd.example.com', flags = [], environment = {}, lea
   if (lease !== undefined) {
     const metadata = { namespace: 'ns1', name: 'd-example-com', ...(lease.labels && { labels: lease.labels }) };
     const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: lease.spec };
-    api.create(leases, object as unknown as SandboxObject);
+    api.create(leases, object);
   }
   const wire = opened.use(new Wire({ origin: cluster.url, onAnswer: bulletin.notify }));
   const program = opened.use(

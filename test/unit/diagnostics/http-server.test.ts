@@ -185,7 +185,7 @@ describe('hostile clients', () => {
   test('there are only so many connections: a new one is let in, in the place of one that asks nothing', async () => {
     await using server = await start();
     server.handle('/x', (_received, response) => answerText(response, 200, 'ok'));
-    const sockets = await Promise.all(Array.from({ length: 64 }, async () => await open(server)));
+    const sockets = await Promise.all(Array.from({ length: 256 }, async () => await open(server)));
     const ends = sockets.map(async (socket) => await ending(socket));
     for (let n = 0; n < 3; n++) {
       const answer = await exchange(server, 'GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
@@ -207,7 +207,7 @@ describe('hostile clients', () => {
     });
     const slow = exchange(server, 'GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     await called.promise;
-    const sockets = await Promise.all(Array.from({ length: 80 }, async () => await open(server)));
+    const sockets = await Promise.all(Array.from({ length: 270 }, async () => await open(server)));
     for (const socket of sockets) socket.on('error', () => undefined);
     go.resolve(undefined);
     assert.match(await slow, /slow$/);
