@@ -76,10 +76,10 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
   }
 }
 
-/** The pod's own namespace, else `default`. */
-function ownNamespace(): string {
+/** The pod's own namespace, else `default`. @param file - where a pod finds it. */
+export function ownNamespace(file = namespaceFile): string {
   try {
-    const text = readFileSync(namespaceFile, 'utf8').trim();
+    const text = readFileSync(file, 'utf8').trim();
     return text === '' ? 'default' : text;
   } catch {
     return 'default'; // not in a pod

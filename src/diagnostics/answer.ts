@@ -21,7 +21,7 @@ export function answerHtml(response: ServerResponse, html: string): void {
 }
 
 /** Answers with a file to save. */
-export function answerFile(response: ServerResponse, name: string, content: string): void {
+export function answerFile(response: ServerResponse, name: string, content: string | Buffer): void {
   response.setHeader('Content-Type', 'application/octet-stream');
   response.setHeader('Content-Disposition', `attachment; filename="${name}"`);
   response.setHeader('X-Content-Type-Options', 'nosniff');

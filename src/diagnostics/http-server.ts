@@ -1,6 +1,6 @@
 /** The HTTP endpoint: a small, closed set of paths, for scrapers and probes only. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../base/logger.ts';
 import { answerNotFound, answerText } from './answer.ts';
 import { ListenAddressError, parseListenAddress } from './listen-address.ts';
@@ -21,23 +21,34 @@ export interface DiagnosticsServerOptions {
 }
 
 const largestHeaderBytes = 16 * 1024;
-const mostConnections = 64;
+const mostConnections = 256;
+/** Requests sent ahead on one connection; no scraper and no probe does so. */
+const mostAhead = 8;
 
 /** How long requests in flight may go on once the server closes. */
 const closeGraceMs = 500;
+
+/** A path with what answers it. */
+interface Served {
+  readonly pattern: PathPattern;
+  readonly handler: Handler;
+}
 
 /** A listening server. It accepts any method and never reads a body. */
 export class DiagnosticsServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #logger: Logger;
-  readonly #handlers: { pattern: PathPattern; handler: Handler }[] = [];
+  readonly #handlers: Served[] = [];
   #closing: Promise<void> | undefined;
+  /** Open connections, the longest open first, with their requests under way. */
+  readonly #connections = new Map<Socket, number>();
 
   /** Use `startDiagnosticsServer`. */
   constructor(server: Server, logger: Logger) {
     this.#server = server;
     this.#logger = logger;
     const answer = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
+    server.on('connection', (socket: Socket) => this.#admit(socket));
     server.on('request', answer);
     server.on('checkContinue', answer); // nobody wants the body, so nobody asks for it
     server.on('error', (error) => logger.error({ err: error }, 'The HTTP endpoint failed'));
@@ -49,7 +60,7 @@ export class DiagnosticsServer implements AsyncDisposable {
   }
 
   /**
-   * Adds a path, from now on. Earlier paths come first where two match.
+   * Adds a path, from now on. Where two match the more precise one is meant, else the earlier one.
    *
    * @param path - in the form of Go's `http.ServeMux`: exact, or a subtree if it ends in `/`.
    * @throws {PathPatternError} for a path that cannot be served.
@@ -58,9 +69,35 @@ export class DiagnosticsServer implements AsyncDisposable {
     this.#handlers.push({ pattern: parsePathPattern(path), handler });
   }
 
+  /**
+   * A probe must get through whoever else holds connections: beyond the limit one that nothing is asked on has to go,
+   * else the oldest.
+   */
+  #admit(socket: Socket): void {
+    if (this.#connections.size >= mostConnections) {
+      const open = [...this.#connections];
+      const [victim] = open.find(([, requests]) => requests === 0) ?? open[0] ?? [];
+      victim?.destroy();
+    }
+    this.#connections.set(socket, 0);
+    socket.once('close', () => this.#connections.delete(socket));
+  }
+
+  /** Counts a request that comes or ends. @returns how many are under way on the connection. */
+  #count(socket: Socket, change: 1 | -1): number {
+    const requests = (this.#connections.get(socket) ?? 0) + change;
+    if (this.#connections.has(socket)) this.#connections.set(socket, requests);
+    return requests;
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (hasBody(request)) response.shouldKeepAlive = false;
+    if (this.#count(request.socket, 1) > mostAhead) {
+      request.socket.destroy();
+      return;
+    }
     response.once('close', () => {
+      this.#count(request.socket, -1);
       if (this.#closing !== undefined) setImmediate(() => this.#server.closeIdleConnections());
     });
     try {
@@ -78,7 +115,12 @@ export class DiagnosticsServer implements AsyncDisposable {
     const path = requestPath(request);
     const host = (request.headers.host ?? '').replace(/:[0-9]*$/, '');
     if (path === undefined) return undefined;
-    return this.#handlers.find(({ pattern }) => pattern.matches(host, path))?.handler;
+    let found: Served | undefined;
+    for (const candidate of this.#handlers) {
+      if (!candidate.pattern.matches(host, path)) continue;
+      if (found === undefined || candidate.pattern.precision > found.pattern.precision) found = candidate;
+    }
+    return found?.handler;
   }
 
   /** Stops listening and ends all connections within a second; safe to repeat. */
@@ -112,7 +154,6 @@ export async function startDiagnosticsServer(options: DiagnosticsServerOptions):
     connectionsCheckingInterval: Math.min(1_000, requestTimeout),
     keepAliveTimeout: options.idleTimeoutMs ?? 30_000,
   });
-  server.maxConnections = mostConnections;
   server.maxHeadersCount = 100;
   server.timeout = options.idleTimeoutMs ?? 30_000;
   await listen(server, options.address, { port, ...(host === '' ? {} : { host }) });

@@ -25,7 +25,7 @@ export function metricsHandler(registry: MetricRegistry): Handler {
     labels: ['code'],
   });
   for (const code of ['200', '500', '503']) served.inc({ code }, 0);
-  let rendering: Promise<string> | undefined;
+  let rendering: Promise<Page> | undefined;
   return async (request, response) => {
     inFlight.inc();
     response.once('close', () => {
@@ -33,10 +33,10 @@ export function metricsHandler(registry: MetricRegistry): Handler {
       served.inc({ code: String(response.statusCode) });
     });
     // scrapes that come while one is being rendered share it, however many there are
-    rendering ??= exposition(registry).finally(() => (rendering = undefined));
-    const text = await rendering;
+    rendering ??= render(registry).finally(() => (rendering = undefined));
+    const page = await rendering;
     const zipped = acceptsGzip(request.headers['accept-encoding']);
-    const body = zipped ? await compress(text) : Buffer.from(text);
+    const body = zipped ? await page.zipped() : page.plain;
     response.writeHead(200, {
       'Content-Type': expositionType,
       'Content-Length': body.length,
@@ -44,6 +44,18 @@ export function metricsHandler(registry: MetricRegistry): Handler {
     });
     response.end(body);
   };
+}
+
+/** One rendering. Its bytes are made once however many answers hold them: readers may be many and slow. */
+interface Page {
+  readonly plain: Buffer;
+  readonly zipped: () => Promise<Buffer>;
+}
+
+async function render(registry: MetricRegistry): Promise<Page> {
+  const plain = Buffer.from(await exposition(registry));
+  let zipped: Promise<Buffer> | undefined;
+  return { plain, zipped: () => (zipped ??= compress(plain)) };
 }
 
 /** Whether gzip is named, and not with a weight of zero. */

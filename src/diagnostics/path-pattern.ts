@@ -10,6 +10,8 @@ export interface PathPattern {
   readonly host: string;
   /** Whether a request is meant. `path` is already decoded. */
   readonly matches: (host: string, path: string) => boolean;
+  /** Of two patterns that match, the one with more of it is meant. */
+  readonly precision: number;
 }
 
 /**
@@ -32,8 +34,17 @@ export function parsePathPattern(text: string): PathPattern {
   return {
     text,
     host,
+    precision: precision(host, segments),
     matches: (requestHost, path) => (host === '' || host === requestHost) && expression.test(path),
   };
+}
+
+/** A host counts most, then a pattern without any freedom, then how much of it is written out. */
+function precision(host: string, segments: readonly string[]): number {
+  const literal = segments.filter((segment) => segment !== '' && !segment.startsWith('{'));
+  const exact = literal.length === segments.length || segments.at(-1) === '{$}';
+  const subtree = segments.at(-1) === '' || segments.at(-1)?.endsWith('...}') === true;
+  return (host === '' ? 0 : 1e9) + (exact ? 1e6 : 0) + literal.join('/').length + (subtree ? 0 : 0.5);
 }
 
 function segmentExpression(segment: string, index: number, all: readonly string[]): string {

@@ -25,6 +25,7 @@ a .cpuprofile file. One at a time.
 export class Profiles implements AsyncDisposable {
   readonly #session: Session;
   #cpuProfileRuns = false;
+  #heapProfiles: Promise<Buffer> | undefined;
 
   /** Use `startProfiles`. */
   constructor(session: Session) {
@@ -69,9 +70,15 @@ export class Profiles implements AsyncDisposable {
   };
 
   readonly #heapProfile: Handler = async (_request, response) => {
-    const { profile } = await this.#session.post('HeapProfiler.getSamplingProfile');
-    answerFile(response, 'heap.heapprofile', JSON.stringify(profile));
+    // requests that come while one is being made share it, however many there are
+    this.#heapProfiles ??= this.#readHeap().finally(() => (this.#heapProfiles = undefined));
+    answerFile(response, 'heap.heapprofile', await this.#heapProfiles);
   };
+
+  async #readHeap(): Promise<Buffer> {
+    const { profile } = await this.#session.post('HeapProfiler.getSamplingProfile');
+    return Buffer.from(JSON.stringify(profile));
+  }
 
   /** Ends sampling. */
   async [Symbol.asyncDispose](): Promise<void> {

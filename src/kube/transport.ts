@@ -75,6 +75,9 @@ const idleConnectionMs = 60_000;
  */
 const unaryConnections = 16;
 
+/** Long waits for the rate limit are told this seldom, in milliseconds: where there is one there are hundreds. */
+const throttlingNoticeMs = 10_000;
+
 /** The connections to one API server, with their credentials. Dispose it at the end. */
 export class Transport implements AsyncDisposable {
   readonly #options: TransportOptions;
@@ -87,6 +90,7 @@ export class Transport implements AsyncDisposable {
   #streamPool: Dispatcher;
   readonly #underWay = new Set<(reason: Error) => void>();
   readonly #warnings = new Set<string>();
+  #toldThrottlingAtMs = -Infinity;
 
   constructor(options: TransportOptions) {
     this.#options = options;
@@ -191,8 +195,11 @@ export class Transport implements AsyncDisposable {
     if (waitedMs > 0) await this.#pause(waitedMs, signal);
     if (waitedMs <= 50) return;
     const fields = { delayMs: Math.round(waitedMs), verb: method, path };
-    if (waitedMs > 1000) this.#options.logger.info(fields, 'Waited before sending request, client-side throttling');
-    else this.#options.logger.debug(fields, 'Waited before sending request, client-side throttling');
+    const { clock, logger } = this.#options;
+    if (waitedMs > 1000 && clock.monotonicMs() - this.#toldThrottlingAtMs >= throttlingNoticeMs) {
+      this.#toldThrottlingAtMs = clock.monotonicMs();
+      logger.info(fields, 'Waited before sending request, client-side throttling');
+    } else logger.debug(fields, 'Waited before sending request, client-side throttling');
   }
 
   /** One attempt at a unary request, within its time. */

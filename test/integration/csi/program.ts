@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { systemClock } from '../../../src/base/clock.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import type { Environment } from '../../../src/cli/config.ts';
 import { ExitError, reportExit } from '../../../src/cli/exit.ts';
 import { createLogger } from '../../../src/cli/logging.ts';
 import { runSidecar } from '../../../src/cli/run.ts';
@@ -13,6 +14,8 @@ export interface ProgramOptions {
   /** URL of the API server. */
   apiUrl: string;
   flags?: readonly string[];
+  /** Default: nothing is set. */
+  environment?: Environment;
 }
 
 /** How the program ended: its exit code. */
@@ -29,11 +32,11 @@ export class Program implements AsyncDisposable {
   readonly #bulletin = new Bulletin();
   readonly #shutdown: Shutdown;
 
-  constructor({ socketPath, apiUrl, flags = [] }: ProgramOptions) {
+  constructor({ socketPath, apiUrl, flags = [], environment = {} }: ProgramOptions) {
     const parsed = parseCommandLine({
       argv0: 'csi-provisioner',
       args: [`--csi-address=${socketPath}`, `--master=${apiUrl}`, ...flags],
-      environment: {},
+      environment,
       version: 'v0.0.0-test',
     });
     if (parsed.kind !== 'run') throw new Error('the flags do not start the program');
@@ -51,7 +54,7 @@ export class Program implements AsyncDisposable {
       onSecondSignal: () => undefined,
     });
     this.#shutdown = shutdown;
-    this.ended = runSidecar({ config, environment: {}, shutdown, clock: systemClock, logger }).then(
+    this.ended = runSidecar({ config, environment: { ...environment }, shutdown, clock: systemClock, logger }).then(
       () => ({ code: 0 }),
       (error: unknown) => {
         if (error instanceof ExitError) return { code: reportExit(error, { logger, writeError: write }) };

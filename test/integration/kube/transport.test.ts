@@ -326,6 +326,15 @@ describe('requests', () => {
     );
   });
 
+  test('01 §11: long waits for the rate limit are told once in ten seconds, the others at a higher verbosity', async () => {
+    await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 0.5, burst: 1, clock }) });
+    rig.server.otherwise(ok);
+    const got = outcome(Promise.all(Array.from({ length: 8 }, () => rig.client.get(configMaps, name))));
+    await rig.clock.until(() => got.done);
+    const told = rig.log.filter(({ message }) => message.includes('throttling')).map(({ level }) => level);
+    assert.deepEqual(told, ['info', 'debug', 'debug', 'debug', 'debug', 'info', 'debug']);
+  });
+
   test('KC-2.8: every retry takes a token too', async () => {
     await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 0.1, burst: 2, clock }) });
     rig.server.next({}, busy({ 'retry-after': '1' }), busy({ 'retry-after': '1' }), ok);

@@ -182,17 +182,48 @@ describe('hostile clients', () => {
     socket.destroy();
   });
 
-  test('there are only so many connections, and the others still work', async () => {
+  test('there are only so many connections: a new one is let in, in the place of one that asks nothing', async () => {
     await using server = await start();
     server.handle('/x', (_received, response) => answerText(response, 200, 'ok'));
-    const sockets = await Promise.all(Array.from({ length: 64 }, async () => await open(server)));
-    const refused = connect({ port: server.port, host: '127.0.0.1' });
-    refused.write('GET /x HTTP/1.1\r\nHost: a\r\n\r\n');
-    assert.equal(await ending(refused), '');
-    sockets[0]?.write('GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    assert.ok(sockets[0] !== undefined);
-    assert.match(await ending(sockets[0]), /^HTTP\/1\.1 200 /);
+    const sockets = await Promise.all(Array.from({ length: 256 }, async () => await open(server)));
+    const ends = sockets.map(async (socket) => await ending(socket));
+    for (let n = 0; n < 3; n++) {
+      const answer = await exchange(server, 'GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+      assert.match(answer, /^HTTP\/1\.1 200 /);
+    }
+    assert.equal(await ends[0], '', 'the oldest had to go');
+    assert.equal(sockets.filter(({ closed }) => closed).length, 1, 'and no other');
     for (const socket of sockets) socket.destroy();
+  });
+
+  test('a connection on which something is under way is not given up for a new one', async () => {
+    await using server = await start();
+    const called = Promise.withResolvers<undefined>();
+    const go = Promise.withResolvers<undefined>();
+    server.handle('/slow', async (_received, response) => {
+      called.resolve(undefined);
+      await go.promise;
+      answerText(response, 200, 'slow');
+    });
+    const slow = exchange(server, 'GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    await called.promise;
+    const sockets = await Promise.all(Array.from({ length: 270 }, async () => await open(server)));
+    for (const socket of sockets) socket.on('error', () => undefined);
+    go.resolve(undefined);
+    assert.match(await slow, /slow$/);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test('01 §6: where two paths match the more precise one is meant, whichever came first', async () => {
+    await using server = await start();
+    for (const path of ['/', '/debug/pprof/', '/healthz/leader-election', '/{any}']) {
+      server.handle(path, (_received, response) => answerText(response, 200, path));
+    }
+    const served = async (path: string): Promise<string> => (await get(server, path)).text();
+    assert.equal(await served('/healthz/leader-election'), '/healthz/leader-election');
+    assert.equal(await served('/debug/pprof/heap'), '/debug/pprof/');
+    assert.equal(await served('/x'), '/{any}');
+    assert.equal(await served('/x/y'), '/');
   });
 });
 
