@@ -154,9 +154,13 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     };
   }
 
-  /** Object name and the time in hexadecimal nanoseconds, which sorts and never repeats; else a UUID. */
+  /**
+   * Object name and the time in hexadecimal nanoseconds, which sorts and never repeats; else a UUID. The clock counts
+   * milliseconds: what is below them is drawn, so that two recorders do not choose the same name for one object.
+   */
   #newName(about: ObjectReference): string {
-    const now = BigInt(Math.trunc(this.#options.clock.wallMs())) * 1_000_000n;
+    const { clock, random = Math.random } = this.#options;
+    const now = BigInt(Math.trunc(clock.wallMs())) * 1_000_000n + BigInt(Math.floor(random() * 1_000_000));
     this.#lastNanoseconds = now > this.#lastNanoseconds ? now : this.#lastNanoseconds + 1n;
     const name = `${about.name ?? ''}.${this.#lastNanoseconds.toString(16)}`;
     return name.length <= 253 && dnsSubdomain.test(name) ? name : uuid();

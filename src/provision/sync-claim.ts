@@ -19,7 +19,7 @@ import {
 import { IgnoredError, ProvisionError, type Provisioner } from './provisioner.ts';
 import { shouldProvision } from './should-provision.ts';
 import type { SlowSet } from './slow-set.ts';
-import { failedReason, type VolumeStore } from './volume-store.ts';
+import { failedReason, type VolumeStore, waitingReason } from './volume-store.ts';
 
 export interface ClaimSyncerOptions {
   provisionerName: string;
@@ -37,6 +37,8 @@ export interface ClaimSyncerOptions {
   volumeName: (claim: PersistentVolumeClaim) => string;
   /** Names of volumes that were saved and may not be in the cache yet. */
   recentlySaved: { has(volumeName: string): boolean };
+  /** Whether this instance tells what a claim waits for. */
+  explains: (claim: PersistentVolumeClaim) => boolean;
   clock: Clock;
   logger: Logger;
 }
@@ -56,6 +58,8 @@ export class ClaimSyncer {
   readonly #inProgress = new Map<string, PersistentVolumeClaim>();
   /** UIDs of claims that have their turn just now. */
   readonly #turns = new Set<string>();
+  /** By UID: the missing class that a claim was last told to wait for. */
+  readonly #toldOfClass = new Map<string, string>();
 
   constructor(options: ClaimSyncerOptions) {
     this.#options = options;
@@ -71,7 +75,9 @@ export class ClaimSyncer {
   settle(uid: string): void {
     if (this.#turns.has(uid) || this.#inProgress.has(uid)) return; // looked at again when the turn ends
     const claim = this.#options.claims.byIndex(uidIndex, uid)[0];
-    if (claim === undefined || (claim.spec.volumeName ?? '') !== '') this.#options.provisioner.forget?.(uid);
+    if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return;
+    this.#toldOfClass.delete(uid);
+    this.#options.provisioner.forget?.(uid);
   }
 
   /**
@@ -113,7 +119,7 @@ export class ClaimSyncer {
       });
       if (!decision.provision) {
         if (decision.reason !== 'class-missing') return 'not-now';
-        throw new Error(`storageClass ${JSON.stringify(decision.className)} not found`);
+        throw this.#classMissing(claim, decision.className);
       }
     } catch (error) {
       metrics.provisionFailed(labels);
@@ -191,7 +197,7 @@ export class ClaimSyncer {
     const storageClass = classes.get(name);
     if (storageClass === undefined) {
       this.#inProgress.delete(claimUid(claim));
-      throw new Error(`storageClass ${JSON.stringify(name)} not found`);
+      throw this.#classMissing(claim, name);
     }
     if (!this.#options.isKnownProvisioner(storageClass.provisioner)) {
       const fields = { claim: objectKey(claim), class: name, provisioner: storageClass.provisioner };
@@ -199,6 +205,20 @@ export class ClaimSyncer {
       throw new Stop(`class ${name} is of provisioner ${storageClass.provisioner}`);
     }
     return storageClass;
+  }
+
+  /** Tells the claim's owner once, since the retries alone tell nobody. @returns what the turn fails with. */
+  #classMissing(claim: PersistentVolumeClaim, name: string): Error {
+    const uid = claimUid(claim);
+    if (this.#toldOfClass.get(uid) !== name && this.#options.explains(claim)) {
+      this.#toldOfClass.set(uid, name);
+      const message =
+        name === ''
+          ? 'Waiting for a StorageClass: the claim names none. Make it anew with one'
+          : `Waiting for StorageClass ${JSON.stringify(name)}, which does not exist. Create it, or make the claim anew with another`;
+      this.#options.recorder.event(claimReference(claim), 'Normal', waitingReason, message);
+    }
+    return new Error(`storageClass ${JSON.stringify(name)} not found`);
   }
 
   /** Notes what a failed attempt means and returns what the turn ends with; the first row that fits wins. */

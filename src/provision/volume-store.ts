@@ -30,6 +30,7 @@ export interface VolumeStoreParts {
 
 export const succeededReason = 'ProvisioningSucceeded';
 export const failedReason = 'ProvisioningFailed';
+export const waitingReason = 'ProvisioningWaiting';
 
 /** Creates the object; one that is there already counts as created. @throws {ApiError} and {TransportError}. */
 export async function createVolume(

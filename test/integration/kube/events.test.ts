@@ -97,6 +97,25 @@ describe('EventRecorder', () => {
     }
   });
 
+  test('KC-11.2: two recorders name their events about one object apart, also in the same millisecond', async () => {
+    await using rig = await Rig.start();
+    const { answer, stored } = storing();
+    rig.server.otherwise(answer);
+    for (const random of [0.25, 0.75]) {
+      await using recorder = new EventRecorder({
+        client: rig.client,
+        component: `recorder ${random}`,
+        clock: rig.clock, // stands still
+        random: () => random,
+      });
+      recorder.event(claim, 'Normal', 'Provisioning', 'm');
+    }
+    assert.deepEqual(
+      [...stored.values()].map(({ source }) => source.component),
+      ['recorder 0.25', 'recorder 0.75'],
+    );
+  });
+
   test('T36: five alike are one POST and four PATCHes of count, time and message', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();

@@ -180,13 +180,50 @@ describe('whether a claim is provisioned', () => {
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
     assert.deepEqual(rig.metrics.totals, { pf: 2, pt: 1 });
-    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+    assert.deepEqual(rig.reasons, ['ProvisioningWaiting', 'Provisioning', 'ProvisioningSucceeded']);
+  });
+
+  test('X7: a missing class is told once for each claim and class', async () => {
+    const clock = new ManualClock();
+    await using rig = await Rig.prepare({ clock });
+    const { uid } = rig.addClaim('a', { storageClassName: null }).metadata;
+    const nextTurn = async (): Promise<void> => {
+      const { length } = rig.limiter.turns(uid);
+      await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
+      await rig.turn(uid, length + 1);
+    };
+    await rig.start();
+    await nextTurn();
+    rig.changeClaim('a', {}, { storageClassName: 'c2' });
+    await rig.turn(uid, 3);
+    await nextTurn();
+    await rig.stop();
+    assert.equal(rig.limiter.turns(uid).length, 4);
+    assert.deepEqual(
+      rig.events.map(({ type, reason, message, count }) => ({ type, reason, message, count })),
+      [
+        'Waiting for a StorageClass: the claim names none. Make it anew with one',
+        'Waiting for StorageClass "c2", which does not exist. Create it, or make the claim anew with another',
+      ].map((message) => ({ type: 'Normal', reason: 'ProvisioningWaiting', message, count: 1 })),
+    );
+  });
+
+  test('X7: an instance that is not to explain a claim says nothing', async () => {
+    await using rig = await Rig.prepare({ controller: { explains: () => false } });
+    const { uid } = rig.addClaim().metadata;
+    await rig.start();
+    await rig.turn(uid);
+    await rig.stop();
+    assert.deepEqual(rig.events, []);
   });
 
   test('case 13: a claim without any class name fails like one whose class is missing', async () => {
     await once({ claim: { storageClassName: null } }, ({ rig, uid }) => {
       assert.deepEqual(rig.provisioner.provisions, []);
-      assert.deepEqual(rig.events, []);
+      assert.deepEqual(
+        rig.events.map(({ reason, message }) => `${reason}: ${message}`),
+        ['ProvisioningWaiting: Waiting for a StorageClass: the claim names none. Make it anew with one'],
+      );
       assert.deepEqual(rig.metrics.counted, [{ name: 'pf', labels: { class: '', source: '' } }]);
       assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
       const [line] = rig.log.filter(({ message }) => message.startsWith('Error syncing claim'));
