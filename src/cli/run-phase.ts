@@ -6,8 +6,10 @@ import type { MetricRegistry } from '../base/metrics.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
 import { CloningProtectionController } from '../csi/cloning-protection.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
+import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import type { Driver } from '../csi/driver.ts';
 import { provisionerIdentity } from '../csi/identity.ts';
+import { NodeDeployment } from '../csi/node-deployment.ts';
 import { OptionalApi } from '../csi/optional-api.ts';
 import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
 import { volumeSnapshots } from '../csi/snapshot-objects.ts';
@@ -27,6 +29,7 @@ import { waitForSync } from '../kube/wait-for-sync.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { type ProvisionInformers, provisionInformers, withoutManagedFields } from '../provision/informers.ts';
+import { claimUid } from '../provision/claim-facts.ts';
 import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
@@ -64,6 +67,8 @@ export interface RunPhaseOptions {
   live: Health;
   /** Fails until the caches are filled. */
   ready: Health;
+  /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
+  random?: (() => number) | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -94,8 +99,20 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
   const lasting = new AbortController(); // caches and lookers: they end last, work under way reads them
   const attributesClasses = await attributesClassGate(options, client, lasting.signal);
-  const provisioner = makeProvisioner(options, { client, informers, attachments, grants, recorder, attributesClasses });
+  const settings = provisionerSettings(options, {
+    client,
+    informers,
+    attachments,
+    grants,
+    recorder,
+    attributesClasses,
+  });
+  const node = nodeDeployment(options, settings, (uid) => controller.wakeClaim(uid));
+  const provisioner = new CsiProvisioner({ ...settings, node });
   const controller = makeController(options, { provisioner, informers });
+  informers.claims.addHandler({
+    onDelete: (gone) => node?.forgetClaim(claimUid(gone instanceof Tombstone ? gone.object : gone)),
+  });
   attachments?.addHandler({
     onDelete: (gone) => {
       for (const name of attachedVolume(gone instanceof Tombstone ? gone.object : gone)) controller.wakeVolume(name);
@@ -118,7 +135,8 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     collectGarbage(); // what the first lists left behind
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
-    await Promise.all([controller.run({ stop: shutdown.stop, cut }), protectClones(options, { client, informers })]);
+    const run = { stop: shutdown.stop, cut };
+    await Promise.all([controller.run(run), node?.run(run), protectClones(options, { client, informers })]);
   } catch (error) {
     if (!shutdown.stop.aborted && !cut.aborted) throw error;
   } finally {
@@ -143,7 +161,7 @@ function checkCaches({ live, ready, clock }: RunPhaseOptions, informers: Record<
   return checks;
 }
 
-function makeProvisioner(
+function provisionerSettings(
   { config, driver, clock, logger }: RunPhaseOptions,
   parts: {
     client: KubeClient;
@@ -153,11 +171,16 @@ function makeProvisioner(
     recorder: Recorder;
     attributesClasses: () => boolean;
   },
-): CsiProvisioner {
+): CsiProvisionerOptions {
   const { provisioning, featureGates } = config;
-  return new CsiProvisioner({
+  return {
     driverName: driver.name,
-    identity: provisionerIdentity({ driverName: driver.name, wallMs: clock.wallMs(), random: Math.random() }),
+    identity: provisionerIdentity({
+      driverName: driver.name,
+      wallMs: clock.wallMs(),
+      random: Math.random(),
+      nodeName: config.nodeDeployment?.nodeName,
+    }),
     capabilities: () => driver.capabilities,
     controller: driver.calls,
     client: parts.client,
@@ -179,6 +202,26 @@ function makeProvisioner(
       crossNamespaceVolumeDataSource: featureGates.crossNamespaceVolumeDataSource,
       volumeAttributesClass: parts.attributesClasses,
     },
+  };
+}
+
+/** What is for this node alone; absent in a central deployment, which serves all nodes. */
+function nodeDeployment(
+  { config, driver, random, clock }: RunPhaseOptions,
+  settings: CsiProvisionerOptions,
+  wakeClaim: (uid: string) => void,
+): NodeDeployment | undefined {
+  const { nodeInfo } = driver;
+  if (config.nodeDeployment === null || nodeInfo === undefined) return undefined;
+  return new NodeDeployment({
+    ...config.nodeDeployment,
+    nodeInfo: () => driver.nodeInfo ?? nodeInfo,
+    getCapacity: driver.calls.getCapacity,
+    settings,
+    workers: config.provisioning.workerThreads,
+    wakeClaim,
+    random,
+    clock,
   });
 }
 

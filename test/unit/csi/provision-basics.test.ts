@@ -82,7 +82,7 @@ describe('CsiProvisioner, the plain way', () => {
     test(`shouldProvision: ${name}: ${ours ? 'yes' : 'no'}`, async () => {
       await using rig = await Rig.start();
       const claim = makeClaim({}, { annotations });
-      assert.equal(await rig.provisioner.shouldProvision(claim, { signal }), ours);
+      assert.equal(await rig.provisioner.shouldProvision(claim), ours);
       const outcome = await rig.provision(claim);
       if (ours) volumeOf(outcome);
       else {

@@ -224,7 +224,7 @@ describe('CsiProvisioner, the node seam', () => {
   test('a claim of another node is ignored', async () => {
     const node = { nodeName: 'n1', ownsClaim: () => Promise.resolve(false), ownsVolume: () => true };
     await using rig = await Rig.start({ settings: { node } });
-    assert.equal(await rig.provisioner.shouldProvision(makeClaim(), context), false);
+    assert.equal(await rig.provisioner.shouldProvision(makeClaim()), false);
     const message =
       'ignored because not responsible for provisioning of PVC ns1/c1 because it is not assigned to node "n1"';
     assertFailed(await rig.provision(), 'IgnoredError', message);
@@ -234,7 +234,7 @@ describe('CsiProvisioner, the node seam', () => {
   test('a failed check is only told when provisioning', async () => {
     const node = { nodeName: 'n1', ownsClaim: () => Promise.reject(new Error('no class')), ownsVolume: () => true };
     await using rig = await Rig.start({ settings: { node } });
-    assert.equal(await rig.provisioner.shouldProvision(makeClaim(), context), true);
+    assert.equal(await rig.provisioner.shouldProvision(makeClaim()), true);
     assertFailed(await rig.provision(), 'no-change', 'node check failed: no class');
     assertNoCreate(rig);
   });
