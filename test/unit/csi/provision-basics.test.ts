@@ -15,7 +15,6 @@ import {
   volumeOf,
 } from './rig.ts';
 
-const signal = new AbortController().signal;
 const gaKey = 'volume.kubernetes.io/storage-provisioner';
 const betaKey = 'volume.beta.kubernetes.io/storage-provisioner';
 const migratedKey = 'pv.kubernetes.io/migrated-to';

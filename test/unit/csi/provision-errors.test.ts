@@ -219,8 +219,6 @@ describe('CsiProvisioner, the topology seam', () => {
 });
 
 describe('CsiProvisioner, the node seam', () => {
-  const context = { signal: new AbortController().signal };
-
   test('a claim of another node is ignored', async () => {
     const node = { nodeName: 'n1', ownsClaim: () => Promise.resolve(false), ownsVolume: () => true };
     await using rig = await Rig.start({ settings: { node } });
