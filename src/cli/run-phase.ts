@@ -14,6 +14,10 @@ import { OptionalApi } from '../csi/optional-api.ts';
 import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
 import { volumeSnapshots } from '../csi/snapshot-objects.ts';
 import { runSnapshotSweep } from '../csi/snapshot-sweep.ts';
+import { staticNodes } from '../csi/static-nodes.ts';
+import { Topology } from '../csi/topology.ts';
+import type { TopologyHook } from '../csi/topology-hook.ts';
+import { nodeInformers } from '../csi/topology-nodes.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
@@ -29,11 +33,11 @@ import { waitForSync } from '../kube/wait-for-sync.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { type ProvisionInformers, provisionInformers, withoutManagedFields } from '../provision/informers.ts';
-import { claimUid } from '../provision/claim-facts.ts';
 import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
+import { centralTopology, type CentralTopologyOptions } from './central-topology.ts';
 import type { Config } from './config.ts';
 import type { Health } from './health.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -99,6 +103,20 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
   const lasting = new AbortController(); // caches and lookers: they end last, work under way reads them
   const attributesClasses = await attributesClassGate(options, client, lasting.signal);
+  const background: Promise<void>[] = [];
+  using checks = new DisposableStack();
+  const follow = (caches: Record<string, AnyInformer>): void => {
+    background.push(...Object.values(caches).map((informer) => informer.run(lasting.signal)));
+    checks.use(checkCaches(options, caches));
+  };
+  const nodes = usesClusterNodes(config)
+    ? nodeInformers({ ...options, driverName: driver.name, metrics: metrics.reflector })
+    : undefined;
+  const ending = AbortSignal.any([shutdown.stop, cut]);
+  const topology =
+    nodes === undefined
+      ? nodeTopology(options)
+      : clusterTopology(options, { nodes, startCaches: () => follow({ ...nodes }), signal: ending });
   const settings = provisionerSettings(options, {
     client,
     informers,
@@ -106,13 +124,11 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     grants,
     recorder,
     attributesClasses,
+    topology,
   });
   const node = nodeDeployment(options, settings, (uid) => controller.wakeClaim(uid));
   const provisioner = new CsiProvisioner({ ...settings, node });
   const controller = makeController(options, { provisioner, informers });
-  informers.claims.addHandler({
-    onDelete: (gone) => node?.forgetClaim(claimUid(gone instanceof Tombstone ? gone.object : gone)),
-  });
   attachments?.addHandler({
     onDelete: (gone) => {
       for (const name of attachedVolume(gone instanceof Tombstone ? gone.object : gone)) controller.wakeVolume(name);
@@ -125,13 +141,13 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     ...informers,
     ...(attachments && { attachments }),
     ...(grantsNeeded && { grants }),
+    ...(driver.capabilities.volumeAccessibilityConstraints && nodes),
   };
-  const background = Object.values(needed).map((informer) => informer.run(lasting.signal));
+  follow(needed);
   if (grants !== undefined && !grantsNeeded)
     background.push(onceServed(options, client, referenceGrants, lasting.signal, (s) => grants.run(s)));
-  using _checks = checkCaches(options, needed);
   try {
-    await waitForSync(needed, { signal: AbortSignal.any([shutdown.stop, cut]), clock, logger });
+    await waitForSync(needed, { signal: ending, clock, logger });
     collectGarbage(); // what the first lists left behind
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
@@ -170,6 +186,7 @@ function provisionerSettings(
     grants: Informer<ReferenceGrant> | undefined;
     recorder: Recorder;
     attributesClasses: () => boolean;
+    topology: TopologyHook | undefined;
   },
 ): CsiProvisionerOptions {
   const { provisioning, featureGates } = config;
@@ -202,7 +219,42 @@ function provisionerSettings(
       crossNamespaceVolumeDataSource: featureGates.crossNamespaceVolumeDataSource,
       volumeAttributesClass: parts.attributesClasses,
     },
+    topology: parts.topology,
   };
+}
+
+/** In node deployment the own node is all there is. */
+function usesClusterNodes({ featureGates, nodeDeployment }: Config): boolean {
+  return featureGates.topology && nodeDeployment === null;
+}
+
+function clusterTopology(
+  { config, driver, clock, logger }: RunPhaseOptions,
+  caches: Pick<CentralTopologyOptions, 'nodes' | 'startCaches' | 'signal'>,
+): TopologyHook {
+  const { strictTopology, immediateTopology } = config.provisioning;
+  return centralTopology({
+    ...caches,
+    driverName: driver.name,
+    strict: strictTopology,
+    immediate: immediateTopology,
+    clock,
+    logger,
+  });
+}
+
+/** Topology of the own node alone; absent where the gate is off. */
+function nodeTopology({ config, driver, logger }: RunPhaseOptions): TopologyHook | undefined {
+  const { featureGates, nodeDeployment: node, provisioning } = config;
+  const { name: driverName, nodeInfo } = driver;
+  if (!featureGates.topology || node === null || nodeInfo === undefined) return undefined;
+  return new Topology({
+    driverName,
+    nodes: staticNodes({ driverName, nodeName: node.nodeName, nodeInfo: () => driver.nodeInfo ?? nodeInfo }),
+    strict: provisioning.strictTopology,
+    immediate: provisioning.immediateTopology,
+    logger,
+  });
 }
 
 /** What is for this node alone; absent in a central deployment, which serves all nodes. */

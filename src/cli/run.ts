@@ -54,9 +54,6 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       : 'plugin CONTROLLER_SERVICE';
     throw failureExit(`CSI driver does not support dynamic provisioning: ${missing} capability is not reported`);
   }
-  if (config.featureGates.topology && driver.capabilities.volumeAccessibilityConstraints) {
-    logger.warn({ driver: driver.name }, 'The driver has topology, which this version does not pass on');
-  }
   const [live, ready] = [new Health(), new Health()];
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, live, ready });

@@ -79,6 +79,12 @@ export class CsiProvisioner implements Provisioner {
     return !this.#waitForDetach.mustWait(volume);
   }
 
+  /** The claim is done with: nothing of it is needed for a repeat. */
+  forget(claimUid: string): void {
+    this.#options.topology?.forget(claimUid);
+    this.#options.node?.forgetClaim(claimUid);
+  }
+
   /** Always: a driver that cannot do it refuses CreateVolume. */
   supportsBlock(): boolean {
     return true;

@@ -88,7 +88,6 @@ export class NodeDeployment implements NodeHook {
     return ownsVolume(volume, { driverName, nodeName, nodeInfo: nodeInfo(), topologySupported, logger });
   }
 
-  /** The claim is gone. Safe to repeat. */
   forgetClaim(uid: string): void {
     this.#contest.leave(uid);
   }

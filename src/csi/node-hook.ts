@@ -11,6 +11,8 @@ export interface NodeHook {
    * claim's user.
    */
   ownsClaim(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): Promise<boolean>;
+  /** The claim is gone or has its volume. Safe to repeat. */
+  forgetClaim(uid: string): void;
   /** Whether the volume is reachable from this node. @throws when its node affinity cannot be read. */
   ownsVolume(volume: PersistentVolume): boolean;
 }

@@ -262,7 +262,14 @@ export class ProvisionController {
     };
     return {
       claims: this.#informers.claims.addHandler(
-        { onAdd: enqueueClaim, onUpdate: (_old, claim) => enqueueClaim(claim) },
+        {
+          onAdd: enqueueClaim,
+          onUpdate: (old, claim) => {
+            enqueueClaim(claim);
+            if (claimUid(old) !== claimUid(claim)) this.#claimSyncer.settle(claimUid(old)); // deleted and made anew
+          },
+          onDelete: (gone) => this.#claimSyncer.settle(claimUid(gone instanceof Tombstone ? gone.object : gone)),
+        },
         { resyncMs },
       ),
       volumes: this.#informers.volumes.addHandler(

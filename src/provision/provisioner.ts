@@ -52,6 +52,11 @@ export interface Provisioner {
   supportsBlock?(context: ProvisionContext): boolean;
   /** Asked on every look at a volume of ours, in any phase. Absent: yes. */
   shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;
+  /**
+   * The claim is gone or has its volume, and no attempt for it is under way or to be repeated: what was kept for retries
+   * may go. Called as often as that shows, also for claims of others. Must not throw.
+   */
+  forget?(claimUid: string): void;
 }
 
 /**

@@ -54,6 +54,8 @@ export class ClaimSyncer {
    * end even if they are deleted meanwhile, so that the volume gets an owner and is cleaned up.
    */
   readonly #inProgress = new Map<string, PersistentVolumeClaim>();
+  /** UIDs of claims that have their turn just now. */
+  readonly #turns = new Set<string>();
 
   constructor(options: ClaimSyncerOptions) {
     this.#options = options;
@@ -62,6 +64,14 @@ export class ClaimSyncer {
   /** The controller gives up on the claim until something changes. */
   giveUp(uid: string): void {
     this.#inProgress.delete(uid);
+    this.settle(uid);
+  }
+
+  /** The claim changed: lets the provisioner forget it once nothing more is to be done for it. Safe to repeat. */
+  settle(uid: string): void {
+    if (this.#turns.has(uid) || this.#inProgress.has(uid)) return; // looked at again when the turn ends
+    const claim = this.#options.claims.byIndex(uidIndex, uid)[0];
+    if (claim === undefined || (claim.spec.volumeName ?? '') !== '') this.#options.provisioner.forget?.(uid);
   }
 
   /**
@@ -70,6 +80,16 @@ export class ClaimSyncer {
    * @throws when the claim must be tried again later.
    */
   async sync(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
+    this.#turns.add(uid);
+    try {
+      return await this.#turn(uid, signal);
+    } finally {
+      this.#turns.delete(uid);
+      this.settle(uid);
+    }
+  }
+
+  async #turn(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
     const claim = this.#options.claims.byIndex(uidIndex, uid)[0] ?? this.#inProgress.get(uid);
     if (claim === undefined) {
       this.#options.logger.debug({ uid }, 'Claim in work queue no longer exists');

@@ -65,11 +65,37 @@ export interface NodeSceneOptions {
   workers?: number;
   /** Time that passes by itself. Default: a test moves it. */
   ownTime?: boolean;
+  /** What to wait for. Default: that all programs work. */
+  until?: 'ended';
 }
 
 interface Instance {
   driver: RecordingDriver;
   program: Program;
+}
+
+async function startDriver(
+  node: string,
+  { topology, controller, socketPath }: { topology: boolean; controller?: string[] | undefined; socketPath?: string },
+): Promise<RecordingDriver> {
+  const driver = await RecordingDriver.start({
+    csi,
+    plugin: ['CONTROLLER_SERVICE', ...(topology ? ['VOLUME_ACCESSIBILITY_CONSTRAINTS'] : [])],
+    ...(controller && { controller }),
+    ...(socketPath !== undefined && { socketPath }),
+  });
+  const segments = { [topologyKey]: node };
+  driver.always('NodeGetInfo', { node_id: `id-of-${node}`, ...(topology && { accessible_topology: { segments } }) });
+  driver.always('GetCapacity', { available_capacity: 100 * gi1 });
+  driver.always('CreateVolume', ({ request }: RecordedCall) => ({
+    volume: {
+      volume_id: `${node}/${String(request['name'])}`,
+      capacity_bytes: (request['capacity_range'] as { required_bytes?: string } | null)?.required_bytes ?? 0,
+      content_source: request['volume_content_source'],
+      ...(topology && { accessible_topology: [{ segments }] }),
+    },
+  }));
+  return driver;
 }
 
 /** A running scene; dispose it. Base delay 2 s, at most 5 s; nothing is retried before time is moved. */
@@ -103,24 +129,7 @@ export class NodeScene implements AsyncDisposable {
     scene.addClass('imm', { volumeBindingMode: 'Immediate' });
     scene.addClass('late', { volumeBindingMode: 'WaitForFirstConsumer' });
     for (const node of nodes) {
-      const driver = opened.use(
-        await RecordingDriver.start({
-          csi,
-          plugin: ['CONTROLLER_SERVICE', ...(topology ? ['VOLUME_ACCESSIBILITY_CONSTRAINTS'] : [])],
-          ...(controller && { controller }),
-        }),
-      );
-      const segments = { [topologyKey]: node };
-      driver.always('NodeGetInfo', { node_id: `id-of-${node}`, ...(topology && { accessible_topology: { segments } }) });
-      driver.always('GetCapacity', { available_capacity: 100 * gi1 });
-      driver.always('CreateVolume', ({ request }: RecordedCall) => ({
-        volume: {
-          volume_id: `${node}/${String(request['name'])}`,
-          capacity_bytes: (request['capacity_range'] as { required_bytes?: string } | null)?.required_bytes ?? 0,
-          content_source: request['volume_content_source'],
-          ...(topology && { accessible_topology: [{ segments }] }),
-        },
-      }));
+      const driver = opened.use(await startDriver(node, { topology, controller }));
       options.script?.(driver, node);
       const program = new Program({
         socketPath: driver.socketPath,
@@ -140,13 +149,24 @@ export class NodeScene implements AsyncDisposable {
       opened.use(program);
       scene.#instances.set(node, { driver, program });
     }
-    for (const { program } of scene.#instances.values()) await program.logged('Started provisioner controller');
+    for (const { program } of scene.#instances.values())
+      await (options.until === 'ended' ? program.ended : program.logged('Started provisioner controller'));
     scene.#opened = opened.move();
     return scene;
   }
 
   driver(node = 'n1'): RecordingDriver {
     return this.#instance(node).driver;
+  }
+
+  /** The driver ends, and comes back on its socket as one with topology and the usual script. */
+  async restartDriver(change: (driver: RecordingDriver) => void, node = 'n1'): Promise<void> {
+    const instance = this.#instance(node);
+    const { socketPath } = instance.driver;
+    instance.driver.kill();
+    instance.driver = this.#opened.use(await startDriver(node, { topology: true, socketPath }));
+    change(instance.driver);
+    await this.program(node).logged('The driver came back');
   }
 
   program(node = 'n1'): Program {
@@ -204,7 +224,10 @@ export class NodeScene implements AsyncDisposable {
   }
 
   /** Claim `ns/x` of class `imm` and 1 GiB, unless told otherwise. */
-  addClaim(name = 'x', more: { class?: string; node?: string; spec?: object; annotations?: object } = {}): SandboxObject {
+  addClaim(
+    name = 'x',
+    more: { class?: string; node?: string; spec?: object; annotations?: object } = {},
+  ): SandboxObject {
     const selected = more.node === undefined ? {} : { [nodeKey]: more.node };
     return this.api.create(resource.claims, {
       metadata: {
@@ -225,6 +248,30 @@ export class NodeScene implements AsyncDisposable {
     return this.api.get(resource.claims, { namespace: 'ns', name });
   }
 
+  /** A snapshot of the driver's in namespace `ns`, ready to be restored. */
+  addSnapshot(name: string): void {
+    const created = this.api.create(resource.snapshots, {
+      metadata: { namespace: 'ns', name },
+      spec: { source: { persistentVolumeClaimName: 'source' } },
+    });
+    const content = `content-of-${name}`;
+    const status = { readyToUse: true, restoreSize: '1Gi', boundVolumeSnapshotContentName: content };
+    this.api.updateStatus(resource.snapshots, { ...structuredClone(created), status });
+    const of = this.api.create(resource.contents, {
+      metadata: { name: content },
+      spec: {
+        driver: driverName,
+        deletionPolicy: 'Delete',
+        source: { snapshotHandle: name },
+        volumeSnapshotRef: { namespace: 'ns', name, uid: created.metadata.uid },
+      },
+    });
+    this.api.updateStatus(resource.contents, {
+      ...structuredClone(of),
+      status: { snapshotHandle: name, readyToUse: true },
+    });
+  }
+
   /** The node that the claim names. */
   owner(name = 'x'): string | undefined {
     return this.claim(name)?.metadata.annotations?.[nodeKey];
@@ -234,7 +281,9 @@ export class NodeScene implements AsyncDisposable {
   annotate(annotations: Record<string, string | undefined>, name = 'x'): void {
     const claim = structuredClone(this.claim(name))!;
     const all = Object.entries({ ...claim.metadata.annotations, ...annotations });
-    claim.metadata.annotations = Object.fromEntries(all.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
+    claim.metadata.annotations = Object.fromEntries(
+      all.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+    );
     this.api.update(resource.claims, claim);
   }
 
@@ -247,7 +296,9 @@ export class NodeScene implements AsyncDisposable {
 
   /** The volume of a claim, once it is saved. */
   async volumeOf(name = 'x'): Promise<SeenVolume> {
-    return await this.until(`the volume of ${name}`, () => this.volumes.find(({ spec }) => spec.claimRef?.name === name));
+    return await this.until(`the volume of ${name}`, () =>
+      this.volumes.find(({ spec }) => spec.claimRef?.name === name),
+    );
   }
 
   get volumes(): SeenVolume[] {
@@ -258,7 +309,11 @@ export class NodeScene implements AsyncDisposable {
   addVolume(
     name: string,
     phase: string,
-    { affinity, identity, finalizers = [volumeFinalizer] }: { affinity?: object; identity?: string; finalizers?: string[] } = {},
+    {
+      affinity,
+      identity,
+      finalizers = [volumeFinalizer],
+    }: { affinity?: object; identity?: string; finalizers?: string[] } = {},
   ): void {
     const volume = structuredClone(
       this.api.create(resource.volumes, {

@@ -220,7 +220,12 @@ describe('CsiProvisioner, the topology seam', () => {
 
 describe('CsiProvisioner, the node seam', () => {
   test('a claim of another node is ignored', async () => {
-    const node = { nodeName: 'n1', ownsClaim: () => Promise.resolve(false), ownsVolume: () => true };
+    const node = {
+      nodeName: 'n1',
+      ownsClaim: () => Promise.resolve(false),
+      ownsVolume: () => true,
+      forgetClaim: () => undefined,
+    };
     await using rig = await Rig.start({ settings: { node } });
     assert.equal(await rig.provisioner.shouldProvision(makeClaim()), false);
     const message =
@@ -230,7 +235,12 @@ describe('CsiProvisioner, the node seam', () => {
   });
 
   test('a failed check is only told when provisioning', async () => {
-    const node = { nodeName: 'n1', ownsClaim: () => Promise.reject(new Error('no class')), ownsVolume: () => true };
+    const node = {
+      nodeName: 'n1',
+      ownsClaim: () => Promise.reject(new Error('no class')),
+      ownsVolume: () => true,
+      forgetClaim: () => undefined,
+    };
     await using rig = await Rig.start({ settings: { node } });
     assert.equal(await rig.provisioner.shouldProvision(makeClaim()), true);
     assertFailed(await rig.provision(), 'no-change', 'node check failed: no class');

@@ -1,0 +1,56 @@
+import { joinSignals } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { Topology, type TopologyOptions } from '../csi/topology.ts';
+import type { TopologyHook } from '../csi/topology-hook.ts';
+import type { NodeInformers } from '../csi/topology-nodes.ts';
+import { waitForSync } from '../kube/wait-for-sync.ts';
+
+export interface CentralTopologyOptions extends Omit<TopologyOptions, 'nodes'> {
+  nodes: NodeInformers;
+  /** Begins to run the caches; called once, at the first question of a driver that told of its topology late. */
+  startCaches: () => void;
+  /** Ends every wait. */
+  signal: AbortSignal;
+  clock: Clock;
+}
+
+/** How long an attempt waits for caches that were only just started, in milliseconds. The next one finds more. */
+const fillingMs = 10_000;
+
+/**
+ * Topology on caches of the whole cluster. They run from the start for a driver that has topology; one that was replaced
+ * while we run may have it later.
+ */
+export function centralTopology(options: CentralTopologyOptions): TopologyHook {
+  const { nodes, startCaches, signal, clock, logger } = options;
+  const topology = new Topology(options);
+  let started = false;
+  return {
+    async requirements(question) {
+      if (!nodes.nodes.hasSynced || !nodes.csiNodes.hasSynced) {
+        if (!started) startCaches();
+        started = true;
+        await filled({ nodes, signal, clock, logger });
+      }
+      return topology.requirements(question);
+    },
+    forget: (claimUid) => topology.forget(claimUid),
+  };
+}
+
+async function filled(parts: {
+  nodes: NodeInformers;
+  signal: AbortSignal;
+  clock: Clock;
+  logger: Logger;
+}): Promise<void> {
+  const { nodes, signal, clock, logger } = parts;
+  using waiting = joinSignals([signal], { clock, timeoutMs: fillingMs });
+  try {
+    await waitForSync({ ...nodes }, { signal: waiting.signal, clock, logger });
+  } catch (error) {
+    const { message } = nodes.nodes.lastError ?? nodes.csiNodes.lastError ?? (error as Error);
+    throw new Error(`nodes and CSINodes could not be read yet: ${message}`, { cause: error });
+  }
+}

@@ -1,0 +1,51 @@
+import { compareTerms, type TopologyTerm } from './topology-term.ts';
+
+/** What the first attempt for a claim was computed from; each part is there once it was needed. */
+export interface RememberedTopology {
+  /** Topology keys of the selected node, or of the one that was drawn. */
+  readonly keys?: readonly string[];
+  /** All labels of the selected node. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** The places that the cluster's nodes offer. */
+  readonly terms?: readonly TopologyTerm[];
+}
+
+const nothing: RememberedTopology = Object.freeze({});
+
+/**
+ * What retries of a claim must find again, though nodes change meanwhile: a CreateVolume that may still be running has to
+ * be repeated with the very same arguments. Entries live until the claim's outcome is known or the claim is done with.
+ */
+export class TopologyMemory {
+  readonly #claims = new Map<string, RememberedTopology>();
+  /** Claims of a quiet cluster share one list. */
+  #latestTerms: readonly TopologyTerm[] = [];
+
+  /** Claims that something is remembered of. */
+  get size(): number {
+    return this.#claims.size;
+  }
+
+  of(claimUid: string): RememberedTopology {
+    return this.#claims.get(claimUid) ?? nothing;
+  }
+
+  /** Adds parts in the place of those that the entry has already. The parts belong to the memory from now on. */
+  remember(claimUid: string, parts: RememberedTopology): void {
+    const known = this.of(claimUid);
+    const terms = parts.terms === undefined ? undefined : this.#shared(parts.terms);
+    this.#claims.set(claimUid, { ...known, ...parts, ...(terms && { terms }) });
+  }
+
+  /** Safe to repeat. */
+  forget(claimUid: string): void {
+    this.#claims.delete(claimUid);
+  }
+
+  #shared(terms: readonly TopologyTerm[]): readonly TopologyTerm[] {
+    const latest = this.#latestTerms;
+    const same = terms.length === latest.length && terms.every((term, i) => compareTerms(term, latest[i] ?? []) === 0);
+    if (!same) this.#latestTerms = terms;
+    return this.#latestTerms;
+  }
+}

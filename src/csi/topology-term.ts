@@ -1,0 +1,79 @@
+/** Terms: where a volume is, or may be, as a list of labels that must all hold. */
+import { compareBytes } from '../base/compare-bytes.ts';
+import type { TopologySelectorTerm } from '../provision/objects.ts';
+import type { Topology } from './generated/csi/v1/Topology.ts';
+
+/** One label of a term. */
+export interface TopologyPair {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** A term: its pairs sorted by key, then value. */
+export type TopologyTerm = readonly TopologyPair[];
+
+/** The term of these labels for the keys; undefined when a key is missing. An empty value counts as present. */
+export function termOf(
+  labels: Readonly<Record<string, string>> | undefined,
+  keys: readonly string[],
+): TopologyTerm | undefined {
+  const pairs: TopologyPair[] = [];
+  for (const key of keys) {
+    if (labels === undefined || !Object.hasOwn(labels, key)) return undefined;
+    pairs.push({ key, value: labels[key] ?? '' });
+  }
+  return pairs.sort(comparePairs);
+}
+
+/**
+ * The places that a class allows, one term for each combination of values (Kubernetes page "Storage Classes", "Allowed
+ * topologies"). An expression without values takes with it what stood before it, as in the original; the API server
+ * admits none.
+ */
+export function allowedTerms(allowedTopologies: readonly TopologySelectorTerm[]): TopologyTerm[] {
+  return allowedTopologies.flatMap(({ matchLabelExpressions }) => {
+    let combined: TopologyTerm[] = [];
+    for (const { key, values } of matchLabelExpressions ?? []) {
+      const before = combined.length === 0 ? [[]] : combined;
+      combined = values.flatMap((value) => before.map((pairs) => [...pairs, { key, value }]));
+    }
+    return combined.map((pairs) => pairs.toSorted(comparePairs));
+  });
+}
+
+/** The terms in order, shorter ones first, each of them once; one that another contains stays. */
+export function sortedTerms(terms: readonly TopologyTerm[]): TopologyTerm[] {
+  const sorted = terms.toSorted(compareTerms);
+  return sorted.filter((term, index) => index === 0 || compareTerms(term, sorted[index - 1] ?? []) !== 0);
+}
+
+/** Whether every pair of the term is one of the other's; the empty term is within every one. */
+export function isWithin(term: TopologyTerm, other: TopologyTerm): boolean {
+  return term.every(({ key, value }) => other.some((pair) => pair.key === key && pair.value === value));
+}
+
+/** The list from that index on, then what stands before it. */
+export function rotated<T>(list: readonly T[], start: number): T[] {
+  return [...list.slice(start), ...list.slice(0, start)];
+}
+
+/** The terms as messages; empty ones say nothing and are left out. Of two values of one key the last counts. */
+export function topologies(terms: readonly TopologyTerm[]): Topology[] {
+  return terms
+    .filter((term) => term.length > 0)
+    .map((term) => ({ segments: Object.fromEntries(term.map(({ key, value }) => [key, value])) }));
+}
+
+/** For `sort`: fewer pairs first, else pair by pair. */
+export function compareTerms(a: TopologyTerm, b: TopologyTerm): number {
+  if (a.length !== b.length) return a.length - b.length;
+  for (const [index, pair] of a.entries()) {
+    const order = comparePairs(pair, b[index] ?? pair);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+function comparePairs(a: TopologyPair, b: TopologyPair): number {
+  return compareBytes(a.key, b.key) || compareBytes(a.value, b.value);
+}

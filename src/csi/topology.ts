@@ -1,0 +1,181 @@
+/** Where CreateVolume may put a volume (CSI spec, `TopologyRequirement`; Kubernetes CSI page "CSI Topology Feature"). */
+import { goQuote } from '../base/go-quote.ts';
+import type { Logger } from '../base/logger.ts';
+import { firstPlace } from './claim-spread.ts';
+import type { TopologyRequirement } from './generated/csi/v1/TopologyRequirement.ts';
+import { isLabelName } from './label-name.ts';
+import { SelectedNodeGoneError, type TopologyHook, type TopologyQuestion } from './topology-hook.ts';
+import { TopologyMemory } from './topology-memory.ts';
+import { topologyKeysOf, type TopologyNodes } from './topology-nodes.ts';
+import {
+  allowedTerms,
+  isWithin,
+  rotated,
+  sortedTerms,
+  termOf,
+  topologies,
+  type TopologyTerm,
+} from './topology-term.ts';
+import { keysText, labelsText, termsText, termText } from './topology-text.ts';
+
+export interface TopologyOptions {
+  driverName: string;
+  /** Filled before the first question. */
+  nodes: TopologyNodes;
+  /** `--strict-topology`: with a selected node that node's term alone. */
+  strict: boolean;
+  /** `--immediate-topology`: without a selected node the places of the whole cluster, else none. */
+  immediate: boolean;
+  logger: Logger;
+  /** Uniform in [0, 1): which node's keys count when none was selected. Default `Math.random`. */
+  random?: () => number;
+}
+
+/** The node that the scheduler chose: the labels by which the driver places volumes, and where it is. */
+interface SelectedNode {
+  name: string;
+  keys: readonly string[];
+  term: TopologyTerm;
+}
+
+/**
+ * Computes accessibility requirements from the class, the nodes and the scheduler's choice. What an attempt was computed
+ * from is kept until `forget`, so that a repeat has the same result whatever happens to the nodes meanwhile.
+ */
+export class Topology implements TopologyHook {
+  readonly #options: TopologyOptions;
+  readonly #memory = new TopologyMemory();
+
+  constructor(options: TopologyOptions) {
+    this.#options = options;
+  }
+
+  /** Claims for whose retries something is kept. */
+  get rememberedClaims(): number {
+    return this.#memory.size;
+  }
+
+  forget(claimUid: string): void {
+    this.#memory.forget(claimUid);
+  }
+
+  /**
+   * The requisite terms in order, and the same as preferred with the best place first; nothing where the driver may
+   * choose freely. Asking again gives the same.
+   *
+   * @throws {SelectedNodeGoneError} when the selected node has no CSINode.
+   * @throws {Error} when no place can be told; the texts are those of the original.
+   */
+  requirements({ claim, allowedTopologies, selectedNodeName }: TopologyQuestion): TopologyRequirement | undefined {
+    const { strict, immediate } = this.#options;
+    const selected = selectedNodeName === '' ? undefined : this.#selectedNode(claim.uid, selectedNodeName);
+    const restricted = allowedTopologies !== undefined && allowedTopologies.length > 0;
+    const allowed = restricted ? allowedTerms(allowedTopologies) : [];
+    if (selected !== undefined && strict) {
+      if (restricted) checkAllowed(selected, allowed);
+      return requirement([selected.term], 0);
+    }
+    if (selected === undefined && !restricted && !immediate) return undefined;
+    const requisite = sortedTerms(restricted ? allowed : this.#clusterTerms(claim.uid, selected?.keys));
+    if (requisite.length === 0) return undefined;
+    const first =
+      selected === undefined ? firstPlace(claim.name, requisite.length) : placeOfSelected(selected, requisite);
+    return requirement(requisite, first);
+  }
+
+  #selectedNode(claimUid: string, name: string): SelectedNode {
+    const keys = this.#keysOfSelected(claimUid, name);
+    if (keys.length === 0) throw new Error(`no topology key found for node ${name}`);
+    return { name, keys, term: this.#termOfSelected(claimUid, name, keys) };
+  }
+
+  #keysOfSelected(claimUid: string, name: string): readonly string[] {
+    const { nodes, driverName } = this.#options;
+    const known = this.#memory.of(claimUid).keys;
+    if (known !== undefined) return known;
+    const csiNode = nodes.csiNodes.get(name);
+    if (csiNode === undefined) {
+      throw new SelectedNodeGoneError(
+        `failed to get selected CSINode ${name}: csinode.storage.k8s.io ${goQuote(name)} not found`,
+      );
+    }
+    const keys = topologyKeysOf(csiNode, driverName) ?? [];
+    if (keys.length > 0) this.#memory.remember(claimUid, { keys });
+    return keys;
+  }
+
+  /** Labels that are remembered count only as long as they have every key: a node may get its labels late. */
+  #termOfSelected(claimUid: string, name: string, keys: readonly string[]): TopologyTerm {
+    const known = this.#memory.of(claimUid).labels;
+    const knownTerm = termOf(known, keys);
+    if (knownTerm !== undefined) return knownTerm;
+    const node = this.#options.nodes.nodes.get(name);
+    const labels = node?.metadata.labels ?? {};
+    if (Object.keys(labels).length > 0) this.#memory.remember(claimUid, { labels });
+    const term = termOf(labels, keys);
+    if (term !== undefined) return term;
+    const shown = labelsText(node === undefined ? (known ?? {}) : labels);
+    throw new Error(
+      `topology labels from selected node ${shown} does not match topology keys from CSINode ${keysText(keys)}`,
+    );
+  }
+
+  /** Every place of the cluster: nodes count by their labels alone, whether or not the driver runs there. */
+  #clusterTerms(claimUid: string, keysOfSelected: readonly string[] | undefined): readonly TopologyTerm[] {
+    const keys = keysOfSelected ?? this.#keysOfAnyNode(claimUid);
+    if (keys.length === 0) throw new Error('no available topology found');
+    const unfit = keys.find((key) => !isLabelName(key));
+    if (unfit !== undefined) {
+      throw new Error(
+        `error parsing topology keys selector: key: Invalid value: ${goQuote(unfit)}: not the name of a label`,
+      );
+    }
+    const known = this.#memory.of(claimUid).terms;
+    if (known !== undefined) return known;
+    const terms = new Map<string, TopologyTerm>(); // many nodes, few places
+    for (const node of this.#options.nodes.nodes.list()) {
+      const term = termOf(node.metadata.labels, keys);
+      if (term !== undefined) terms.set(JSON.stringify(term.map(({ value }) => value)), term);
+    }
+    if (terms.size === 0) throw new Error(`topologyKeys ${keysText(keys)} were not found on any nodes`);
+    this.#memory.remember(claimUid, { terms: sortedTerms([...terms.values()]) });
+    return this.#memory.of(claimUid).terms ?? [];
+  }
+
+  /** Where nodes have different keys, one of them decides: each claim draws anew, so that no place stays unused. */
+  #keysOfAnyNode(claimUid: string): readonly string[] {
+    const known = this.#memory.of(claimUid).keys;
+    if (known !== undefined) return known;
+    const { nodes, driverName, random = Math.random, logger } = this.#options;
+    const candidates = [...nodes.csiNodes.list()].flatMap((csiNode) => {
+      const keys = topologyKeysOf(csiNode, driverName) ?? [];
+      return keys.length > 0 ? [keys] : [];
+    });
+    const keys = candidates[Math.floor(random() * candidates.length)];
+    if (keys === undefined) {
+      logger.warn({ driver: driverName }, 'No topology keys found on any node');
+      return [];
+    }
+    this.#memory.remember(claimUid, { keys });
+    return keys;
+  }
+}
+
+function requirement(requisite: readonly TopologyTerm[], first: number): TopologyRequirement {
+  return { requisite: topologies(requisite), preferred: topologies(rotated(requisite, first)) };
+}
+
+function checkAllowed({ name, term }: SelectedNode, allowed: readonly TopologyTerm[]): void {
+  if (allowed.some((each) => isWithin(each, term))) return;
+  throw new Error(
+    `selected node '${goQuote(name)}' topology '${termText(term)}' is not in allowed topologies: ${termsText(allowed)}`,
+  );
+}
+
+function placeOfSelected({ name, term }: SelectedNode, requisite: readonly TopologyTerm[]): number {
+  const place = requisite.findIndex((each) => isWithin(each, term));
+  if (place >= 0) return place;
+  throw new Error(
+    `topology ${termText(term)} from selected node ${goQuote(name)} is not in requisite: ${termsText(requisite)}`,
+  );
+}
