@@ -268,7 +268,7 @@ function nodeDeployment(
   return new NodeDeployment({
     ...config.nodeDeployment,
     nodeInfo: () => driver.nodeInfo ?? nodeInfo,
-    getCapacity: driver.calls.getCapacity,
+    getCapacity: (request, call) => driver.calls.getCapacity(request, call),
     settings,
     workers: config.provisioning.workerThreads,
     wakeClaim,

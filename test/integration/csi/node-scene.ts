@@ -344,6 +344,17 @@ export class NodeScene implements AsyncDisposable {
     return deletionTimestamp !== undefined && !finalizers.includes(volumeFinalizer);
   }
 
+  finalizersOf(volume: string): string[] {
+    return this.api.get(resource.volumes, { name: volume })?.metadata.finalizers ?? [];
+  }
+
+  /** Waits until node `n1` has looked at all volumes that there are. */
+  async volumesLooked(identity?: string): Promise<void> {
+    const name = `zz-${++this.#sentinels}`;
+    this.addVolume(name, 'Released', { ...(identity !== undefined && { identity }) });
+    await this.until(`the sentinel ${name}`, () => this.isDeleted(name));
+  }
+
   /** Events about an object, oldest first. */
   events(name = 'x'): SeenEvent[] {
     return this.api
