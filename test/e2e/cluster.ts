@@ -39,6 +39,8 @@ export interface Cluster {
   readonly apiServer?: ApiServer;
   /** Path of a kubeconfig with the rights that `deploy/base/rbac.yaml` gives, no more. */
   sidecarKubeconfig(): Promise<string>;
+  /** Gives the sidecar's account the further rights of these manifests, until the returned function takes them back. */
+  grantSidecar(manifests: string): Promise<() => Promise<void>>;
   /** Applies manifests and gives the path of a kubeconfig with the rights of one of their service accounts, no more. */
   accountKubeconfig(manifests: string, account: ServiceAccountName): Promise<string>;
   /** What the cluster's own programs wrote, for failed tests. */

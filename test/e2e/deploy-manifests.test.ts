@@ -1,6 +1,6 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -8,18 +8,23 @@ import {
   loadAllYaml,
   loadYaml,
   type KubernetesObject,
+  type V1ClusterRoleBinding,
   type V1Deployment,
   type V1Namespace,
   type V1PodDisruptionBudget,
   type V1Service,
+  type V1StorageClass,
 } from '@kubernetes/client-node';
 import { connectAdmin } from './admin.ts';
 import { startCluster, type Cluster } from './cluster.ts';
 import { eventually } from './eventually.ts';
 import { findKubectl, kustomize } from './kubectl.ts';
+import { plainJson } from './plain-json.ts';
 
 const folder = join(import.meta.dirname, '../../deploy');
 const read = (name: string): Promise<string> => readFile(join(folder, name), 'utf8');
+
+const overlays = (await readdir(join(folder, 'overlays'))).toSorted().map((name) => `overlays/${name}`);
 
 const kubectl = await findKubectl();
 const needsKubectl = {
@@ -65,7 +70,7 @@ describe('the manifests in deploy/', () => {
     }
   });
 
-  for (const name of ['.', 'overlays/leader-election', 'overlays/monitored', 'overlays/restricted']) {
+  for (const name of ['.', ...overlays]) {
     test(`${name} is built by kubectl and accepted by the API server`, needsKubectl, async () => {
       const { core } = connectAdmin(cluster.adminKubeconfig);
       const objects = await built(name);
@@ -106,6 +111,38 @@ describe('the manifests in deploy/', () => {
     const ports = deployment.spec?.template.spec?.containers.flatMap((container) => container.ports ?? []);
     assert.ok(port !== undefined && ports?.some(({ name }) => name === port.targetPort));
   });
+
+  test(
+    'with topology name one set of zones, and grant the rights to the account of the sidecar',
+    needsKubectl,
+    async () => {
+      const objects = await built('overlays/topology');
+      const deployment = ofKind<V1Deployment>(objects, 'Deployment');
+      const driver = deployment.spec?.template.spec?.containers.find(({ name }) => name === 'hostpath-driver');
+      const served = driver?.args?.filter((arg) => arg.startsWith('--topology='));
+      const classes = objects.filter(({ kind }) => kind === 'StorageClass') as V1StorageClass[];
+      const [zonal, ...others] = classes.filter(({ allowedTopologies }) => allowedTopologies !== undefined);
+      assert.deepEqual(others, []);
+      assert.equal(zonal?.volumeBindingMode, 'WaitForFirstConsumer');
+      const allowed = zonal.allowedTopologies?.flatMap(({ matchLabelExpressions = [] }) =>
+        matchLabelExpressions.flatMap(({ key, values }) => values.map((value) => `--topology=${key}=${value}`)),
+      );
+      assert.deepEqual(served, allowed);
+      const base = loadYaml<V1Deployment>(await read('base/deployment.yaml')).spec?.template.spec?.containers[1];
+      assert.deepEqual(driver?.args?.slice(0, base?.args?.length), base?.args);
+      const accounts = objects.filter(({ kind }) => kind === 'ClusterRoleBinding') as V1ClusterRoleBinding[];
+      assert.equal(accounts.length, 2);
+      for (const { subjects } of accounts) {
+        assert.deepEqual(plainJson(subjects ?? []), [
+          {
+            kind: 'ServiceAccount',
+            name: deployment.spec?.template.spec?.serviceAccountName,
+            namespace: deployment.metadata?.namespace,
+          },
+        ]);
+      }
+    },
+  );
 
   test('describe a Pod that the strictest Pod Security Standard admits', async () => {
     const { spec } = loadYaml<V1Deployment>(await read('base/deployment.yaml'));

@@ -29,6 +29,7 @@ export interface DriverCall {
     mutable_parameters?: Record<string, string>;
     volume_content_source?: { volume?: { volume_id: string }; snapshot?: { snapshot_id: string } };
     volume_capabilities?: Record<string, unknown>[];
+    accessibility_requirements?: Record<'requisite' | 'preferred', { segments: Record<string, string> }[]>;
   };
   code: string;
 }

@@ -69,6 +69,10 @@ export async function attachToCluster(
     adminKubeconfig,
     sidecarNamespace: sidecarAccount.namespace,
     sidecarKubeconfig: () => kubeconfigOf(sidecarAccount),
+    async grantSidecar(manifests) {
+      await applyManifests(config, manifests);
+      return () => deleteManifests(config, manifests);
+    },
     async accountKubeconfig(manifests, account) {
       await applyManifests(config, manifests);
       return await kubeconfigOf(account);
@@ -83,6 +87,11 @@ async function applyManifests(config: KubeConfig, yaml: string): Promise<void> {
   for (const manifest of loadAllYaml(yaml) as KubernetesObject[]) {
     await api.patch(manifest, undefined, undefined, 'e2e', true, PatchStrategy.ServerSideApply);
   }
+}
+
+async function deleteManifests(config: KubeConfig, yaml: string): Promise<void> {
+  const api = KubernetesObjectApi.makeApiClient(config);
+  for (const manifest of loadAllYaml(yaml) as KubernetesObject[]) await api.delete(manifest);
 }
 
 async function requestToken(config: KubeConfig, account: ServiceAccountName): Promise<string> {

@@ -1,5 +1,6 @@
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test, type TestContext } from 'node:test';
 import { plainJson } from './plain-json.ts';
 import { openScene, type Scene } from './scene.ts';
 import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
@@ -33,34 +34,109 @@ describe('a claim whose class waits for its first consumer', () => {
   });
 });
 
-/** The program does not send the selected node's topology yet. */
-const missing = { todo: 'topology' };
+/** The rights that topology needs besides those of the base. */
+const rbac = ['overlays/topology/rbac.yaml'];
 
 describe('a driver with zones', () => {
   let scene: Scene;
   before(async () => {
-    scene = await openScene({
-      driverFlags: [`--topology=${zone}=a`, `--topology=${zone}=b`],
-      sidecarFlags: ['--strict-topology'],
-    });
+    scene = await openScene({ driverFlags: [`--topology=${zone}=a`, `--topology=${zone}=b`], rbac });
   });
   afterEach((context) => scene.report(context));
   after(() => scene.close());
 
-  test("makes the volume in the zone of the pod's node", missing, async (t) => {
+  /** A node in each zone, named after it. */
+  async function createNodes(t: TestContext): Promise<void> {
     for (const each of ['a', 'b']) {
       t.after(await createNode(scene, { name: `${scene.namespace}-${each}`, labels: { [zone]: each } }));
     }
+  }
+
+  const inZone = (...zones: string[]) => ({
+    required: {
+      nodeSelectorTerms: zones.map((each) => ({ matchExpressions: [{ key: zone, operator: 'In', values: [each] }] })),
+    },
+  });
+
+  test("makes the volume in the zone of the pod's node", async (t) => {
+    await createNodes(t);
     const className = await scene.createClass({ volumeBindingMode: 'WaitForFirstConsumer' });
     const { metadata } = await scene.createClaim({ className });
     const name = metadata?.name ?? '';
     const pod = await createPod(scene, name, `${scene.namespace}-b`);
     const { volume } = await scene.bound(name);
     assert.ok(volume.spec?.nodeAffinity);
-    assert.deepEqual(plainJson(volume.spec.nodeAffinity), {
-      required: { nodeSelectorTerms: [{ matchExpressions: [{ key: zone, operator: 'In', values: ['b'] }] }] },
-    });
+    assert.deepEqual(plainJson(volume.spec.nodeAffinity), inZone('b'));
     assert.equal(await scheduledNode(scene, pod), `${scene.namespace}-b`);
+    const call = (await scene.driver.calls('CreateVolume')).at(-1);
+    assert.deepEqual(call?.request.accessibility_requirements, {
+      requisite: [{ segments: { [zone]: 'a' } }, { segments: { [zone]: 'b' } }],
+      preferred: [{ segments: { [zone]: 'b' } }, { segments: { [zone]: 'a' } }],
+    });
+    await deletePod(scene, pod);
+  });
+
+  test('makes the volumes of a StatefulSet in one zone after the other, and their pods follow', async (t) => {
+    await createNodes(t);
+    const className = await scene.createClass();
+    const zones: unknown[] = [];
+    for (const name of ['data-web-0', 'data-web-1']) {
+      await scene.createClaim({ className, name });
+      const { volume } = await scene.bound(name);
+      zones.push(plainJson(volume.spec?.nodeAffinity ?? {}));
+    }
+    assert.deepEqual(zones, [inZone('b'), inZone('a')]); // 1181096325 and the ordinal, modulo 2
+    const pod = await createPod(scene, 'data-web-1');
+    assert.equal(await scheduledNode(scene, pod), `${scene.namespace}-a`);
+    await deletePod(scene, pod);
+  });
+
+  test('lets the scheduler choose again where a zone is full', async (t) => {
+    await createNodes(t);
+    const className = await scene.createClass({ volumeBindingMode: 'WaitForFirstConsumer' });
+    const claim = await scene.createClaim({ className });
+    const name = claim.metadata?.name ?? '';
+    const full = { method: 'CreateVolume', code: 'RESOURCE_EXHAUSTED', message: 'the zone is full', times: 1 };
+    await scene.driver.setFaults([full]);
+    const pod = await createPod(scene, name);
+    const { claim: bound, volume } = await scene.bound(name);
+    assert.match(
+      (await scene.event(claim, 'ProvisioningFailed')).message ?? '',
+      /ResourceExhausted desc = the zone is full/,
+    );
+    const node = bound.metadata?.annotations?.['volume.kubernetes.io/selected-node'] ?? '';
+    assert.equal(await scheduledNode(scene, pod), node);
+    assert.deepEqual(plainJson(volume.spec?.nodeAffinity ?? {}), inZone(node.slice(-1)));
+    await deletePod(scene, pod);
+  });
+});
+
+describe('a driver with zones, strictly', () => {
+  let scene: Scene;
+  before(async () => {
+    scene = await openScene({
+      driverFlags: [`--topology=${zone}=a`, `--topology=${zone}=b`],
+      sidecarFlags: ['--strict-topology'],
+      rbac,
+    });
+  });
+  afterEach((context) => scene.report(context));
+  after(() => scene.close());
+
+  test('is offered the zone of the selected node alone', async (t) => {
+    for (const each of ['a', 'b']) {
+      t.after(await createNode(scene, { name: `${scene.namespace}-${each}`, labels: { [zone]: each } }));
+    }
+    const allowedTopologies = [{ matchLabelExpressions: [{ key: zone, values: ['b'] }] }];
+    const className = await scene.createClass({ volumeBindingMode: 'WaitForFirstConsumer', allowedTopologies });
+    const { metadata } = await scene.createClaim({ className });
+    const name = metadata?.name ?? '';
+    const pod = await createPod(scene, name); // the class leaves one node to choose
+    await scene.bound(name);
+    assert.equal(await scheduledNode(scene, pod), `${scene.namespace}-b`);
+    const [call] = await scene.driver.calls('CreateVolume');
+    const term = { segments: { [zone]: 'b' } };
+    assert.deepEqual(call?.request.accessibility_requirements, { requisite: [term], preferred: [term] });
     await deletePod(scene, pod);
   });
 });

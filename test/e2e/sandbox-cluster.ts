@@ -40,6 +40,7 @@ export async function startSandbox({ restartable = false }: { restartable?: bool
     sidecarNamespace: 'default',
     ...(restartable && { apiServer }),
     sidecarKubeconfig: () => Promise.resolve(adminKubeconfig), // the sandbox has no roles: whoever asks may do all
+    grantSidecar: () => Promise.resolve(() => Promise.resolve()),
     accountKubeconfig: () => Promise.resolve(adminKubeconfig),
     log: () => earlierLog + sandbox.log(),
     async stop() {

@@ -1,6 +1,6 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SuiteContext, TestContext } from 'node:test';
@@ -84,6 +84,8 @@ export interface SceneOptions {
    */
   restartsApiServer?: boolean;
   cluster?: ClusterOptions;
+  /** Files below deploy/ with rights that the sidecar gets besides those of the base. */
+  rbac?: readonly string[];
   /** Kinds that are installed before the sidecar starts. */
   kinds?: readonly CustomKind[];
 }
@@ -93,7 +95,7 @@ type HostedProcess = StartedProcess & { hostName: string | undefined };
 
 /** Starts cluster, driver and sidecar. The names are new in each scene, so that scenes may share a cluster. */
 export async function openScene(options: SceneOptions = {}): Promise<Scene> {
-  const { driverFlags = [], sidecarFlags = [], kinds = [] } = options;
+  const { driverFlags = [], sidecarFlags = [], rbac = [], kinds = [] } = options;
   const id = `e2e-${randomBytes(4).toString('hex')}`;
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
@@ -118,6 +120,10 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     closers.push(await installKinds(cluster, admin, kinds));
     const driver = await startDriver({ driverName: `${id}.example.com`, folder, flags: driverFlags });
     closers.push(() => driver.stop());
+    for (const file of rbac) {
+      const manifests = await readFile(join(import.meta.dirname, '../../deploy', file), 'utf8');
+      closers.push(await cluster.grantSidecar(manifests));
+    }
     const kubeconfig = await cluster.sidecarKubeconfig();
     const launch = async (flags: readonly string[] = [], hostName?: string): Promise<HostedProcess> => {
       const started = await startSidecar({

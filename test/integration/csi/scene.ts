@@ -1,5 +1,6 @@
 /** A driver by script, an API server and the whole program between them. */
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
 import { RecordingDriver } from '../../fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
@@ -14,6 +15,8 @@ export const resource = {
   claims: core('persistentvolumeclaims'),
   volumes: core('persistentvolumes'),
   secrets: core('secrets'),
+  nodes: core('nodes'),
+  csiNodes: { group: 'storage.k8s.io', version: 'v1', plural: 'csinodes' },
   events: core('events'),
 } as const;
 
@@ -32,6 +35,8 @@ export interface SceneOptions {
   flags?: readonly string[];
   /** Parameters of class `sc`. */
   parameters?: Record<string, string>;
+  /** Further fields of class `sc`; what stands there wins. */
+  storageClass?: object;
   /** Objects besides class `sc`. */
   objects?: SandboxObject[];
   /** Another socket than the driver's own, such as that of a driver without any grpc library. */
@@ -64,7 +69,7 @@ export class Scene implements AsyncDisposable {
 
   static async start(options: SceneOptions = {}): Promise<Scene> {
     await using opened = new AsyncDisposableStack();
-    const { plugin, controller, parameters = {}, objects = [], flags = [] } = options;
+    const { plugin, controller, parameters = {}, storageClass: fields = {}, objects = [], flags = [] } = options;
     const driver = opened.use(
       await RecordingDriver.start({
         csi,
@@ -81,6 +86,7 @@ export class Scene implements AsyncDisposable {
       reclaimPolicy: 'Delete',
       volumeBindingMode: 'Immediate',
       parameters,
+      ...fields,
     };
     const cluster = opened.use(await StoredCluster.start([storageClass, ...objects]));
     const program = opened.use(
@@ -188,5 +194,6 @@ export interface SavedVolume {
     claimRef: { name: string };
     capacity: { storage: string };
     csi: { volumeHandle: string; fsType?: string; volumeAttributes: Record<string, string> };
+    nodeAffinity?: PersistentVolume['spec']['nodeAffinity'];
   };
 }

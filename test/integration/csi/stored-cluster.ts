@@ -7,6 +7,8 @@ import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
 
 /** Names under which the server keeps the kinds that tests bring along. */
 const storages: Record<string, string> = {
+  CSINode: 'csinodes.storage.k8s.io',
+  Node: 'nodes',
   PersistentVolume: 'persistentvolumes',
   PersistentVolumeClaim: 'persistentvolumeclaims',
   ReferenceGrant: 'referencegrants.gateway.networking.k8s.io',

@@ -260,6 +260,11 @@ export class Rig implements AsyncDisposable {
     return this.#informers?.classes.get(name)?.metadata.uid;
   }
 
+  /** A claim as the controller sees it; only with a manual clock. */
+  claimInCache(name: string): PersistentVolumeClaim | undefined {
+    return this.#informers?.claims.get(`ns/${name}`);
+  }
+
   claim(name = 'a'): PersistentVolumeClaim | undefined {
     const found = this.api.get(resource.claims, { namespace: 'ns', name });
     return found as unknown as PersistentVolumeClaim | undefined;

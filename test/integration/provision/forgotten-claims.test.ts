@@ -1,0 +1,98 @@
+/** When a provisioner may forget what it kept for the retries of a claim (W14). */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
+import { Rig } from './rig.ts';
+import { madeVolume } from './scripted-provisioner.ts';
+
+const failure = (state: ProvisioningState): ProvisionError => new ProvisionError('no room', { state });
+
+/** Rig with time standing still and a claim `ns/a`; `forgotten` holds what the provisioner was told about that claim. */
+async function scene() {
+  const clock = new ManualClock();
+  const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 });
+  const told: string[] = [];
+  const methods = { forget: (uid: string): void => void told.push(uid) };
+  const rig = await Rig.prepare({ clock, limiter, methods });
+  rig.addClass();
+  const { uid } = rig.addClaim('a', { finalizers: [] }).metadata;
+  const passPause = async (): Promise<void> => {
+    const turns = rig.limiter.turns(uid).length;
+    await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
+    await rig.turn(uid, turns + 1);
+  };
+  return { rig, uid, passPause, isForgotten: () => told.includes(uid) };
+}
+
+describe('a claim is forgotten', () => {
+  for (const state of ['finished', 'no-change', 'reschedule'] as const) {
+    test(`as soon as it is deleted, after an attempt that ended as ${state}`, async () => {
+      const { rig, isForgotten } = await scene();
+      await using _rig = rig;
+      rig.provisioner.otherwiseProvision = failure(state);
+      await rig.start();
+      await rig.settle();
+      assert.equal(isForgotten(), false);
+      rig.deleteClaim();
+      await rig.settle();
+      assert.equal(isForgotten(), true);
+    });
+  }
+
+  test('only after the end of what goes on in the background', async () => {
+    const { rig, isForgotten, passPause } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(failure('in-background'), failure('no-change'), failure('in-background'));
+    rig.provisioner.otherwiseProvision = failure('finished');
+    await rig.start();
+    rig.deleteClaim();
+    await rig.settle();
+    for (const attempts of [2, 3]) {
+      await passPause();
+      assert.equal(rig.provisioner.provisions.length, attempts);
+      assert.equal(isForgotten(), false);
+    }
+    await passPause(); // finished; nothing brings the claim back but the queue
+    await passPause();
+    assert.equal(rig.provisioner.provisions.length, 4);
+    assert.equal(isForgotten(), true);
+  });
+
+  test('only after the attempt that is under way when it is deleted', async () => {
+    const { rig, uid, isForgotten } = await scene();
+    await using _rig = rig;
+    const attempt = Promise.withResolvers<never>();
+    rig.provisioner.provisionSteps.push(() => attempt.promise);
+    rig.startOnly();
+    await rig.until('the attempt', () => rig.provisioner.provisions.length === 1);
+    rig.deleteClaim();
+    await rig.until('the deletion', () => rig.claimInCache('a') === undefined);
+    assert.equal(isForgotten(), false);
+    attempt.reject(failure('no-change'));
+    await rig.turn(uid);
+    assert.equal(isForgotten(), true);
+  });
+
+  test('when it has a volume, be it from elsewhere', async () => {
+    const { rig, isForgotten } = await scene();
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = failure('no-change');
+    await rig.start();
+    assert.equal(isForgotten(), false);
+    rig.changeClaim('a', {}, { volumeName: 'v' });
+    await rig.settle();
+    assert.equal(isForgotten(), true);
+  });
+
+  test('not while it waits for its binding', async () => {
+    const { rig, isForgotten } = await scene();
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = ({ volumeName }) => madeVolume(volumeName);
+    await rig.start();
+    await rig.settle();
+    assert.equal(rig.volumes.length, 1);
+    assert.equal(isForgotten(), false);
+  });
+});
