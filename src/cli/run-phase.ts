@@ -269,6 +269,7 @@ function nodeDeployment(
     ...config.nodeDeployment,
     nodeInfo: () => driver.nodeInfo ?? nodeInfo,
     getCapacity: (request, call) => driver.calls.getCapacity(request, call),
+    driverConnected: () => driver.connected,
     settings,
     workers: config.provisioning.workerThreads,
     wakeClaim,

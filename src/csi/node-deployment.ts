@@ -26,6 +26,8 @@ export interface NodeDeploymentOptions {
   /** What the driver says of its node; asked each time. */
   nodeInfo: () => NodeInfo;
   getCapacity: CsiCalls['getCapacity'];
+  /** Whether the driver can be reached now. */
+  driverConnected: () => boolean;
   /** Of the `CsiProvisioner` that this belongs to. */
   settings: CsiProvisionerOptions;
   /** Claims reached for at once. */
@@ -48,7 +50,7 @@ export class NodeDeployment implements NodeHook {
   readonly #contest: OwnershipContest;
 
   constructor(options: NodeDeploymentOptions) {
-    const { nodeName, settings, baseDelayMs, maxDelayMs, workers, wakeClaim, random, clock } = options;
+    const { nodeName, driverConnected, settings, baseDelayMs, maxDelayMs, workers, wakeClaim, random, clock } = options;
     this.nodeName = nodeName;
     this.#options = options;
     this.#contest = new OwnershipContest({
@@ -57,6 +59,7 @@ export class NodeDeployment implements NodeHook {
       client: settings.client,
       limiter: new OwnershipLimiter({ baseMs: baseDelayMs, maxMs: maxDelayMs, ...(random && { random }) }),
       workers,
+      isReady: driverConnected,
       hasRoom: (claim, signal) => this.#hasRoom(claim, signal),
       onFailed: wakeClaim,
       clock,

@@ -24,6 +24,8 @@ export interface OwnershipContestOptions {
   limiter: RateLimiter;
   /** Claims reached for at once; any number may wait. */
   workers: number;
+  /** Whether the driver can be reached now: while it cannot, claims are left to other nodes. */
+  isReady: () => boolean;
   /** Whether there is room for the claim here. What it throws stops nobody: provisioning will meet it and tell. */
   hasRoom: (claim: PersistentVolumeClaim, signal: AbortSignal) => Promise<boolean>;
   /** A claim could not be taken: `failure` has the reason, and the claim must be looked at. */
@@ -125,6 +127,11 @@ export class OwnershipContest {
     const claim = await this.#ownerless(uid, entry, signal);
     if (claim === undefined || !(await this.#roomFor(uid, claim, signal))) return;
     if (this.#entries.get(uid) !== entry) return; // it was taken while we asked
+    if (!this.#options.isReady()) {
+      logger.debug({ claim: objectKey(claim) }, 'The driver is away, the claim is left to other nodes for now');
+      this.#wait(uid, entry);
+      return;
+    }
     const { annotations } = claim.metadata;
     const update = {
       ...claim,

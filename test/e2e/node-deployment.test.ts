@@ -164,15 +164,10 @@ describe('a sidecar on each of two nodes', () => {
   test('leaves a claim that no node has room for alone', async () => {
     const className = await createClass({ volumeBindingMode: 'Immediate' });
     const name = await createClaim(className, '50Gi');
-    const asked = async (): Promise<number[]> =>
-      Promise.all(
-        nodes.map(async (node) => {
-          const sidecar = sidecars[nodes.indexOf(node)]!;
-          return sidecar.log().match(new RegExp(`Not enough capacity for the claim.*${id}/${name}`, 'g'))?.length ?? 0;
-        }),
-      );
-    await eventually(async () => {
-      assert.deepEqual(await asked(), [1, 1]);
+    const refusals = new RegExp(`Not enough capacity for the claim.*${id}/${name}`, 'g');
+    const steppedBack = (): number[] => sidecars.map((sidecar) => sidecar.log().match(refusals)?.length ?? 0);
+    await eventually(() => {
+      assert.deepEqual(steppedBack(), [1, 1]);
     });
     const { metadata, status } = await readClaim(name);
     assert.equal(status?.phase, 'Pending');

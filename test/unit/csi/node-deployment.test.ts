@@ -27,6 +27,7 @@ class Bench implements AsyncDisposable {
     indexers: { [uidIndex]: (claim) => [claimUid(claim)] },
   });
   readonly woken: string[] = [];
+  connected = true;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
@@ -40,6 +41,7 @@ class Bench implements AsyncDisposable {
       maxDelayMs: 5000,
       nodeInfo: () => ({ nodeId: 'n1', segments: undefined }),
       getCapacity: (request, options) => rig.calls.getCapacity(request, options),
+      driverConnected: () => this.connected,
       settings: { ...rig.settings, claims: this.claims, topology },
       workers: 2,
       wakeClaim: (claim) => this.woken.push(claim),
@@ -161,6 +163,20 @@ describe('NodeDeployment', () => {
     await assert.rejects(it.node.ownsClaim(makeClaim(), makeClass()), { message });
     assert.equal(await it.node.ownsClaim(makeClaim(), undefined), false);
     assert.equal(it.node.contested, 1);
+  });
+
+  test('a node whose driver is away leaves the claim to others until it is back', async () => {
+    await using it = await bench();
+    it.rig.driver.always('GetCapacity', roomy);
+    it.connected = false;
+    await it.node.ownsClaim(makeClaim(), undefined);
+    await it.clock.advance(1000);
+    await until(it, () => it.rig.driver.callsOf('GetCapacity').length === 1 && it.clock.pending > 0);
+    assert.deepEqual(puts(it), []);
+    it.connected = true;
+    await it.clock.advance(3000);
+    await until(it, () => puts(it).length === 1);
+    assert.deepEqual(puts(it), ['n1']);
   });
 
   test('a claim that is forgotten is no longer waited for', async () => {
