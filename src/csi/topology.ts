@@ -10,6 +10,7 @@ import { topologyKeysOf, type TopologyNodes } from './topology-nodes.ts';
 import {
   allowedTerms,
   isWithin,
+  placesOf,
   rotated,
   sortedTerms,
   termOf,
@@ -132,13 +133,9 @@ export class Topology implements TopologyHook {
     }
     const known = this.#memory.of(claimUid).terms;
     if (known !== undefined) return known;
-    const terms = new Map<string, TopologyTerm>(); // many nodes, few places
-    for (const node of this.#options.nodes.nodes.list()) {
-      const term = termOf(node.metadata.labels, keys);
-      if (term !== undefined) terms.set(JSON.stringify(term.map(({ value }) => value)), term);
-    }
-    if (terms.size === 0) throw new Error(`topologyKeys ${keysText(keys)} were not found on any nodes`);
-    this.#memory.remember(claimUid, { terms: sortedTerms([...terms.values()]) });
+    const terms = placesOf(this.#options.nodes.nodes.list(), keys);
+    if (terms.length === 0) throw new Error(`topologyKeys ${keysText(keys)} were not found on any nodes`);
+    this.#memory.remember(claimUid, { terms });
     return this.#memory.of(claimUid).terms ?? [];
   }
 
@@ -147,10 +144,11 @@ export class Topology implements TopologyHook {
     const known = this.#memory.of(claimUid).keys;
     if (known !== undefined) return known;
     const { nodes, driverName, random = Math.random, logger } = this.#options;
-    const candidates = [...nodes.csiNodes.list()].flatMap((csiNode) => {
+    const candidates: (readonly string[])[] = [];
+    for (const csiNode of nodes.csiNodes.list()) {
       const keys = topologyKeysOf(csiNode, driverName) ?? [];
-      return keys.length > 0 ? [keys] : [];
-    });
+      if (keys.length > 0) candidates.push(keys);
+    }
     const keys = candidates[Math.floor(random() * candidates.length)];
     if (keys === undefined) {
       logger.warn({ driver: driverName }, 'No topology keys found on any node');

@@ -1,6 +1,7 @@
 /** A driver by script, an API server and the whole program between them. */
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
+import type { ApiServer } from '../../../src/sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
 import { RecordingDriver } from '../../fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
@@ -41,6 +42,8 @@ export interface SceneOptions {
   objects?: SandboxObject[];
   /** Another socket than the driver's own, such as that of a driver without any grpc library. */
   socketPath?: string;
+  /** Prepares the API server before the program starts. */
+  onServer?: (server: ApiServer) => void;
   /** Writes the driver's script before the program starts. */
   script?: (driver: RecordingDriver) => void;
 }
@@ -89,6 +92,7 @@ export class Scene implements AsyncDisposable {
       ...fields,
     };
     const cluster = opened.use(await StoredCluster.start([storageClass, ...objects]));
+    options.onServer?.(cluster.server);
     const program = opened.use(
       new Program({
         socketPath: options.socketPath ?? driver.socketPath,

@@ -7,6 +7,7 @@ import { topologyCases, type TopologyCase } from '../../unit/csi/topology-cases.
 import { labels, type SampleNode, terms } from '../../unit/csi/topology-clusters.ts';
 import { Wire } from '../provision/wire.ts';
 import { Program } from './program.ts';
+import { freePorts } from '../../control-plane/free-ports.ts';
 import { csi, resource, type SceneOptions } from './scene.ts';
 import {
   type ClaimOutcome,
@@ -409,6 +410,24 @@ describe('reading nodes', () => {
       assert.deepEqual(reads(wire), []);
     });
   }
+
+  const forbidden = { type: 'status', code: 403, reason: 'Forbidden', message: 'nodes is forbidden' } as const;
+
+  test('without the right to it nothing is provisioned, readiness says why, and the rule is told', async () => {
+    const [port = 0] = await freePorts(1);
+    await using topology = await startTopologyScene({
+      cluster: 'C2',
+      flags: [`--http-endpoint=127.0.0.1:${port}`],
+      onServer: (server) => server.faults.add({ match: { resource: 'nodes' }, action: forbidden }),
+    });
+    const line = await topology.scene.program.logged('Not permitted to read a resource');
+    assert.match(line, /nodes/);
+    const claim = topology.addClaim('c1');
+    const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
+    assert.equal(ready.status, 500);
+    assert.match(await ready.text(), /the cache of nodes is not filled yet/);
+    assert.deepEqual(topology.calls(claim), []);
+  });
 
   test('X3: a driver that has topology only after a restart gets it from then on', async () => {
     await using topology = await startTopologyScene({ cluster: 'C2', plugin: ['CONTROLLER_SERVICE'] });

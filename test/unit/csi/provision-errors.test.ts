@@ -183,6 +183,16 @@ describe('CsiProvisioner, the topology seam', () => {
     });
   }
 
+  test('W14: what is kept for a claim goes when the controller is done with the claim', async () => {
+    const topology = new RecordingTopology();
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'x'));
+    await rig.provision();
+    assert.deepEqual(topology.forgotten, []);
+    rig.provisioner.forget(uid);
+    assert.deepEqual(topology.forgotten, [uid]);
+  });
+
   test('an unfit answer keeps the topology for the repeat', async () => {
     const topology = new RecordingTopology();
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });

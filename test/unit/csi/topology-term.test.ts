@@ -7,6 +7,7 @@ import {
   allowedTerms,
   compareTerms,
   isWithin,
+  placesOf,
   rotated,
   sortedTerms,
   termOf,
@@ -122,6 +123,23 @@ describe('terms', () => {
             ),
           );
         }
+      }),
+    );
+  });
+
+  test('of nodes are those of every node that has all keys, each once', () => {
+    const nodeLabels = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('', '1', '2'), {
+      noNullPrototype: true,
+    });
+    const keys = ['b', 'a'];
+    fc.assert(
+      fc.property(fc.array(nodeLabels), (all) => {
+        const places = placesOf(
+          all.map((labels) => ({ metadata: { labels } })),
+          keys,
+        );
+        const terms = all.map((labels) => termOf(labels, keys)).filter((term) => term !== undefined);
+        assert.deepEqual(places, sortedTerms(terms));
       }),
     );
   });
