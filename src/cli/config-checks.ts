@@ -78,7 +78,7 @@ export function doubtfulValues(config: Config): Notice[] {
     [
       config.nodeDeployment !== null && config.leaderElection !== null,
       { flag: '--leader-election' },
-      'All nodes share one lease: only one of them will provision',
+      'Leader election is left out: in node deployment every instance works for its own node',
     ],
   ];
   return doubts.filter(([applies]) => applies).map(([, fields, message]) => ({ level: 'warn', fields, message }));

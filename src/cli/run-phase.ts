@@ -6,12 +6,16 @@ import type { MetricRegistry } from '../base/metrics.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
 import { CloningProtectionController } from '../csi/cloning-protection.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
+import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import type { Driver } from '../csi/driver.ts';
 import { provisionerIdentity } from '../csi/identity.ts';
+import { NodeDeployment } from '../csi/node-deployment.ts';
 import { OptionalApi } from '../csi/optional-api.ts';
 import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
 import { volumeSnapshots } from '../csi/snapshot-objects.ts';
 import { runSnapshotSweep } from '../csi/snapshot-sweep.ts';
+import { staticNodes } from '../csi/static-nodes.ts';
+import { Topology } from '../csi/topology.ts';
 import type { TopologyHook } from '../csi/topology-hook.ts';
 import { nodeInformers } from '../csi/topology-nodes.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
@@ -28,6 +32,7 @@ import type { Transport } from '../kube/transport.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
+import { selectedNode } from '../provision/claim-facts.ts';
 import { type ProvisionInformers, provisionInformers, withoutManagedFields } from '../provision/informers.ts';
 import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
@@ -67,6 +72,8 @@ export interface RunPhaseOptions {
   live: Health;
   /** Fails until the caches are filled. */
   ready: Health;
+  /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
+  random?: (() => number) | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -108,8 +115,10 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     : undefined;
   const ending = AbortSignal.any([shutdown.stop, cut]);
   const topology =
-    nodes && clusterTopology(options, { nodes, startCaches: () => follow({ ...nodes }), signal: ending });
-  const provisioner = makeProvisioner(options, {
+    nodes === undefined
+      ? nodeTopology(options)
+      : clusterTopology(options, { nodes, startCaches: () => follow({ ...nodes }), signal: ending });
+  const settings = provisionerSettings(options, {
     client,
     informers,
     attachments,
@@ -118,6 +127,8 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     attributesClasses,
     topology,
   });
+  const node = nodeDeployment(options, settings, (uid) => controller.wakeClaim(uid));
+  const provisioner = new CsiProvisioner({ ...settings, node });
   const controller = makeController(options, { provisioner, informers });
   attachments?.addHandler({
     onDelete: (gone) => {
@@ -141,7 +152,8 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     collectGarbage(); // what the first lists left behind
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
-    await Promise.all([controller.run({ stop: shutdown.stop, cut }), protectClones(options, { client, informers })]);
+    const run = { stop: shutdown.stop, cut };
+    await Promise.all([controller.run(run), node?.run(run), protectClones(options, { client, informers })]);
   } catch (error) {
     if (!shutdown.stop.aborted && !cut.aborted) throw error;
   } finally {
@@ -166,7 +178,7 @@ function checkCaches({ live, ready, clock }: RunPhaseOptions, informers: Record<
   return checks;
 }
 
-function makeProvisioner(
+function provisionerSettings(
   { config, driver, clock, logger }: RunPhaseOptions,
   parts: {
     client: KubeClient;
@@ -177,11 +189,16 @@ function makeProvisioner(
     attributesClasses: () => boolean;
     topology: TopologyHook | undefined;
   },
-): CsiProvisioner {
+): CsiProvisionerOptions {
   const { provisioning, featureGates } = config;
-  return new CsiProvisioner({
+  return {
     driverName: driver.name,
-    identity: provisionerIdentity({ driverName: driver.name, wallMs: clock.wallMs(), random: Math.random() }),
+    identity: provisionerIdentity({
+      driverName: driver.name,
+      wallMs: clock.wallMs(),
+      random: Math.random(),
+      nodeName: config.nodeDeployment?.nodeName,
+    }),
     capabilities: () => driver.capabilities,
     controller: driver.calls,
     client: parts.client,
@@ -204,7 +221,7 @@ function makeProvisioner(
       volumeAttributesClass: parts.attributesClasses,
     },
     topology: parts.topology,
-  });
+  };
 }
 
 /** In node deployment the own node is all there is. */
@@ -224,6 +241,41 @@ function clusterTopology(
     immediate: immediateTopology,
     clock,
     logger,
+  });
+}
+
+/** Topology of the own node alone; absent where the gate is off. */
+function nodeTopology({ config, driver, logger }: RunPhaseOptions): TopologyHook | undefined {
+  const { featureGates, nodeDeployment: node, provisioning } = config;
+  const { name: driverName, nodeInfo } = driver;
+  if (!featureGates.topology || node === null || nodeInfo === undefined) return undefined;
+  return new Topology({
+    driverName,
+    nodes: staticNodes({ driverName, nodeName: node.nodeName, nodeInfo: () => driver.nodeInfo ?? nodeInfo }),
+    strict: provisioning.strictTopology,
+    immediate: provisioning.immediateTopology,
+    logger,
+  });
+}
+
+/** What is for this node alone; absent in a central deployment, which serves all nodes. */
+function nodeDeployment(
+  { config, driver, random, clock }: RunPhaseOptions,
+  settings: CsiProvisionerOptions,
+  wakeClaim: (uid: string) => void,
+): NodeDeployment | undefined {
+  const { nodeInfo } = driver;
+  if (config.nodeDeployment === null || nodeInfo === undefined) return undefined;
+  return new NodeDeployment({
+    ...config.nodeDeployment,
+    nodeInfo: () => driver.nodeInfo ?? nodeInfo,
+    getCapacity: (request, call) => driver.calls.getCapacity(request, call),
+    driverConnected: () => driver.connected,
+    settings,
+    workers: config.provisioning.workerThreads,
+    wakeClaim,
+    random,
+    clock,
   });
 }
 
@@ -251,6 +303,8 @@ function makeController(
     },
     addFinalizer: true,
     volumeName: (claim) => expectedName(config, claim),
+    // every node looks at every claim: only the one that was chosen speaks
+    explains: (claim) => config.nodeDeployment === null || selectedNode(claim) === config.nodeDeployment.nodeName,
     metrics: metrics.controller,
     queueMetrics: (queue) => metrics.queues[queue],
     clock,

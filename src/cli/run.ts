@@ -21,6 +21,8 @@ export interface SidecarOptions {
   config: Config;
   environment: Record<string, string | undefined>;
   shutdown: Shutdown;
+  /** A number from 0 up to 1, exclusive: for what nodes wait at random. Default: `Math.random`. */
+  random?: (() => number) | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -58,7 +60,8 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, live, ready });
   const work = (cut: AbortSignal): Promise<void> =>
     runPhase({ ...options, transport, driver, metrics, cut, live, ready });
-  if (config.leaderElection === null) {
+  if (config.leaderElection === null || config.nodeDeployment !== null) {
+    endpoint.serveHealth(() => undefined); // nobody leads, yet a probe of that path must not end the process
     await work(shutdown.cut);
   } else {
     await using electionTransport = kubernetesTransport({
@@ -86,7 +89,6 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
 function refuseWhatIsMissing(config: Config): void {
   const missing = {
     '--enable-capacity': config.capacity !== null,
-    '--node-deployment': config.nodeDeployment !== null,
   };
   for (const [flag, asked] of Object.entries(missing)) {
     if (asked) throw failureExit(`${flag} is not supported by this version, leave it out`);
@@ -101,6 +103,7 @@ async function connectDriver(
     return await Driver.connect({
       address: config.csiAddress,
       timeoutMs: config.csiTimeoutMs,
+      askNodeInfo: config.nodeDeployment !== null,
       clock,
       logger,
       onCall: csiCallMetrics(registry),

@@ -39,10 +39,10 @@ export class CsiProvisioner implements Provisioner {
   }
 
   /** Whether the claim was handed to this driver; in node deployment also whether it is for this node. */
-  async shouldProvision(claim: PersistentVolumeClaim, context: ProvisionContext): Promise<boolean> {
+  async shouldProvision(claim: PersistentVolumeClaim): Promise<boolean> {
     if (!this.#isOurs(claim)) return false;
     try {
-      return (await this.#options.node?.ownsClaim(claim, undefined, context)) ?? true;
+      return (await this.#options.node?.ownsClaim(claim, undefined)) ?? true;
     } catch (error) {
       // Provisioning asks again and then fails where people see it.
       this.#options.logger.info({ err: error, claim: objectKey(claim) }, 'Node check failed');
@@ -52,7 +52,7 @@ export class CsiProvisioner implements Provisioner {
 
   /** @throws {ProvisionError} and {IgnoredError} as the interface says; the texts are those of the reference. */
   async provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
-    await this.#checkOwnership(options, context);
+    await this.#checkOwnership(options);
     const prepared = await this.prepare(options, context);
     const created = await this.#createVolume(options, prepared, context);
     const volume = await this.#describe(options, prepared, created);
@@ -82,6 +82,7 @@ export class CsiProvisioner implements Provisioner {
   /** The claim is done with: nothing of it is needed for a repeat. */
   forget(claimUid: string): void {
     this.#options.topology?.forget(claimUid);
+    this.#options.node?.forgetClaim(claimUid);
   }
 
   /** Always: a driver that cannot do it refuses CreateVolume. */
@@ -94,7 +95,7 @@ export class CsiProvisioner implements Provisioner {
     return namedProvisioner(annotations) === driverName || annotations[migratedToAnnotation] === driverName;
   }
 
-  async #checkOwnership({ claim, storageClass }: ProvisionOptions, context: ProvisionContext): Promise<void> {
+  async #checkOwnership({ claim, storageClass }: ProvisionOptions): Promise<void> {
     const { driverName, node } = this.#options;
     if (!this.#isOurs(claim)) {
       throw new IgnoredError(
@@ -105,7 +106,7 @@ export class CsiProvisioner implements Provisioner {
     if (node === undefined) return;
     const owned = await failingAs(
       'no-change',
-      () => node.ownsClaim(claim, storageClass, context),
+      () => node.ownsClaim(claim, storageClass),
       (error) => `node check failed: ${errorMessage(error)}`,
     );
     if (owned) return;

@@ -75,3 +75,24 @@ export async function readCapabilities(
     throw new Error(`Error getting CSI driver capabilities: ${errorMessage(error)}`, { cause: error });
   }
 }
+
+/** The node that the driver runs on, as it names and places it (CSI spec, `NodeGetInfo`). */
+export interface NodeInfo {
+  readonly nodeId: string;
+  /** Undefined: the driver said nothing about topology, which is not the same as no segments. */
+  readonly segments: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * Where the driver runs, asked once.
+ *
+ * @throws {Error} `Failed to get node info from CSI driver: ...`, also from a driver that does not have the call.
+ */
+export async function readNodeInfo(calls: Pick<CsiCalls, 'nodeGetInfo'>, options: CallOptions = {}): Promise<NodeInfo> {
+  try {
+    const { node_id: nodeId = '', accessible_topology: topology } = await calls.nodeGetInfo(options);
+    return Object.freeze({ nodeId, segments: topology && Object.freeze({ ...topology.segments }) });
+  } catch (error) {
+    throw new Error(`Failed to get node info from CSI driver: ${errorMessage(error)}`, { cause: error });
+  }
+}

@@ -6,7 +6,13 @@ import { CsiCallError } from './call-error.ts';
 import { CsiConnection } from './connection.ts';
 import { type CsiCalls, csiCalls } from './csi-calls.ts';
 import { loadCsi } from './csi-proto.ts';
-import { type DriverCapabilities, readCapabilities, readDriverInfo } from './driver-info.ts';
+import {
+  type DriverCapabilities,
+  type NodeInfo,
+  readCapabilities,
+  readDriverInfo,
+  readNodeInfo,
+} from './driver-info.ts';
 import { probeUntilReady } from './probe.ts';
 import type { CallSettings } from './unary-call.ts';
 
@@ -15,6 +21,8 @@ export interface DriverOptions {
   address: string;
   /** Deadline of each call, in milliseconds. */
   timeoutMs: number;
+  /** Ask also where it runs, for a program that works for this node alone. Default false. */
+  askNodeInfo?: boolean;
   clock: Clock;
   logger: Logger;
   /** Each finished call, with the driver's name as soon as it is known. */
@@ -45,6 +53,7 @@ export class Driver implements AsyncDisposable {
   readonly #asked: CsiCalls;
   readonly #connection: CsiConnection;
   #capabilities: DriverCapabilities;
+  #nodeInfo: NodeInfo | undefined;
   /** Whether the connection is still, or again, to the driver that was asked. */
   #known = true;
   /** Aborts when the connection is lost; a new one for each connection. */
@@ -58,6 +67,7 @@ export class Driver implements AsyncDisposable {
     calls: CsiCalls;
     connection: CsiConnection;
     capabilities: DriverCapabilities;
+    nodeInfo: NodeInfo | undefined;
   }) {
     this.name = parts.name;
     this.vendorVersion = parts.vendorVersion;
@@ -65,6 +75,7 @@ export class Driver implements AsyncDisposable {
     this.calls = this.#guarded(parts.calls);
     this.#connection = parts.connection;
     this.#capabilities = parts.capabilities;
+    this.#nodeInfo = parts.nodeInfo;
   }
 
   /**
@@ -74,7 +85,7 @@ export class Driver implements AsyncDisposable {
    * fails; the signal's reason when it aborts.
    */
   static async connect(options: DriverOptions): Promise<Driver> {
-    const { address, timeoutMs, clock, logger, signal, onCall } = options;
+    const { address, timeoutMs, askNodeInfo = false, clock, logger, signal, onCall } = options;
     let driver: Driver | undefined;
     const connection = new CsiConnection({
       address,
@@ -96,7 +107,8 @@ export class Driver implements AsyncDisposable {
       const { name, vendorVersion } = await readDriverInfo(calls, { signal });
       logger.info({ driver: name, vendorVersion }, 'Detected CSI driver');
       const capabilities = await readCapabilities(calls, { signal });
-      driver = new Driver({ name, vendorVersion, calls, connection, capabilities });
+      const nodeInfo = askNodeInfo ? await readNodeInfo(calls, { signal }) : undefined;
+      driver = new Driver({ name, vendorVersion, calls, connection, capabilities, nodeInfo });
       return driver;
     } catch (error) {
       await connection[Symbol.asyncDispose]();
@@ -107,6 +119,11 @@ export class Driver implements AsyncDisposable {
   /** What the driver last said it can do. */
   get capabilities(): DriverCapabilities {
     return this.#capabilities;
+  }
+
+  /** Where the driver last said it runs; undefined where that was not to be asked. */
+  get nodeInfo(): NodeInfo | undefined {
+    return this.#nodeInfo;
   }
 
   /** Whether calls about volumes can reach the driver now. */
@@ -133,7 +150,7 @@ export class Driver implements AsyncDisposable {
    * The driver listens again: it may be another version, or another driver. Asks until it answers or goes away again.
    * Never rejects.
    */
-  private async askAnew({ clock, logger, signal, onGone }: DriverOptions): Promise<void> {
+  private async askAnew({ askNodeInfo = false, clock, logger, signal, onGone }: DriverOptions): Promise<void> {
     using joined = joinSignals([signal, this.#lost.signal], { clock });
     const until = { signal: joined.signal };
     for (;;) {
@@ -145,7 +162,9 @@ export class Driver implements AsyncDisposable {
           onGone(new Error(`the driver on ${this.#connection.target} changed its name from ${this.name} to ${name}`));
           return;
         }
-        this.#capabilities = await readCapabilities(this.#asked, until);
+        const capabilities = await readCapabilities(this.#asked, until);
+        if (askNodeInfo) this.#nodeInfo = await readNodeInfo(this.#asked, until);
+        this.#capabilities = capabilities;
         this.#isBack();
         logger.info({ driver: name, vendorVersion }, 'The driver came back');
         return;

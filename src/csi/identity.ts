@@ -17,3 +17,15 @@ export function provisionerIdentity(options: {
   const identity = `${Math.trunc(wallMs)}-${Math.trunc(random * 10_000)}-${driverName}`;
   return nodeName === undefined ? identity : `${identity}-${nodeName}`;
 }
+
+/**
+ * The node that is named in the identity on a volume.
+ *
+ * @returns an empty string for a volume of a central deployment, undefined where the identity says nothing we know, such
+ * as one of another driver.
+ */
+export function nodeOfIdentity(identity: string | undefined, driverName: string): string | undefined {
+  const maker = /^\d+-\d+-(.*)$/s.exec(identity ?? '')?.[1];
+  if (maker === driverName) return '';
+  return maker?.startsWith(`${driverName}-`) === true ? maker.slice(driverName.length + 1) : undefined;
+}

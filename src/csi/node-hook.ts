@@ -1,19 +1,18 @@
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
-import type { ProvisionContext } from '../provision/provisioner.ts';
 
 /** Ownership when every node runs its own instance; absent in a central deployment. */
 export interface NodeHook {
   readonly nodeName: string;
   /**
-   * Whether this instance provisions the claim. May wait, and may claim it for this node as a side effect.
+   * Whether this instance provisions the claim now. Does not wait: a claim that may become this node's is answered with
+   * no, and looked at again when it has.
    *
-   * @param storageClass - the claim's class where the caller has it.
+   * @param storageClass - the claim's class where the caller is about to provision: then what is thrown is told to the
+   * claim's user.
    */
-  ownsClaim(
-    claim: PersistentVolumeClaim,
-    storageClass: StorageClass | undefined,
-    context: ProvisionContext,
-  ): Promise<boolean>;
+  ownsClaim(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): Promise<boolean>;
+  /** The claim is gone or has its volume. Safe to repeat. */
+  forgetClaim(uid: string): void;
   /** Whether the volume is reachable from this node. @throws when its node affinity cannot be read. */
   ownsVolume(volume: PersistentVolume): boolean;
 }

@@ -3,34 +3,23 @@
  * written) and follows the reference.
  */
 import type { SecretString } from '../base/secret-string.ts';
-import { claimReference } from '../provision/claim-facts.ts';
 import type { SecretReference, StorageClass } from '../provision/objects.ts';
-import {
-  IgnoredError,
-  ProvisionError,
-  type ProvisionContext,
-  type ProvisionOptions,
-} from '../provision/provisioner.ts';
-import { driverParameters, extraMetadata, fsTypeOf } from './class-parameters.ts';
+import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '../provision/provisioner.ts';
 import { cloneSource, protectCloneSource } from './clone-source.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
-import { dataSourceOf, sourceHandling, type DataSource, type SourceHandling } from './data-source.ts';
-import { missingCapability } from './driver-requirements.ts';
+import type { DataSource, SourceHandling } from './data-source.ts';
+import { draftVolume, namesOf, requestParameters, supportsTopology } from './draft-volume.ts';
 import { errorMessage } from './error-message.ts';
 import { failingAs } from './failing-as.ts';
 import type { CreateVolumeRequest } from './generated/csi/v1/CreateVolumeRequest.ts';
 import type { TopologyRequirement } from './generated/csi/v1/TopologyRequirement.ts';
 import type { VolumeContentSource } from './generated/csi/v1/VolumeContentSource.ts';
 import { readSecret } from './read-secret.ts';
-import { isGranted } from './reference-grants.ts';
-import { storageRequestBytes } from './requested-capacity.ts';
 import { secretKinds, secretReference, type SecretKind } from './secret-reference.ts';
 import { protectSnapshot, snapshotHandle } from './snapshot-source.ts';
 import { SelectedNodeGoneError } from './topology-hook.ts';
 import type { WithWrappedSecrets } from './unary-call.ts';
 import { mutableParameters } from './volume-attributes-class.ts';
-import { volumeCapabilities } from './volume-capabilities.ts';
-import { volumeName } from './volume-name.ts';
 
 /** References of one claim's secrets, those that the class names. */
 export type SecretReferences = Readonly<Partial<Record<SecretKind, SecretReference>>>;
@@ -63,48 +52,24 @@ export async function prepareVolume(
   options: ProvisionOptions,
   { signal }: ProvisionContext,
 ): Promise<PreparedVolume> {
-  const { logger } = settings;
-  const { claim } = options;
-  const source = grantedSource(settings, options);
-  const storageClass = await translatedClass(settings, options.storageClass);
-  const handling = handledSource(settings, options, source);
-  const volumeAttributesClassName = settings.gates.volumeAttributesClass()
-    ? claim.spec.volumeAttributesClassName || undefined
-    : undefined;
-  checkCapabilities(settings, handling, volumeAttributesClassName !== undefined);
-  if (claim.spec.selector !== undefined) {
-    throw new ProvisionError('claim Selector is not supported', { state: 'finished' });
-  }
-  const name = volumeName(settings.volumeNamePrefix, claim.metadata.uid, settings.volumeNameUuidLength);
-  const parameters = storageClass.parameters ?? {};
-  const fsType = fsTypeOf(parameters, settings.defaultFsType, logger);
-  const requestedBytes = await failingAs('finished', () => storageRequestBytes(claim));
-  const block = claim.spec.volumeMode === 'Block';
-  const capabilities = settings.capabilities();
+  const draft = await draftVolume(settings, options);
+  const { name, storageClass, source, requestedBytes, volumeAttributesClassName } = draft;
   const request: WithWrappedSecrets<CreateVolumeRequest> = {
     name,
     capacity_range: { required_bytes: String(requestedBytes) },
-    volume_capabilities: volumeCapabilities({
-      accessModes: claim.spec.accessModes ?? [],
-      block,
-      fsType,
-      mountFlags: storageClass.mountOptions ?? [],
-      singleNodeMultiWriter: capabilities.singleNodeMultiWriter,
-    }),
+    volume_capabilities: draft.capabilities,
   };
-  const contentSource = await contentSourceOf(settings, options, { source, handling, storageClass, signal });
+  const contentSource = await contentSourceOf(settings, options, { ...draft, signal });
   if (contentSource !== undefined) request.volume_content_source = contentSource;
-  const topologySupported = settings.topology !== undefined && capabilities.volumeAccessibilityConstraints;
+  const topologySupported = supportsTopology(settings);
   if (topologySupported) {
     const requirements = await accessibilityRequirements(settings, options, storageClass);
     if (requirements !== undefined) request.accessibility_requirements = requirements;
   }
+  const parameters = storageClass.parameters ?? {};
   const { secretReferences, secrets } = await resolveSecrets(settings, options, { parameters, name, signal });
   request.secrets = secrets;
-  request.parameters = {
-    ...driverParameters(parameters),
-    ...(settings.extraCreateMetadata ? extraMetadata(namesOf(options), name) : {}),
-  };
+  request.parameters = requestParameters(settings, options, draft);
   if (volumeAttributesClassName !== undefined) {
     request.mutable_parameters = await mutableParameters({
       client: settings.client,
@@ -118,65 +83,12 @@ export async function prepareVolume(
     request,
     requestedBytes,
     storageClass,
-    fsType: block ? '' : fsType,
+    fsType: options.claim.spec.volumeMode === 'Block' ? '' : draft.fsType,
     secretReferences,
     source,
     volumeAttributesClassName,
     topologySupported,
   };
-}
-
-function namesOf({ claim }: ProvisionOptions): { namespace: string; name: string } {
-  return { namespace: claim.metadata.namespace ?? '', name: claim.metadata.name };
-}
-
-function grantedSource(settings: CsiProvisionerOptions, options: ProvisionOptions): DataSource | undefined {
-  const crossNamespace = settings.gates.crossNamespaceVolumeDataSource;
-  const source = dataSourceOf(options.claim, { crossNamespace });
-  const { namespace, name } = namesOf(options);
-  if (source === undefined || source.namespace === namespace) return source;
-  const grants = settings.referenceGrants;
-  if (grants !== undefined && isGranted(grants, namespace, source)) return source;
-  throw new ProvisionError(
-    `accessing ${source.namespace}/${source.name} of ${source.kind} dataSource from ${namespace}/${name} isn't allowed`,
-    { state: 'finished' },
-  );
-}
-
-function translatedClass({ migration }: CsiProvisionerOptions, storageClass: StorageClass): Promise<StorageClass> {
-  return failingAs(
-    'finished',
-    () => migration?.translateClass(storageClass) ?? storageClass,
-    (error) => `failed to translate storage class: ${errorMessage(error)}`,
-  );
-}
-
-function handledSource(
-  { recorder }: CsiProvisionerOptions,
-  { claim }: ProvisionOptions,
-  source: DataSource | undefined,
-): SourceHandling | undefined {
-  if (source === undefined) return undefined;
-  const handling = sourceHandling(source, claim.metadata.name);
-  if (handling !== 'populator') return handling;
-  const message = 'Assuming an external populator will provision the volume';
-  recorder.event(claimReference(claim), 'Normal', 'Provisioning', message);
-  throw new IgnoredError(
-    `data source (${source.kind}) is not handled by the provisioner, assuming an external populator will provision it`,
-  );
-}
-
-function checkCapabilities(
-  { capabilities }: CsiProvisionerOptions,
-  handling: SourceHandling | undefined,
-  attributesClass: boolean,
-): void {
-  const missing = missingCapability(capabilities(), {
-    snapshotRestore: handling === 'snapshot',
-    clone: handling === 'clone',
-    attributesClass,
-  });
-  if (missing !== undefined) throw new ProvisionError(missing, { state: 'finished' });
 }
 
 /** Checks the source first; only a source that will be used gets protected. */

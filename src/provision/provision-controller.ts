@@ -183,6 +183,17 @@ export class ProvisionController {
     return { claims: this.#claimQueue.length, volumes: this.#volumeQueue.length };
   }
 
+  /**
+   * Looks at a claim again now: something outside the claim changed for it, such as an answer that its provisioner was
+   * waiting for. A provisioner that would have to wait long in `shouldProvision` answers no, which frees the worker, and
+   * has the claim woken later.
+   *
+   * @param uid - of the claim; one that is gone, or has its volume, is left alone.
+   */
+  wakeClaim(uid: string): void {
+    this.#claimQueue.add(uid);
+  }
+
   /** Looks at a volume again now: something outside Kubernetes' own volume object changed for it. */
   wakeVolume(name: string): void {
     this.#volumeQueue.add(name);

@@ -43,7 +43,10 @@ export interface Provisioner {
    * Anything else thrown becomes a `VolumeFailedDelete` event and a retry with back-off.
    */
   delete(volume: PersistentVolume, context: ProvisionContext): Promise<void>;
-  /** Asked for every unbound claim, foreign ones included, before its class is looked at. Absent: yes. */
+  /**
+   * Asked for every unbound claim, foreign ones included, before its class is looked at. Absent: yes. Each wait in here
+   * occupies a worker; `ProvisionController.wakeClaim` brings a claim back that was refused for now.
+   */
   shouldProvision?(claim: PersistentVolumeClaim, context: ProvisionContext): boolean | Promise<boolean>;
   /** Whether claims with `volumeMode: Block` are served. Absent: no. */
   supportsBlock?(context: ProvisionContext): boolean;

@@ -8,7 +8,9 @@ import {
   loadAllYaml,
   loadYaml,
   type KubernetesObject,
+  type V1ClusterRole,
   type V1ClusterRoleBinding,
+  type V1DaemonSet,
   type V1Deployment,
   type V1Namespace,
   type V1PodDisruptionBudget,
@@ -143,6 +145,32 @@ describe('the manifests in deploy/', () => {
       }
     },
   );
+
+  test('with node deployment run on every node, which they name, and read no nodes', needsKubectl, async () => {
+    const objects = await built('overlays/node-deployment');
+    const { spec } = ofKind<V1DaemonSet>(objects, 'DaemonSet');
+    const pod = spec?.template.spec;
+    for (const { env = [] } of pod?.containers ?? []) {
+      const nodeName = env.find(({ name }) => name === 'NODE_NAME');
+      assert.equal(nodeName?.valueFrom?.fieldRef?.fieldPath, 'spec.nodeName');
+    }
+    const args = pod?.containers.find(({ name }) => name === 'csi-provisioner')?.args;
+    assert.ok(args?.includes('--node-deployment'));
+    assert.ok(!args?.includes('--leader-election'));
+    assert.equal(spec?.updateStrategy?.rollingUpdate?.maxSurge, 0);
+    const { rules } = ofKind<V1ClusterRole>(objects, 'ClusterRole');
+    const resources = rules?.flatMap((rule) => rule.resources ?? []) ?? [];
+    assert.ok(resources.includes('persistentvolumeclaims'));
+    for (const unused of ['nodes', 'csinodes', 'leases']) assert.ok(!resources.includes(unused), unused);
+    const { subjects } = ofKind<V1ClusterRoleBinding>(objects, 'ClusterRoleBinding');
+    assert.equal(subjects?.[0]?.name, pod?.serviceAccountName);
+    const driver = pod?.containers.find(({ name }) => name === 'hostpath-driver')?.args;
+    const provisioners = [
+      ofKind<V1StorageClass>(objects, 'StorageClass').provisioner,
+      ofKind(objects, 'CSIDriver').metadata?.name,
+    ];
+    for (const name of provisioners) assert.ok(driver?.includes(`--driver-name=${name ?? ''}`));
+  });
 
   test('describe a Pod that the strictest Pod Security Standard admits', async () => {
     const { spec } = loadYaml<V1Deployment>(await read('base/deployment.yaml'));

@@ -2,6 +2,9 @@
 import { ifFound } from './admin.ts';
 import type { Scene } from './scene.ts';
 
+/** What pods and nodes need of a scene. */
+export type PodScene = Pick<Scene, 'admin' | 'namespace' | 'eventually'> & { driver: { driverName: string } };
+
 /** Labels of a node made by a test; `kubernetes.io/hostname` is set anyway. */
 export interface NodeOptions {
   name: string;
@@ -13,7 +16,7 @@ export interface NodeOptions {
  *
  * @returns a function that removes both.
  */
-export async function createNode(scene: Scene, { name, labels = {} }: NodeOptions): Promise<() => Promise<void>> {
+export async function createNode(scene: PodScene, { name, labels = {} }: NodeOptions): Promise<() => Promise<void>> {
   const { core, storage } = scene.admin;
   const node = await core.createNode({
     body: {
@@ -41,7 +44,7 @@ export async function createNode(scene: Scene, { name, labels = {} }: NodeOption
 }
 
 /** Makes a pod that uses the claim and may only run on the node, if one is named; the scheduler does the rest. */
-export async function createPod(scene: Scene, claimName: string, nodeName?: string): Promise<string> {
+export async function createPod(scene: PodScene, claimName: string, nodeName?: string): Promise<string> {
   const name = `uses-${claimName}`;
   // The service account of a new namespace appears a moment after it; until then the API server refuses pods.
   await scene.eventually(() =>
@@ -61,7 +64,7 @@ export async function createPod(scene: Scene, claimName: string, nodeName?: stri
 }
 
 /** Waits until the scheduler has put the pod on a node, and gives its name. */
-export async function scheduledNode(scene: Scene, podName: string): Promise<string> {
+export async function scheduledNode(scene: PodScene, podName: string): Promise<string> {
   return await scene.eventually(async () => {
     const pod = await scene.admin.core.readNamespacedPod({ name: podName, namespace: scene.namespace });
     if (pod.spec?.nodeName === undefined) {
@@ -72,6 +75,6 @@ export async function scheduledNode(scene: Scene, podName: string): Promise<stri
 }
 
 /** Removes a pod at once: no kubelet would confirm its end. */
-export async function deletePod(scene: Scene, name: string): Promise<void> {
+export async function deletePod(scene: PodScene, name: string): Promise<void> {
   await scene.admin.core.deleteNamespacedPod({ name, namespace: scene.namespace, gracePeriodSeconds: 0 });
 }

@@ -128,14 +128,14 @@ describe('on bad days the sidecar', () => {
   });
 
   test('refuses what this version cannot do instead of ignoring it', async () => {
-    const flags = ['--node-deployment', `--csi-address=${driver.address}`, `--kubeconfig=${kubeconfig}`];
+    const flags = ['--enable-capacity', `--csi-address=${driver.address}`, `--kubeconfig=${kubeconfig}`];
     const started = await startProcess({
       program: process.execPath,
       args: [program, ...flags],
-      env: { NODE_NAME: 'node-1', KUBECONFIG: undefined },
+      env: { NAMESPACE: 'default', POD_NAME: 'pod', KUBECONFIG: undefined },
     });
     assert.equal(await started.ending(), 'exit code 1');
-    assert.match(started.log(), /--node-deployment is not supported by this version/);
+    assert.match(started.log(), /--enable-capacity is not supported by this version/);
   });
 
   test('tells on its health paths when the driver goes away and is back, without ending', async () => {

@@ -23,7 +23,12 @@ const elsewhere = new Map([
   ['src/cli/run.ts: shutdown.failure.message', ['changed its name from', 'Lost connection to CSI driver, exiting']],
   [
     'src/cli/run.ts: message',
-    ['CSI driver probe failed: ', 'Error getting CSI driver name: ', 'Error getting CSI driver capabilities: '],
+    [
+      'CSI driver probe failed: ',
+      'Error getting CSI driver name: ',
+      'Error getting CSI driver capabilities: ',
+      'Failed to get node info from CSI driver: ',
+    ],
   ],
 ]);
 
@@ -83,7 +88,7 @@ describe('docs/troubleshooting.md', () => {
     const known = [...all, ...[...elsewhere.values()].flat().map((text) => [text])].map(
       (pieces) => new RegExp(pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*')),
     );
-    const flags = /feature gate\. It will|^(Every call|No volume can|Nothing will|All nodes)/;
+    const flags = /feature gate\. It will|^(Every call|No volume can|Nothing will|Leader election is left out)/;
     const section = page.slice(page.indexOf('\n## Log lines'), page.indexOf('\n## The last line'));
     const told = [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, line = '']) => line);
     assert.ok(told.length > 50);

@@ -1,6 +1,6 @@
 /** The whole sidecar in this process, put together by the program's own wiring from a command line. */
 import { EventEmitter } from 'node:events';
-import { systemClock } from '../../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import type { Environment } from '../../../src/cli/config.ts';
 import { ExitError, reportExit } from '../../../src/cli/exit.ts';
@@ -14,8 +14,12 @@ export interface ProgramOptions {
   /** URL of the API server. */
   apiUrl: string;
   flags?: readonly string[];
-  /** Default: nothing is set. */
+  /** Variables such as `NODE_NAME`. Default: none. */
   environment?: Environment;
+  /** Default: real time. */
+  clock?: Clock;
+  /** Default: `Math.random`. */
+  random?: () => number;
 }
 
 /** How the program ended: its exit code. */
@@ -32,7 +36,8 @@ export class Program implements AsyncDisposable {
   readonly #bulletin = new Bulletin();
   readonly #shutdown: Shutdown;
 
-  constructor({ socketPath, apiUrl, flags = [], environment = {} }: ProgramOptions) {
+  constructor(options: ProgramOptions) {
+    const { socketPath, apiUrl, flags = [], environment = {}, clock = systemClock, random } = options;
     const parsed = parseCommandLine({
       argv0: 'csi-provisioner',
       args: [`--csi-address=${socketPath}`, `--master=${apiUrl}`, ...flags],
@@ -54,7 +59,7 @@ export class Program implements AsyncDisposable {
       onSecondSignal: () => undefined,
     });
     this.#shutdown = shutdown;
-    this.ended = runSidecar({ config, environment: { ...environment }, shutdown, clock: systemClock, logger }).then(
+    this.ended = runSidecar({ config, environment: { ...environment }, shutdown, random, clock, logger }).then(
       () => ({ code: 0 }),
       (error: unknown) => {
         if (error instanceof ExitError) return { code: reportExit(error, { logger, writeError: write }) };

@@ -381,7 +381,7 @@ describe('notices', () => {
     [['--volume-name-uuid-length=33'], /^warn No volume can be named.*"value":33/],
     [['--volume-name-uuid-length=-2'], /^warn No volume can be named.*"value":-2/],
     [['--worker-threads=0'], /^warn Nothing will be provisioned/],
-    [['--node-deployment', '--leader-election'], /^warn All nodes share one lease/],
+    [['--node-deployment', '--leader-election'], /^warn Leader election is left out/],
   ];
   for (const [args, want] of cases) {
     test(args.join(' '), () => {

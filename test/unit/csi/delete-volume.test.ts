@@ -238,7 +238,12 @@ describe('CsiProvisioner.delete', () => {
   });
 
   test('a volume of another node is ignored', async () => {
-    const node = { nodeName: 'n1', ownsClaim: () => Promise.resolve(true), ownsVolume: () => false };
+    const node = {
+      nodeName: 'n1',
+      ownsClaim: () => Promise.resolve(true),
+      ownsVolume: () => false,
+      forgetClaim: () => undefined,
+    };
     await using rig = await startRig({ controller: [], settings: { node } });
     await assert.rejects(
       rig.provisioner.delete(makeVolume(), { signal }),

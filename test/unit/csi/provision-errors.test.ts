@@ -229,12 +229,15 @@ describe('CsiProvisioner, the topology seam', () => {
 });
 
 describe('CsiProvisioner, the node seam', () => {
-  const context = { signal: new AbortController().signal };
-
   test('a claim of another node is ignored', async () => {
-    const node = { nodeName: 'n1', ownsClaim: () => Promise.resolve(false), ownsVolume: () => true };
+    const node = {
+      nodeName: 'n1',
+      ownsClaim: () => Promise.resolve(false),
+      ownsVolume: () => true,
+      forgetClaim: () => undefined,
+    };
     await using rig = await Rig.start({ settings: { node } });
-    assert.equal(await rig.provisioner.shouldProvision(makeClaim(), context), false);
+    assert.equal(await rig.provisioner.shouldProvision(makeClaim()), false);
     const message =
       'ignored because not responsible for provisioning of PVC ns1/c1 because it is not assigned to node "n1"';
     assertFailed(await rig.provision(), 'IgnoredError', message);
@@ -242,9 +245,14 @@ describe('CsiProvisioner, the node seam', () => {
   });
 
   test('a failed check is only told when provisioning', async () => {
-    const node = { nodeName: 'n1', ownsClaim: () => Promise.reject(new Error('no class')), ownsVolume: () => true };
+    const node = {
+      nodeName: 'n1',
+      ownsClaim: () => Promise.reject(new Error('no class')),
+      ownsVolume: () => true,
+      forgetClaim: () => undefined,
+    };
     await using rig = await Rig.start({ settings: { node } });
-    assert.equal(await rig.provisioner.shouldProvision(makeClaim(), context), true);
+    assert.equal(await rig.provisioner.shouldProvision(makeClaim()), true);
     assertFailed(await rig.provision(), 'no-change', 'node check failed: no class');
     assertNoCreate(rig);
   });

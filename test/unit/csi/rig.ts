@@ -95,6 +95,7 @@ export class Rig implements AsyncDisposable {
   readonly api: ScriptedApiServer;
   readonly connection: CsiConnection;
   readonly calls: CsiCalls;
+  readonly settings: CsiProvisionerOptions;
   readonly provisioner: CsiProvisioner;
   readonly events: RecordedEvent[] = [];
   readonly finishedCalls: FinishedCall[] = [];
@@ -123,7 +124,7 @@ export class Rig implements AsyncDisposable {
       clock,
       onCall: (call) => this.finishedCalls.push(call),
     });
-    this.provisioner = new CsiProvisioner({
+    this.settings = {
       driverName,
       identity,
       capabilities: () => this.#capabilities,
@@ -147,7 +148,8 @@ export class Rig implements AsyncDisposable {
       gates: { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => true },
       referenceGrants: this.grants,
       ...options.settings,
-    });
+    };
+    this.provisioner = new CsiProvisioner(this.settings);
   }
 
   static async start(options: RigOptions = {}): Promise<Rig> {

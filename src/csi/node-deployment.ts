@@ -1,0 +1,137 @@
+/** Node deployment: one instance beside the driver on each node, which serves that node alone. */
+import type { Clock } from '../base/clock.ts';
+import { className, claimUid } from '../provision/claim-facts.ts';
+import { selectedNodeKey } from '../provision/keys.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import type { RunOptions } from '../provision/provision-controller.ts';
+import type { CsiCalls } from './csi-calls.ts';
+import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
+import type { NodeInfo } from './driver-info.ts';
+import { supportsTopology } from './draft-volume.ts';
+import { hasEnoughCapacity } from './enough-capacity.ts';
+import type { NodeHook } from './node-hook.ts';
+import { OwnershipContest } from './ownership-contest.ts';
+import { OwnershipLimiter } from './ownership-limiter.ts';
+import { requirementsOnNode } from './requirements-on-node.ts';
+import { ownsVolume } from './volume-ownership.ts';
+
+export interface NodeDeploymentOptions {
+  nodeName: string;
+  /** Take part in the contest for claims that any node may have. */
+  immediateBinding: boolean;
+  /** Upper end of the first random wait, and its unit, in milliseconds. */
+  baseDelayMs: number;
+  /** Longest wait, in milliseconds. */
+  maxDelayMs: number;
+  /** What the driver says of its node; asked each time. */
+  nodeInfo: () => NodeInfo;
+  getCapacity: CsiCalls['getCapacity'];
+  /** Whether the driver can be reached now. */
+  driverConnected: () => boolean;
+  /** Of the `CsiProvisioner` that this belongs to. */
+  settings: CsiProvisionerOptions;
+  /** Claims reached for at once. */
+  workers: number;
+  /** The claim must be looked at: something about it changed here. */
+  wakeClaim: (uid: string) => void;
+  /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
+  random?: (() => number) | undefined;
+  /** Of the random waits. */
+  clock: Clock;
+}
+
+/**
+ * Which claims and volumes are this node's. A claim is when its selected node says so; one with immediate binding and no
+ * such node goes to whichever node writes its name first. Run it beside the controller.
+ */
+export class NodeDeployment implements NodeHook {
+  readonly nodeName: string;
+  readonly #options: NodeDeploymentOptions;
+  readonly #contest: OwnershipContest;
+
+  constructor(options: NodeDeploymentOptions) {
+    const { nodeName, driverConnected, settings, baseDelayMs, maxDelayMs, workers, wakeClaim, random, clock } = options;
+    this.nodeName = nodeName;
+    this.#options = options;
+    this.#contest = new OwnershipContest({
+      nodeName,
+      claims: settings.claims,
+      client: settings.client,
+      limiter: new OwnershipLimiter({ baseMs: baseDelayMs, maxMs: maxDelayMs, ...(random && { random }) }),
+      workers,
+      isReady: driverConnected,
+      hasRoom: (claim, signal) => this.#hasRoom(claim, signal),
+      onFailed: wakeClaim,
+      clock,
+      logger: settings.logger,
+    });
+  }
+
+  /** Never waits: a claim that this node would take is entered into the contest, and comes back with its owner. */
+  async ownsClaim(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): Promise<boolean> {
+    const uid = claimUid(claim);
+    const selectedNode = claim.metadata.annotations?.[selectedNodeKey] ?? '';
+    if (selectedNode !== '') {
+      this.#contest.leave(uid);
+      return selectedNode === this.nodeName;
+    }
+    const failure = this.#contest.failure(uid);
+    if (failure !== undefined) {
+      if (storageClass !== undefined) this.#contest.clearFailure(uid); // it will be in the claim's event
+      throw failure;
+    }
+    if (await this.#wouldTake(claim)) this.#contest.enter(claim);
+    return false;
+  }
+
+  ownsVolume(volume: PersistentVolume): boolean {
+    const { nodeName, nodeInfo, settings } = this.#options;
+    const { driverName, logger } = settings;
+    const topologySupported = supportsTopology(settings);
+    return ownsVolume(volume, { driverName, nodeName, nodeInfo: nodeInfo(), topologySupported, logger });
+  }
+
+  forgetClaim(uid: string): void {
+    this.#contest.leave(uid);
+  }
+
+  /** Claims that this node waits for. */
+  get contested(): number {
+    return this.#contest.size;
+  }
+
+  /** Takes claims until it is stopped; resolves when what was under way has ended. */
+  run(options: RunOptions): Promise<void> {
+    return this.#contest.run(options);
+  }
+
+  /** @throws {Error} when the claim's class is not there. */
+  async #wouldTake(claim: PersistentVolumeClaim): Promise<boolean> {
+    const { immediateBinding, settings } = this.#options;
+    if (className(claim) === '') return false;
+    const storageClass = this.#classOf(claim);
+    if (!immediateBinding || storageClass.volumeBindingMode !== 'Immediate') return false;
+    if ((storageClass.allowedTopologies ?? []).length === 0 || !supportsTopology(settings)) return true;
+    try {
+      const { allowedTopologies } = settings.migration?.translateClass(storageClass) ?? storageClass;
+      await requirementsOnNode(settings.topology, { nodeName: this.nodeName, claim, allowedTopologies });
+      return true;
+    } catch (error) {
+      settings.logger.trace({ err: error, class: storageClass.metadata.name }, 'The class does not allow this node');
+      return false;
+    }
+  }
+
+  async #hasRoom(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
+    const { settings, getCapacity } = this.#options;
+    const storageClass = this.#classOf(claim);
+    return await hasEnoughCapacity({ settings, getCapacity, nodeName: this.nodeName, claim, storageClass, signal });
+  }
+
+  #classOf(claim: PersistentVolumeClaim): StorageClass {
+    const name = className(claim);
+    const storageClass = this.#options.settings.classes.get(name);
+    if (storageClass === undefined) throw new Error(`storageclass.storage.k8s.io "${name}" not found`);
+    return storageClass;
+  }
+}

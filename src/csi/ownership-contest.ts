@@ -1,0 +1,211 @@
+/** How the nodes agree, without knowing each other, on one that provisions a claim which any of them may have. */
+import type { Clock, Timer } from '../base/clock.ts';
+import { goQuote } from '../base/go-quote.ts';
+import type { Logger } from '../base/logger.ts';
+import { ConflictError, NotFoundError } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import { objectKey } from '../kube/objects.ts';
+import type { RateLimiter } from '../kube/rate-limiter.ts';
+import { WorkQueue } from '../kube/work-queue.ts';
+import { claimUid } from '../provision/claim-facts.ts';
+import { uidIndex } from '../provision/informers.ts';
+import { selectedNodeKey } from '../provision/keys.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
+import type { RunOptions } from '../provision/provision-controller.ts';
+import { errorMessage } from './error-message.ts';
+
+export interface OwnershipContestOptions {
+  nodeName: string;
+  /** With the index by UID. */
+  claims: Lister<PersistentVolumeClaim>;
+  client: KubeClient;
+  /** How long a node waits before it reaches for a claim; counted by claim UID. */
+  limiter: RateLimiter;
+  /** Claims reached for at once; any number may wait. */
+  workers: number;
+  /** Whether the driver can be reached now: while it cannot, claims are left to other nodes. */
+  isReady: () => boolean;
+  /** Whether there is room for the claim here. What it throws stops nobody: provisioning will meet it and tell. */
+  hasRoom: (claim: PersistentVolumeClaim, signal: AbortSignal) => Promise<boolean>;
+  /** A claim could not be taken: `failure` has the reason, and the claim must be looked at. */
+  onFailed: (uid: string) => void;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** One claim that this node would take. */
+interface Entry {
+  timer?: Timer;
+  /** Somebody wrote the claim while we did: our copy is no longer to be trusted. */
+  lostToOther: boolean;
+  failure?: Error;
+}
+
+/**
+ * Waits a random time for each claim and then writes the node's name on it, unless somebody else was first. The wait
+ * takes no worker, and nothing is written but that name. Whoever wins sees the claim come back with it.
+ */
+export class OwnershipContest {
+  readonly #options: OwnershipContestOptions;
+  readonly #entries = new Map<string, Entry>();
+  /** Claims whose wait is over. */
+  readonly #due: WorkQueue;
+
+  constructor(options: OwnershipContestOptions) {
+    this.#options = options;
+    this.#due = new WorkQueue({ limiter: options.limiter, clock: options.clock });
+  }
+
+  /** Claims that this node waits for or reaches for. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** This node would take the claim. Does nothing for one that it already waits for. */
+  enter(claim: PersistentVolumeClaim): void {
+    const uid = claimUid(claim);
+    if (this.#entries.has(uid) || this.#due.shuttingDown) return;
+    const entry: Entry = { lostToOther: false };
+    this.#entries.set(uid, entry);
+    this.#wait(uid, entry);
+  }
+
+  /** The claim has an owner, or is gone: the next time it has none all begins anew. Safe to repeat. */
+  leave(uid: string): void {
+    this.#drop(uid);
+    this.#due.forget(uid);
+  }
+
+  /** Why the claim could not be taken; undefined while that may still happen. */
+  failure(uid: string): Error | undefined {
+    return this.#entries.get(uid)?.failure;
+  }
+
+  /** The failure was told; the claim may be entered again and then waits longer than before. */
+  clearFailure(uid: string): void {
+    if (this.failure(uid) !== undefined) this.#drop(uid);
+  }
+
+  /** Works until it is stopped, then finishes what is under way and resolves. Claims that wait are left to others. */
+  async run({ stop, cut = new AbortController().signal }: RunOptions): Promise<void> {
+    const end = (): void => {
+      this.#due.shutDown();
+      for (const { timer } of this.#entries.values()) timer?.cancel();
+    };
+    const signals = [stop, cut];
+    for (const signal of signals) signal.addEventListener('abort', end, { once: true });
+    if (signals.some(({ aborted }) => aborted)) end();
+    await Promise.all(Array.from({ length: this.#options.workers }, () => this.#work(signals, cut)));
+    for (const signal of signals) signal.removeEventListener('abort', end);
+    this.#entries.clear();
+  }
+
+  async #work(signals: readonly AbortSignal[], cut: AbortSignal): Promise<void> {
+    for (let uid = await this.#due.get(); uid !== undefined; uid = await this.#due.get()) {
+      const entry = this.#entries.get(uid);
+      try {
+        if (entry !== undefined && !signals.some(({ aborted }) => aborted)) await this.#reach(uid, entry, cut);
+      } catch (error) {
+        if (entry !== undefined && !cut.aborted) this.#fail(uid, entry, error);
+      } finally {
+        this.#due.done(uid);
+      }
+    }
+  }
+
+  #wait(uid: string, entry: Entry): void {
+    const { limiter, clock, logger } = this.#options;
+    const delayMs = limiter.when(uid);
+    logger.trace({ uid, delayMs, attempt: limiter.failures(uid) }, 'Will try to become owner of the claim');
+    entry.timer = clock.after(delayMs, () => this.#due.add(uid));
+  }
+
+  /** @throws {Error} when the claim could not be written, or not be read where the cache will not do. */
+  async #reach(uid: string, entry: Entry, signal: AbortSignal): Promise<void> {
+    const { nodeName, client, logger } = this.#options;
+    const claim = await this.#ownerless(uid, entry, signal);
+    if (claim === undefined || !(await this.#roomFor(uid, claim, signal))) return;
+    if (this.#entries.get(uid) !== entry) return; // it was taken while we asked
+    if (!this.#options.isReady()) {
+      logger.debug({ claim: objectKey(claim) }, 'The driver is away, the claim is left to other nodes for now');
+      this.#wait(uid, entry);
+      return;
+    }
+    const { annotations } = claim.metadata;
+    const update = {
+      ...claim,
+      metadata: { ...claim.metadata, annotations: { ...annotations, [selectedNodeKey]: nodeName } },
+    };
+    const fields = { claim: objectKey(claim), node: nodeName };
+    try {
+      await client.update(persistentVolumeClaims, update, { signal });
+      logger.trace(fields, 'Became owner of the claim');
+      this.leave(uid);
+    } catch (error) {
+      if (error instanceof NotFoundError) this.leave(uid);
+      else if (error instanceof ConflictError) {
+        logger.debug(fields, 'Another one wrote the claim first');
+        entry.lostToOther = true;
+        if (this.#entries.get(uid) === entry) this.#wait(uid, entry);
+      } else {
+        throw new Error(`PVC ${objectKey(claim)}: ${this.#selecting(error)}`, { cause: error });
+      }
+    }
+  }
+
+  /** The claim, if it is still to be had; without an answer the contest for it is over. */
+  async #ownerless(uid: string, entry: Entry, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
+    const { claims, client, logger } = this.#options;
+    const cached = claims.byIndex(uidIndex, uid)[0];
+    let claim = cached;
+    if (cached !== undefined && entry.lostToOther) {
+      // The cache may be behind for as long as nobody writes: with its copy every further try would fail as well.
+      try {
+        claim = await client.get<PersistentVolumeClaim>(persistentVolumeClaims, cached.metadata, { signal });
+      } catch (error) {
+        if (!(error instanceof NotFoundError))
+          throw new Error(`PVC ${objectKey(cached)}: ${this.#selecting(error)}`, { cause: error });
+        claim = undefined;
+      }
+    }
+    const owner = claim?.metadata.annotations?.[selectedNodeKey] ?? '';
+    const wanted = claim?.metadata.uid === uid && owner === '' && (claim.spec.volumeName ?? '') === '';
+    if (wanted) return claim;
+    logger.trace({ uid, owner }, 'Did not become owner of the claim');
+    if (this.#entries.get(uid) === entry) this.leave(uid);
+    return undefined;
+  }
+
+  /** Whether the driver has room; a node that has none steps back until the claim changes. */
+  async #roomFor(uid: string, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
+    const { hasRoom, logger } = this.#options;
+    const fields = { claim: objectKey(claim) };
+    try {
+      if (await hasRoom(claim, signal)) return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.debug({ ...fields, err: error }, 'The capacity for the claim could not be checked, going on without');
+      return true;
+    }
+    logger.trace(fields, 'Not enough capacity for the claim');
+    this.#drop(uid);
+    return false;
+  }
+
+  #selecting(error: unknown): string {
+    return `selecting node ${goQuote(this.#options.nodeName)} for PVC failed: ${errorMessage(error)}`;
+  }
+
+  #fail(uid: string, entry: Entry, error: unknown): void {
+    if (this.#entries.get(uid) !== entry) return;
+    entry.failure = error instanceof Error ? error : new Error(String(error));
+    this.#options.onFailed(uid);
+  }
+
+  /** As `leave`, but what was waited so far still counts. */
+  #drop(uid: string): void {
+    this.#entries.get(uid)?.timer?.cancel();
+    this.#entries.delete(uid);
+  }
+}

@@ -1,0 +1,37 @@
+import type { KubeObject } from '../kube/objects.ts';
+import type { Lister } from '../kube/lister.ts';
+import type { NodeInfo } from './driver-info.ts';
+import type { CsiNode, TopologyNode, TopologyNodes } from './topology-nodes.ts';
+
+export interface StaticNodesOptions {
+  driverName: string;
+  nodeName: string;
+  /** Asked at every look: a driver that was restarted may place its node elsewhere. */
+  nodeInfo: () => NodeInfo;
+}
+
+/**
+ * The own node in the place of the cluster's nodes, made from what the driver says of it: its segments are the labels of
+ * the Node and, by their keys, the topology keys of the CSINode. Any other node is not there.
+ */
+export function staticNodes({ driverName, nodeName, nodeInfo }: StaticNodesOptions): TopologyNodes {
+  const metadata = (labels: Record<string, string>): KubeObject['metadata'] => ({ name: nodeName, labels });
+  return {
+    nodes: onlyObject<TopologyNode>(nodeName, () => ({ metadata: metadata({ ...nodeInfo().segments }) })),
+    csiNodes: onlyObject<CsiNode>(nodeName, () => {
+      const { nodeId, segments = {} } = nodeInfo();
+      const driver = { name: driverName, nodeID: nodeId, topologyKeys: Object.keys(segments) };
+      return { metadata: metadata({}), spec: { drivers: [driver] } };
+    }),
+  };
+}
+
+function onlyObject<T>(name: string, read: () => T): Lister<T> {
+  return {
+    get: (key) => (key === name ? read() : undefined),
+    list: () => [read()],
+    byIndex: (indexName) => {
+      throw new Error(`there is no index ${indexName}`);
+    },
+  };
+}

@@ -1,0 +1,177 @@
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, test } from 'node:test';
+import type { V1PersistentVolume, V1PersistentVolumeClaim, V1StorageClass } from '@kubernetes/client-node';
+import { connectAdmin, eventsOf, ifFound, type Admin } from './admin.ts';
+import { startCluster, type Cluster } from './cluster.ts';
+import { startDriver, type DriverProcess } from './driver-process.ts';
+import { eventually } from './eventually.ts';
+import { createNode, createPod, deletePod, type PodScene } from './scheduled-pod.ts';
+import { startSidecar } from './sidecar-process.ts';
+import type { StartedProcess } from './started-process.ts';
+
+const rights = join(import.meta.dirname, '../../deploy/overlays/node-deployment/rbac.yaml');
+const account = { namespace: 'default', name: 'csi-provisioner-node' };
+const selectedNode = 'volume.kubernetes.io/selected-node';
+
+describe('a sidecar on each of two nodes', () => {
+  const id = `e2e-${randomBytes(4).toString('hex')}`;
+  const driverName = `${id}.example.com`;
+  const key = `topology.${driverName}/node`;
+  const nodes = [`${id}-a`, `${id}-b`] as const;
+  const drivers = new Map<string, DriverProcess>();
+  const sidecars: StartedProcess[] = [];
+  const closers: (() => Promise<unknown>)[] = [];
+  let cluster: Cluster;
+  let admin: Admin;
+  let scene: PodScene;
+
+  before(async () => {
+    cluster = await startCluster();
+    closers.push(() => cluster.stop());
+    admin = connectAdmin(cluster.adminKubeconfig);
+    await admin.core.createNamespace({ body: { metadata: { name: id } } });
+    closers.push(() => admin.core.deleteNamespace({ name: id }));
+    scene = { admin, namespace: id, driver: { driverName }, eventually };
+    const folder = await mkdtemp(join(tmpdir(), `${id}-`));
+    closers.push(() => rm(folder, { recursive: true, force: true }));
+    const kubeconfig = await cluster.accountKubeconfig(await readFile(rights, 'utf8'), account);
+    for (const [index, node] of nodes.entries()) {
+      closers.push(await createNode(scene, { name: node, labels: { [key]: node } }));
+      const place = join(folder, String(index));
+      await mkdir(place);
+      const flags = [`--topology=${key}=${node}`, `--node-id=${node}`, '--capacity=10Gi'];
+      const driver = await startDriver({ driverName, folder: place, flags });
+      drivers.set(node, driver);
+      closers.push(() => driver.stop());
+      const sidecar = await startSidecar({
+        csiAddress: driver.address,
+        kubeconfig,
+        namespace: account.namespace,
+        nodeName: node,
+        flags: [
+          '--node-deployment',
+          '--node-deployment-base-delay=400ms',
+          '--node-deployment-max-delay=800ms',
+          '--strict-topology',
+          '--retry-interval-start=250ms',
+          '-v=5',
+        ],
+      });
+      sidecars.push(sidecar);
+      closers.push(() => sidecar.stop());
+    }
+  });
+  afterEach((context) => {
+    if (!('passed' in context) || context.passed) return;
+    for (const each of [...sidecars, ...drivers.values()]) console.error(`--- log\n${each.log()}`);
+    console.error(cluster.log());
+  });
+  after(async () => {
+    for (const closer of closers.toReversed()) await closer();
+    const refusals = sidecars.flatMap((sidecar) => sidecar.log().match(/^.*forbidden.*$/gim) ?? []);
+    assert.deepEqual(refusals, [], 'the rights of deploy/overlays/node-deployment suffice');
+  });
+
+  let serial = 0;
+  const createClass = async (fields: Partial<V1StorageClass>): Promise<string> => {
+    const name = `${id}-${++serial}`;
+    await admin.storage.createStorageClass({ body: { metadata: { name }, provisioner: driverName, ...fields } });
+    closers.push(() => admin.storage.deleteStorageClass({ name }));
+    return name;
+  };
+  const createClaim = async (storageClassName: string, storage = '1Gi'): Promise<string> => {
+    const name = `claim-${++serial}`;
+    await admin.core.createNamespacedPersistentVolumeClaim({
+      namespace: id,
+      body: {
+        metadata: { name },
+        spec: { storageClassName, accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
+      },
+    });
+    return name;
+  };
+  const readClaim = (name: string): Promise<V1PersistentVolumeClaim> =>
+    admin.core.readNamespacedPersistentVolumeClaim({ name, namespace: id });
+  const bound = (name: string): Promise<V1PersistentVolume> =>
+    eventually(async () => {
+      const { status, spec } = await readClaim(name);
+      assert.equal(status?.phase, 'Bound');
+      return await admin.core.readPersistentVolume({ name: spec?.volumeName ?? '' });
+    });
+  const holders = async (volume: V1PersistentVolume): Promise<string[]> => {
+    const handle = volume.spec?.csi?.volumeHandle ?? '';
+    const held = await Promise.all(
+      nodes.map(async (node) => ((await drivers.get(node)!.volumeIds()).includes(handle) ? [node] : [])),
+    );
+    return held.flat();
+  };
+  const placeOf = (volume: V1PersistentVolume): string[] | undefined =>
+    volume.spec?.nodeAffinity?.required?.nodeSelectorTerms[0]?.matchExpressions?.[0]?.values;
+  const deleteAndWait = async (claim: string, volume: V1PersistentVolume): Promise<void> => {
+    await admin.core.deleteNamespacedPersistentVolumeClaim({ name: claim, namespace: id });
+    const name = volume.metadata?.name ?? '';
+    await eventually(async () => {
+      assert.equal(await ifFound(admin.core.readPersistentVolume({ name })), undefined);
+    });
+  };
+
+  for (const node of nodes) {
+    test(`makes and deletes the volume on the node of the pod, ${node.slice(-1)}`, async () => {
+      const claim = await createClaim(await createClass({ volumeBindingMode: 'WaitForFirstConsumer' }));
+      const pod = await createPod(scene, claim, node);
+      const volume = await bound(claim);
+      assert.deepEqual(placeOf(volume), [node]);
+      assert.deepEqual(await holders(volume), [node]);
+      const identity = volume.spec?.csi?.volumeAttributes?.['storage.kubernetes.io/csiProvisionerIdentity'] ?? '';
+      assert.ok(identity.endsWith(`-${driverName}-${node}`), identity);
+      await deletePod(scene, pod);
+      await deleteAndWait(claim, volume);
+      assert.deepEqual(await holders(volume), []);
+      for (const [name, driver] of drivers) {
+        const deletions = (await driver.calls('DeleteVolume')).filter(
+          ({ request }) => request.volume_id === volume.spec?.csi?.volumeHandle,
+        );
+        assert.equal(deletions.length, name === node ? 1 : 0, name);
+      }
+    });
+  }
+
+  test('makes each of ten volumes with immediate binding once, where its claim says', async () => {
+    const className = await createClass({ volumeBindingMode: 'Immediate' });
+    const claims = await Promise.all(Array.from({ length: 10 }, () => createClaim(className)));
+    for (const name of claims) {
+      const volume = await bound(name);
+      const { metadata } = await readClaim(name);
+      const node = metadata?.annotations?.[selectedNode] ?? 'none';
+      assert.deepEqual([placeOf(volume), await holders(volume)], [[node], [node]]);
+      const successes = (await eventsOf(admin, id, metadata?.uid ?? '')).filter(
+        ({ reason }) => reason === 'ProvisioningSucceeded',
+      );
+      assert.ok(successes.length <= 1);
+      const made = await Promise.all(nodes.map(async (each) => await drivers.get(each)!.calls('CreateVolume')));
+      const requests = made.flat().filter(({ request }) => request.name === volume.metadata?.name);
+      assert.equal(requests.length, 1);
+      await deleteAndWait(name, volume);
+      assert.deepEqual(await holders(volume), []);
+    }
+  });
+
+  test('leaves a claim that no node has room for alone', async () => {
+    const className = await createClass({ volumeBindingMode: 'Immediate' });
+    const name = await createClaim(className, '50Gi');
+    const refusals = new RegExp(`Not enough capacity for the claim.*${id}/${name}`, 'g');
+    const steppedBack = (): number[] => sidecars.map((sidecar) => sidecar.log().match(refusals)?.length ?? 0);
+    await eventually(() => {
+      assert.deepEqual(steppedBack(), [1, 1]);
+    });
+    const { metadata, status } = await readClaim(name);
+    assert.equal(status?.phase, 'Pending');
+    assert.equal(metadata?.annotations?.[selectedNode], undefined);
+    await admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace: id });
+  });
+});
