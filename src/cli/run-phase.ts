@@ -4,6 +4,7 @@ import { collectGarbage } from '../base/collect-garbage.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
+import { RefreshingProvisioner } from '../capacity/refreshing-provisioner.ts';
 import { CloningProtectionController } from '../csi/cloning-protection.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
 import type { Driver } from '../csi/driver.ts';
@@ -12,6 +13,7 @@ import { OptionalApi } from '../csi/optional-api.ts';
 import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
 import { volumeSnapshots } from '../csi/snapshot-objects.ts';
 import { runSnapshotSweep } from '../csi/snapshot-sweep.ts';
+import { nodeInformers, type NodeInformers } from '../csi/topology-nodes.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
@@ -31,6 +33,14 @@ import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
+import type { Provisioner } from '../provision/provisioner.ts';
+import {
+  type CapacityFamilies,
+  capacityFamilies,
+  type CapacitySetup,
+  type CapacityWork,
+  capacityWork,
+} from './capacity.ts';
 import type { Config } from './config.ts';
 import type { Health } from './health.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -39,15 +49,19 @@ import type { Shutdown } from './shutdown.ts';
 export interface RunPhaseMetrics {
   controller: ControllerMetrics;
   queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;
+  /** Undefined when capacity is not published. */
+  capacity: CapacityFamilies | undefined;
   reflector: (resource: string) => ReflectorMetrics;
 }
 
 /** Registers all that the run phase counts. @throws {Error} when the registry has it already. */
-export function controllerMetrics(registry: MetricRegistry): RunPhaseMetrics {
-  const { forQueue } = workQueueMetrics(registry);
+export function controllerMetrics(registry: MetricRegistry, config: Config): RunPhaseMetrics {
+  const queues = workQueueMetrics(registry);
+  const { forQueue } = queues;
   return {
     controller: prometheusMetrics(registry),
     queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
+    capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),
     reflector: reflectorMetrics(registry),
   };
 }
@@ -56,6 +70,8 @@ export interface RunPhaseOptions {
   config: Config;
   transport: Transport;
   driver: Driver;
+  /** Undefined: capacity is not published. */
+  capacity: CapacitySetup | undefined;
   metrics: RunPhaseMetrics;
   shutdown: Shutdown;
   /** Ends what is under way. */
@@ -94,7 +110,13 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
   const lasting = new AbortController(); // caches and lookers: they end last, work under way reads them
   const attributesClasses = await attributesClassGate(options, client, lasting.signal);
-  const provisioner = makeProvisioner(options, { client, informers, attachments, grants, recorder, attributesClasses });
+  const nodes = clusterNodes(options);
+  const capacity = makeCapacity(options, { informers, nodes });
+  const provisioner = refreshing(
+    options,
+    makeProvisioner(options, { client, informers, attachments, grants, recorder, attributesClasses }),
+    capacity,
+  );
   const controller = makeController(options, { provisioner, informers });
   attachments?.addHandler({
     onDelete: (gone) => {
@@ -110,6 +132,9 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     ...(grantsNeeded && { grants }),
   };
   const background = Object.values(needed).map((informer) => informer.run(lasting.signal));
+  // Not needed: where they may not be read no capacity is published, and claims are served all the same.
+  for (const informer of Object.values({ ...nodes }) as AnyInformer[]) background.push(informer.run(lasting.signal));
+  if (capacity !== undefined) background.push(capacity.follow(lasting.signal));
   if (grants !== undefined && !grantsNeeded)
     background.push(onceServed(options, client, referenceGrants, lasting.signal, (s) => grants.run(s)));
   using _checks = checkCaches(options, needed);
@@ -118,7 +143,11 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     collectGarbage(); // what the first lists left behind
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
-    await Promise.all([controller.run({ stop: shutdown.stop, cut }), protectClones(options, { client, informers })]);
+    await Promise.all([
+      controller.run({ stop: shutdown.stop, cut }),
+      protectClones(options, { client, informers }),
+      capacity?.controller.run({ stop: shutdown.stop, cut }),
+    ]);
   } catch (error) {
     if (!shutdown.stop.aborted && !cut.aborted) throw error;
   } finally {
@@ -185,7 +214,7 @@ function makeProvisioner(
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */
 function makeController(
   { config, driver, transport, metrics, clock, logger }: RunPhaseOptions,
-  parts: { provisioner: CsiProvisioner; informers: ProvisionInformers },
+  parts: { provisioner: Provisioner; informers: ProvisionInformers },
 ): ProvisionController {
   const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   return new ProvisionController({
@@ -223,6 +252,47 @@ function expectedName({ provisioning }: Config, { metadata: { uid } }: Persisten
   } catch {
     return `pvc-${uid ?? ''}`;
   }
+}
+
+/** Nodes and what the driver says about them, for whoever asks; undefined: nobody does. */
+function clusterNodes({
+  config,
+  driver,
+  transport,
+  metrics,
+  clock,
+  logger,
+}: RunPhaseOptions): NodeInformers | undefined {
+  if (config.capacity === null || config.nodeDeployment !== null) return undefined;
+  return nodeInformers({ transport, driverName: driver.name, metrics: metrics.reflector, clock, logger });
+}
+
+function makeCapacity(
+  { config, driver, capacity: setup, metrics, clock, logger }: RunPhaseOptions,
+  { informers, nodes }: { informers: ProvisionInformers; nodes: NodeInformers | undefined },
+): CapacityWork | undefined {
+  if (setup === undefined || metrics.capacity === undefined) return undefined;
+  return capacityWork({
+    setup,
+    config,
+    driver: driver.calls,
+    classes: informers.classes,
+    nodes,
+    families: metrics.capacity,
+    reflectorMetrics: metrics.reflector,
+    clock,
+    logger,
+  });
+}
+
+/** What is provisioned and deleted changes the room that is left. */
+function refreshing(
+  { logger }: RunPhaseOptions,
+  provisioner: Provisioner,
+  capacity: CapacityWork | undefined,
+): Provisioner {
+  if (capacity === undefined) return provisioner;
+  return new RefreshingProvisioner({ provisioner, capacity: capacity.controller, logger });
 }
 
 /** Drivers that attach volumes must not lose one that is still attached. */
