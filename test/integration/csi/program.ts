@@ -13,6 +13,8 @@ export interface ProgramOptions {
   /** URL of the API server. */
   apiUrl: string;
   flags?: readonly string[];
+  /** The process environment; default: empty. */
+  environment?: Record<string, string>;
 }
 
 /** How the program ended: its exit code. */
@@ -29,11 +31,11 @@ export class Program implements AsyncDisposable {
   readonly #bulletin = new Bulletin();
   readonly #shutdown: Shutdown;
 
-  constructor({ socketPath, apiUrl, flags = [] }: ProgramOptions) {
+  constructor({ socketPath, apiUrl, flags = [], environment = {} }: ProgramOptions) {
     const parsed = parseCommandLine({
       argv0: 'csi-provisioner',
       args: [`--csi-address=${socketPath}`, `--master=${apiUrl}`, ...flags],
-      environment: {},
+      environment,
       version: 'v0.0.0-test',
     });
     if (parsed.kind !== 'run') throw new Error('the flags do not start the program');
@@ -51,7 +53,7 @@ export class Program implements AsyncDisposable {
       onSecondSignal: () => undefined,
     });
     this.#shutdown = shutdown;
-    this.ended = runSidecar({ config, environment: {}, shutdown, clock: systemClock, logger }).then(
+    this.ended = runSidecar({ config, environment, shutdown, clock: systemClock, logger }).then(
       () => ({ code: 0 }),
       (error: unknown) => {
         if (error instanceof ExitError) return { code: reportExit(error, { logger, writeError: write }) };
