@@ -8,6 +8,7 @@ import {
   loadAllYaml,
   loadYaml,
   type KubernetesObject,
+  type V1CSIDriver,
   type V1Deployment,
   type V1Namespace,
   type V1PodDisruptionBudget,
@@ -65,7 +66,13 @@ describe('the manifests in deploy/', () => {
     }
   });
 
-  for (const name of ['.', 'overlays/leader-election', 'overlays/monitored', 'overlays/restricted']) {
+  for (const name of [
+    '.',
+    'overlays/capacity',
+    'overlays/leader-election',
+    'overlays/monitored',
+    'overlays/restricted',
+  ]) {
     test(`${name} is built by kubectl and accepted by the API server`, needsKubectl, async () => {
       const { core } = connectAdmin(cluster.adminKubeconfig);
       const objects = await built(name);
@@ -89,6 +96,20 @@ describe('the manifests in deploy/', () => {
     const { spec } = ofKind<V1PodDisruptionBudget>(objects, 'PodDisruptionBudget');
     assert.equal(spec?.minAvailable, 1);
     assert.deepEqual(spec.selector?.matchLabels, labelsOf(deployment));
+  });
+
+  test('with capacity name flags, environment and rights that belong together', needsKubectl, async () => {
+    const objects = await built('overlays/capacity');
+    const { spec } = ofKind<V1Deployment>(objects, 'Deployment');
+    const [sidecar] = spec?.template.spec?.containers ?? [];
+    assert.deepEqual(sidecar?.args?.slice(-2), ['--enable-capacity', '--capacity-ownerref-level=2']);
+    const fields = sidecar.env?.map(({ name, valueFrom }) => [name, valueFrom?.fieldRef?.fieldPath]);
+    assert.deepEqual(Object.fromEntries(fields ?? []), {
+      POD_NAMESPACE: 'metadata.namespace',
+      NAMESPACE: 'metadata.namespace',
+      POD_NAME: 'metadata.name',
+    });
+    assert.equal(ofKind<V1CSIDriver>(objects, 'CSIDriver').spec.storageCapacity, true);
   });
 
   test('with monitoring lead from the ServiceMonitor to the port of the sidecar', needsKubectl, async () => {

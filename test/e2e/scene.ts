@@ -4,12 +4,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SuiteContext, TestContext } from 'node:test';
-import type {
-  CoreV1Event,
-  V1PersistentVolume,
-  V1PersistentVolumeClaim,
-  V1PersistentVolumeClaimSpec,
-  V1StorageClass,
+import {
+  loadAllYaml,
+  type CoreV1Event,
+  type KubernetesObject,
+  type V1PersistentVolume,
+  type V1PersistentVolumeClaim,
+  type V1PersistentVolumeClaimSpec,
+  type V1StorageClass,
 } from '@kubernetes/client-node';
 import { connectAdmin, eventsOf, ifFound, type Admin } from './admin.ts';
 import { startCluster, type Cluster, type ClusterOptions } from './cluster.ts';
@@ -84,6 +86,10 @@ export interface SceneOptions {
    */
   restartsApiServer?: boolean;
   cluster?: ClusterOptions;
+  /** Manifests that give the sidecar's account rights beside those of `deploy/base/rbac.yaml`; gone with the scene. */
+  rights?: string;
+  /** Makes what a sidecar needs before it starts. @returns environment variables for it. */
+  beforeSidecar?: (world: { admin: Admin; cluster: Cluster; id: string }) => Promise<Record<string, string>>;
   /** Kinds that are installed before the sidecar starts. */
   kinds?: readonly CustomKind[];
 }
@@ -118,13 +124,23 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     closers.push(await installKinds(cluster, admin, kinds));
     const driver = await startDriver({ driverName: `${id}.example.com`, folder, flags: driverFlags });
     closers.push(() => driver.stop());
-    const kubeconfig = await cluster.sidecarKubeconfig();
+    const { rights } = options;
+    const account = { namespace: cluster.sidecarNamespace, name: 'csi-provisioner' };
+    const kubeconfig = await (rights === undefined
+      ? cluster.sidecarKubeconfig()
+      : cluster.accountKubeconfig(rights, account));
+    if (rights !== undefined && cluster.name === 'kubernetes') {
+      for (const manifest of loadAllYaml(rights) as KubernetesObject[])
+        closers.push(() => admin.objects.delete(manifest));
+    }
+    const environment = await options.beforeSidecar?.({ admin, cluster, id });
     const launch = async (flags: readonly string[] = [], hostName?: string): Promise<HostedProcess> => {
       const started = await startSidecar({
         csiAddress: driver.address,
         kubeconfig,
         namespace: cluster.sidecarNamespace,
         flags: ['--timeout=30s', '--retry-interval-start=250ms', '-v=5', ...sidecarFlags, ...flags],
+        environment,
         hostName,
       });
       return { ...started, hostName };

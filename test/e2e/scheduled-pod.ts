@@ -40,8 +40,8 @@ export async function createNode(scene: Scene, { name, labels = {} }: NodeOption
   };
 }
 
-/** Makes a pod that uses the claim and may only run on the node; the scheduler does the rest. */
-export async function createPod(scene: Scene, claimName: string, nodeName: string): Promise<string> {
+/** Makes a pod that uses the claim and may only run on the node, if one is named; the scheduler does the rest. */
+export async function createPod(scene: Scene, claimName: string, nodeName?: string): Promise<string> {
   const name = `uses-${claimName}`;
   // The service account of a new namespace appears a moment after it; until then the API server refuses pods.
   await scene.eventually(() =>
@@ -50,7 +50,7 @@ export async function createPod(scene: Scene, claimName: string, nodeName: strin
       body: {
         metadata: { name },
         spec: {
-          nodeSelector: { 'kubernetes.io/hostname': nodeName },
+          ...(nodeName !== undefined && { nodeSelector: { 'kubernetes.io/hostname': nodeName } }),
           containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
           volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
         },
