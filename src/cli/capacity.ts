@@ -10,7 +10,7 @@ import { ClusterSegments } from '../capacity/cluster-segments.ts';
 import type { ObjectFrame } from '../capacity/desired-object.ts';
 import { managedBy } from '../capacity/managed-by.ts';
 import { findOwner } from '../capacity/owner.ts';
-import { fixedSegment } from '../capacity/segment.ts';
+import { fixedSegment, type SegmentSource } from '../capacity/segment.ts';
 import { storageCapacities } from '../capacity/storage-capacity.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
 import type { NodeInformers } from '../csi/topology-nodes.ts';
@@ -133,8 +133,8 @@ export interface CapacityWork {
 
 /** Puts the controller and its own caches together; nothing is read before they are run. */
 export function capacityWork(options: CapacityWorkOptions): CapacityWork {
-  const { setup, config, driver, classes, nodes, families, clock, logger } = options;
-  const { frame, transport, nodeLabels } = setup;
+  const { setup, config, driver, classes, families, clock, logger } = options;
+  const { frame, transport } = setup;
   const capacities = capacityInformer({
     transport,
     frame,
@@ -142,16 +142,7 @@ export function capacityWork(options: CapacityWorkOptions): CapacityWork {
     clock,
     logger,
   });
-  const segments =
-    nodeLabels === undefined && nodes !== undefined
-      ? new ClusterSegments({
-          nodes,
-          driverName: frame.driverName,
-          queueMetrics: families.topologyQueue,
-          clock,
-          logger,
-        })
-      : fixedSegment(nodeLabels ?? {});
+  const segments = segmentSource(options);
   const controller = new CapacityController({
     frame,
     client: new KubeClient({ transport }),
@@ -175,4 +166,11 @@ export function capacityWork(options: CapacityWorkOptions): CapacityWork {
       await Promise.all([capacities.run(signal), segments.run(signal)]);
     },
   };
+}
+
+function segmentSource({ setup, nodes, families, clock, logger }: CapacityWorkOptions): SegmentSource {
+  if (setup.nodeLabels !== undefined) return fixedSegment(setup.nodeLabels);
+  if (nodes === undefined) throw new Error('the segments of a cluster need the caches of its nodes');
+  const { driverName } = setup.frame;
+  return new ClusterSegments({ nodes, driverName, queueMetrics: families.topologyQueue, clock, logger });
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1CSIStorageCapacity } from '@kubernetes/client-node';
 import type { Admin } from './admin.ts';
+import { eventually } from './eventually.ts';
 import { openScene, type Scene } from './scene.ts';
 import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
 
@@ -27,14 +28,12 @@ async function createOwners({ core, apps }: Admin, namespace: string, name: stri
   });
   // A real control plane adopts the Pod by itself, and it may do so at this very moment.
   const { uid = '' } = replicaSet.metadata ?? {};
-  for (let adopted = false; !adopted;) {
+  await eventually(async () => {
     const pod = await core.readNamespacedPod({ namespace, name });
-    adopted = pod.metadata?.ownerReferences?.some((each) => each.uid === uid) === true;
-    if (adopted) break;
-    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid, controller: true }];
-    const body = { ...pod, metadata: { ...pod.metadata, ownerReferences } };
-    await core.replaceNamespacedPod({ namespace, name, body }).catch(() => undefined); // changed meanwhile: look again
-  }
+    if (pod.metadata?.ownerReferences?.some((each) => each.uid === uid) === true) return;
+    pod.metadata!.ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid, controller: true }];
+    await core.replaceNamespacedPod({ namespace, name, body: pod });
+  });
   return name;
 }
 
@@ -93,12 +92,8 @@ describe('a driver that tells how much room it has', () => {
       assert.deepEqual(zones(found), ['a: 5Gi', 'b: 0']);
       return found;
     });
-    const { uid } = await scene.admin.core
-      .readNamespacedConfigMap({
-        namespace: scene.cluster.sidecarNamespace,
-        name: scene.namespace,
-      })
-      .then(({ metadata }) => metadata ?? {});
+    const where = { namespace: scene.cluster.sidecarNamespace, name: scene.namespace };
+    const uid = (await scene.admin.core.readNamespacedConfigMap(where)).metadata?.uid;
     for (const { metadata, storageClassName } of items) {
       assert.equal(storageClassName, className);
       assert.deepEqual(

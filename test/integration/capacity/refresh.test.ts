@@ -9,14 +9,13 @@ import type {
   StorageClass,
 } from '../../../src/provision/objects.ts';
 import { IgnoredError, ProvisionError, type Provisioner } from '../../../src/provision/provisioner.ts';
-import { Rig, zone } from './rig.ts';
+import { Rig, segmentsOf, zone } from './rig.ts';
 
 /** Two classes in two zones, at rest. */
 async function settled(): Promise<Rig> {
   const rig = await Rig.start({
     prepare: (it) => {
-      it.addClass('sc');
-      it.addClass('sc2');
+      for (const name of ['sc', 'sc2']) it.addClass(name, { parameters: { class: name } });
       it.addZone('n1', 'z1');
       it.addZone('n2', 'z2');
     },
@@ -52,23 +51,27 @@ function refreshing(rig: Rig, result: PersistentVolume | Error): RefreshingProvi
   return new RefreshingProvisioner({ provisioner, capacity: rig.controller, logger: rig.logger });
 }
 
-/** What was asked since: class and zone, by the number of parameters being the same for all, the segment alone. */
+/** What was asked since: class and zone. */
 async function asked(rig: Rig): Promise<string[]> {
   await rig.quiet();
-  return rig.askedSegments.map((segment) => segment[zone] ?? 'everywhere');
+  const asked = rig.calls.map(({ request }) => {
+    const { class: className = '' } = (request['parameters'] ?? {}) as { class?: string };
+    return `${className} ${segmentsOf(request)[zone] ?? ''}`;
+  });
+  return asked.sort();
 }
 
 describe('after a claim was provisioned', () => {
   test('P53: in a segment, its room is asked about for every class', async () => {
     await using rig = await settled();
     await refreshing(rig, volume(inZones('z2'))).provision(options, context);
-    assert.deepEqual(await asked(rig), ['z2', 'z2']);
+    assert.deepEqual(await asked(rig), ['sc z2', 'sc2 z2']);
   });
 
   test('P54: anywhere, its class is asked about in every segment', async () => {
     await using rig = await settled();
     await refreshing(rig, anywhere).provision(options, context);
-    assert.deepEqual(await asked(rig), ['z1', 'z2']);
+    assert.deepEqual(await asked(rig), ['sc z1', 'sc z2']);
   });
 
   for (const state of ['finished', 'in-background', 'reschedule'] as const) {
@@ -76,14 +79,14 @@ describe('after a claim was provisioned', () => {
       await using rig = await settled();
       const error = new ProvisionError('full', { state });
       await assert.rejects(refreshing(rig, error).provision(options, context), error);
-      assert.deepEqual(await asked(rig), ['z1', 'z2']);
+      assert.deepEqual(await asked(rig), ['sc z1', 'sc z2']);
     });
   }
 
   test('P55: an error of no known kind counts as well', async () => {
     await using rig = await settled();
     await assert.rejects(refreshing(rig, new TypeError('bug')).provision(options, context), TypeError);
-    assert.deepEqual(await asked(rig), ['z1', 'z2']);
+    assert.deepEqual(await asked(rig), ['sc z1', 'sc z2']);
   });
 
   test('P56: a failure before the driver was asked tells nothing', async () => {
@@ -124,7 +127,7 @@ describe('after a volume was deleted', () => {
   test('P57: from a segment, its room is asked about for every class', async () => {
     await using rig = await settled();
     await refreshing(rig, volume()).delete(volume(inZones('z1')), context);
-    assert.deepEqual(await asked(rig), ['z1', 'z1']);
+    assert.deepEqual(await asked(rig), ['sc z1', 'sc2 z1']);
   });
 
   test('P58: from anywhere, or not at all, nothing is asked', async () => {
@@ -146,7 +149,7 @@ describe('after a volume was deleted', () => {
       await refreshing(rig, volume()).delete(volume(term), context);
       assert.deepEqual(await asked(rig), []);
       await refreshing(rig, volume()).delete(volume(term, inZones('z2')), context);
-      assert.deepEqual(await asked(rig), ['z2', 'z2'], 'others count');
+      assert.deepEqual(await asked(rig), ['sc z2', 'sc2 z2'], 'others count');
     });
   }
 });

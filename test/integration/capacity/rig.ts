@@ -18,7 +18,7 @@ import { Credentials } from '../../../src/kube/credentials.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
-import type { OwnerReference } from '../../../src/kube/objects.ts';
+import type { KubeObject, OwnerReference } from '../../../src/kube/objects.ts';
 import { noReflectorMetrics } from './no-metrics.ts';
 import { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import { Transport } from '../../../src/kube/transport.ts';
@@ -89,6 +89,9 @@ export interface StoredCapacity extends SandboxObject {
   maximumVolumeSize?: string;
 }
 
+/** An informer, whatever it holds. */
+type AnyInformer = Pick<Informer<KubeObject>, 'run' | 'get' | 'size'>;
+
 /** Counts what goes into a queue and what comes out. */
 class QueueWatch implements WorkQueueMetrics {
   added_ = 0;
@@ -143,7 +146,7 @@ export class Rig implements AsyncDisposable {
   readonly #topologyQueue: QueueWatch;
   readonly #bulletin = new Bulletin();
   readonly #stop = new AbortController();
-  readonly #informers: { informer: Informer<never>; ref: ResourceRef; selected: (object: SandboxObject) => boolean }[];
+  readonly #informers: { informer: AnyInformer; ref: ResourceRef; selected: (object: SandboxObject) => boolean }[];
   readonly #segments: SegmentSource;
   readonly #opened: AsyncDisposableStack;
   readonly #userAgent: string;
@@ -201,9 +204,9 @@ export class Rig implements AsyncDisposable {
         : new ClusterSegments({ nodes, driverName: 'drv', queueMetrics: this.#topologyQueue, clock, logger });
     const all = (): boolean => true;
     this.#informers = [
-      { informer: classes as unknown as Informer<never>, ref: refs.classes, selected: all },
+      { informer: classes, ref: refs.classes, selected: all },
       {
-        informer: capacities as unknown as Informer<never>,
+        informer: capacities,
         ref: refs.capacities,
         selected: ({ metadata: { namespace, labels } }) =>
           namespace === 'ns' &&
@@ -213,8 +216,8 @@ export class Rig implements AsyncDisposable {
     ];
     if (nodes !== undefined) {
       this.#informers.push(
-        { informer: nodes.nodes as unknown as Informer<never>, ref: refs.nodes, selected: all },
-        { informer: nodes.csiNodes as unknown as Informer<never>, ref: refs.csiNodes, selected: all },
+        { informer: nodes.nodes, ref: refs.nodes, selected: all },
+        { informer: nodes.csiNodes, ref: refs.csiNodes, selected: all },
       );
     }
     const calls = csiCalls(csi, {
@@ -300,14 +303,11 @@ export class Rig implements AsyncDisposable {
     if (!this.queue.isIdle || !this.#topologyQueue.isIdle) return false;
     return this.#informers.every(({ informer, ref, selected }) => {
       const there = this.api.list(ref).filter(selected);
-      return (
-        there.length === informer.size &&
-        there.every(({ metadata: { namespace, name, resourceVersion } }) => {
-          const key = namespace === undefined ? name : `${namespace}/${name}`;
-          const cached = informer.get(key) as { metadata: SandboxMeta } | undefined;
-          return cached?.metadata.resourceVersion === resourceVersion;
-        })
-      );
+      const isSeen = ({ metadata: { namespace, name, resourceVersion } }: SandboxObject): boolean => {
+        const cached = informer.get(namespace === undefined ? name : `${namespace}/${name}`);
+        return cached?.metadata.resourceVersion === resourceVersion;
+      };
+      return there.length === informer.size && there.every(isSeen);
     });
   }
 
@@ -410,13 +410,9 @@ export class Rig implements AsyncDisposable {
     return seen.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   }
 
-  /** Calls of GetCapacity since the last `forget`, each as its class parameters and its segment. */
+  /** Calls of GetCapacity since the last `forget`. */
   get calls(): RecordedCall[] {
     return this.driver.callsOf('GetCapacity').slice(this.#mark);
-  }
-
-  get askedSegments(): Record<string, string>[] {
-    return this.calls.map(({ request }) => segmentsOf(request)).sort((a, b) => (text(a) < text(b) ? -1 : 1));
   }
 
   /** From now on calls and writes count from zero. */
@@ -472,5 +468,3 @@ function drivers(topologyKeys: string[] | null): object[] {
   const other = { name: 'other', nodeID: 'x', topologyKeys: ['other.example.com/rack'] };
   return topologyKeys === null ? [other] : [other, { name: 'drv', nodeID: 'x', topologyKeys }];
 }
-
-const text = (value: unknown): string => JSON.stringify(value);
