@@ -84,7 +84,7 @@ export class ClusterSegments implements SegmentSource {
     const now = new Map<string, Segment>();
     for (const csiNode of this.#options.nodes.csiNodes.list()) {
       const segment = this.#segmentOf(csiNode.metadata.name);
-      if (segment !== undefined) now.set(segment.key, old.get(segment.key) ?? segment);
+      if (segment !== undefined) now.set(segment.key, segment);
     }
     this.#segments = now;
     const added = [...now.values()].filter(({ key }) => !old.has(key));

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import { createRegistry } from '../../../src/base/metrics.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { ExitError } from '../../../src/cli/exit.ts';
+import { controllerMetrics } from '../../../src/cli/run-phase.ts';
 import { ApiServer, type ApiServerOptions } from '../../../src/sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject, SandboxOwner } from '../../../src/sandbox/api/client.ts';
 import type { FaultRule } from '../../../src/sandbox/api/faults.ts';
@@ -297,6 +299,16 @@ describe('beside provisioning', () => {
     });
   }
 
+  test('claims are not slowed by the rate limit of capacity', async () => {
+    await using cluster = await Cluster.start();
+    // Two requests look for owner and API; the third would come a quarter of an hour later.
+    cluster.run(['--kube-api-capacity-qps=0.001', '--kube-api-capacity-burst=2']);
+    await cluster.until('a question', () => cluster.driver.callsOf('GetCapacity').length > 0);
+    addClaim(cluster);
+    await provisioned(cluster);
+    assert.deepEqual(cluster.stored, []);
+  });
+
   test('P54: a claim that got its volume leads to a new question', async () => {
     await using cluster = await Cluster.start();
     cluster.run(['--capacity-for-immediate-binding']);
@@ -326,4 +338,36 @@ test('P74: a standby looks for the owner and the API, and asks and writes nothin
   assert.equal(cluster.server.requestLog.entries({ resource: 'pods', verb: 'get' }).length, 1);
   assert.deepEqual([...cluster.paths()], ['create /apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities']);
   assert.equal(cluster.driver.callsOf('GetCapacity').length, 0);
+});
+
+describe('metrics', () => {
+  const text = async (flags: string[]): Promise<string> => {
+    const environment = { NAMESPACE: 'ns', POD_NAME: 'p', NODE_NAME: 'n' };
+    const parsed = parseCommandLine({ argv0: 'x', args: flags, environment, version: 'v0.0.0-test' });
+    assert.equal(parsed.kind, 'run');
+    const registry = createRegistry();
+    controllerMetrics(registry, parsed.config);
+    return await registry.metrics();
+  };
+  const queue = (name: string): string => `workqueue_depth{name="${name}"} 0`;
+
+  test('of capacity are there from the start, at zero', async () => {
+    const page = await text(['--enable-capacity']);
+    for (const line of [queue('csistoragecapacity'), queue('csitopology'), 'csistoragecapacities_desired_goal 0'])
+      assert.ok(page.includes(line), line);
+    assert.match(
+      page,
+      /# HELP csistoragecapacities_obsolete \[ALPHA\] Number of CSIStorageCapacity objects that exist and will/,
+    );
+  });
+
+  test('have no queue of topology in node deployment', async () => {
+    const page = await text(['--enable-capacity', '--node-deployment']);
+    assert.ok(page.includes(queue('csistoragecapacity')));
+    assert.ok(!page.includes('csitopology'));
+  });
+
+  test('are missing without capacity', async () => {
+    assert.doesNotMatch(await text([]), /csistoragecapacit|csitopology/);
+  });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CapacityItem } from '../../../src/capacity/capacity-items.ts';
-import { changeObject, newObject, type ObjectFrame } from '../../../src/capacity/desired-object.ts';
+import { changeObject, isManaged, newObject, type ObjectFrame } from '../../../src/capacity/desired-object.ts';
 import { segmentOf } from '../../../src/capacity/segment.ts';
 import { storageCapacities } from '../../../src/capacity/storage-capacity.ts';
 
@@ -49,4 +49,12 @@ describe('amounts in objects', () => {
     const change = changeObject(frame, object, { available: 0n, maximumVolumeSize: 0n });
     assert.equal(change.object?.maximumVolumeSize, '0');
   });
+});
+
+test('only objects with both labels are ours, also where a server ignores the selector', () => {
+  const object = newObject(frame, item, { available: 0n, maximumVolumeSize: undefined });
+  assert.equal(isManaged(object, frame), true);
+  assert.equal(isManaged(object, { ...frame, driverName: 'other' }), false);
+  assert.equal(isManaged(object, { ...frame, managedBy: 'manual' }), false);
+  assert.equal(isManaged({ ...object, metadata: { name: 'x' } }, frame), false);
 });
