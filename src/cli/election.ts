@@ -18,7 +18,7 @@ export interface ElectionOptions {
   /** The election's own. */
   transport: Transport;
   /** Fenced off when the lease is lost. */
-  guarded: Transport;
+  guarded: Pick<Transport, 'fence'>;
   registry: MetricRegistry;
   shutdown: Shutdown;
   clock: Clock;

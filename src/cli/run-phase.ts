@@ -4,6 +4,7 @@ import { collectGarbage } from '../base/collect-garbage.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
+import { RefreshingProvisioner } from '../capacity/refreshing-provisioner.ts';
 import { CloningProtectionController } from '../csi/cloning-protection.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
 import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
@@ -17,7 +18,7 @@ import { runSnapshotSweep } from '../csi/snapshot-sweep.ts';
 import { staticNodes } from '../csi/static-nodes.ts';
 import { Topology } from '../csi/topology.ts';
 import type { TopologyHook } from '../csi/topology-hook.ts';
-import { nodeInformers } from '../csi/topology-nodes.ts';
+import { nodeInformers, type NodeInformers } from '../csi/topology-nodes.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
@@ -38,6 +39,14 @@ import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
+import type { Provisioner } from '../provision/provisioner.ts';
+import {
+  type CapacityFamilies,
+  capacityFamilies,
+  type CapacitySetup,
+  type CapacityWork,
+  capacityWork,
+} from './capacity.ts';
 import { centralTopology, type CentralTopologyOptions } from './central-topology.ts';
 import type { Config } from './config.ts';
 import type { Health } from './health.ts';
@@ -47,15 +56,19 @@ import type { Shutdown } from './shutdown.ts';
 export interface RunPhaseMetrics {
   controller: ControllerMetrics;
   queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;
+  /** Undefined when capacity is not published. */
+  capacity: CapacityFamilies | undefined;
   reflector: (resource: string) => ReflectorMetrics;
 }
 
 /** Registers all that the run phase counts. @throws {Error} when the registry has it already. */
-export function controllerMetrics(registry: MetricRegistry): RunPhaseMetrics {
-  const { forQueue } = workQueueMetrics(registry);
+export function controllerMetrics(registry: MetricRegistry, config: Config): RunPhaseMetrics {
+  const queues = workQueueMetrics(registry);
+  const { forQueue } = queues;
   return {
     controller: prometheusMetrics(registry),
     queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
+    capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),
     reflector: reflectorMetrics(registry),
   };
 }
@@ -64,6 +77,8 @@ export interface RunPhaseOptions {
   config: Config;
   transport: Transport;
   driver: Driver;
+  /** Undefined: capacity is not published. */
+  capacity: CapacitySetup | undefined;
   metrics: RunPhaseMetrics;
   shutdown: Shutdown;
   /** Ends what is under way. */
@@ -106,13 +121,18 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const attributesClasses = await attributesClassGate(options, client, lasting.signal);
   const background: Promise<void>[] = [];
   using checks = new DisposableStack();
+  const running = new Set<AnyInformer>();
+  const run = (caches: Record<string, AnyInformer>): void => {
+    for (const informer of Object.values(caches)) {
+      if (!running.has(informer)) background.push(informer.run(lasting.signal));
+      running.add(informer);
+    }
+  };
   const follow = (caches: Record<string, AnyInformer>): void => {
-    background.push(...Object.values(caches).map((informer) => informer.run(lasting.signal)));
+    run(caches);
     checks.use(checkCaches(options, caches));
   };
-  const nodes = usesClusterNodes(config)
-    ? nodeInformers({ ...options, driverName: driver.name, metrics: metrics.reflector })
-    : undefined;
+  const nodes = clusterNodes(options);
   const ending = AbortSignal.any([shutdown.stop, cut]);
   const topology =
     nodes === undefined
@@ -128,7 +148,8 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     topology,
   });
   const node = nodeDeployment(options, settings, (uid) => controller.wakeClaim(uid));
-  const provisioner = new CsiProvisioner({ ...settings, node });
+  const capacity = makeCapacity(options, { informers, nodes });
+  const provisioner = refreshing(options, new CsiProvisioner({ ...settings, node }), capacity);
   const controller = makeController(options, { provisioner, informers });
   attachments?.addHandler({
     onDelete: (gone) => {
@@ -142,9 +163,13 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     ...informers,
     ...(attachments && { attachments }),
     ...(grantsNeeded && { grants }),
-    ...(driver.capabilities.volumeAccessibilityConstraints && nodes),
+    ...(topology !== undefined && driver.capabilities.volumeAccessibilityConstraints && nodes),
   };
   follow(needed);
+  if (capacity !== undefined) {
+    run({ ...nodes }); // not needed: where they may not be read no capacity is published, and claims are served all the same
+    background.push(capacity.follow(lasting.signal));
+  }
   if (grants !== undefined && !grantsNeeded)
     background.push(onceServed(options, client, referenceGrants, lasting.signal, (s) => grants.run(s)));
   try {
@@ -152,8 +177,13 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     collectGarbage(); // what the first lists left behind
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
-    const run = { stop: shutdown.stop, cut };
-    await Promise.all([controller.run(run), node?.run(run), protectClones(options, { client, informers })]);
+    const until = { stop: shutdown.stop, cut };
+    await Promise.all([
+      controller.run(until),
+      node?.run(until),
+      protectClones(options, { client, informers }),
+      capacity?.controller.run(until),
+    ]);
   } catch (error) {
     if (!shutdown.stop.aborted && !cut.aborted) throw error;
   } finally {
@@ -224,15 +254,11 @@ function provisionerSettings(
   };
 }
 
-/** In node deployment the own node is all there is. */
-function usesClusterNodes({ featureGates, nodeDeployment }: Config): boolean {
-  return featureGates.topology && nodeDeployment === null;
-}
-
 function clusterTopology(
   { config, driver, clock, logger }: RunPhaseOptions,
   caches: Pick<CentralTopologyOptions, 'nodes' | 'startCaches' | 'signal'>,
-): TopologyHook {
+): TopologyHook | undefined {
+  if (!config.featureGates.topology) return undefined;
   const { strictTopology, immediateTopology } = config.provisioning;
   return centralTopology({
     ...caches,
@@ -282,7 +308,7 @@ function nodeDeployment(
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */
 function makeController(
   { config, driver, transport, metrics, clock, logger }: RunPhaseOptions,
-  parts: { provisioner: CsiProvisioner; informers: ProvisionInformers },
+  parts: { provisioner: Provisioner; informers: ProvisionInformers },
 ): ProvisionController {
   const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   return new ProvisionController({
@@ -322,6 +348,48 @@ function expectedName({ provisioning }: Config, { metadata: { uid } }: Persisten
   } catch {
     return `pvc-${uid ?? ''}`;
   }
+}
+
+/** Nodes are watched for topology and for capacity; in node deployment the own node is all there is. */
+function clusterNodes({
+  config,
+  driver,
+  transport,
+  metrics,
+  clock,
+  logger,
+}: RunPhaseOptions): NodeInformers | undefined {
+  if (config.nodeDeployment !== null) return undefined;
+  if (!config.featureGates.topology && config.capacity === null) return undefined;
+  return nodeInformers({ transport, driverName: driver.name, metrics: metrics.reflector, clock, logger });
+}
+
+function makeCapacity(
+  { config, driver, capacity: setup, metrics, clock, logger }: RunPhaseOptions,
+  { informers, nodes }: { informers: ProvisionInformers; nodes: NodeInformers | undefined },
+): CapacityWork | undefined {
+  if (setup === undefined || metrics.capacity === undefined) return undefined;
+  return capacityWork({
+    setup,
+    config,
+    driver: driver.calls,
+    classes: informers.classes,
+    nodes,
+    families: metrics.capacity,
+    reflectorMetrics: metrics.reflector,
+    clock,
+    logger,
+  });
+}
+
+/** What is provisioned and deleted changes the room that is left. */
+function refreshing(
+  { logger }: RunPhaseOptions,
+  provisioner: Provisioner,
+  capacity: CapacityWork | undefined,
+): Provisioner {
+  if (capacity === undefined) return provisioner;
+  return new RefreshingProvisioner({ provisioner, capacity: capacity.controller, logger });
 }
 
 /** Drivers that attach volumes must not lose one that is still attached. */

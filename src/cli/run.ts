@@ -6,6 +6,8 @@ import { csiCallMetrics } from '../csi/call-metrics.ts';
 import { CsiAddressError } from '../csi/csi-address.ts';
 import { Driver } from '../csi/driver.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
+import type { Transport } from '../kube/transport.ts';
+import { type CapacitySetup, setUpCapacity } from './capacity.ts';
 import type { Config } from './config.ts';
 import { leadAndWork } from './election.ts';
 import { startEndpoint } from './endpoint.ts';
@@ -34,7 +36,6 @@ export interface SidecarOptions {
  */
 export async function runSidecar(options: SidecarOptions): Promise<void> {
   const { config, shutdown, clock, logger } = options;
-  refuseWhatIsMissing(config);
   logger.info({ version }, 'Version');
   const kubernetes = {
     config: config.kubernetes,
@@ -47,7 +48,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   await using transport = kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.rateLimit });
   const registry = createRegistry();
   addProcessMetrics(registry);
-  const metrics = controllerMetrics(registry); // also on a standby: series at zero, as dashboards expect
+  const metrics = controllerMetrics(registry, config); // also on a standby: series at zero, as dashboards expect
   await using driver = await connectDriver(options, registry);
   if (!driver.capabilities.controllerService || !driver.capabilities.createDeleteVolume) {
     const missing = driver.capabilities.controllerService
@@ -55,11 +56,15 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       : 'plugin CONTROLLER_SERVICE';
     throw failureExit(`CSI driver does not support dynamic provisioning: ${missing} capability is not reported`);
   }
+  await using capacityTransport = ownCapacityTransport(config)
+    ? kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.capacityRateLimit })
+    : undefined;
+  const capacity = await findCapacity(options, { driver, transport: capacityTransport ?? transport });
   const [live, ready] = [new Health(), new Health()];
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, live, ready });
   const work = (cut: AbortSignal): Promise<void> =>
-    runPhase({ ...options, transport, driver, metrics, cut, live, ready });
+    runPhase({ ...options, transport, driver, capacity, metrics, cut, live, ready });
   if (config.leaderElection === null || config.nodeDeployment !== null) {
     endpoint.serveHealth(() => undefined); // nobody leads, yet a probe of that path must not end the process
     await work(shutdown.cut);
@@ -76,7 +81,12 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       driverName: driver.name,
       releaseOnExit: config.featureGates.releaseLeaderElectionOnExit,
       transport: electionTransport,
-      guarded: transport,
+      guarded: {
+        fence: (reason) => {
+          transport.fence(reason);
+          capacityTransport?.fence(reason);
+        },
+      },
       registry,
       serveHealth: (check) => endpoint.serveHealth(check),
       work,
@@ -85,14 +95,28 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   if (shutdown.failure !== undefined) throw failureExit(shutdown.failure.message, {}, shutdown.failure);
 }
 
-/** Flags whose work is not built yet end the start with a clear line: doing nothing in silence would be worse. */
-function refuseWhatIsMissing(config: Config): void {
-  const missing = {
-    '--enable-capacity': config.capacity !== null,
-  };
-  for (const [flag, asked] of Object.entries(missing)) {
-    if (asked) throw failureExit(`${flag} is not supported by this version, leave it out`);
-  }
+/** Where neither client is limited, both are one: a rate that only one of them has must not slow the other. */
+function ownCapacityTransport({ capacity, kubernetes }: Config): boolean {
+  return capacity !== null && (kubernetes.rateLimit !== null || kubernetes.capacityRateLimit !== null);
+}
+
+/** What publishing capacity needs to know, on every replica; undefined when it is off. @throws as `setUpCapacity`. */
+async function findCapacity(
+  { config, shutdown, logger }: SidecarOptions,
+  { driver, transport }: { driver: Driver; transport: Transport },
+): Promise<CapacitySetup | undefined> {
+  if (config.capacity === null) return undefined;
+  return await setUpCapacity({
+    config: config.capacity,
+    nodeDeployment: config.nodeDeployment && {
+      nodeName: config.nodeDeployment.nodeName,
+      nodeLabels: driver.nodeInfo?.segments ?? {},
+    },
+    driverName: driver.name,
+    transport,
+    signal: shutdown.stop,
+    logger,
+  });
 }
 
 async function connectDriver(

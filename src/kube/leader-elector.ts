@@ -21,7 +21,7 @@ export interface LeaderElectorOptions {
    * The transport of the work: fenced off the moment the lease is lost, before `lost` aborts, so that nothing the work
    * still does reaches the API server. Default: none, the work has to see to that.
    */
-  guarded?: Transport;
+  guarded?: Pick<Transport, 'fence'>;
   /** Who reports on the Lease who leads. Default: nobody. */
   recorder?: Recorder;
   namespace: string;

@@ -1,6 +1,7 @@
 import {
   ApiException,
   ApiextensionsV1Api,
+  AppsV1Api,
   CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
@@ -12,6 +13,7 @@ import {
 
 /** The tests' own hands in the cluster: the public client library, not the code under test. */
 export interface Admin {
+  apps: AppsV1Api;
   coordination: CoordinationV1Api;
   core: CoreV1Api;
   custom: CustomObjectsApi;
@@ -33,6 +35,7 @@ export function loadKubeconfig(path: string): KubeConfig {
 export function connectAdmin(kubeconfig: string): Admin {
   const config = loadKubeconfig(kubeconfig);
   return {
+    apps: config.makeApiClient(AppsV1Api),
     coordination: config.makeApiClient(CoordinationV1Api),
     core: config.makeApiClient(CoreV1Api),
     custom: config.makeApiClient(CustomObjectsApi),

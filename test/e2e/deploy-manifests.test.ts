@@ -11,6 +11,7 @@ import {
   type V1ClusterRole,
   type V1ClusterRoleBinding,
   type V1DaemonSet,
+  type V1CSIDriver,
   type V1Deployment,
   type V1Namespace,
   type V1PodDisruptionBudget,
@@ -96,6 +97,20 @@ describe('the manifests in deploy/', () => {
     const { spec } = ofKind<V1PodDisruptionBudget>(objects, 'PodDisruptionBudget');
     assert.equal(spec?.minAvailable, 1);
     assert.deepEqual(spec.selector?.matchLabels, labelsOf(deployment));
+  });
+
+  test('with capacity name flags, environment and rights that belong together', needsKubectl, async () => {
+    const objects = await built('overlays/capacity');
+    const { spec } = ofKind<V1Deployment>(objects, 'Deployment');
+    const [sidecar] = spec?.template.spec?.containers ?? [];
+    assert.deepEqual(sidecar?.args?.slice(-2), ['--enable-capacity', '--capacity-ownerref-level=2']);
+    const fields = sidecar.env?.map(({ name, valueFrom }) => [name, valueFrom?.fieldRef?.fieldPath]);
+    assert.deepEqual(Object.fromEntries(fields ?? []), {
+      POD_NAMESPACE: 'metadata.namespace',
+      NAMESPACE: 'metadata.namespace',
+      POD_NAME: 'metadata.name',
+    });
+    assert.equal(ofKind<V1CSIDriver>(objects, 'CSIDriver').spec.storageCapacity, true);
   });
 
   test('with monitoring lead from the ServiceMonitor to the port of the sidecar', needsKubectl, async () => {

@@ -52,7 +52,7 @@ describe('a sidecar on each of two nodes', () => {
         csiAddress: driver.address,
         kubeconfig,
         namespace: account.namespace,
-        nodeName: node,
+        environment: { NODE_NAME: node },
         flags: [
           '--node-deployment',
           '--node-deployment-base-delay=400ms',

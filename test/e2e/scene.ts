@@ -4,12 +4,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SuiteContext, TestContext } from 'node:test';
-import type {
-  CoreV1Event,
-  V1PersistentVolume,
-  V1PersistentVolumeClaim,
-  V1PersistentVolumeClaimSpec,
-  V1StorageClass,
+import {
+  type CoreV1Event,
+  type V1PersistentVolume,
+  type V1PersistentVolumeClaim,
+  type V1PersistentVolumeClaimSpec,
+  type V1StorageClass,
 } from '@kubernetes/client-node';
 import { connectAdmin, eventsOf, ifFound, type Admin } from './admin.ts';
 import { startCluster, type Cluster, type ClusterOptions } from './cluster.ts';
@@ -86,6 +86,8 @@ export interface SceneOptions {
   cluster?: ClusterOptions;
   /** Files below deploy/ with rights that the sidecar gets besides those of the base. */
   rbac?: readonly string[];
+  /** Makes what a sidecar needs before it starts. @returns environment variables for it. */
+  beforeSidecar?: (world: { admin: Admin; cluster: Cluster; id: string }) => Promise<Record<string, string>>;
   /** Kinds that are installed before the sidecar starts. */
   kinds?: readonly CustomKind[];
 }
@@ -125,12 +127,14 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
       closers.push(await cluster.grantSidecar(manifests));
     }
     const kubeconfig = await cluster.sidecarKubeconfig();
+    const environment = await options.beforeSidecar?.({ admin, cluster, id });
     const launch = async (flags: readonly string[] = [], hostName?: string): Promise<HostedProcess> => {
       const started = await startSidecar({
         csiAddress: driver.address,
         kubeconfig,
         namespace: cluster.sidecarNamespace,
         flags: ['--timeout=30s', '--retry-interval-start=250ms', '-v=5', ...sidecarFlags, ...flags],
+        environment,
         hostName,
       });
       return { ...started, hostName };

@@ -11,8 +11,8 @@ export interface SidecarProcessOptions {
   /** Where its lease and notes live. */
   namespace: string;
   flags?: readonly string[];
-  /** Where it says it runs. */
-  nodeName?: string;
+  /** Further environment. */
+  environment?: Record<string, string> | undefined;
   /** What the process takes for the name of its machine, and so for itself in an election; see `fakeHostName`. */
   hostName?: string | undefined;
 }
@@ -22,14 +22,14 @@ export interface SidecarProcessOptions {
  * (`node dist/...`) or another implementation; its words are separated by blanks.
  */
 export async function startSidecar(options: SidecarProcessOptions): Promise<StartedProcess> {
-  const { csiAddress, kubeconfig, namespace, flags = [], nodeName, hostName } = options;
+  const { csiAddress, kubeconfig, namespace, flags = [], environment, hostName } = options;
   const [command = process.execPath, ...words] = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, program];
   const line = [command, ...words, `--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`, ...flags];
   const [first = command, ...rest] = hostName === undefined ? line : [...fakeHostName(hostName), ...line];
   return await startProcess({
     program: first,
     args: rest,
-    env: { KUBECONFIG: undefined, POD_NAMESPACE: namespace, NAMESPACE: namespace, NODE_NAME: nodeName },
+    env: { KUBECONFIG: undefined, POD_NAMESPACE: namespace, NAMESPACE: namespace, ...environment },
   });
 }
 

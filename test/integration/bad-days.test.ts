@@ -127,17 +127,6 @@ describe('on bad days the sidecar', () => {
     assert.equal(await started.ending(), 'signal SIGTERM');
   });
 
-  test('refuses what this version cannot do instead of ignoring it', async () => {
-    const flags = ['--enable-capacity', `--csi-address=${driver.address}`, `--kubeconfig=${kubeconfig}`];
-    const started = await startProcess({
-      program: process.execPath,
-      args: [program, ...flags],
-      env: { NAMESPACE: 'default', POD_NAME: 'pod', KUBECONFIG: undefined },
-    });
-    assert.equal(await started.ending(), 'exit code 1');
-    assert.match(started.log(), /--enable-capacity is not supported by this version/);
-  });
-
   test('tells on its health paths when the driver goes away and is back, without ending', async () => {
     const own = await mkdtemp(path.join(tmpdir(), 'bad-own-'));
     const [port = 0] = await freePorts(1);

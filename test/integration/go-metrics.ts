@@ -41,6 +41,9 @@ export const goFamilies: readonly Row[] = [
   ['workqueue_longest_running_processor_seconds', 'gauge', 'BETA', ['name']],
   ['leader_election_master_status', 'gauge', 'ALPHA', ['name']],
   ['leader_election_slowpath_total', 'counter', 'ALPHA', ['name']],
+  ['csistoragecapacities_desired_goal', 'gauge', 'ALPHA', []],
+  ['csistoragecapacities_desired_current', 'gauge', 'ALPHA', []],
+  ['csistoragecapacities_obsolete', 'gauge', 'ALPHA', []],
 ];
 
 /** Families about the process that are provided where the platform has them. */
@@ -56,13 +59,6 @@ export const goProcessFamilies: readonly (readonly [name: string, type: 'counter
   ['process_network_transmit_bytes_total', 'counter'],
   ['promhttp_metric_handler_requests_in_flight', 'gauge'],
   ['promhttp_metric_handler_requests_total', 'counter'],
-];
-
-/** Families of the Go sidecar whose part is not built yet. */
-export const goNotYet: readonly string[] = [
-  'csistoragecapacities_desired_goal',
-  'csistoragecapacities_desired_current',
-  'csistoragecapacities_obsolete',
 ];
 
 /** What we have instead of the Go runtime's families. */

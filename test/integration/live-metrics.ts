@@ -19,6 +19,8 @@ export async function liveMetrics(): Promise<LiveMetrics> {
     sidecarFlags: [
       `--http-endpoint=127.0.0.1:${port}`,
       '--leader-election',
+      '--enable-capacity',
+      '--capacity-ownerref-level=-1',
       '--leader-election-lease-duration=3s',
       '--leader-election-renew-deadline=2s',
       '--leader-election-retry-period=300ms',

@@ -19,6 +19,13 @@ const elsewhere = new Map([
     'src/provision/blocking-volume-store.ts: complaint',
     ['The volume could not be saved', 'The storage of an unsaved volume stays'],
   ],
+  [
+    'src/cli/capacity.ts: (error as Error).message',
+    [
+      'unexpected error when checking for the V1 CSIStorageCapacity API: ',
+      "creating an invalid v1.CSIStorageCapacity didn't fail as expected, got: ",
+    ],
+  ],
   ['src/cli/config-checks.ts: (error as Error).message', ['http: invalid pattern']],
   ['src/cli/run.ts: shutdown.failure.message', ['changed its name from', 'Lost connection to CSI driver, exiting']],
   [

@@ -62,6 +62,8 @@ export interface ApiServerOptions {
   readonly faults?: boolean;
   /** Groups (`snapshot.storage.k8s.io`) and resources (`volumeattributesclasses.storage.k8s.io`) not to serve. */
   readonly disabledResources?: readonly string[];
+  /** Versions to serve of a resource in place of its own, as an older cluster would, by `plural.group`. */
+  readonly versions?: Readonly<Record<string, readonly string[]>>;
   /** The minor version the server claims to have; 34 by default. */
   readonly minorVersion?: number;
   /** How long events live after their last write; 1 h by default. */
@@ -116,7 +118,9 @@ export class ApiServer implements AsyncDisposable {
     const random = options.random ?? Math.random;
     const disabled = new Set(options.disabledResources);
     const types = (this.#types = new ResourceTypes(
-      builtInResources.filter((type) => !disabled.has(type.group) && !disabled.has(qualifiedResource(type))),
+      builtInResources
+        .filter((type) => !disabled.has(type.group) && !disabled.has(qualifiedResource(type)))
+        .map((type) => ({ ...type, versions: options.versions?.[qualifiedResource(type)] ?? type.versions })),
     ));
     const store = (this.#store = new Store({
       clock,

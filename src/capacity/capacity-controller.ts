@@ -1,0 +1,326 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { CsiCalls } from '../csi/csi-calls.ts';
+import { ConflictError, NotFoundError } from '../kube/api-error.ts';
+import { type Informer, Tombstone } from '../kube/informer.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { objectKey } from '../kube/objects.ts';
+import { ExponentialLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
+import { waitForSync } from '../kube/wait-for-sync.ts';
+import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
+import type { StorageClass } from '../provision/objects.ts';
+import { runWorkers } from '../provision/run-workers.ts';
+import { type CapacityItem, CapacityItems } from './capacity-items.ts';
+import type { CapacityCounts, CapacityMetrics } from './capacity-metrics.ts';
+import { changeObject, isManaged, newObject, type ObjectFrame } from './desired-object.ts';
+import { askCapacity, type DriverCapacity } from './driver-capacity.ts';
+import type { Segment, SegmentSource } from './segment.ts';
+import type { StorageCapacity } from './storage-capacity.ts';
+
+export interface CapacityControllerOptions {
+  /** What the objects have in common, and which are ours. */
+  frame: ObjectFrame;
+  client: KubeClient;
+  driver: Pick<CsiCalls, 'getCapacity'>;
+  /** All classes; may be shared. Whoever makes the caches runs them. */
+  classes: Informer<StorageClass>;
+  /** From `capacityInformer`. */
+  capacities: Informer<StorageCapacity>;
+  segments: SegmentSource;
+  /** `--capacity-for-immediate-binding`. */
+  forImmediateBinding: boolean;
+  /** `--capacity-threads`. */
+  workers: number;
+  /** Pause between two questions about everything, in milliseconds; 0 or less: only when something changes. */
+  pollIntervalMs: number;
+  /** Back-off of failed items: `--retry-interval-start` and `--retry-interval-max`, in milliseconds. */
+  retryStartMs: number;
+  retryMaxMs: number;
+  /** Of the queue `csistoragecapacity`. */
+  queueMetrics?: WorkQueueMetrics | undefined;
+  metrics?: CapacityMetrics | undefined;
+  clock: Clock;
+  logger: Logger;
+}
+
+/**
+ * An object we made may take this long to show in the cache, in milliseconds; one that has not by then was deleted
+ * before we heard of it.
+ */
+const unseenMs = 30_000;
+
+/**
+ * Publishes how much room the driver has: one CSIStorageCapacity for each class in each segment, which the scheduler
+ * reads before it chooses a node (Kubernetes, "Storage Capacity"). An item is asked about once at a time, and its object
+ * is written only when something changed. Nothing happens before `run`.
+ */
+export class CapacityController {
+  readonly #options: CapacityControllerOptions;
+  readonly #limiter: RateLimiter;
+  readonly #queue: WorkQueue;
+  readonly #items = new CapacityItems();
+  /** Objects that we made and the cache has not shown yet, by UID, with the time. */
+  readonly #unseen = new Map<string, number>();
+  /** UIDs of objects whose foreign owner was told of. */
+  readonly #told = new Set<string>();
+
+  constructor(options: CapacityControllerOptions) {
+    this.#options = options;
+    this.#limiter = new ExponentialLimiter({ baseMs: options.retryStartMs, maxMs: options.retryMaxMs });
+    const { clock, queueMetrics: metrics } = options;
+    this.#queue = new WorkQueue({ limiter: this.#limiter, clock, metrics });
+  }
+
+  /**
+   * Works until it is stopped; resolves when the last item under work is done. Waits for its caches first, for as long
+   * as it takes. To be called once.
+   *
+   * @param options.stop - ends the taking of items, and calls to the driver. @param options.cut - ends writes, too.
+   */
+  async run({ stop, cut }: { stop: AbortSignal; cut: AbortSignal }): Promise<void> {
+    const { classes, capacities, segments, workers: count, clock, logger } = this.#options;
+    const ended = AbortSignal.any([stop, cut]);
+    try {
+      await waitForSync({ segments, classes, capacities }, { signal: ended, clock, logger });
+    } catch (error) {
+      if (ended.aborted) return;
+      throw error;
+    }
+    logger.info({}, 'Starting Capacity Controller');
+    using registered = new DisposableStack();
+    this.#follow(registered);
+    this.#options.metrics?.observe(() => this.counts());
+    logger.info({ items: this.#items.size }, 'Started Capacity Controller');
+    const sync = (key: string, signal: AbortSignal): Promise<void> => this.#sync(key, { ended, signal });
+    const rest = { failureThreshold: 0, timeoutMs: 0, what: 'capacity' };
+    await Promise.all([
+      this.#poll(ended),
+      runWorkers({ queue: this.#queue, count, sync, stop: ended, cut, clock, logger, ...rest }),
+    ]);
+  }
+
+  /** Asks again about a class, in all segments. Before the run, and for classes that are not ours, nothing happens. */
+  refreshClass(className: string): void {
+    for (const item of this.#items.list()) if (item.className === className) this.#enqueue(item);
+  }
+
+  /** Asks again about a segment, for all classes. */
+  refreshSegment(segment: Segment): void {
+    for (const item of this.#items.list()) if (item.segment.key === segment.key) this.#enqueue(item);
+  }
+
+  /** What the metrics show. */
+  counts(): CapacityCounts {
+    let obsolete = 0;
+    for (const object of this.#options.capacities.list())
+      if (this.#items.ownerOf(object) === undefined && this.#items.matching(object) === undefined) obsolete += 1;
+    return { goal: this.#items.size, current: this.#items.withObject, obsolete };
+  }
+
+  /** Items first, then the objects that are there: else each of them would look like one too many. */
+  #follow(registered: DisposableStack): void {
+    const { classes, capacities, segments } = this.#options;
+    registered.use(
+      segments.onChange(({ added, removed }) => {
+        const gone = new Set(removed.map(({ key }) => key));
+        this.#drop(({ segment }) => gone.has(segment.key));
+        for (const storageClass of classes.list()) this.#serve(storageClass, added);
+      }),
+    );
+    const onClasses = classes.addHandler({
+      onAdd: (storageClass) => this.#serve(storageClass, segments.list()),
+      onUpdate: (old, storageClass) => {
+        this.#serve(storageClass, segments.list());
+        const replaced = old.metadata.uid !== storageClass.metadata.uid;
+        if (replaced && !this.#isServed(storageClass)) this.#dropClass(storageClass);
+      },
+      onDelete: (gone) => this.#dropClass(gone instanceof Tombstone ? gone.object : gone),
+    });
+    registered.defer(() => onClasses.remove());
+    const onCapacities = capacities.addHandler({
+      onAdd: (object) => this.#onObject(object),
+      onUpdate: (old, object) => {
+        if (old.metadata.uid !== object.metadata.uid) this.#onGone(old);
+        this.#onObject(object);
+      },
+      onDelete: (gone) => this.#onGone(gone instanceof Tombstone ? gone.object : gone),
+    });
+    registered.defer(() => onCapacities.remove());
+  }
+
+  #isServed({ provisioner, volumeBindingMode }: StorageClass): boolean {
+    const { frame, forImmediateBinding } = this.#options;
+    return provisioner === frame.driverName && (forImmediateBinding || volumeBindingMode !== 'Immediate');
+  }
+
+  #serve(storageClass: StorageClass, segments: Iterable<Segment>): void {
+    if (!this.#isServed(storageClass)) return;
+    for (const segment of segments) this.#enqueue(this.#items.ensure(storageClass.metadata.name, segment));
+  }
+
+  #dropClass({ metadata: { name } }: StorageClass): void {
+    this.#drop(({ className }) => className === name);
+  }
+
+  #drop(isGone: (item: CapacityItem) => boolean): void {
+    for (const item of [...this.#items.list()]) {
+      if (!isGone(item)) continue;
+      const object = this.#items.drop(item);
+      if (object !== undefined) this.#enqueueDeletion(object);
+    }
+  }
+
+  /** An object is there, or has changed. What its amounts are is looked at with the next question to the driver. */
+  #onObject(object: StorageCapacity): void {
+    this.#unseen.delete(object.metadata.uid ?? '');
+    if (!isManaged(object, this.#options.frame)) {
+      this.#onGone(object); // left alone: somebody took it from us
+      return;
+    }
+    const known = this.#items.ownerOf(object);
+    const item = known ?? this.#items.matching(object);
+    if (item !== undefined && (known !== undefined || item.object === undefined)) this.#items.assign(item, object);
+    else this.#enqueueDeletion(object);
+  }
+
+  #onGone(object: StorageCapacity): void {
+    this.#unseen.delete(object.metadata.uid ?? '');
+    this.#told.delete(object.metadata.uid ?? '');
+    const item = this.#items.ownerOf(object);
+    if (item === undefined) return;
+    this.#items.assign(item, undefined);
+    this.#enqueue(item);
+  }
+
+  #enqueue({ key }: CapacityItem): void {
+    this.#queue.add(`${itemPrefix}${key}`);
+  }
+
+  #enqueueDeletion({ metadata: { name, uid = '' } }: StorageCapacity): void {
+    this.#queue.add(`${objectPrefix}${name} ${uid}`);
+  }
+
+  async #poll(signal: AbortSignal): Promise<void> {
+    const { pollIntervalMs, clock } = this.#options;
+    if (pollIntervalMs <= 0) return;
+    for (;;) {
+      try {
+        await clock.sleep(pollIntervalMs, { signal });
+      } catch {
+        return; // told to end
+      }
+      for (const item of this.#items.list()) this.#enqueue(item);
+    }
+  }
+
+  async #sync(key: string, signals: Signals): Promise<void> {
+    try {
+      if (key.startsWith(objectPrefix)) await this.#delete(key.slice(objectPrefix.length), signals.signal);
+      else await this.#publish(key.slice(itemPrefix.length), signals);
+    } catch (error) {
+      if (!signals.ended.aborted) throw error; // else it was us who ended the call: nothing has failed
+    }
+  }
+
+  /** Deletes an object that is still there, still ours, and stands for nothing. */
+  async #delete(nameAndUid: string, signal: AbortSignal): Promise<void> {
+    const { capacities, client, frame } = this.#options;
+    const [name = '', uid = ''] = nameAndUid.split(' ');
+    const object = capacities.get(objectKey({ metadata: { namespace: frame.namespace, name } }));
+    const isUnseen = this.#unseen.has(uid);
+    if (object?.metadata.uid !== uid && !isUnseen) return;
+    if (object !== undefined && this.#items.ownerOf(object) !== undefined) return;
+    try {
+      const preconditions = { uid };
+      await client.delete(frame.resource, { namespace: frame.namespace, name }, { preconditions, signal });
+    } catch (error) {
+      // Gone, or another one has its name by now.
+      if (!(error instanceof NotFoundError) && !(error instanceof ConflictError)) throw error;
+    }
+    this.#unseen.delete(uid);
+  }
+
+  async #publish(key: string, { ended, signal }: Signals): Promise<void> {
+    const asked = this.#items.get(key);
+    const storageClass = asked && this.#options.classes.get(asked.className);
+    if (asked === undefined || storageClass === undefined) return;
+    const capacity = await askCapacity(this.#options.driver, asked, storageClass, ended);
+    const item = this.#items.get(key); // as it is now: a question may take a while
+    if (item === undefined) return;
+    const known = this.#knownObject(item);
+    if (known === undefined) await this.#create(item, capacity, signal);
+    else await this.#update(item, known, capacity, signal);
+  }
+
+  #knownObject(item: CapacityItem): StorageCapacity | undefined {
+    const { object } = item;
+    const madeMs = this.#unseen.get(object?.metadata.uid ?? '');
+    if (madeMs === undefined || this.#options.clock.monotonicMs() - madeMs < unseenMs) return object;
+    this.#unseen.delete(object?.metadata.uid ?? '');
+    this.#items.assign(item, undefined);
+    return undefined;
+  }
+
+  async #create(item: CapacityItem, capacity: DriverCapacity, signal: AbortSignal): Promise<void> {
+    const { client, frame, clock, capacities } = this.#options;
+    const created = await client
+      .create(frame.resource, newObject(frame, item, capacity), { signal })
+      .catch((error: unknown) => {
+        throw new CapacityWriteError('create', item, error);
+      });
+    // The cache may have been faster. If not, remember it, so that the next turn does not make a second one.
+    if (capacities.get(objectKey(created))?.metadata.uid === created.metadata.uid) return;
+    this.#unseen.set(created.metadata.uid ?? '', clock.monotonicMs());
+    const now = this.#items.get(item.key);
+    if (now?.object === undefined && now !== undefined) this.#items.assign(now, created);
+    else this.#enqueueDeletion(created);
+  }
+
+  async #update(
+    item: CapacityItem,
+    known: StorageCapacity,
+    capacity: DriverCapacity,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, frame } = this.#options;
+    const { object, foreignOwner } = changeObject(frame, known, capacity);
+    if (foreignOwner !== undefined) this.#tellOfOwner(known, foreignOwner);
+    if (object === undefined) return;
+    const updated = await client.update(frame.resource, object, { signal }).catch((error: unknown) => {
+      throw new CapacityWriteError('update', item, error);
+    });
+    // Only in place of what it was made from: the cache may know a newer version already.
+    if (this.#items.get(item.key)?.object === known) this.#items.assign(item, updated);
+  }
+
+  #tellOfOwner(object: StorageCapacity, owner: { kind: string; name: string }): void {
+    const { uid = '' } = object.metadata;
+    if (this.#told.has(uid)) return;
+    this.#told.add(uid);
+    this.#options.logger.warn(
+      { capacity: objectKey(object), owner: `${owner.kind} ${owner.name}` },
+      'A CSIStorageCapacity belongs to another controller, its owner is left as it is',
+    );
+  }
+}
+
+/** Keys of the queue: an item, or an object to delete with its name and UID. */
+const itemPrefix = 'item ';
+const objectPrefix = 'object ';
+
+interface Signals {
+  /** Aborts as soon as no new work is wanted: questions to the driver are dropped then. */
+  ended: AbortSignal;
+  /** Aborts when writes are to be abandoned, too. */
+  signal: AbortSignal;
+}
+
+/** An object could not be written. */
+export class CapacityWriteError extends Error {
+  override readonly name = 'CapacityWriteError';
+
+  constructor(verb: 'create' | 'update', item: CapacityItem, cause: unknown) {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    super(`${verb} CSIStorageCapacity for ${item.key}: ${text}`, { cause });
+  }
+}

@@ -1,0 +1,80 @@
+import { segmentOfObject, type Segment } from './segment.ts';
+import type { StorageCapacity } from './storage-capacity.ts';
+
+/** One class in one segment: exactly one object is to exist for it. */
+export interface CapacityItem {
+  /** Names the item in the queue and the log. */
+  readonly key: string;
+  readonly className: string;
+  readonly segment: Segment;
+  /** Its object as it was last seen; undefined: none is known. */
+  readonly object: StorageCapacity | undefined;
+}
+
+/**
+ * What should exist and which object stands for each. Objects are known by their UID: one that was deleted and made
+ * anew is another one. All methods may be called with what is there already or is gone.
+ */
+export class CapacityItems {
+  readonly #items = new Map<string, CapacityItem>();
+  readonly #byUid = new Map<string, string>();
+
+  get size(): number {
+    return this.#items.size;
+  }
+
+  /** How many items have an object. */
+  get withObject(): number {
+    return this.#byUid.size;
+  }
+
+  list(): Iterable<CapacityItem> {
+    return this.#items.values();
+  }
+
+  get(key: string): CapacityItem | undefined {
+    return this.#items.get(key);
+  }
+
+  /** Adds the item unless it is there. */
+  ensure(className: string, segment: Segment): CapacityItem {
+    const key = keyOf(className, segment);
+    const item = this.#items.get(key) ?? { key, className, segment, object: undefined };
+    this.#items.set(key, item);
+    return item;
+  }
+
+  /** Forgets an item. @returns the object that stood for it. */
+  drop(item: CapacityItem): StorageCapacity | undefined {
+    const object = this.#items.get(item.key)?.object;
+    this.#items.delete(item.key);
+    if (object?.metadata.uid !== undefined) this.#byUid.delete(object.metadata.uid);
+    return object;
+  }
+
+  /** The item that this very object stands for. */
+  ownerOf({ metadata: { uid = '' } }: StorageCapacity): CapacityItem | undefined {
+    const key = this.#byUid.get(uid);
+    return key === undefined ? undefined : this.#items.get(key);
+  }
+
+  /** The item that an object of this class and topology could stand for. */
+  matching(object: StorageCapacity): CapacityItem | undefined {
+    const segment = segmentOfObject(object);
+    return segment === undefined ? undefined : this.#items.get(keyOf(object.storageClassName, segment));
+  }
+
+  /** From now on this object stands for the item; undefined: none does. */
+  assign({ key }: CapacityItem, object: StorageCapacity | undefined): void {
+    const item = this.#items.get(key);
+    if (item === undefined) return;
+    if (item.object?.metadata.uid !== undefined) this.#byUid.delete(item.object.metadata.uid);
+    this.#items.set(key, { ...item, object });
+    if (object?.metadata.uid !== undefined) this.#byUid.set(object.metadata.uid, key);
+  }
+}
+
+/** Class names have no blanks. */
+function keyOf(className: string, segment: Segment): string {
+  return `${className} ${segment.key}`;
+}

@@ -1,0 +1,116 @@
+import { untilAborted } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { type NodeInformers, topologyKeysOf } from '../csi/topology-nodes.ts';
+import { ExponentialLimiter } from '../kube/rate-limiter.ts';
+import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
+import { type Segment, segmentOf, type SegmentListener, type SegmentSource } from './segment.ts';
+
+export interface ClusterSegmentsOptions {
+  /** Whoever makes the caches runs them; they may be shared. */
+  nodes: NodeInformers;
+  driverName: string;
+  /** Of the queue `csitopology`. */
+  queueMetrics?: WorkQueueMetrics | undefined;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** All requests for a new look share one key, so that a burst of them leads to one look. */
+const queueKey = 'segments';
+
+/**
+ * The segments of a cluster: one for each set of values that nodes with the driver have for the driver's topology keys.
+ * Whether a node is ready or takes pods does not matter: its storage is there.
+ */
+export class ClusterSegments implements SegmentSource {
+  readonly #options: ClusterSegmentsOptions;
+  readonly #queue: WorkQueue;
+  readonly #listeners = new Set<SegmentListener>();
+  readonly #synced = Promise.withResolvers<undefined>();
+  #hasSynced = false;
+  #segments = new Map<string, Segment>();
+
+  constructor(options: ClusterSegmentsOptions) {
+    this.#options = options;
+    this.#queue = new WorkQueue({
+      limiter: new ExponentialLimiter({ baseMs: 0, maxMs: 0 }), // never asked: a look cannot fail
+      clock: options.clock,
+      metrics: options.queueMetrics,
+    });
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  get synced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  list(): Iterable<Segment> {
+    return this.#segments.values();
+  }
+
+  onChange(listener: SegmentListener): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { nodes, csiNodes } = this.#options.nodes;
+    try {
+      await untilAborted(Promise.all([nodes.synced, csiNodes.synced]), signal);
+    } catch {
+      return; // told to end before there was anything to look at
+    }
+    const look = (): void => this.#queue.add(queueKey);
+    look(); // also where there are no nodes
+    const handler = { onAdd: look, onUpdate: look, onDelete: look };
+    const registrations = [nodes.addHandler(handler), csiNodes.addHandler(handler)];
+    const end = (): void => this.#queue.shutDown();
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+    this.#options.logger.info({}, 'Started node topology worker');
+    for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
+      if (!signal.aborted) this.#look();
+      this.#queue.done(key);
+    }
+    for (const registration of registrations) registration.remove();
+  }
+
+  #look(): void {
+    const old = this.#segments;
+    const now = new Map<string, Segment>();
+    for (const csiNode of this.#options.nodes.csiNodes.list()) {
+      const segment = this.#segmentOf(csiNode.metadata.name);
+      if (segment !== undefined) now.set(segment.key, segment);
+    }
+    this.#segments = now;
+    const added = [...now.values()].filter(({ key }) => !old.has(key));
+    const removed = [...old.values()].filter(({ key }) => !now.has(key));
+    if (!this.#hasSynced) {
+      this.#hasSynced = true;
+      this.#synced.resolve(undefined);
+    }
+    if (added.length === 0 && removed.length === 0) return;
+    for (const listener of [...this.#listeners]) listener({ added, removed });
+  }
+
+  /** A node that lacks one of the driver's labels is no part of any segment until it has them all. */
+  #segmentOf(nodeName: string): Segment | undefined {
+    const { nodes, driverName } = this.#options;
+    const csiNode = nodes.csiNodes.get(nodeName);
+    const node = nodes.nodes.get(nodeName);
+    const keys = csiNode && topologyKeysOf(csiNode, driverName);
+    if (keys === undefined || node === undefined) return undefined;
+    const labels = new Map(Object.entries(node.metadata.labels ?? {}));
+    const own: Record<string, string> = {};
+    for (const key of keys) {
+      const value = labels.get(key);
+      if (value === undefined) return undefined;
+      own[key] = value;
+    }
+    return segmentOf(own);
+  }
+}

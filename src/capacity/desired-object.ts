@@ -1,0 +1,96 @@
+/** Capacity objects as they should be: all decisions, no requests. */
+import { capacityText, quantityBytes, QuantityError } from '../base/quantity.ts';
+import { apiVersion, type ObjectMeta, type OwnerReference, type Resource } from '../kube/objects.ts';
+import type { QuantityText } from '../provision/objects.ts';
+import type { CapacityItem } from './capacity-items.ts';
+import type { DriverCapacity } from './driver-capacity.ts';
+import { capacityLabels, type StorageCapacity } from './storage-capacity.ts';
+
+/** What all objects of one process have in common. */
+export interface ObjectFrame {
+  resource: Resource;
+  namespace: string;
+  driverName: string;
+  managedBy: string;
+  /** Undefined: none is added, and those that are there stay. */
+  owner: OwnerReference | undefined;
+}
+
+/** Selects the objects that are ours to keep and to delete. */
+export function capacitySelector({ driverName, managedBy }: Pick<ObjectFrame, 'driverName' | 'managedBy'>): string {
+  return `${capacityLabels.driver}=${driverName},${capacityLabels.managedBy}=${managedBy}`;
+}
+
+/** Whether the object's labels say that it is ours. */
+export function isManaged(object: StorageCapacity, frame: Pick<ObjectFrame, 'driverName' | 'managedBy'>): boolean {
+  const { labels = {} } = object.metadata;
+  return labels[capacityLabels.driver] === frame.driverName && labels[capacityLabels.managedBy] === frame.managedBy;
+}
+
+/** A new object for an item; the API server gives it its name. */
+export function newObject(frame: ObjectFrame, item: CapacityItem, capacity: DriverCapacity): StorageCapacity {
+  const { resource, namespace, driverName, managedBy, owner } = frame;
+  return {
+    apiVersion: apiVersion(resource),
+    kind: resource.kind,
+    metadata: {
+      generateName: 'csisc-',
+      namespace,
+      labels: { [capacityLabels.driver]: driverName, [capacityLabels.managedBy]: managedBy },
+      ...(owner !== undefined && { ownerReferences: [owner] }),
+    } as Partial<ObjectMeta> as ObjectMeta,
+    storageClassName: item.className,
+    nodeTopology: Object.keys(item.segment.labels).length === 0 ? {} : { matchLabels: { ...item.segment.labels } },
+    ...amounts(capacity),
+  };
+}
+
+/** What is to be written to an object that is there. */
+export interface ObjectChange {
+  /** Undefined: nothing, it is right as it is. */
+  object: StorageCapacity | undefined;
+  /** Another object controls it, and there can be but one: ours is not added. */
+  foreignOwner: OwnerReference | undefined;
+}
+
+/** Compares an object with what the driver says now. Fields that are not ours are kept. */
+export function changeObject(frame: ObjectFrame, known: StorageCapacity, capacity: DriverCapacity): ObjectChange {
+  const { resource, owner } = frame;
+  const owners = known.metadata.ownerReferences ?? [];
+  const controller = owners.find((each) => each.controller === true);
+  const isOwned = owner === undefined || owners.some(({ uid, controller: is }) => is === true && uid === owner.uid);
+  const foreignOwner = isOwned ? undefined : controller;
+  const ownerMissing = !isOwned && foreignOwner === undefined;
+  const same =
+    bytesOf(known.capacity) === capacity.available && bytesOf(known.maximumVolumeSize) === capacity.maximumVolumeSize;
+  if (same && !ownerMissing) return { object: undefined, foreignOwner };
+  const { maximumVolumeSize: _old, ...rest } = known;
+  return {
+    foreignOwner,
+    object: {
+      ...rest,
+      apiVersion: apiVersion(resource),
+      kind: resource.kind,
+      metadata: ownerMissing ? { ...known.metadata, ownerReferences: [...owners, owner] } : known.metadata,
+      ...amounts(capacity),
+    },
+  };
+}
+
+function amounts({ available, maximumVolumeSize }: DriverCapacity): Partial<StorageCapacity> {
+  return {
+    capacity: capacityText(available),
+    ...(maximumVolumeSize !== undefined && { maximumVolumeSize: capacityText(maximumVolumeSize) }),
+  };
+}
+
+/** By value: a server may write the same amount in another way. What cannot be read equals nothing. */
+function bytesOf(text: QuantityText | undefined): bigint | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return quantityBytes(text);
+  } catch (error) {
+    if (error instanceof QuantityError) return -1n;
+    throw error;
+  }
+}

@@ -1,0 +1,48 @@
+import { errorMessage } from '../csi/error-message.ts';
+import type { CsiCalls } from '../csi/csi-calls.ts';
+import type { StorageClass } from '../provision/objects.ts';
+import type { CapacityItem } from './capacity-items.ts';
+
+/** What a driver says about one item, in bytes. */
+export interface DriverCapacity {
+  available: bigint;
+  /** Undefined: the driver does not say. */
+  maximumVolumeSize: bigint | undefined;
+}
+
+/** The driver gave no capacity that can be published. */
+export class DriverCapacityError extends Error {
+  override readonly name = 'DriverCapacityError';
+}
+
+/**
+ * Asks the driver once (CSI spec, `GetCapacity`). All parameters of the class go along, also those that are for us.
+ *
+ * @throws {DriverCapacityError} for a failed call and for a negative amount.
+ */
+export async function askCapacity(
+  calls: Pick<CsiCalls, 'getCapacity'>,
+  item: CapacityItem,
+  { parameters = {} }: StorageClass,
+  signal: AbortSignal,
+): Promise<DriverCapacity> {
+  try {
+    const answer = await calls.getCapacity(
+      { parameters, accessible_topology: { segments: { ...item.segment.labels } } },
+      { signal },
+    );
+    const maximum = answer.maximum_volume_size?.value;
+    return {
+      available: amount('available_capacity', answer.available_capacity),
+      maximumVolumeSize: answer.maximum_volume_size == null ? undefined : amount('maximum_volume_size', maximum),
+    };
+  } catch (error) {
+    throw new DriverCapacityError(`CSI GetCapacity for ${item.key}: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+function amount(field: string, value: string | undefined): bigint {
+  const bytes = BigInt(value ?? 0);
+  if (bytes < 0n) throw new Error(`the driver answered a negative ${field}: ${bytes}`);
+  return bytes;
+}

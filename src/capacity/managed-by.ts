@@ -1,0 +1,28 @@
+/** What the label `csi.storage.k8s.io/managed-by` says. */
+
+const base = 'external-provisioner';
+/** Longest value of a label (Kubernetes, "Labels and Selectors", syntax). */
+const longestValue = 63;
+
+/**
+ * Who looks after the objects of this process, as a label's value: the same after every restart.
+ *
+ * @param nodeName - in node deployment the node's; undefined for one provisioner of the whole cluster. A name that does
+ * not fit is kept whole as long as possible, since it is what people look for.
+ */
+export function managedBy(nodeName: string | undefined): string {
+  if (nodeName === undefined) return base;
+  const whole = `${base}-${nodeName}`;
+  if (whole.length <= longestValue) return whole;
+  const hash = fnv1a(base);
+  const room = longestValue - hash.length - 2 - nodeName.length;
+  if (room <= 0) return `${base}-${fnv1a(whole)}`;
+  return `${base.slice(0, room)}-${hash}-${nodeName}`;
+}
+
+/** FNV-1a of 32 bits over the UTF-8 bytes, as 8 hexadecimal digits. */
+function fnv1a(text: string): string {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, '0');
+}

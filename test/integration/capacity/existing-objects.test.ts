@@ -1,0 +1,366 @@
+/** Cases P28 to P47, P71 to P73 and P75: objects that are there, or that somebody changes. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Gi, owner, Rig, type StoredCapacity, zone } from './rig.ts';
+
+const base = (rig: Rig): void => rig.base();
+const other = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: 'ux' };
+
+/** A rig whose cluster has an object already. */
+async function withObject(
+  make: (rig: Rig) => StoredCapacity,
+  options: Parameters<typeof Rig.start>[0] = {},
+): Promise<{ rig: Rig; object: StoredCapacity; [Symbol.asyncDispose](): Promise<void> }> {
+  let object: StoredCapacity | undefined;
+  const rig = await Rig.start({
+    ...options,
+    prepare: (it) => {
+      it.base();
+      object = make(it);
+      options.prepare?.(it);
+    },
+  });
+  assert.ok(object);
+  return { rig, object, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
+}
+
+describe('an object from before', () => {
+  test('P28: is adopted as it is', async () => {
+    await using scene = await withObject((it) => it.addCapacity());
+    const { rig, object } = scene;
+    assert.equal(rig.only.metadata.uid, object.metadata.uid);
+    assert.equal(rig.only.metadata.resourceVersion, object.metadata.resourceVersion);
+    assert.equal(rig.calls.length, 1);
+    assert.deepEqual(rig.writes, []);
+    assert.equal(await rig.counts(), '1/1/0');
+  });
+
+  test('P29: is updated once when the amount differs', async () => {
+    await using scene = await withObject((it) => it.addCapacity(), {
+      prepare: (it) => it.driver.always('GetCapacity', { available_capacity: 2 * Gi }),
+    });
+    const { rig, object } = scene;
+    assert.equal(rig.only.metadata.uid, object.metadata.uid);
+    assert.equal(rig.only.capacity, '2Gi');
+    assert.deepEqual(
+      rig.writes.map(({ verb }) => verb),
+      ['update'],
+    );
+  });
+
+  test('P30: gets the owner it lacks', async () => {
+    await using scene = await withObject((it) => it.addCapacity({}, { ownerReferences: [] }));
+    assert.deepEqual(scene.rig.only.metadata.ownerReferences, [owner]);
+    assert.equal(scene.rig.writes.length, 1);
+  });
+
+  test('P31: keeps its owner when none is configured any more', async () => {
+    await using scene = await withObject((it) => it.addCapacity(), { owner: null });
+    assert.deepEqual(scene.rig.only.metadata.ownerReferences, [owner]);
+    assert.deepEqual(scene.rig.writes, []);
+  });
+
+  test('P32: keeps owners that do not control it', async () => {
+    await using scene = await withObject((it) => it.addCapacity({}, { ownerReferences: [other] }));
+    assert.deepEqual(scene.rig.only.metadata.ownerReferences, [other, owner]);
+  });
+
+  test('X13: keeps another controlling owner, gets the new amount, and is told of once', async () => {
+    const controller = { ...other, controller: true };
+    await using scene = await withObject((it) => it.addCapacity({}, { ownerReferences: [controller] }), {
+      prepare: (it) => it.driver.always('GetCapacity', { available_capacity: 2 * Gi }),
+    });
+    const { rig } = scene;
+    assert.deepEqual(rig.only.metadata.ownerReferences, [controller]);
+    assert.equal(rig.only.capacity, '2Gi');
+    rig.controller.refreshClass('sc');
+    await rig.quiet();
+    assert.equal(rig.calls.length, 2);
+    assert.equal(rig.writes.length, 1);
+    assert.deepEqual(
+      rig.warnings().map(({ message }) => message),
+      ['A CSIStorageCapacity belongs to another controller, its owner is left as it is'],
+    );
+  });
+
+  test('P33: loses a maximum that the driver does not tell any more', async () => {
+    await using scene = await withObject((it) => it.addCapacity({ maximumVolumeSize: '1Mi' }));
+    assert.equal(scene.rig.only.maximumVolumeSize, undefined);
+    assert.equal(scene.rig.writes.length, 1);
+  });
+
+  test('without capacity gets one', async () => {
+    await using scene = await withObject((it) => it.addCapacity({ capacity: undefined }));
+    assert.equal(scene.rig.only.capacity, '1Gi');
+    assert.equal(scene.rig.writes.length, 1);
+  });
+
+  const obsolete: [string, string, (rig: Rig) => void][] = [
+    ['P34', 'whose class is gone', (rig) => void rig.addCapacity()],
+    [
+      'P35',
+      'in a segment that is gone',
+      (rig) => {
+        rig.addClass();
+        rig.addCapacity({ nodeTopology: { matchLabels: { [zone]: 'z9' } } });
+      },
+    ],
+  ];
+  for (const [id, what, make] of obsolete) {
+    test(`${id}: is deleted ${what}, and counts as obsolete until then`, async () => {
+      await using rig = await Rig.start({
+        prepare: (it) => {
+          it.addZone();
+          make(it);
+          it.server.faults.add({
+            match: { verb: 'delete', resource: 'csistoragecapacities' },
+            action: { type: 'status', code: 500, reason: 'InternalError' },
+            times: 1,
+          });
+        },
+      });
+      const wanted = id === 'P34' ? '0/0' : '1/1';
+      assert.equal(await rig.counts(), `${wanted}/1`);
+      await rig.clock.advance(1000);
+      await rig.until('the deletion', () => rig.seen.every(({ topology }) => topology[zone] !== 'z9'));
+      await rig.quiet();
+      assert.equal(await rig.counts(), `${wanted}/0`);
+    });
+  }
+
+  test('P36: two are adopted, two made, two deleted', async () => {
+    await using rig = await Rig.start({
+      prepare: (it) => {
+        it.base();
+        it.addClass('sc2');
+        it.addZone('n2', 'z2');
+        it.addCapacity();
+        it.addCapacity({ storageClassName: 'sc2' });
+        it.addCapacity({ storageClassName: 'gone' });
+        it.addCapacity({ storageClassName: 'gone', nodeTopology: { matchLabels: { [zone]: 'z2' } } });
+      },
+    });
+    const verbs = rig.writes.map(({ verb }) => verb).sort();
+    assert.deepEqual(verbs, ['create', 'create', 'delete', 'delete']);
+    assert.equal(await rig.counts(), '4/4/0');
+    assert.equal(rig.stored.length, 4);
+  });
+
+  test('P37: of two for one item one survives', async () => {
+    await using rig = await Rig.start({
+      prepare: (it) => {
+        it.base();
+        it.addCapacity();
+        it.addCapacity();
+      },
+    });
+    assert.equal(rig.stored.length, 1);
+    assert.deepEqual(
+      rig.writes.map(({ verb }) => verb),
+      ['delete'],
+    );
+    assert.equal(await rig.counts(), '1/1/0');
+  });
+
+  test('P38: is replaced when it tells its segment in other words', async () => {
+    const matchExpressions = [{ key: zone, operator: 'In', values: ['z1'] }];
+    await using scene = await withObject((it) => it.addCapacity({ nodeTopology: { matchExpressions } }));
+    assert.deepEqual(scene.rig.only.nodeTopology, { matchLabels: { [zone]: 'z1' } });
+    assert.notEqual(scene.rig.only.metadata.uid, scene.object.metadata.uid);
+  });
+
+  const foreign: [string, Record<string, string>][] = [
+    ['of another manager', { 'csi.storage.k8s.io/drivername': 'drv', 'csi.storage.k8s.io/managed-by': 'manual' }],
+    ['without labels', {}],
+  ];
+  for (const [what, labels] of foreign) {
+    test(`P39: ${what} is left alone`, async () => {
+      await using scene = await withObject((it) => it.addCapacity({}, { labels }));
+      const { rig, object } = scene;
+      assert.equal(rig.stored.length, 2);
+      const kept = rig.stored.find(({ metadata }) => metadata.uid === object.metadata.uid);
+      assert.equal(kept?.metadata.resourceVersion, object.metadata.resourceVersion);
+      assert.deepEqual(
+        rig.writes.map(({ verb }) => verb),
+        ['create'],
+      );
+    });
+  }
+});
+
+describe('an object that somebody touches', () => {
+  test('P40: comes back when it was deleted', async () => {
+    await using rig = await Rig.start({ prepare: base });
+    const before = rig.only;
+    rig.removeCapacity(before);
+    await rig.until('a new object', () => rig.stored.length === 1);
+    assert.notEqual(rig.only.metadata.uid, before.metadata.uid);
+  });
+
+  test('P41: without its labels stays, beside a new one', async () => {
+    await using rig = await Rig.start({ prepare: base });
+    const before = rig.only;
+    rig.change(before, {}, { labels: {} });
+    await rig.until('a second object', () => rig.stored.length === 2);
+    await rig.quiet();
+    assert.ok(rig.stored.some(({ metadata }) => metadata.uid === before.metadata.uid));
+    assert.equal(await rig.counts(), '1/1/0');
+  });
+
+  test('P42: is put right with the next refresh', async () => {
+    await using rig = await Rig.start({ prepare: base, pollIntervalMs: 60_000 });
+    rig.forget();
+    rig.change(rig.only, { capacity: '5Gi' });
+    await rig.quiet();
+    assert.deepEqual(rig.writes, []);
+    assert.equal(rig.only.capacity, '5Gi');
+    await rig.clock.advance(60_000);
+    await rig.until('the right amount', () => rig.only.capacity === '1Gi');
+  });
+
+  test('P43: is deleted when its class does not exist', async () => {
+    await using rig = await Rig.start({ prepare: base });
+    rig.addCapacity({ storageClassName: 'nope' });
+    await rig.until('the deletion', () => rig.stored.length === 1);
+    await rig.quiet();
+    assert.equal(rig.only.storageClassName, 'sc');
+  });
+
+  test('P44: replaced by another of its name settles as one with the right amount', async () => {
+    await using rig = await Rig.start({ prepare: base });
+    const { name } = rig.only.metadata;
+    rig.removeCapacity(rig.only);
+    rig.addCapacity({ capacity: '1Mi' }, { name });
+    await rig.until('one right object', () => rig.stored.length === 1 && rig.only.capacity === '1Gi');
+    await rig.quiet();
+    assert.equal(rig.stored.length, 1);
+    assert.equal(rig.only.capacity, '1Gi');
+  });
+
+  test('P45: follows the driver with each interval', async () => {
+    await using rig = await Rig.start({ prepare: base, pollIntervalMs: 5000 });
+    rig.driver.always('GetCapacity', { available_capacity: 2 * Gi });
+    await rig.clock.advance(4999);
+    assert.equal(rig.only.capacity, '1Gi');
+    await rig.clock.advance(1);
+    await rig.until('the new amount', () => rig.only.capacity === '2Gi');
+    assert.equal(rig.calls.length, 2, 'one question for each refresh');
+  });
+
+  test('P46: goes with its class', async () => {
+    await using rig = await Rig.start({ prepare: base });
+    rig.removeClass();
+    await rig.until('the object to go', () => rig.stored.length === 0);
+    await rig.quiet();
+    assert.equal(await rig.counts(), '0/0/0');
+  });
+
+  test('P47: comes back with its class, and the driver hears of the new parameters', async () => {
+    await using rig = await Rig.start({ prepare: base });
+    rig.removeClass();
+    await rig.until('the object to go', () => rig.stored.length === 0);
+    await rig.quiet();
+    rig.forget();
+    rig.addClass('sc', { parameters: { pool: 'slow' } });
+    await rig.until('the new object', () => rig.stored.length === 1);
+    assert.deepEqual({ ...(rig.calls[0]?.request['parameters'] as object) }, { pool: 'slow' });
+  });
+});
+
+describe('node deployment', () => {
+  const node = { name: 'node01', labels: { [zone]: 'n' } };
+
+  test('P70: publishes the own segment and watches no nodes', async () => {
+    await using rig = await Rig.start({ node, prepare: (it) => void it.addClass() });
+    assert.deepEqual(rig.seen, [{ class: 'sc', topology: { [zone]: 'n' }, capacity: '1Gi' }]);
+    assert.equal(rig.only.metadata.labels?.['csi.storage.k8s.io/managed-by'], 'external-provisioner-node01');
+    const watched = rig.server.requestLog.entries().map(({ resource }) => resource);
+    assert.ok(watched.includes('csistoragecapacities'));
+    assert.ok(!watched.includes('nodes') && !watched.includes('csinodes'));
+  });
+
+  test('P71: leaves the objects of other nodes alone', async () => {
+    const labels = {
+      'csi.storage.k8s.io/drivername': 'drv',
+      'csi.storage.k8s.io/managed-by': 'external-provisioner-node02',
+    };
+    await using rig = await Rig.start({
+      node,
+      prepare: (it) => {
+        it.addClass();
+        it.addCapacity({}, { labels });
+      },
+    });
+    assert.equal(rig.stored.length, 2);
+    assert.deepEqual(
+      rig.writes.map(({ verb }) => verb),
+      ['create'],
+    );
+  });
+
+  test('P72: without topology publishes for everywhere, and keeps that object', async () => {
+    await using rig = await Rig.start({
+      node: { ...node, labels: {} },
+      prepare: (it) => void it.addClass(),
+    });
+    assert.deepEqual(rig.only.nodeTopology, {});
+    rig.forget();
+    rig.controller.refreshClass('sc');
+    await rig.quiet();
+    assert.equal(rig.calls.length, 1);
+    assert.deepEqual(rig.writes, []);
+  });
+});
+
+test('P73: a driver without topology keys has one object for everywhere, which stays', async () => {
+  await using rig = await Rig.start({
+    prepare: (it) => {
+      it.addClass();
+      it.addNode('n1', {});
+      it.addCsiNode('n1', []);
+    },
+  });
+  const { uid } = rig.only.metadata;
+  assert.deepEqual(rig.only.nodeTopology, {});
+  const [call] = rig.calls;
+  assert.ok(call?.request['accessible_topology'], 'a topology is there, without segments');
+  assert.equal(await rig.counts(), '1/1/0');
+  rig.forget();
+  rig.controller.refreshClass('sc');
+  await rig.quiet();
+  assert.deepEqual(rig.writes, []);
+  assert.equal(rig.only.metadata.uid, uid);
+});
+
+test('P75: a new leader adopts what the old one made', async () => {
+  await using first = await Rig.start({ prepare: base });
+  const before = first.only;
+  await first.stop();
+  const { url } = first;
+  await using second = await Rig.start({ server: { api: first.server, url } });
+  assert.equal(second.only.metadata.resourceVersion, before.metadata.resourceVersion);
+  assert.deepEqual(second.writes, []);
+  assert.equal(await second.counts(), '1/1/0');
+});
+
+describe('between a write and the news of it', () => {
+  test('an object that was just made is not made again', async () => {
+    await using rig = await Rig.start({
+      prepare: (it) => {
+        it.server.faults.add({
+          match: { resource: 'csistoragecapacities', watch: true },
+          action: { type: 'watchDelay', ms: 500 },
+        });
+      },
+    });
+    rig.base();
+    await rig.until('the object', () => rig.writes.some(({ status }) => status === 201));
+    rig.controller.refreshClass('sc');
+    await rig.until('a second question', () => rig.calls.length >= 2);
+    await rig.quiet();
+    assert.deepEqual(
+      rig.writes.map(({ verb }) => verb),
+      ['create'],
+    );
+  });
+});

@@ -1,0 +1,373 @@
+/** Cases P05 and P61 to P69, P74: the whole program, what it finds out at the start and what it then does. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import { createRegistry } from '../../../src/base/metrics.ts';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { ExitError } from '../../../src/cli/exit.ts';
+import { controllerMetrics } from '../../../src/cli/run-phase.ts';
+import { ApiServer, type ApiServerOptions } from '../../../src/sandbox/api/api-server.ts';
+import type { SandboxClient, SandboxObject, SandboxOwner } from '../../../src/sandbox/api/client.ts';
+import type { FaultRule } from '../../../src/sandbox/api/faults.ts';
+import { DriverFailure, RecordingDriver } from '../../fakes/recording-driver.ts';
+import { Bulletin } from '../provision/bulletin.ts';
+import { Program } from '../csi/program.ts';
+import { csi, refs, zone } from './rig.ts';
+
+const pods = { group: '', version: 'v1', plural: 'pods' };
+const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
+const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
+const replicaSets = { group: 'apps', version: 'v1', plural: 'replicasets' };
+const controller = (kind: string, name: string): SandboxOwner => ({
+  apiVersion: 'apps/v1',
+  kind,
+  name,
+  uid: `uid-of-${name}`,
+  controller: true,
+});
+
+interface ClusterOptions {
+  api?: ApiServerOptions;
+  faults?: FaultRule[];
+  /** Owners of the pod; null: there is no pod. Default: StatefulSet `own`. */
+  owners?: SandboxOwner[] | null;
+  /** Version of the API that the cluster serves capacity objects in. Default v1. */
+  version?: string;
+}
+
+/** A cluster with a class, a node and a pod, and a driver; programs are started in it. */
+class Cluster implements AsyncDisposable {
+  readonly server: ApiServer;
+  readonly api: SandboxClient;
+  readonly driver: RecordingDriver;
+  readonly #url: string;
+  readonly #bulletin = new Bulletin();
+  readonly #programs: Program[] = [];
+
+  private constructor(server: ApiServer, url: string, driver: RecordingDriver, version: string) {
+    const capacities = { ...refs.capacities, version };
+    this.server = server;
+    this.#url = url;
+    this.driver = driver;
+    this.api = server.client('test');
+    for (const ref of [capacities, claims, volumes]) this.api.subscribe(ref, this.#bulletin.notify);
+  }
+
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const { api, faults = [], owners = [controller('StatefulSet', 'own')], version = 'v1' } = options;
+    const versions = { 'csistoragecapacities.storage.k8s.io': [version] };
+    const server = new ApiServer({ namespaces: ['default', 'ns'], versions, ...api });
+    const { url } = await server.start();
+    for (const fault of faults) server.faults.add(fault);
+    const driver = await RecordingDriver.start({ csi, name: 'drv' });
+    driver.always('GetCapacity', { available_capacity: 1_073_741_824 });
+    const cluster = new Cluster(server, url, driver, version);
+    cluster.api.create(refs.classes, {
+      metadata: { name: 'sc' },
+      provisioner: 'drv',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    });
+    cluster.api.create(refs.nodes, { metadata: { name: 'n1', labels: { [zone]: 'z1' } } });
+    cluster.api.create(refs.csiNodes, {
+      metadata: { name: 'n1' },
+      spec: { drivers: [{ name: 'drv', nodeID: 'n1', topologyKeys: [zone] }] },
+    });
+    if (owners !== null) {
+      cluster.api.create(pods, {
+        metadata: { name: 'p', namespace: 'ns', ownerReferences: owners },
+        spec: { containers: [{ name: 'main', image: 'none' }] },
+      });
+    }
+    return cluster;
+  }
+
+  run(flags: string[] = [], environment: Record<string, string> = {}): Program {
+    const program = new Program({
+      socketPath: this.driver.socketPath,
+      apiUrl: this.#url,
+      flags: ['--enable-capacity', '-v=2', '--retry-interval-start=50ms', ...flags],
+      environment: { NAMESPACE: 'ns', POD_NAME: 'p', ...environment },
+    });
+    this.#programs.push(program);
+    return program;
+  }
+
+  until<T>(what: string, read: () => T | undefined | false): Promise<T> {
+    return this.#bulletin.until(what, read);
+  }
+
+  get stored(): SandboxObject[] {
+    return this.api.list(refs.capacities);
+  }
+
+  /** The only object, once it is there. */
+  async object(): Promise<SandboxObject> {
+    await this.until('the object', () => this.stored.length > 0);
+    assert.equal(this.stored.length, 1);
+    return this.stored[0]!;
+  }
+
+  /** Paths of the API that were asked for capacity objects, without their names. */
+  paths(): Set<string> {
+    return new Set(
+      this.server.requestLog
+        .entries()
+        .filter(({ path, userAgent }) => path.includes('csistoragecapacities') && userAgent !== '')
+        .map(({ verb, path }) => `${verb} ${path.replace(/csistoragecapacities\/.*/, 'csistoragecapacities')}`),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const program of this.#programs) await program[Symbol.asyncDispose]();
+    await this.driver[Symbol.asyncDispose]();
+    await this.server.close();
+  }
+}
+
+/** The program ends at once with code 255 and this as its last line. */
+async function assertFatal(cluster: Cluster, line: string, flags: string[] = []): Promise<void> {
+  const program = cluster.run(flags);
+  assert.deepEqual(await program.ended, { code: 255 });
+  assert.ok(program.lines.at(-1)?.includes(line), `${program.lines.at(-1) ?? ''}\nshould hold\n${line}`);
+  assert.equal(cluster.driver.callsOf('GetCapacity').length, 0);
+}
+
+describe('the environment', () => {
+  const cases: [id: string, environment: Record<string, string>, line: string][] = [
+    ['P61', { POD_NAME: 'p' }, 'need NAMESPACE env variable for CSIStorageCapacity objects'],
+    ['P62', { NAMESPACE: 'ns' }, 'need POD_NAME env variable to determine CSIStorageCapacity owner'],
+  ];
+  for (const [id, environment, line] of cases) {
+    test(`${id}: ${line}`, () => {
+      const parse = () =>
+        parseCommandLine({ argv0: 'x', args: ['--enable-capacity'], environment, version: 'v0.0.0-test' });
+      assert.throws(parse, (error) => error instanceof ExitError && error.code === 255 && error.line === line);
+    });
+  }
+});
+
+describe('the owner', () => {
+  test('P63: is not found without the pod', async () => {
+    await using cluster = await Cluster.start({ owners: null });
+    await assertFatal(cluster, 'look up owner(s) of pod: get object: pods "p" not found');
+  });
+
+  test('P05: is not looked for at a negative level, nor is POD_NAME needed', async () => {
+    await using cluster = await Cluster.start({ owners: null });
+    cluster.run(['--capacity-ownerref-level=-1'], { POD_NAME: '' });
+    assert.equal((await cluster.object()).metadata.ownerReferences, undefined);
+  });
+
+  test('P64: at level 0 is the pod', async () => {
+    await using cluster = await Cluster.start();
+    const program = cluster.run(['--capacity-ownerref-level=0']);
+    const { uid = '' } = cluster.api.get(pods, { namespace: 'ns', name: 'p' })?.metadata ?? {};
+    assert.deepEqual((await cluster.object()).metadata.ownerReferences, [
+      { apiVersion: 'v1', kind: 'Pod', name: 'p', uid, controller: true },
+    ]);
+    await program.logged('using v1/Pod p as owner of CSIStorageCapacity objects');
+  });
+
+  test('at level 1 is what controls the pod, which is not itself read', async () => {
+    await using cluster = await Cluster.start({
+      owners: [{ ...controller('Job', 'other'), controller: false }, controller('StatefulSet', 'own')],
+    });
+    cluster.run();
+    assert.deepEqual((await cluster.object()).metadata.ownerReferences, [controller('StatefulSet', 'own')]);
+    assert.deepEqual(cluster.server.requestLog.entries({ verb: 'get', resource: 'statefulsets' }), []);
+  });
+
+  test('P65: is not found where nothing controls the pod', async () => {
+    await using cluster = await Cluster.start({ owners: [] });
+    await assertFatal(
+      cluster,
+      'look up owner(s) of pod: v1/Pod "p" in namespace "ns" has no controlling owner, cannot unwind the ownership further',
+    );
+  });
+
+  test('P66: at level 2 is the Deployment above the ReplicaSet', async () => {
+    await using cluster = await Cluster.start({ owners: [controller('ReplicaSet', 'r')] });
+    cluster.api.create(replicaSets, {
+      metadata: { name: 'r', namespace: 'ns', ownerReferences: [controller('Deployment', 'd')] },
+      spec: { selector: { matchLabels: { a: 'b' } }, template: { metadata: { labels: { a: 'b' } } } },
+    });
+    cluster.run(['--capacity-ownerref-level=2']);
+    assert.deepEqual((await cluster.object()).metadata.ownerReferences, [controller('Deployment', 'd')]);
+  });
+
+  test('P67: is not found when the ReplicaSet is gone', async () => {
+    await using cluster = await Cluster.start({ owners: [controller('ReplicaSet', 'r')] });
+    await assertFatal(cluster, 'look up owner(s) of pod: get object: replicasets.apps "r" not found', [
+      '--capacity-ownerref-level=2',
+    ]);
+  });
+
+  test('is not found when a reference cannot be read', async () => {
+    const apiVersion = 'a/b/c';
+    await using cluster = await Cluster.start({ owners: [{ ...controller('StatefulSet', 'own'), apiVersion }] });
+    await assertFatal(
+      cluster,
+      'look up owner(s) of pod: parse OwnerReference.APIVersion: unexpected GroupVersion string: a/b/c',
+    );
+  });
+
+  test('is not found when its kind is not served', async () => {
+    await using cluster = await Cluster.start({ owners: [controller('Dinosaur', 'rex')] });
+    const line = 'look up owner(s) of pod: get object: no matches for kind "Dinosaur" in version "apps/v1"';
+    await assertFatal(cluster, line, ['--capacity-ownerref-level=2']);
+  });
+});
+
+describe('the version of the API', () => {
+  for (const version of ['v1', 'v1beta1']) {
+    test(`P68: ${version} is used for everything where it is the one that is served`, async () => {
+      await using cluster = await Cluster.start({ version, api: { watchList: false } });
+      const program = cluster.run(['--capacity-poll-interval=100ms']);
+      const list = (): SandboxObject[] => cluster.api.list({ ...refs.capacities, version });
+      await program.logged(`using the CSIStorageCapacity ${version} API`);
+      await cluster.until('the object', () => list().length === 1);
+      cluster.driver.always('GetCapacity', { available_capacity: 5 });
+      await cluster.until('the update', () => list()[0]?.['capacity'] === '5');
+      cluster.api.delete(refs.classes, { name: 'sc' });
+      await cluster.until('the deletion', () => list().length === 0);
+      const path = (of: string): string => `/apis/storage.k8s.io/${of}/namespaces/ns/csistoragecapacities`;
+      const probe = `create ${path('v1')}`;
+      const rest = ['create', 'delete', 'list', 'update', 'watch'].map((verb) => `${verb} ${path(version)}`);
+      assert.deepEqual([...cluster.paths()].sort(), [...new Set([probe, ...rest])].sort());
+    });
+  }
+
+  const probe = { verb: 'create', resource: 'csistoragecapacities' };
+  test('P69: cannot be found without the right to create', async () => {
+    const action = { type: 'status', code: 403, reason: 'Forbidden', message: 'forbidden: no' } as const;
+    await using cluster = await Cluster.start({ faults: [{ match: probe, action }] });
+    await assertFatal(cluster, 'unexpected error when checking for the V1 CSIStorageCapacity API: forbidden: no');
+  });
+
+  test('X13: a missing namespace is no missing API: it is told, and waited for', async () => {
+    await using cluster = await Cluster.start();
+    const program = cluster.run(['--capacity-ownerref-level=-1'], { NAMESPACE: 'later' });
+    await program.logged('The namespace of NAMESPACE does not exist: no capacity can be published until it does');
+    await program.logged('using the CSIStorageCapacity v1 API');
+    await program
+      .logged('namespaces \\"later\\" not found')
+      .catch(() => program.logged('namespaces "later" not found'));
+    cluster.api.create({ group: '', version: 'v1', plural: 'namespaces' }, { metadata: { name: 'later' } });
+    assert.equal((await cluster.object()).metadata.namespace, 'later');
+  });
+});
+
+describe('beside provisioning', () => {
+  const addClaim = (cluster: Cluster): void => {
+    cluster.api.create(refs.classes, { metadata: { name: 'now' }, provisioner: 'drv' });
+    cluster.api.create(claims, {
+      metadata: {
+        name: 'c',
+        namespace: 'ns',
+        annotations: { 'volume.kubernetes.io/storage-provisioner': 'drv' },
+      },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        storageClassName: 'now',
+      },
+    });
+  };
+  const provisioned = (cluster: Cluster) => cluster.until('a volume', () => cluster.api.list(volumes).length === 1);
+
+  test('P49: claims are served by a driver that tells no capacity', async () => {
+    await using cluster = await Cluster.start();
+    cluster.driver.always('GetCapacity', new DriverFailure(status.UNIMPLEMENTED, 'no'));
+    cluster.run();
+    await cluster.until('a question', () => cluster.driver.callsOf('GetCapacity').length > 1);
+    addClaim(cluster);
+    await provisioned(cluster);
+    assert.deepEqual(cluster.stored, []);
+  });
+
+  for (const resource of ['csistoragecapacities', 'nodes', 'csinodes']) {
+    test(`claims are served when ${resource} may not be read`, async () => {
+      const action = { type: 'status', code: 403, reason: 'Forbidden', message: 'forbidden: no' } as const;
+      await using cluster = await Cluster.start({
+        faults: (['list', 'watch'] as const).map((verb) => ({ match: { verb, resource }, action })),
+      });
+      cluster.run();
+      addClaim(cluster);
+      await provisioned(cluster);
+      assert.deepEqual(cluster.stored, []);
+      assert.equal(cluster.driver.callsOf('GetCapacity').length, 0);
+    });
+  }
+
+  test('claims are not slowed by the rate limit of capacity', async () => {
+    await using cluster = await Cluster.start();
+    // Two requests look for owner and API; the third would come a quarter of an hour later.
+    cluster.run(['--kube-api-capacity-qps=0.001', '--kube-api-capacity-burst=2']);
+    await cluster.until('a question', () => cluster.driver.callsOf('GetCapacity').length > 0);
+    addClaim(cluster);
+    await provisioned(cluster);
+    assert.deepEqual(cluster.stored, []);
+  });
+
+  test('P54: a claim that got its volume leads to a new question', async () => {
+    await using cluster = await Cluster.start();
+    cluster.run(['--capacity-for-immediate-binding']);
+    await cluster.object();
+    addClaim(cluster);
+    await provisioned(cluster);
+    // one for each of the two classes, and one because of the volume
+    await cluster.until('the question', () => cluster.driver.callsOf('GetCapacity').length === 3);
+  });
+});
+
+test('P74: a standby looks for the owner and the API, and asks and writes nothing', async () => {
+  await using cluster = await Cluster.start();
+  const now = new Date().toISOString().replace('Z', '000Z');
+  cluster.api.create(
+    { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' },
+    {
+      metadata: { name: 'drv', namespace: 'ns' },
+      spec: { holderIdentity: 'another', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now },
+    },
+  );
+  const standby = cluster.run(['--leader-election', '--leader-election-namespace=ns']);
+  await standby.logged('Attempting to acquire leader lease');
+  await cluster.until('a look at the lease', () => {
+    return cluster.server.requestLog.entries({ resource: 'leases', verb: 'get', status: 200 }).length > 0;
+  });
+  assert.equal(cluster.server.requestLog.entries({ resource: 'pods', verb: 'get' }).length, 1);
+  assert.deepEqual([...cluster.paths()], ['create /apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities']);
+  assert.equal(cluster.driver.callsOf('GetCapacity').length, 0);
+});
+
+describe('metrics', () => {
+  const text = async (flags: string[]): Promise<string> => {
+    const environment = { NAMESPACE: 'ns', POD_NAME: 'p', NODE_NAME: 'n' };
+    const parsed = parseCommandLine({ argv0: 'x', args: flags, environment, version: 'v0.0.0-test' });
+    assert.equal(parsed.kind, 'run');
+    const registry = createRegistry();
+    controllerMetrics(registry, parsed.config);
+    return await registry.metrics();
+  };
+  const queue = (name: string): string => `workqueue_depth{name="${name}"} 0`;
+
+  test('of capacity are there from the start, at zero', async () => {
+    const page = await text(['--enable-capacity']);
+    for (const line of [queue('csistoragecapacity'), queue('csitopology'), 'csistoragecapacities_desired_goal 0'])
+      assert.ok(page.includes(line), line);
+    assert.match(
+      page,
+      /# HELP csistoragecapacities_obsolete \[ALPHA\] Number of CSIStorageCapacity objects that exist and will/,
+    );
+  });
+
+  test('have no queue of topology in node deployment', async () => {
+    const page = await text(['--enable-capacity', '--node-deployment']);
+    assert.ok(page.includes(queue('csistoragecapacity')));
+    assert.ok(!page.includes('csitopology'));
+  });
+
+  test('are missing without capacity', async () => {
+    assert.doesNotMatch(await text([]), /csistoragecapacit|csitopology/);
+  });
+});
