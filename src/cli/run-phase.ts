@@ -1,107 +1,35 @@
 /** What the leader does, or whoever runs alone: the caches, the CSI provisioner on them, and the controllers. */
-import type { Clock } from '../base/clock.ts';
 import { collectGarbage } from '../base/collect-garbage.ts';
-import type { Logger } from '../base/logger.ts';
-import type { MetricRegistry } from '../base/metrics.ts';
-import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
+import { attachedVolume } from '../csi/attachments.ts';
 import { RefreshingProvisioner } from '../capacity/refreshing-provisioner.ts';
 import { CloningProtectionController } from '../csi/cloning-protection.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
-import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
-import type { Driver } from '../csi/driver.ts';
-import { provisionerIdentity } from '../csi/identity.ts';
-import { NodeDeployment } from '../csi/node-deployment.ts';
 import { OptionalApi } from '../csi/optional-api.ts';
-import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
+import { referenceGrants } from '../csi/reference-grants.ts';
 import { volumeSnapshots } from '../csi/snapshot-objects.ts';
 import { runSnapshotSweep } from '../csi/snapshot-sweep.ts';
-import { staticNodes } from '../csi/static-nodes.ts';
-import { Topology } from '../csi/topology.ts';
-import type { TopologyHook } from '../csi/topology-hook.ts';
-import { nodeInformers, type NodeInformers } from '../csi/topology-nodes.ts';
+import type { NodeInformers } from '../csi/topology-nodes.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import { Informer, Tombstone } from '../kube/informer.ts';
+import { Tombstone } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import type { Resource } from '../kube/objects.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
-import type { Recorder } from '../kube/recorder.ts';
-import type { ReflectorMetrics } from '../kube/reflector.ts';
-import { reflectorMetrics } from '../kube/reflector-metrics.ts';
-import type { Transport } from '../kube/transport.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
-import type { WorkQueueMetrics } from '../kube/work-queue.ts';
-import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { selectedNode } from '../provision/claim-facts.ts';
-import { type ProvisionInformers, provisionInformers, withoutManagedFields } from '../provision/informers.ts';
-import type { ControllerMetrics } from '../provision/controller-metrics.ts';
+import { type ProvisionInformers, provisionInformers } from '../provision/informers.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
-import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
-import {
-  type CapacityFamilies,
-  capacityFamilies,
-  type CapacitySetup,
-  type CapacityWork,
-  capacityWork,
-} from './capacity.ts';
-import { centralTopology, type CentralTopologyOptions } from './central-topology.ts';
+import { type CapacityWork, capacityWork } from './capacity.ts';
 import type { Config } from './config.ts';
-import type { Health } from './health.ts';
-import type { Shutdown } from './shutdown.ts';
+import { type AnyInformer, attachmentInformer, checkCaches, clusterNodes, grantInformer } from './caches.ts';
+import { clusterTopology, nodeDeployment, nodeTopology, provisionerSettings } from './provisioner-parts.ts';
+import type { RunPhaseOptions } from './run-phase-options.ts';
 
-/** What the run phase counts. */
-export interface RunPhaseMetrics {
-  controller: ControllerMetrics;
-  queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;
-  /** Undefined when capacity is not published. */
-  capacity: CapacityFamilies | undefined;
-  reflector: (resource: string) => ReflectorMetrics;
-}
-
-/** Registers all that the run phase counts. @throws {Error} when the registry has it already. */
-export function controllerMetrics(registry: MetricRegistry, config: Config): RunPhaseMetrics {
-  const queues = workQueueMetrics(registry);
-  const { forQueue } = queues;
-  return {
-    controller: prometheusMetrics(registry),
-    queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
-    capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),
-    reflector: reflectorMetrics(registry),
-  };
-}
-
-export interface RunPhaseOptions {
-  config: Config;
-  transport: Transport;
-  driver: Driver;
-  /** Undefined: capacity is not published. */
-  capacity: CapacitySetup | undefined;
-  metrics: RunPhaseMetrics;
-  shutdown: Shutdown;
-  /** Ends what is under way. */
-  cut: AbortSignal;
-  /** Fails when a cache has heard nothing for long. */
-  live: Health;
-  /** Fails until the caches are filled. */
-  ready: Health;
-  /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
-  random?: (() => number) | undefined;
-  clock: Clock;
-  logger: Logger;
-}
-
-/**
- * A watch that works gives a sign of life about once a minute, and ends after ten minutes at most. A cache that heard
- * nothing for this long, in milliseconds, will not by itself.
- */
-const silentCacheMs = 900_000;
 /** Name of everything we write as, where Kubernetes asks for one. */
 const fieldManager = 'csi-provisioner';
-/** An informer, whatever it holds. */
-type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastError'>;
 
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
@@ -192,119 +120,6 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   }
 }
 
-/** Lets the health paths tell how the caches are, until it is disposed. */
-function checkCaches({ live, ready, clock }: RunPhaseOptions, informers: Record<string, AnyInformer>): Disposable {
-  const checks = new DisposableStack();
-  for (const [name, informer] of Object.entries(informers)) {
-    const silence = (): string | undefined => {
-      const silentMs = clock.monotonicMs() - informer.lastSuccessMs;
-      if (silentMs < silentCacheMs) return undefined;
-      const why = informer.lastError === undefined ? '' : `: ${informer.lastError.message}`;
-      return `no news of ${name} for ${Math.round(silentMs / 60_000)} minutes${why}`;
-    };
-    checks.defer(live.add(silence));
-    checks.defer(ready.add(() => (informer.hasSynced ? silence() : `the cache of ${name} is not filled yet`)));
-  }
-  return checks;
-}
-
-function provisionerSettings(
-  { config, driver, clock, logger }: RunPhaseOptions,
-  parts: {
-    client: KubeClient;
-    informers: ProvisionInformers;
-    attachments: Informer<VolumeAttachment> | undefined;
-    grants: Informer<ReferenceGrant> | undefined;
-    recorder: Recorder;
-    attributesClasses: () => boolean;
-    topology: TopologyHook | undefined;
-  },
-): CsiProvisionerOptions {
-  const { provisioning, featureGates } = config;
-  return {
-    driverName: driver.name,
-    identity: provisionerIdentity({
-      driverName: driver.name,
-      wallMs: clock.wallMs(),
-      random: Math.random(),
-      nodeName: config.nodeDeployment?.nodeName,
-    }),
-    capabilities: () => driver.capabilities,
-    controller: driver.calls,
-    client: parts.client,
-    claims: parts.informers.claims,
-    classes: parts.informers.classes,
-    attachments: parts.attachments,
-    referenceGrants: parts.grants,
-    recorder: parts.recorder,
-    logger,
-    clock,
-    timeoutMs: config.csiTimeoutMs,
-    volumeNamePrefix: provisioning.volumeNamePrefix,
-    volumeNameUuidLength: provisioning.volumeNameUuidLength,
-    defaultFsType: provisioning.defaultFsType,
-    extraCreateMetadata: provisioning.extraCreateMetadata,
-    controllerPublishReadOnly: provisioning.controllerPublishReadOnly,
-    preventVolumeModeConversion: provisioning.preventVolumeModeConversion,
-    gates: {
-      crossNamespaceVolumeDataSource: featureGates.crossNamespaceVolumeDataSource,
-      volumeAttributesClass: parts.attributesClasses,
-    },
-    topology: parts.topology,
-  };
-}
-
-function clusterTopology(
-  { config, driver, clock, logger }: RunPhaseOptions,
-  caches: Pick<CentralTopologyOptions, 'nodes' | 'startCaches' | 'signal'>,
-): TopologyHook | undefined {
-  if (!config.featureGates.topology) return undefined;
-  const { strictTopology, immediateTopology } = config.provisioning;
-  return centralTopology({
-    ...caches,
-    driverName: driver.name,
-    strict: strictTopology,
-    immediate: immediateTopology,
-    clock,
-    logger,
-  });
-}
-
-/** Topology of the own node alone; absent where the gate is off. */
-function nodeTopology({ config, driver, logger }: RunPhaseOptions): TopologyHook | undefined {
-  const { featureGates, nodeDeployment: node, provisioning } = config;
-  const { name: driverName, nodeInfo } = driver;
-  if (!featureGates.topology || node === null || nodeInfo === undefined) return undefined;
-  return new Topology({
-    driverName,
-    nodes: staticNodes({ driverName, nodeName: node.nodeName, nodeInfo: () => driver.nodeInfo ?? nodeInfo }),
-    strict: provisioning.strictTopology,
-    immediate: provisioning.immediateTopology,
-    logger,
-  });
-}
-
-/** What is for this node alone; absent in a central deployment, which serves all nodes. */
-function nodeDeployment(
-  { config, driver, random, clock }: RunPhaseOptions,
-  settings: CsiProvisionerOptions,
-  wakeClaim: (uid: string) => void,
-): NodeDeployment | undefined {
-  const { nodeInfo } = driver;
-  if (config.nodeDeployment === null || nodeInfo === undefined) return undefined;
-  return new NodeDeployment({
-    ...config.nodeDeployment,
-    nodeInfo: () => driver.nodeInfo ?? nodeInfo,
-    getCapacity: (request, call) => driver.calls.getCapacity(request, call),
-    driverConnected: () => driver.connected,
-    settings,
-    workers: config.provisioning.workerThreads,
-    wakeClaim,
-    random,
-    clock,
-  });
-}
-
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */
 function makeController(
   { config, driver, transport, metrics, clock, logger }: RunPhaseOptions,
@@ -350,20 +165,6 @@ function expectedName({ provisioning }: Config, { metadata: { uid } }: Persisten
   }
 }
 
-/** Nodes are watched for topology and for capacity; in node deployment the own node is all there is. */
-function clusterNodes({
-  config,
-  driver,
-  transport,
-  metrics,
-  clock,
-  logger,
-}: RunPhaseOptions): NodeInformers | undefined {
-  if (config.nodeDeployment !== null) return undefined;
-  if (!config.featureGates.topology && config.capacity === null) return undefined;
-  return nodeInformers({ transport, driverName: driver.name, metrics: metrics.reflector, clock, logger });
-}
-
 function makeCapacity(
   { config, driver, capacity: setup, metrics, clock, logger }: RunPhaseOptions,
   { informers, nodes }: { informers: ProvisionInformers; nodes: NodeInformers | undefined },
@@ -390,41 +191,6 @@ function refreshing(
 ): Provisioner {
   if (capacity === undefined) return provisioner;
   return new RefreshingProvisioner({ provisioner, capacity: capacity.controller, logger });
-}
-
-/** Drivers that attach volumes must not lose one that is still attached. */
-function attachmentInformer({
-  driver,
-  transport,
-  metrics,
-  clock,
-  logger,
-}: RunPhaseOptions): Informer<VolumeAttachment> | undefined {
-  if (!driver.capabilities.publishUnpublishVolume) {
-    logger.info({}, 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments');
-    return undefined;
-  }
-  logger.info({}, 'CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments');
-  return new Informer<VolumeAttachment>({
-    transport,
-    resource: volumeAttachments,
-    metrics: metrics.reflector(volumeAttachments.plural),
-    transform: withoutManagedFields<VolumeAttachment>,
-    indexers: { [attachmentsByVolume]: attachedVolume },
-    clock,
-    logger,
-  });
-}
-
-function grantInformer({ transport, metrics, clock, logger }: RunPhaseOptions): Informer<ReferenceGrant> {
-  return new Informer<ReferenceGrant>({
-    transport,
-    resource: referenceGrants,
-    metrics: metrics.reflector(referenceGrants.plural),
-    transform: withoutManagedFields<ReferenceGrant>,
-    clock,
-    logger,
-  });
 }
 
 /**

@@ -5,7 +5,7 @@ import { status } from '@grpc/grpc-js';
 import { createRegistry } from '../../../src/base/metrics.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { ExitError } from '../../../src/cli/exit.ts';
-import { controllerMetrics } from '../../../src/cli/run-phase.ts';
+import { controllerMetrics } from '../../../src/cli/run-phase-options.ts';
 import { ApiServer, type ApiServerOptions } from '../../../src/sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject, SandboxOwner } from '../../../src/sandbox/api/client.ts';
 import type { FaultRule } from '../../../src/sandbox/api/faults.ts';

@@ -1,0 +1,84 @@
+/** The caches that the sidecar adds to those of the provision controller. */
+import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
+import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
+import { nodeInformers, type NodeInformers } from '../csi/topology-nodes.ts';
+import { Informer } from '../kube/informer.ts';
+import { withoutManagedFields } from '../provision/informers.ts';
+import type { RunPhaseOptions } from './run-phase-options.ts';
+
+/** An informer, whatever it holds. */
+export type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastError'>;
+
+/**
+ * A watch that works gives a sign of life about once a minute, and ends after ten minutes at most. A cache that heard
+ * nothing for this long, in milliseconds, will not by itself.
+ */
+const silentCacheMs = 900_000;
+
+/** Lets the health paths tell how the caches are, until it is disposed. */
+export function checkCaches(
+  { live, ready, clock }: RunPhaseOptions,
+  informers: Record<string, AnyInformer>,
+): Disposable {
+  const checks = new DisposableStack();
+  for (const [name, informer] of Object.entries(informers)) {
+    const silence = (): string | undefined => {
+      const silentMs = clock.monotonicMs() - informer.lastSuccessMs;
+      if (silentMs < silentCacheMs) return undefined;
+      const why = informer.lastError === undefined ? '' : `: ${informer.lastError.message}`;
+      return `no news of ${name} for ${Math.round(silentMs / 60_000)} minutes${why}`;
+    };
+    checks.defer(live.add(silence));
+    checks.defer(ready.add(() => (informer.hasSynced ? silence() : `the cache of ${name} is not filled yet`)));
+  }
+  return checks;
+}
+
+/** Nodes are watched for topology and for capacity; in node deployment the own node is all there is. */
+export function clusterNodes({
+  config,
+  driver,
+  transport,
+  metrics,
+  clock,
+  logger,
+}: RunPhaseOptions): NodeInformers | undefined {
+  if (config.nodeDeployment !== null) return undefined;
+  if (!config.featureGates.topology && config.capacity === null) return undefined;
+  return nodeInformers({ transport, driverName: driver.name, metrics: metrics.reflector, clock, logger });
+}
+
+/** Drivers that attach volumes must not lose one that is still attached. */
+export function attachmentInformer({
+  driver,
+  transport,
+  metrics,
+  clock,
+  logger,
+}: RunPhaseOptions): Informer<VolumeAttachment> | undefined {
+  if (!driver.capabilities.publishUnpublishVolume) {
+    logger.info({}, 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments');
+    return undefined;
+  }
+  logger.info({}, 'CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments');
+  return new Informer<VolumeAttachment>({
+    transport,
+    resource: volumeAttachments,
+    metrics: metrics.reflector(volumeAttachments.plural),
+    transform: withoutManagedFields<VolumeAttachment>,
+    indexers: { [attachmentsByVolume]: attachedVolume },
+    clock,
+    logger,
+  });
+}
+
+export function grantInformer({ transport, metrics, clock, logger }: RunPhaseOptions): Informer<ReferenceGrant> {
+  return new Informer<ReferenceGrant>({
+    transport,
+    resource: referenceGrants,
+    metrics: metrics.reflector(referenceGrants.plural),
+    transform: withoutManagedFields<ReferenceGrant>,
+    clock,
+    logger,
+  });
+}

@@ -1,0 +1,57 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { MetricRegistry } from '../base/metrics.ts';
+import type { Driver } from '../csi/driver.ts';
+import type { ReflectorMetrics } from '../kube/reflector.ts';
+import { reflectorMetrics } from '../kube/reflector-metrics.ts';
+import type { Transport } from '../kube/transport.ts';
+import type { WorkQueueMetrics } from '../kube/work-queue.ts';
+import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
+import type { ControllerMetrics } from '../provision/controller-metrics.ts';
+import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
+import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
+import type { Config } from './config.ts';
+import type { Health } from './health.ts';
+import type { Shutdown } from './shutdown.ts';
+
+/** What the run phase counts. */
+export interface RunPhaseMetrics {
+  controller: ControllerMetrics;
+  queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;
+  /** Undefined when capacity is not published. */
+  capacity: CapacityFamilies | undefined;
+  reflector: (resource: string) => ReflectorMetrics;
+}
+
+/** Registers all that the run phase counts. @throws {Error} when the registry has it already. */
+export function controllerMetrics(registry: MetricRegistry, config: Config): RunPhaseMetrics {
+  const queues = workQueueMetrics(registry);
+  const { forQueue } = queues;
+  return {
+    controller: prometheusMetrics(registry),
+    queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
+    capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),
+    reflector: reflectorMetrics(registry),
+  };
+}
+
+/** What the run phase works with. */
+export interface RunPhaseOptions {
+  config: Config;
+  transport: Transport;
+  driver: Driver;
+  /** Undefined: capacity is not published. */
+  capacity: CapacitySetup | undefined;
+  metrics: RunPhaseMetrics;
+  shutdown: Shutdown;
+  /** Ends what is under way. */
+  cut: AbortSignal;
+  /** Fails when a cache has heard nothing for long. */
+  live: Health;
+  /** Fails until the caches are filled. */
+  ready: Health;
+  /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
+  random?: (() => number) | undefined;
+  clock: Clock;
+  logger: Logger;
+}
