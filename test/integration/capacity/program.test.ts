@@ -320,6 +320,31 @@ describe('beside provisioning', () => {
   });
 });
 
+describe('in node deployment', () => {
+  const cases = [
+    { id: 'P70', labels: { [zone]: 'n' }, topology: { matchLabels: { [zone]: 'n' } } },
+    { id: 'P72', labels: undefined, topology: {} },
+  ];
+  for (const { id, labels, topology } of cases) {
+    test(`${id}: the segment is what the driver says of its node, ${JSON.stringify(labels)}`, async () => {
+      await using cluster = await Cluster.start();
+      cluster.driver.always('NodeGetInfo', {
+        node_id: 'id-of-node01',
+        ...(labels && { accessible_topology: { segments: labels } }),
+      });
+      const program = cluster.run(['--node-deployment'], { NODE_NAME: 'node01' });
+      const object = await cluster.object();
+      assert.deepEqual(object['nodeTopology'], topology);
+      assert.equal(object.metadata.labels?.['csi.storage.k8s.io/managed-by'], 'external-provisioner-node01');
+      await program.logged('producing CSIStorageCapacity objects with fixed topology segment');
+      for (const resource of ['nodes', 'csinodes']) {
+        assert.deepEqual(cluster.server.requestLog.entries({ resource, verb: 'list' }), []);
+        assert.deepEqual(cluster.server.requestLog.entries({ resource, verb: 'watch' }), []);
+      }
+    });
+  }
+});
+
 test('P74: a standby looks for the owner and the API, and asks and writes nothing', async () => {
   await using cluster = await Cluster.start();
   const now = new Date().toISOString().replace('Z', '000Z');
