@@ -17,7 +17,6 @@ import { KubeClient } from '../kube/kube-client.ts';
 import type { Resource } from '../kube/objects.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
-import { selectedNode } from '../provision/claim-facts.ts';
 import { type ProvisionInformers, provisionInformers } from '../provision/informers.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
@@ -144,8 +143,6 @@ function makeController(
     },
     addFinalizer: true,
     volumeName: (claim) => expectedName(config, claim),
-    // every node looks at every claim: only the one that was chosen speaks
-    explains: (claim) => config.nodeDeployment === null || selectedNode(claim) === config.nodeDeployment.nodeName,
     metrics: metrics.controller,
     queueMetrics: (queue) => metrics.queues[queue],
     clock,

@@ -14,6 +14,10 @@ import { OwnershipContest } from './ownership-contest.ts';
 import { OwnershipLimiter } from './ownership-limiter.ts';
 import { requirementsOnNode } from './requirements-on-node.ts';
 import { ownsVolume } from './volume-ownership.ts';
+import { WaitingClaims } from './waiting-claims.ts';
+
+/** How long the node that was selected may take before others wonder, in milliseconds. */
+const selectedNodePatienceMs = 300_000;
 
 export interface NodeDeploymentOptions {
   nodeName: string;
@@ -48,11 +52,13 @@ export class NodeDeployment implements NodeHook {
   readonly nodeName: string;
   readonly #options: NodeDeploymentOptions;
   readonly #contest: OwnershipContest;
+  readonly #waiting: WaitingClaims;
 
   constructor(options: NodeDeploymentOptions) {
     const { nodeName, driverConnected, settings, baseDelayMs, maxDelayMs, workers, wakeClaim, random, clock } = options;
     this.nodeName = nodeName;
     this.#options = options;
+    this.#waiting = new WaitingClaims({ claims: settings.claims, recorder: settings.recorder, clock });
     this.#contest = new OwnershipContest({
       nodeName,
       claims: settings.claims,
@@ -73,6 +79,8 @@ export class NodeDeployment implements NodeHook {
     const selectedNode = claim.metadata.annotations?.[selectedNodeKey] ?? '';
     if (selectedNode !== '') {
       this.#contest.leave(uid);
+      if (selectedNode === this.nodeName) this.#waiting.forget(uid);
+      else this.#waiting.note(claim, waitingForNode(selectedNode), selectedNodePatienceMs);
       return selectedNode === this.nodeName;
     }
     const failure = this.#contest.failure(uid);
@@ -93,6 +101,7 @@ export class NodeDeployment implements NodeHook {
 
   forgetClaim(uid: string): void {
     this.#contest.leave(uid);
+    this.#waiting.forget(uid);
   }
 
   /** Claims that this node waits for. */
@@ -101,8 +110,12 @@ export class NodeDeployment implements NodeHook {
   }
 
   /** Takes claims until it is stopped; resolves when what was under way has ended. */
-  run(options: RunOptions): Promise<void> {
-    return this.#contest.run(options);
+  async run(options: RunOptions): Promise<void> {
+    try {
+      await this.#contest.run(options);
+    } finally {
+      this.#waiting.stop();
+    }
   }
 
   /** @throws {Error} when the claim's class is not there. */
@@ -117,7 +130,9 @@ export class NodeDeployment implements NodeHook {
       await requirementsOnNode(settings.topology, { nodeName: this.nodeName, claim, allowedTopologies });
       return true;
     } catch (error) {
-      settings.logger.trace({ err: error, class: storageClass.metadata.name }, 'The class does not allow this node');
+      const { name } = storageClass.metadata;
+      settings.logger.trace({ err: error, class: name }, 'The class does not allow this node');
+      this.#leaveToOthers(claim, `Waiting for a node that StorageClass ${JSON.stringify(name)} allows`);
       return false;
     }
   }
@@ -125,7 +140,21 @@ export class NodeDeployment implements NodeHook {
   async #hasRoom(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
     const { settings, getCapacity } = this.#options;
     const storageClass = this.#classOf(claim);
-    return await hasEnoughCapacity({ settings, getCapacity, nodeName: this.nodeName, claim, storageClass, signal });
+    if (await hasEnoughCapacity({ settings, getCapacity, nodeName: this.nodeName, claim, storageClass, signal })) {
+      return true;
+    }
+    const size = claim.spec.resources?.requests?.['storage'] ?? '';
+    this.#leaveToOthers(
+      claim,
+      `Waiting for a node with room for ${size} of StorageClass ${JSON.stringify(storageClass.metadata.name)}`,
+    );
+    return false;
+  }
+
+  /** All nodes have had their turn by then. */
+  #leaveToOthers(claim: PersistentVolumeClaim, message: string): void {
+    const { baseDelayMs, maxDelayMs } = this.#options;
+    this.#waiting.note(claim, message, baseDelayMs + maxDelayMs);
   }
 
   #classOf(claim: PersistentVolumeClaim): StorageClass {
@@ -134,4 +163,8 @@ export class NodeDeployment implements NodeHook {
     if (storageClass === undefined) throw new Error(`storageclass.storage.k8s.io "${name}" not found`);
     return storageClass;
   }
+}
+
+function waitingForNode(name: string): string {
+  return `Waiting for node ${JSON.stringify(name)}, which was selected. If it does not come back, make the claim anew`;
 }

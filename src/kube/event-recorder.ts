@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { v4 as uuid } from 'uuid';
 import { untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
@@ -48,7 +49,13 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     this.#correlator = new EventCorrelator({ clock, newName: (about) => this.#newName(about) });
   }
 
-  event(about: ObjectReference, type: EventType, reason: string, message: string): void {
+  event(
+    about: ObjectReference,
+    type: EventType,
+    reason: string,
+    message: string,
+    { once = false }: { once?: boolean } = {},
+  ): void {
     const { logger } = this.#options;
     const fields = { object: objectText(about), kind: about.kind, type, reason, message };
     if (this.#closed || this.#waiting.length >= bufferSize) {
@@ -56,7 +63,8 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       return;
     }
     logger.info(fields, 'Event occurred');
-    this.#waiting.push(this.#newEvent(about, type, reason, message));
+    const name = once ? onlyName(about, reason, message) : this.#newName(about);
+    this.#waiting.push(this.#newEvent(name, about, type, reason, message));
     this.#sending ??= this.#sendAll();
   }
 
@@ -133,14 +141,14 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     }
   }
 
-  #newEvent(about: ObjectReference, type: EventType, reason: string, message: string): CoreEvent {
+  #newEvent(name: string, about: ObjectReference, type: EventType, reason: string, message: string): CoreEvent {
     const now = new Date(this.#options.clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
     const { component } = this.#options;
     const namespace = about.namespace === undefined || about.namespace === '' ? 'default' : about.namespace;
     return {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: this.#newName(about), namespace },
+      metadata: { name, namespace },
       involvedObject: about,
       type,
       reason,
@@ -163,8 +171,19 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     const now = BigInt(Math.trunc(clock.wallMs())) * 1_000_000n + BigInt(Math.floor(random() * 1_000_000));
     this.#lastNanoseconds = now > this.#lastNanoseconds ? now : this.#lastNanoseconds + 1n;
     const name = `${about.name ?? ''}.${this.#lastNanoseconds.toString(16)}`;
-    return name.length <= 253 && dnsSubdomain.test(name) ? name : uuid();
+    return isName(name) ? name : uuid();
   }
+}
+
+/** The same for whoever has the same to tell: the API server takes it once. */
+function onlyName({ uid, namespace, name = '' }: ObjectReference, reason: string, message: string): string {
+  const told = createHash('sha256').update(JSON.stringify([uid, namespace, name, reason, message]));
+  const digest = told.digest('hex').slice(0, 32);
+  return isName(`${name}.${digest}`) ? `${name}.${digest}` : digest;
+}
+
+function isName(text: string): boolean {
+  return text.length <= 253 && dnsSubdomain.test(text);
 }
 
 function objectText({ namespace, name = '' }: ObjectReference): string {

@@ -74,11 +74,6 @@ export interface ProvisionControllerOptions {
   addFinalizer?: boolean;
   /** Name of a claim's volume; must be the same at every call. Default `pvc-<claim UID>`. */
   volumeName?: (claim: PersistentVolumeClaim) => string;
-  /**
-   * Whether this instance tells in an event what a claim waits for. Where several instances look at the same claims one
-   * of them should. Default: always.
-   */
-  explains?: (claim: PersistentVolumeClaim) => boolean;
   /** All claims and volumes are looked at again after this many milliseconds. Default 900,000. */
   resyncMs?: number;
   metrics?: ControllerMetrics;
@@ -174,7 +169,6 @@ export class ProvisionController {
       slowSet: new SlowSet({ clock: this.#clock }),
       volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
       recentlySaved: this.#recentlySaved,
-      explains: options.explains ?? (() => true),
     });
   }
 

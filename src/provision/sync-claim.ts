@@ -37,8 +37,6 @@ export interface ClaimSyncerOptions {
   volumeName: (claim: PersistentVolumeClaim) => string;
   /** Names of volumes that were saved and may not be in the cache yet. */
   recentlySaved: { has(volumeName: string): boolean };
-  /** Whether this instance tells what a claim waits for. */
-  explains: (claim: PersistentVolumeClaim) => boolean;
   clock: Clock;
   logger: Logger;
 }
@@ -210,13 +208,13 @@ export class ClaimSyncer {
   /** Tells the claim's owner once, since the retries alone tell nobody. @returns what the turn fails with. */
   #classMissing(claim: PersistentVolumeClaim, name: string): Error {
     const uid = claimUid(claim);
-    if (this.#toldOfClass.get(uid) !== name && this.#options.explains(claim)) {
+    if (this.#toldOfClass.get(uid) !== name) {
       this.#toldOfClass.set(uid, name);
       const message =
         name === ''
           ? 'Waiting for a StorageClass: the claim names none. Make it anew with one'
           : `Waiting for StorageClass ${JSON.stringify(name)}, which does not exist. Create it, or make the claim anew with another`;
-      this.#options.recorder.event(claimReference(claim), 'Normal', waitingReason, message);
+      this.#options.recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     }
     return new Error(`storageClass ${JSON.stringify(name)} not found`);
   }

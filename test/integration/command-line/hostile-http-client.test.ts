@@ -21,6 +21,8 @@ describe('01 §6: hostile HTTP clients', () => {
     port = await freePort();
     sidecar = await startSidecar({
       flags: ['--leader-election', `--http-endpoint=127.0.0.1:${port}`, '--enable-pprof'],
+      // As in the image: a heap that gives back what it does not need, and an end to it.
+      nodeFlags: ['--max-semi-space-size=2', '--heap-growing-percent=10', '--max-old-space-size=200'],
     });
     await sidecar.logged(/"Started provisioner controller"/);
     await alive();

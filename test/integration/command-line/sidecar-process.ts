@@ -23,12 +23,14 @@ export async function startSidecar(options: {
   objects?: readonly SandboxObject[];
   /** What the program is started through, such as `unshare`. */
   wrapper?: readonly string[];
+  /** Of Node.js, such as limits of its heap. */
+  nodeFlags?: readonly string[];
 }): Promise<SidecarProcess> {
-  const { flags = [], objects = [], wrapper = [] } = options;
+  const { flags = [], objects = [], wrapper = [], nodeFlags = [] } = options;
   await using opened = new AsyncDisposableStack();
   const driver = opened.use(await RecordingDriver.start({ csi }));
   const cluster = opened.use(await StoredCluster.start(objects));
-  const args = [mainFile, `--csi-address=${driver.socketPath}`, `--master=${cluster.url}`, ...flags];
+  const args = [...nodeFlags, mainFile, `--csi-address=${driver.socketPath}`, `--master=${cluster.url}`, ...flags];
   const [program = process.execPath, ...rest] = [...wrapper, process.execPath, ...args];
   const started = await startProcess({ program, args: rest, env: { KUBECONFIG: undefined } });
   opened.defer(() => started.stop('SIGKILL'));

@@ -5,13 +5,21 @@ import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { startProcess } from '../../e2e/started-process.ts';
 import { DriverFailure, type RecordingDriver } from '../../fakes/recording-driver.ts';
-import { driverName, gi1, identityKey, NodeScene, topologyKey } from './node-scene.ts';
+import { driverName, gi1, identityKey, nodeKey, NodeScene, topologyKey } from './node-scene.ts';
 
 const main = join(import.meta.dirname, '../../../src/main.ts');
 /** The waits in these scenes: half of the base delay of 2 s is taken off 2, 4 and 5 s. */
 const [firstWaitMs, secondWaitMs, thirdWaitMs] = [1000, 3000, 4000];
+/** Base and longest delay together. */
+const everybodysTurnMs = 7000;
 const own = (node: string) => ({ segments: { [topologyKey]: node } });
 const allowed = (...values: string[]) => [{ matchLabelExpressions: [{ key: topologyKey, values }] }];
+/** What the first event says, which must be that the claim waits. */
+const told = (scene: NodeScene): Promise<string> =>
+  scene.until('an event', () => {
+    const [event] = scene.events();
+    return event && `${event.reason}: ${event.message}`;
+  });
 const full = (driver: RecordingDriver): void => driver.always('GetCapacity', { available_capacity: 100 });
 
 describe('node deployment, start', () => {
@@ -307,6 +315,49 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.writesOf(), scene.events(), scene.creates()], [[], [], []]);
   });
 
+  test('X7: that no node has room is told once, when all of them have had their turn', async () => {
+    await using scene = await NodeScene.start({ nodes: ['n1', 'n2'], script: full });
+    scene.addClaim();
+    await scene.waits();
+    await scene.waits(1, 'n2');
+    await scene.clock.advance(firstWaitMs);
+    for (const node of ['n1', 'n2']) await scene.program(node).logged('Not enough capacity for the claim');
+    await scene.clock.advance(everybodysTurnMs - 1);
+    assert.deepEqual(scene.events(), []);
+    await scene.clock.advance(1);
+    assert.equal(await told(scene), 'ProvisioningWaiting: Waiting for a node with room for 1Gi of StorageClass "imm"');
+    await scene.clock.advance(2_000_000); // looked at again, twice
+    assert.deepEqual(
+      scene.events().map(({ count }) => count),
+      [1],
+    );
+  });
+
+  test('X7: nothing is told of a claim that another node has taken meanwhile', async () => {
+    await using scene = await NodeScene.start({ script: full });
+    scene.addClaim();
+    await scene.waits();
+    await scene.clock.advance(firstWaitMs);
+    await scene.program().logged('Not enough capacity for the claim');
+    scene.annotate({ [nodeKey]: 'n2' });
+    await scene.looked();
+    await scene.clock.advance(everybodysTurnMs * 2);
+    assert.deepEqual(scene.events(), []);
+  });
+
+  test('X7: a selected node that does nothing is told after five minutes', async () => {
+    await using scene = await NodeScene.start();
+    scene.addClaim('x', { node: 'gone' });
+    await scene.looked();
+    await scene.clock.advance(299_999);
+    assert.deepEqual(scene.events(), []);
+    await scene.clock.advance(1);
+    assert.equal(
+      await told(scene),
+      'ProvisioningWaiting: Waiting for node "gone", which was selected. If it does not come back, make the claim anew',
+    );
+  });
+
   test('N17: capacity that comes later is not noticed by itself', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
@@ -388,7 +439,8 @@ describe('node deployment, immediate binding', () => {
     await scene.clock.advance(60_000);
     await scene.looked();
     assert.equal(scene.calls('GetCapacity'), 0);
-    assert.deepEqual([scene.writesOf(), scene.events(), scene.creates()], [[], [], []]);
+    assert.deepEqual([scene.writesOf(), scene.creates()], [[], []]);
+    assert.equal(await told(scene), 'ProvisioningWaiting: Waiting for a node that StorageClass "n7-only" allows');
   });
 
   test('N25: a class that allows it among others is provisioned with the node first', async () => {

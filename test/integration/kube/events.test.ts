@@ -116,6 +116,38 @@ describe('EventRecorder', () => {
     );
   });
 
+  test('what is to be told once has one name, whoever tells it and when', async () => {
+    await using rig = await Rig.start();
+    const { answer, stored } = storing();
+    rig.server.otherwise((reply, request) => {
+      const { name } = (request.body as CoreEvent).metadata;
+      if (stored.has(name)) reply.status(409, 'AlreadyExists');
+      else answer(reply, request);
+    });
+    const tell = async (component: string, message: string, about = claim): Promise<void> => {
+      await using recorder = new EventRecorder({
+        client: rig.client,
+        component,
+        clock: rig.clock,
+        logger: recordedLogger(rig.log),
+      });
+      recorder.event(about, 'Normal', 'ProvisioningWaiting', message, { once: true });
+    };
+    await tell('one', 'for a class');
+    await rig.clock.advance(60_000);
+    await tell('two', 'for a class');
+    await tell('two', 'for a node');
+    await tell('two', 'for a class', { ...claim, uid: 'of-a-successor' });
+    assert.deepEqual(
+      [...stored.values()].map(({ source, message }) => `${source.component}: ${message}`),
+      ['one: for a class', 'two: for a node', 'two: for a class'],
+    );
+    assert.deepEqual(
+      rig.log.filter(({ level }) => level === 'error'),
+      [],
+    );
+  });
+
   test('T36: five alike are one POST and four PATCHes of count, time and message', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();

@@ -208,15 +208,6 @@ describe('whether a claim is provisioned', () => {
     );
   });
 
-  test('X7: an instance that is not to explain a claim says nothing', async () => {
-    await using rig = await Rig.prepare({ controller: { explains: () => false } });
-    const { uid } = rig.addClaim().metadata;
-    await rig.start();
-    await rig.turn(uid);
-    await rig.stop();
-    assert.deepEqual(rig.events, []);
-  });
-
   test('case 13: a claim without any class name fails like one whose class is missing', async () => {
     await once({ claim: { storageClassName: null } }, ({ rig, uid }) => {
       assert.deepEqual(rig.provisioner.provisions, []);
