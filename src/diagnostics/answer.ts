@@ -22,8 +22,13 @@ export function answerHtml(response: ServerResponse, html: string): void {
 
 /** Answers with a file to save. */
 export function answerFile(response: ServerResponse, name: string, content: string | Buffer): void {
+  startFile(response, name);
+  response.end(content);
+}
+
+/** Begins an answer that is a file to save; its content follows. */
+export function startFile(response: ServerResponse, name: string): void {
   response.setHeader('Content-Type', 'application/octet-stream');
   response.setHeader('Content-Disposition', `attachment; filename="${name}"`);
   response.setHeader('X-Content-Type-Options', 'nosniff');
-  response.end(content);
 }

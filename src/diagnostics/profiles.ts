@@ -1,5 +1,8 @@
 import type { Session } from 'node:inspector/promises';
-import { answerFile, answerHtml, answerNotFound, answerText } from './answer.ts';
+import { pipeline } from 'node:stream/promises';
+import { getHeapSnapshot } from 'node:v8';
+import { answerFile, answerHtml, answerNotFound, answerText, startFile } from './answer.ts';
+import { withoutContents } from './heap-snapshot.ts';
 import type { DiagnosticsServer, Handler } from './http-server.ts';
 import { profilesPath } from './paths.ts';
 
@@ -17,6 +20,8 @@ const index = `<!doctype html>
 <li><a href="profile?seconds=30">profile</a>: CPU time of the next <code>seconds</code> (1 to ${longestProfileSeconds}),
 a .cpuprofile file. One at a time.
 <li><a href="heap">heap</a>: where the memory now in use was allocated, a .heapprofile file. Sampled, without contents.
+<li><a href="heapsnapshot">heapsnapshot</a>: all objects and what holds them, a .heapsnapshot file. What strings say is taken
+out. The process stands still while it is taken, and needs about as much memory again. One at a time.
 </ul>
 </html>
 `;
@@ -26,6 +31,7 @@ export class Profiles implements AsyncDisposable {
   readonly #session: Session;
   #cpuProfileRuns = false;
   #heapProfiles: Promise<Buffer> | undefined;
+  #heapSnapshotRuns = false;
 
   /** Use `startProfiles`. */
   constructor(session: Session) {
@@ -38,6 +44,7 @@ export class Profiles implements AsyncDisposable {
       ['', (_request, response) => answerHtml(response, index)],
       ['profile', (request, response) => this.#cpuProfile(request, response)],
       ['heap', (request, response) => this.#heapProfile(request, response)],
+      ['heapsnapshot', (request, response) => this.#heapSnapshot(request, response)],
     ]);
     server.handle(profilesPath, async (request, response) => {
       const name = (request.url ?? '').replace(/[?#].*$/s, '').slice(profilesPath.length);
@@ -80,6 +87,21 @@ export class Profiles implements AsyncDisposable {
     return Buffer.from(JSON.stringify(profile));
   }
 
+  readonly #heapSnapshot: Handler = async (_request, response) => {
+    if (this.#heapSnapshotRuns) {
+      answerText(response, 503, 'another heap snapshot is being read\n');
+      return;
+    }
+    this.#heapSnapshotRuns = true;
+    try {
+      startFile(response, 'heap.heapsnapshot');
+      const snapshot = getHeapSnapshot().setEncoding('utf8') as AsyncIterable<string>;
+      await pipeline(withoutContents(snapshot), response);
+    } finally {
+      this.#heapSnapshotRuns = false;
+    }
+  };
+
   /** Ends sampling. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#session.post('HeapProfiler.stopSampling');
@@ -88,8 +110,8 @@ export class Profiles implements AsyncDisposable {
 }
 
 /**
- * Begins to sample allocations. A heap snapshot would hold every string of the process, secrets and tokens included,
- * for anybody who can reach the port; samples hold only where memory was allocated.
+ * Begins to sample allocations. Nothing that is served holds what strings of the process say, secrets and tokens among
+ * them: anybody who can reach the port may read it.
  */
 export async function startProfiles(): Promise<Profiles> {
   const inspector = await import('node:inspector/promises'); // dear, and few ask for it

@@ -90,7 +90,10 @@ class SpoilingProxy implements AsyncDisposable {
 }
 
 /** Everything that anybody could read, by place. */
-type Places = Record<'log' | 'events' | 'claims' | 'volumes' | 'metrics' | 'termination message', string>;
+type Places = Record<
+  'log' | 'events' | 'claims' | 'volumes' | 'metrics' | 'heap snapshot' | 'termination message',
+  string
+>;
 
 /** One life of the program, full of misfortunes, from start to an end with code 1. */
 class Story implements AsyncDisposable {
@@ -98,7 +101,15 @@ class Story implements AsyncDisposable {
   readonly secretMarks: string[] = [];
   /** A mark that is no secret, put where it must show. */
   readonly controlMark = newMark();
-  readonly places: Places = { log: '', events: '', claims: '', volumes: '', metrics: '', 'termination message': '' };
+  readonly places: Places = {
+    log: '',
+    events: '',
+    claims: '',
+    volumes: '',
+    metrics: '',
+    'heap snapshot': '',
+    'termination message': '',
+  };
   readonly format: string;
   ending = '';
   /** Keys of the secrets in the calls that the driver answered with OK. */
@@ -130,6 +141,7 @@ class Story implements AsyncDisposable {
       `--kubeconfig=${kubeconfigPath}`,
       `--master=${await proxy.start()}`,
       `--http-endpoint=127.0.0.1:${port}`,
+      '--enable-pprof',
       `--logging-format=${this.format}`,
       '-v=9',
       '--timeout=1s',
@@ -205,7 +217,9 @@ class Story implements AsyncDisposable {
     this.#remove('failing');
     await this.#told(failing, 'secrets must have the key password');
 
-    this.places.metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const page = async (at: string): Promise<string> => (await fetch(`http://127.0.0.1:${port}${at}`)).text();
+    this.places.metrics = await page('/metrics');
+    this.places['heap snapshot'] = await page('/debug/pprof/heapsnapshot');
     for (const method of ['CreateVolume', 'DeleteVolume']) {
       const calls = await driver.calls(method);
       this.received[method] = calls.filter(({ code }) => code === 'OK').map(({ request }) => request.secrets);
@@ -334,6 +348,12 @@ for (const format of ['text', 'json']) {
         assert.ok(holds(story.places[place], story.controlMark), story.places[place].slice(0, 2000));
       });
     }
+
+    test('the heap snapshot is one of the program, with names and without what strings say', () => {
+      const snapshot = story.places['heap snapshot'];
+      assert.ok(snapshot.includes('"CsiProvisioner"') && snapshot.includes('"SecretString"'), snapshot.slice(0, 2000));
+      assert.ok(snapshot.includes('(withheld)'));
+    });
 
     for (const place of Object.keys(story.places) as (keyof Places)[]) {
       test(`stand nowhere in: ${place}`, () => {
