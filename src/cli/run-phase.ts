@@ -176,6 +176,7 @@ function makeCapacity(
     driver: driver.calls,
     classes: informers.classes,
     nodes,
+    place: { labels: () => driver.nodeInfo?.segments ?? {}, onChange: (listener) => driver.onBack(listener) },
     families: metrics.capacity,
     reflectorMetrics: metrics.reflector,
     clock,
