@@ -101,12 +101,12 @@ export class CapacityController {
 
   /** Asks again about a class, in all segments. Before the run, and for classes that are not ours, nothing happens. */
   refreshClass(className: string): void {
-    for (const item of this.#items.list()) if (item.className === className) this.#enqueue(item);
+    for (const segment of this.#options.segments.list()) this.#enqueueAgain(className, segment);
   }
 
   /** Asks again about a segment, for all classes. */
   refreshSegment(segment: Segment): void {
-    for (const item of this.#items.list()) if (item.segment.key === segment.key) this.#enqueue(item);
+    for (const { metadata } of this.#options.classes.list()) this.#enqueueAgain(metadata.name, segment);
   }
 
   /** What the metrics show. */
@@ -123,7 +123,7 @@ export class CapacityController {
     registered.use(
       segments.onChange(({ added, removed }) => {
         const gone = new Set(removed.map(({ key }) => key));
-        this.#drop(({ segment }) => gone.has(segment.key));
+        if (gone.size > 0) this.#drop(({ segment }) => gone.has(segment.key));
         for (const storageClass of classes.list()) this.#serve(storageClass, added);
       }),
     );
@@ -190,6 +190,11 @@ export class CapacityController {
     if (item === undefined) return;
     this.#items.assign(item, undefined);
     this.#enqueue(item);
+  }
+
+  #enqueueAgain(className: string, segment: Segment): void {
+    const item = this.#items.of(className, segment);
+    if (item !== undefined) this.#enqueue(item);
   }
 
   #enqueue({ key }: CapacityItem): void {
