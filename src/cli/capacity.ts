@@ -117,8 +117,10 @@ export interface CapacityWorkOptions {
   classes: Informer<StorageClass>;
   /** Of the cluster; undefined in node deployment. */
   nodes: NodeInformers | undefined;
-  /** Of the own node, whose segment counts where there are no nodes of the cluster. */
-  place: NodePlace;
+  /** Labels of the own node, whose segment counts where there are no nodes of the cluster. */
+  nodeLabels: NodePlace['labels'];
+  /** Calls the listener each time the driver came back: then nothing that it said must hold any longer. */
+  onDriverBack: NodePlace['onChange'];
   families: CapacityFamilies;
   reflectorMetrics: (resource: string) => ReflectorMetrics;
   clock: Clock;
@@ -164,13 +166,15 @@ export function capacityWork(options: CapacityWorkOptions): CapacityWork {
   return {
     controller,
     follow: async (signal) => {
+      using _asking = options.onDriverBack(() => controller.refreshAll());
       await Promise.all([capacities.run(signal), segments.run(signal)]);
     },
   };
 }
 
-function segmentSource({ setup, nodes, place, families, clock, logger }: CapacityWorkOptions): SegmentSource {
-  if (nodes === undefined) return new NodeSegment(place);
+function segmentSource(options: CapacityWorkOptions): SegmentSource {
+  const { setup, nodes, nodeLabels, onDriverBack, families, clock, logger } = options;
+  if (nodes === undefined) return new NodeSegment({ labels: nodeLabels, onChange: onDriverBack });
   const { driverName } = setup.frame;
   return new ClusterSegments({ nodes, driverName, queueMetrics: families.topologyQueue, clock, logger });
 }

@@ -363,6 +363,17 @@ test('X3: in node deployment a driver that comes back elsewhere gets its object 
   await cluster.until('the object of the new place alone', () => isDeepStrictEqual(seen(), want));
 });
 
+test('X3: a driver that comes back is asked about everything at once', async () => {
+  await using cluster = await Cluster.start();
+  const program = cluster.run(['--capacity-poll-interval=1h', '--retry-interval-start=1h']);
+  await cluster.object();
+  cluster.driver.kill();
+  await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath: cluster.driver.socketPath });
+  again.always('GetCapacity', { available_capacity: 5 });
+  await program.logged('The driver came back');
+  await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
+});
+
 test('P74: a standby looks for the owner and the API, and asks and writes nothing', async () => {
   await using cluster = await Cluster.start();
   const now = new Date().toISOString().replace('Z', '000Z');
