@@ -5,6 +5,7 @@
  * @returns negative, zero or positive, for `sort`.
  */
 export function compareBytes(a: string, b: string): number {
+  if (a === b) return 0; // by far the fastest where many texts are the same
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index += 1) {
     const [one, other] = [a.charCodeAt(index), b.charCodeAt(index)];

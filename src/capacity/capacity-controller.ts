@@ -99,14 +99,19 @@ export class CapacityController {
     ]);
   }
 
+  /** Asks again about everything. Before the run nothing happens. */
+  refreshAll(): void {
+    for (const item of this.#items.list()) this.#enqueue(item);
+  }
+
   /** Asks again about a class, in all segments. Before the run, and for classes that are not ours, nothing happens. */
   refreshClass(className: string): void {
-    for (const item of this.#items.list()) if (item.className === className) this.#enqueue(item);
+    for (const segment of this.#options.segments.list()) this.#enqueueAgain(className, segment);
   }
 
   /** Asks again about a segment, for all classes. */
   refreshSegment(segment: Segment): void {
-    for (const item of this.#items.list()) if (item.segment.key === segment.key) this.#enqueue(item);
+    for (const { metadata } of this.#options.classes.list()) this.#enqueueAgain(metadata.name, segment);
   }
 
   /** What the metrics show. */
@@ -122,9 +127,10 @@ export class CapacityController {
     const { classes, capacities, segments } = this.#options;
     registered.use(
       segments.onChange(({ added, removed }) => {
-        const gone = new Set(removed.map(({ key }) => key));
-        this.#drop(({ segment }) => gone.has(segment.key));
-        for (const storageClass of classes.list()) this.#serve(storageClass, added);
+        for (const storageClass of classes.list()) {
+          this.#drop(storageClass, removed);
+          this.#serve(storageClass, added);
+        }
       }),
     );
     const onClasses = classes.addHandler({
@@ -132,9 +138,9 @@ export class CapacityController {
       onUpdate: (old, storageClass) => {
         this.#serve(storageClass, segments.list());
         const replaced = old.metadata.uid !== storageClass.metadata.uid;
-        if (replaced && !this.#isServed(storageClass)) this.#dropClass(storageClass);
+        if (replaced && !this.#isServed(storageClass)) this.#drop(storageClass, segments.list());
       },
-      onDelete: (gone) => this.#dropClass(gone instanceof Tombstone ? gone.object : gone),
+      onDelete: (gone) => this.#drop(gone instanceof Tombstone ? gone.object : gone, segments.list()),
     });
     registered.defer(() => onClasses.remove());
     const onCapacities = capacities.addHandler({
@@ -158,14 +164,10 @@ export class CapacityController {
     for (const segment of segments) this.#enqueue(this.#items.ensure(storageClass.metadata.name, segment));
   }
 
-  #dropClass({ metadata: { name } }: StorageClass): void {
-    this.#drop(({ className }) => className === name);
-  }
-
-  #drop(isGone: (item: CapacityItem) => boolean): void {
-    for (const item of [...this.#items.list()]) {
-      if (!isGone(item)) continue;
-      const object = this.#items.drop(item);
+  #drop({ metadata: { name } }: StorageClass, gone: Iterable<Segment>): void {
+    for (const segment of gone) {
+      const item = this.#items.of(name, segment);
+      const object = item && this.#items.drop(item);
       if (object !== undefined) this.#enqueueDeletion(object);
     }
   }
@@ -192,6 +194,11 @@ export class CapacityController {
     this.#enqueue(item);
   }
 
+  #enqueueAgain(className: string, segment: Segment): void {
+    const item = this.#items.of(className, segment);
+    if (item !== undefined) this.#enqueue(item);
+  }
+
   #enqueue({ key }: CapacityItem): void {
     this.#queue.add(`${itemPrefix}${key}`);
   }
@@ -209,7 +216,7 @@ export class CapacityController {
       } catch {
         return; // told to end
       }
-      for (const item of this.#items.list()) this.#enqueue(item);
+      this.refreshAll();
     }
   }
 

@@ -36,6 +36,11 @@ export class CapacityItems {
     return this.#items.get(key);
   }
 
+  /** The item of a class in a segment. */
+  of(className: string, segment: Segment): CapacityItem | undefined {
+    return this.#items.get(keyOf(className, segment));
+  }
+
   /** Adds the item unless it is there. */
   ensure(className: string, segment: Segment): CapacityItem {
     const key = keyOf(className, segment);

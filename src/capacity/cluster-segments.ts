@@ -81,11 +81,7 @@ export class ClusterSegments implements SegmentSource {
 
   #look(): void {
     const old = this.#segments;
-    const now = new Map<string, Segment>();
-    for (const csiNode of this.#options.nodes.csiNodes.list()) {
-      const segment = this.#segmentOf(csiNode.metadata.name);
-      if (segment !== undefined) now.set(segment.key, segment);
-    }
+    const now = this.#read();
     this.#segments = now;
     const added = [...now.values()].filter(({ key }) => !old.has(key));
     const removed = [...old.values()].filter(({ key }) => !now.has(key));
@@ -97,20 +93,25 @@ export class ClusterSegments implements SegmentSource {
     for (const listener of [...this.#listeners]) listener({ added, removed });
   }
 
-  /** A node that lacks one of the driver's labels is no part of any segment until it has them all. */
-  #segmentOf(nodeName: string): Segment | undefined {
+  /** By key. A node that lacks one of the driver's labels is no part of any segment until it has them all. */
+  #read(): Map<string, Segment> {
     const { nodes, driverName } = this.#options;
-    const csiNode = nodes.csiNodes.get(nodeName);
-    const node = nodes.nodes.get(nodeName);
-    const keys = csiNode && topologyKeysOf(csiNode, driverName);
-    if (keys === undefined || node === undefined) return undefined;
-    const labels = new Map(Object.entries(node.metadata.labels ?? {}));
-    const own: Record<string, string> = {};
-    for (const key of keys) {
-      const value = labels.get(key);
-      if (value === undefined) return undefined;
-      own[key] = value;
+    const segments = new Map<string, Segment>();
+    const seen = new Set<string>();
+    for (const csiNode of nodes.csiNodes.list()) {
+      const keys = topologyKeysOf(csiNode, driverName);
+      const node = nodes.nodes.get(csiNode.metadata.name);
+      if (keys === undefined || node === undefined) continue;
+      const { labels = {} } = node.metadata;
+      // Thousands of nodes are in a few segments; a segment for each node would take most of the time.
+      const values = keys.map((key) => (Object.hasOwn(labels, key) ? labels[key] : undefined));
+      if (values.includes(undefined)) continue;
+      const text = [...keys, ...values].join('\0');
+      if (seen.has(text)) continue;
+      seen.add(text);
+      const segment = segmentOf(Object.fromEntries(keys.map((key, index) => [key, values[index] ?? ''])));
+      segments.set(segment.key, segment);
     }
-    return segmentOf(own);
+    return segments;
   }
 }

@@ -49,15 +49,3 @@ export interface SegmentSource {
 }
 
 export type SegmentListener = (change: { added: readonly Segment[]; removed: readonly Segment[] }) => void;
-
-/** One segment that never changes: that of the own node in node deployment. */
-export function fixedSegment(labels: Readonly<Record<string, string>>): SegmentSource {
-  const segments = [segmentOf(labels)];
-  return {
-    hasSynced: true,
-    synced: Promise.resolve(),
-    list: () => segments,
-    onChange: () => ({ [Symbol.dispose]: () => undefined }),
-    run: () => Promise.resolve(),
-  };
-}

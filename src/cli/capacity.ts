@@ -10,7 +10,8 @@ import { ClusterSegments } from '../capacity/cluster-segments.ts';
 import type { ObjectFrame } from '../capacity/desired-object.ts';
 import { managedBy } from '../capacity/managed-by.ts';
 import { findOwner } from '../capacity/owner.ts';
-import { fixedSegment, type SegmentSource } from '../capacity/segment.ts';
+import { type NodePlace, NodeSegment } from '../capacity/node-segment.ts';
+import type { SegmentSource } from '../capacity/segment.ts';
 import { storageCapacities } from '../capacity/storage-capacity.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
 import type { NodeInformers } from '../csi/topology-nodes.ts';
@@ -52,8 +53,6 @@ export interface CapacitySetup {
   frame: ObjectFrame;
   /** For requests about capacity objects alone: it may have a rate limit of its own. */
   transport: Transport;
-  /** Labels of the own node in node deployment; undefined: the segments are those of the cluster. */
-  nodeLabels: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -92,7 +91,7 @@ export async function setUpCapacity(options: {
   logger.info({}, `using the CSIStorageCapacity ${api.version} API`);
   const resource = storageCapacities(api.version);
   const frame = { resource, namespace, driverName, owner, managedBy: managedBy(nodeDeployment?.nodeName) };
-  return { config, frame, transport, nodeLabels: nodeDeployment?.nodeLabels };
+  return { config, frame, transport };
 }
 
 async function ownerOf(
@@ -116,8 +115,12 @@ export interface CapacityWorkOptions {
   config: Config;
   driver: Pick<CsiCalls, 'getCapacity'>;
   classes: Informer<StorageClass>;
-  /** Needed unless the segment is fixed. */
+  /** Of the cluster; undefined in node deployment. */
   nodes: NodeInformers | undefined;
+  /** Labels of the own node, whose segment counts where there are no nodes of the cluster. */
+  nodeLabels: NodePlace['labels'];
+  /** Calls the listener each time the driver came back: then nothing that it said must hold any longer. */
+  onDriverBack: NodePlace['onChange'];
   families: CapacityFamilies;
   reflectorMetrics: (resource: string) => ReflectorMetrics;
   clock: Clock;
@@ -163,14 +166,15 @@ export function capacityWork(options: CapacityWorkOptions): CapacityWork {
   return {
     controller,
     follow: async (signal) => {
+      using _asking = options.onDriverBack(() => controller.refreshAll());
       await Promise.all([capacities.run(signal), segments.run(signal)]);
     },
   };
 }
 
-function segmentSource({ setup, nodes, families, clock, logger }: CapacityWorkOptions): SegmentSource {
-  if (setup.nodeLabels !== undefined) return fixedSegment(setup.nodeLabels);
-  if (nodes === undefined) throw new Error('the segments of a cluster need the caches of its nodes');
+function segmentSource(options: CapacityWorkOptions): SegmentSource {
+  const { setup, nodes, nodeLabels, onDriverBack, families, clock, logger } = options;
+  if (nodes === undefined) return new NodeSegment({ labels: nodeLabels, onChange: onDriverBack });
   const { driverName } = setup.frame;
   return new ClusterSegments({ nodes, driverName, queueMetrics: families.topologyQueue, clock, logger });
 }

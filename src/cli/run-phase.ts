@@ -173,6 +173,8 @@ function makeCapacity(
     driver: driver.calls,
     classes: informers.classes,
     nodes,
+    nodeLabels: () => driver.nodeInfo?.segments ?? {},
+    onDriverBack: (listener) => driver.onBack(listener),
     families: metrics.capacity,
     reflectorMetrics: metrics.reflector,
     clock,

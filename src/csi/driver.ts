@@ -54,6 +54,7 @@ export class Driver implements AsyncDisposable {
   readonly #connection: CsiConnection;
   #capabilities: DriverCapabilities;
   #nodeInfo: NodeInfo | undefined;
+  readonly #backListeners = new Set<() => void>();
   /** Whether the connection is still, or again, to the driver that was asked. */
   #known = true;
   /** Aborts when the connection is lost; a new one for each connection. */
@@ -131,6 +132,12 @@ export class Driver implements AsyncDisposable {
     return this.#known && this.#connection.state === 'ready';
   }
 
+  /** Calls the listener each time the driver came back and was asked anew, until the result is disposed. */
+  onBack(listener: () => void): Disposable {
+    this.#backListeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#backListeners.delete(listener) };
+  }
+
   private onLost({ awayLimitMs = Infinity, clock, onGone }: DriverOptions): void {
     this.#known = false;
     this.#lost.abort(new Error('the driver went away'));
@@ -167,6 +174,7 @@ export class Driver implements AsyncDisposable {
         this.#capabilities = capabilities;
         this.#isBack();
         logger.info({ driver: name, vendorVersion }, 'The driver came back');
+        for (const listener of [...this.#backListeners]) listener();
         return;
       } catch (error) {
         if (joined.signal.aborted) return;

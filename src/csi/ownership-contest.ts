@@ -115,6 +115,7 @@ export class OwnershipContest {
   }
 
   #wait(uid: string, entry: Entry): void {
+    if (this.#due.shuttingDown) return;
     const { limiter, clock, logger } = this.#options;
     const delayMs = limiter.when(uid);
     logger.trace({ uid, delayMs, attempt: limiter.failures(uid) }, 'Will try to become owner of the claim');
@@ -127,6 +128,7 @@ export class OwnershipContest {
     const claim = await this.#ownerless(uid, entry, signal);
     if (claim === undefined || !(await this.#roomFor(uid, claim, signal))) return;
     if (this.#entries.get(uid) !== entry) return; // it was taken while we asked
+    if (this.#due.shuttingDown) return; // a node that may never come back must not name itself
     if (!this.#options.isReady()) {
       logger.debug({ claim: objectKey(claim) }, 'The driver is away, the claim is left to other nodes for now');
       this.#wait(uid, entry);

@@ -7,21 +7,24 @@ import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
  * goes on when the attachment is deleted, not after a back-off.
  */
 export class WaitForDetach {
-  readonly #options: Pick<CsiProvisionerOptions, 'attachments' | 'recorder'>;
+  readonly #options: Pick<CsiProvisionerOptions, 'attachments' | 'node' | 'migration' | 'recorder'>;
   /** Names by UID of volumes whose event was sent; kept only while they are attached. */
   readonly #told = new Map<string, string>();
 
-  constructor(options: Pick<CsiProvisionerOptions, 'attachments' | 'recorder'>) {
+  constructor(options: Pick<CsiProvisionerOptions, 'attachments' | 'node' | 'migration' | 'recorder'>) {
     this.#options = options;
   }
 
-  /** Whether a volume that is due for deletion must be left alone for now. Other volumes never wait. */
+  /**
+   * Whether a volume that is due for deletion must be left alone for now. Other volumes never wait, nor do those of
+   * other nodes: their own instance tells.
+   */
   mustWait(volume: PersistentVolume): boolean {
     const { attachments, recorder } = this.#options;
     const due = volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
     const why = due && attachments !== undefined ? stillAttached(attachments, volume.metadata.name) : undefined;
     const uid = volume.metadata.uid ?? '';
-    if (why === undefined) {
+    if (why === undefined || !this.#isOfThisNode(volume)) {
       this.#told.delete(uid);
       return false;
     }
@@ -32,6 +35,15 @@ export class WaitForDetach {
       recorder.event(about, 'Normal', 'VolumeDeletionWaiting', why);
     }
     return true;
+  }
+
+  #isOfThisNode(volume: PersistentVolume): boolean {
+    const { node, migration } = this.#options;
+    try {
+      return node?.ownsVolume(migration?.toCsi(volume) ?? volume) ?? true;
+    } catch {
+      return false; // the deletion meets it, too, and tells
+    }
   }
 
   /** Volumes that went away while attached are never looked at again. */

@@ -1,6 +1,7 @@
 /** Cases P05 and P61 to P69, P74: the whole program, what it finds out at the start and what it then does. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { createRegistry } from '../../../src/base/metrics.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
@@ -343,6 +344,34 @@ describe('in node deployment', () => {
       }
     });
   }
+});
+
+test('X3: in node deployment a driver that comes back elsewhere gets its object there', async () => {
+  await using cluster = await Cluster.start();
+  const at = (place: string) => ({ node_id: 'id', accessible_topology: { segments: { [zone]: place } } });
+  cluster.driver.always('NodeGetInfo', at('old'));
+  const program = cluster.run(['--node-deployment'], { NODE_NAME: 'node01' });
+  await cluster.object();
+  cluster.driver.kill();
+  const { socketPath } = cluster.driver;
+  await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath });
+  again.always('NodeGetInfo', at('new'));
+  again.always('GetCapacity', { available_capacity: 5 });
+  await program.logged('The driver came back');
+  const seen = (): unknown[] => cluster.stored.map(({ nodeTopology, capacity }) => ({ nodeTopology, capacity }));
+  const want = [{ nodeTopology: { matchLabels: { [zone]: 'new' } }, capacity: '5' }];
+  await cluster.until('the object of the new place alone', () => isDeepStrictEqual(seen(), want));
+});
+
+test('X3: a driver that comes back is asked about everything at once', async () => {
+  await using cluster = await Cluster.start();
+  const program = cluster.run(['--capacity-poll-interval=1h', '--retry-interval-start=1h']);
+  await cluster.object();
+  cluster.driver.kill();
+  await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath: cluster.driver.socketPath });
+  again.always('GetCapacity', { available_capacity: 5 });
+  await program.logged('The driver came back');
+  await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
 });
 
 test('P74: a standby looks for the owner and the API, and asks and writes nothing', async () => {

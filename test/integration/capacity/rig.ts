@@ -8,7 +8,8 @@ import { capacityInformer } from '../../../src/capacity/capacity-informer.ts';
 import { capacityMetrics } from '../../../src/capacity/capacity-metrics.ts';
 import { ClusterSegments } from '../../../src/capacity/cluster-segments.ts';
 import { managedBy } from '../../../src/capacity/managed-by.ts';
-import { fixedSegment, type SegmentSource } from '../../../src/capacity/segment.ts';
+import { NodeSegment } from '../../../src/capacity/node-segment.ts';
+import type { SegmentSource } from '../../../src/capacity/segment.ts';
 import { storageCapacities } from '../../../src/capacity/storage-capacity.ts';
 import { CsiConnection } from '../../../src/csi/connection.ts';
 import { csiCalls } from '../../../src/csi/csi-calls.ts';
@@ -200,7 +201,10 @@ export class Rig implements AsyncDisposable {
         : undefined;
     this.#segments =
       nodes === undefined
-        ? fixedSegment(options.node?.labels ?? {})
+        ? new NodeSegment({
+            labels: () => options.node?.labels ?? {},
+            onChange: () => ({ [Symbol.dispose]: () => undefined }),
+          })
         : new ClusterSegments({ nodes, driverName: 'drv', queueMetrics: this.#topologyQueue, clock, logger });
     const all = (): boolean => true;
     this.#informers = [

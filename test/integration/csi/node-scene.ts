@@ -24,6 +24,7 @@ export const resource = {
   volumes: core('persistentvolumes'),
   events: core('events'),
   classes: { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' },
+  attachments: { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattachments' },
   snapshots: { group: 'snapshot.storage.k8s.io', version: 'v1', plural: 'volumesnapshots' },
   contents: { group: 'snapshot.storage.k8s.io', version: 'v1', plural: 'volumesnapshotcontents' },
 } as const;
@@ -334,6 +335,14 @@ export class NodeScene implements AsyncDisposable {
     );
     volume['status'] = { phase };
     this.api.updateStatus(resource.volumes, volume);
+  }
+
+  /** The volume is attached to the node. */
+  addAttachment(volume: string, nodeName: string): void {
+    this.api.create(resource.attachments, {
+      metadata: { name: `attachment-of-${volume}` },
+      spec: { attacher: driverName, nodeName, source: { persistentVolumeName: volume } },
+    });
   }
 
   /** Whether the program has let go of the volume. */

@@ -39,6 +39,21 @@ describe('node deployment, deleting', () => {
     assert.ok(page.includes(`${line} 2`), 'the ignored one and the sentinel');
   });
 
+  test('X8: of two nodes the one that will delete an attached volume tells what it waits for', async () => {
+    const controller = ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME'];
+    await using scene = await NodeScene.start({ nodes: ['n1', 'n2'], controller });
+    scene.addAttachment('pv', 'n2');
+    scene.addVolume('pv', 'Released', { affinity: on('n2') });
+    await scene.program('n1').logged('PV was not provisioned on this node');
+    await scene.event('VolumeDeletionWaiting', 'pv');
+    await scene.volumesLooked();
+    assert.deepEqual(
+      scene.events('pv').map(({ reason, count }) => `${reason} ${count}`),
+      ['VolumeDeletionWaiting 1'],
+    );
+    assert.equal(scene.isDeleted('pv'), false);
+  });
+
   test('N35: the finalizer is put on volumes of all nodes', async () => {
     await using scene = await NodeScene.start();
     scene.addVolume('pv', 'Bound', { affinity: on('n2'), finalizers: [] });

@@ -51,9 +51,14 @@ class Bench implements AsyncDisposable {
     this.#running = this.node.run({ stop: this.#stop.signal });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Tells the node to end; resolves when it has. Safe to repeat. */
+  async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
     await this.rig[Symbol.asyncDispose]();
   }
 }
@@ -177,6 +182,31 @@ describe('NodeDeployment', () => {
     await it.clock.advance(3000);
     await until(it, () => puts(it).length === 1);
     assert.deepEqual(puts(it), ['n1']);
+  });
+
+  test('a node that ends while it asks for the room leaves the claim to others', async () => {
+    await using it = await bench();
+    const answer = Promise.withResolvers<object>();
+    it.rig.driver.always('GetCapacity', () => answer.promise);
+    await it.node.ownsClaim(makeClaim(), undefined);
+    await it.clock.advance(1000);
+    await it.rig.driver.called('GetCapacity');
+    const ended = it.stop();
+    answer.resolve(roomy);
+    await ended;
+    assert.deepEqual([puts(it), it.clock.pending], [[], 0]);
+  });
+
+  test('a conflict at the very end is not waited out', async () => {
+    await using it = await bench();
+    it.rig.driver.always('GetCapacity', roomy);
+    const conflict = { method: 'PUT', path: claimPath, code: 409, reason: 'Conflict', message: 'changed' };
+    it.rig.api.fail({ ...conflict, before: () => void it.stop() });
+    await it.node.ownsClaim(makeClaim(), undefined);
+    await it.clock.advance(1000);
+    await until(it, () => puts(it).length === 1);
+    await it.stop();
+    assert.deepEqual([puts(it), it.clock.pending, it.node.contested], [['n1'], 0, 0]);
   });
 
   test('a claim that is forgotten is no longer waited for', async () => {

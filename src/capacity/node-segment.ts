@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { type Segment, segmentOf, type SegmentListener, type SegmentSource } from './segment.ts';
+
+/** Where a node is, as its driver says. */
+export interface NodePlace {
+  /** Asked at every look: a driver that was restarted may place its node elsewhere. */
+  labels: () => Readonly<Record<string, string>>;
+  /** Calls the listener when the answer may be another one. */
+  onChange: (listener: () => void) => Disposable;
+}
+
+/** The one segment of a node, in node deployment. It is known at once. */
+export class NodeSegment implements SegmentSource {
+  readonly hasSynced = true;
+  readonly synced = Promise.resolve();
+  readonly #place: NodePlace;
+  readonly #listeners = new Set<SegmentListener>();
+  #segment: Segment;
+
+  constructor(place: NodePlace) {
+    this.#place = place;
+    this.#segment = segmentOf(place.labels());
+  }
+
+  list(): Iterable<Segment> {
+    return [this.#segment];
+  }
+
+  onChange(listener: SegmentListener): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    using _following = this.#place.onChange(() => this.#look());
+    this.#look();
+    if (!signal.aborted) await once(signal, 'abort');
+  }
+
+  #look(): void {
+    const old = this.#segment;
+    const now = segmentOf(this.#place.labels());
+    if (now.key === old.key) return;
+    this.#segment = now;
+    for (const listener of [...this.#listeners]) listener({ added: [now], removed: [old] });
+  }
+}
