@@ -22,6 +22,8 @@ export interface CapacityControllerOptions {
   frame: ObjectFrame;
   client: KubeClient;
   driver: Pick<CsiCalls, 'getCapacity'>;
+  /** While it is false nothing is asked; `refreshAll` must be called when it is true again. Default: always true. */
+  driverConnected?: () => boolean;
   /** All classes; may be shared. Whoever makes the caches runs them. */
   classes: Informer<StorageClass>;
   /** From `capacityInformer`. */
@@ -251,6 +253,7 @@ export class CapacityController {
     const asked = this.#items.get(key);
     const storageClass = asked && this.#options.classes.get(asked.className);
     if (asked === undefined || storageClass === undefined) return;
+    if (this.#options.driverConnected?.() === false) return; // each of thousands would fail alone, and say so
     const capacity = await askCapacity(this.#options.driver, asked, storageClass, ended);
     const item = this.#items.get(key); // as it is now: a question may take a while
     if (item === undefined) return;

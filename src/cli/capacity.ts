@@ -114,6 +114,8 @@ export interface CapacityWorkOptions {
   setup: CapacitySetup;
   config: Config;
   driver: Pick<CsiCalls, 'getCapacity'>;
+  /** Whether the driver can be reached now. */
+  driverConnected: () => boolean;
   classes: Informer<StorageClass>;
   /** Of the cluster; undefined in node deployment. */
   nodes: NodeInformers | undefined;
@@ -150,6 +152,7 @@ export function capacityWork(options: CapacityWorkOptions): CapacityWork {
     frame,
     client: new KubeClient({ transport }),
     driver,
+    driverConnected: options.driverConnected,
     classes,
     capacities,
     segments,

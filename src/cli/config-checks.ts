@@ -76,6 +76,11 @@ export function doubtfulValues(config: Config): Notice[] {
     ],
     [workerThreads === 0, { flag: '--worker-threads' }, 'Nothing will be provisioned or deleted: there are no workers'],
     [
+      config.capacity?.threads === 0,
+      { flag: '--capacity-threads' },
+      'No capacity will be published: there are no workers',
+    ],
+    [
       config.nodeDeployment !== null && config.leaderElection !== null,
       { flag: '--leader-election' },
       'Leader election is left out: in node deployment every instance works for its own node',

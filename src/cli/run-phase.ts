@@ -171,6 +171,7 @@ function makeCapacity(
     setup,
     config,
     driver: driver.calls,
+    driverConnected: () => driver.connected,
     classes: informers.classes,
     nodes,
     nodeLabels: () => driver.nodeInfo?.segments ?? {},

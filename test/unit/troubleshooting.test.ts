@@ -78,6 +78,7 @@ describe('docs/troubleshooting.md', () => {
     const hopeless = {
       csiTimeoutMs: 0,
       provisioning: { volumeNamePrefix: '', volumeNameUuidLength: 99, workerThreads: 0 },
+      capacity: { threads: 0 },
       nodeDeployment: {},
       leaderElection: {},
     } as unknown as Config;
@@ -86,7 +87,7 @@ describe('docs/troubleshooting.md', () => {
       ['KMSv1', false],
     ]);
     const notices = [...doubtfulValues(hopeless), ...applyFeatureGates(gates).notices];
-    assert.equal(notices.length, 7);
+    assert.equal(notices.length, 8);
     for (const { message } of notices) assert.ok(isTold([message]), message);
   });
 
@@ -95,7 +96,8 @@ describe('docs/troubleshooting.md', () => {
     const known = [...all, ...[...elsewhere.values()].flat().map((text) => [text])].map(
       (pieces) => new RegExp(pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*')),
     );
-    const flags = /feature gate\. It will|^(Every call|No volume can|Nothing will|Leader election is left out)/;
+    const flags =
+      /feature gate\. It will|^(Every call|No volume can|Nothing will|No capacity will|Leader election is left out)/;
     const section = page.slice(page.indexOf('\n## Log lines'), page.indexOf('\n## The last line'));
     const told = [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, line = '']) => line);
     assert.ok(told.length > 50);

@@ -1,6 +1,7 @@
 /** Cases P05 and P61 to P69, P74: the whole program, what it finds out at the start and what it then does. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { createRegistry } from '../../../src/base/metrics.ts';
@@ -371,6 +372,24 @@ test('X3: a driver that comes back is asked about everything at once', async () 
   await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath: cluster.driver.socketPath });
   again.always('GetCapacity', { available_capacity: 5 });
   await program.logged('The driver came back');
+  await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
+});
+
+test('X3: while the driver is away nothing is asked, so that the log stays short', async () => {
+  await using cluster = await Cluster.start();
+  const program = cluster.run(['--capacity-poll-interval=20ms', '--retry-interval-start=1ms', '-v=5']);
+  await cluster.object();
+  cluster.driver.kill();
+  await program.logged('Lost connection');
+  const failures = (): number => program.lines.filter((line) => line.includes('Error syncing capacity')).length;
+  const asked = (): number => program.lines.filter((line) => line.includes('Controller/GetCapacity')).length;
+  const [failedBefore, askedBefore] = [failures(), asked()];
+  cluster.api.create(refs.classes, { metadata: { name: 'sc2' }, provisioner: 'drv' });
+  await delay(200); // ten times the interval
+  assert.ok(failures() - failedBefore <= 1, 'at most the call that was under way');
+  assert.ok(asked() - askedBefore <= 2, 'its request and its answer');
+  await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath: cluster.driver.socketPath });
+  again.always('GetCapacity', { available_capacity: 5 });
   await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
 });
 

@@ -381,11 +381,12 @@ describe('notices', () => {
     [['--volume-name-uuid-length=33'], /^warn No volume can be named.*"value":33/],
     [['--volume-name-uuid-length=-2'], /^warn No volume can be named.*"value":-2/],
     [['--worker-threads=0'], /^warn Nothing will be provisioned/],
+    [['--enable-capacity', '--capacity-threads=0'], /^warn No capacity will be published/],
     [['--node-deployment', '--leader-election'], /^warn Leader election is left out/],
   ];
   for (const [args, want] of cases) {
     test(args.join(' '), () => {
-      const notices = noticesOf(args, { NODE_NAME: 'n' });
+      const notices = noticesOf(args, { NODE_NAME: 'n', NAMESPACE: 'ns', POD_NAME: 'p' });
       assert.equal(notices.length, 1, notices.join('\n'));
       assert.match(notices[0] ?? '', want);
     });
