@@ -97,7 +97,7 @@ function mapTerms(volume: PersistentVolume, replace: (term: NodeSelectorTerm) =>
 
 function renameKeys(volume: PersistentVolume, names: Record<string, string>): PersistentVolume {
   const renamed = ({ key, ...rest }: NodeSelectorRequirement): NodeSelectorRequirement => ({
-    key: names[key] ?? key,
+    key: (Object.hasOwn(names, key) ? names[key] : undefined) ?? key,
     ...rest,
   });
   return mapTerms(volume, ({ matchExpressions, ...term }) => ({
