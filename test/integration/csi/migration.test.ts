@@ -365,11 +365,7 @@ describe('metrics of a driver that replaced a plugin', () => {
     scene.release(await scene.volume('c2'));
     await scene.volumeDeleted('c2');
     await scene.until('the end of the old volume', () => !scene.api.get(resource.volumes, { name: 'old' }));
-    const page = await (await fetch(`http://${address}/metrics`)).text();
-    const counted = [...page.matchAll(/^csi_sidecar_operations_seconds_count\{(.*)\} (\d+)$/gm)].map(
-      ([, labels = '', count = '']) => `${labels.replaceAll(/\w+="(\/csi\.v1\.)?([^"]*)",?/g, '$2 ')}${count}`,
-    );
-    assert.deepEqual(counted.sort(), [
+    assert.deepEqual(await countedCalls(address), [
       'ebs.csi.aws.com Controller/ControllerGetCapabilities OK false 1',
       'ebs.csi.aws.com Controller/CreateVolume OK false 1',
       'ebs.csi.aws.com Controller/CreateVolume OK true 1',
@@ -380,7 +376,30 @@ describe('metrics of a driver that replaced a plugin', () => {
     ]);
     assert.equal(scene.driver.callsOf('Probe').length, 2);
   });
+
+  test('of another driver nothing is said about migration, and its first calls are of an unknown one', async () => {
+    const address = `127.0.0.1:${await freePort()}`;
+    await using scene = await Scene.start({ flags: [`--http-endpoint=${address}`] });
+    scene.addClaim();
+    await scene.volume();
+    assert.deepEqual(await countedCalls(address), [
+      'd.example.com Controller/ControllerGetCapabilities OK 1',
+      'd.example.com Controller/CreateVolume OK 1',
+      'd.example.com Identity/GetPluginCapabilities OK 1',
+      'unknown-driver Identity/GetPluginInfo OK 1',
+      'unknown-driver Identity/Probe OK 1',
+    ]);
+  });
 });
+
+/** What the program has counted of its calls: labels and number of each series. */
+async function countedCalls(address: string): Promise<string[]> {
+  const page = await (await fetch(`http://${address}/metrics`)).text();
+  const series = page.matchAll(/^csi_sidecar_operations_seconds_count\{(.*)\} (\d+)$/gm);
+  return [...series]
+    .map(([, labels = '', count = '']) => `${labels.replaceAll(/\w+="(\/csi\.v1\.)?([^"]*)",?/g, '$2 ')}${count}`)
+    .sort();
+}
 
 /** Node affinity of one term for each zone and its region. */
 function affinity(...terms: [zone: string, region: string][]): PersistentVolume['spec']['nodeAffinity'] {
