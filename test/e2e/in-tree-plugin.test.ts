@@ -59,7 +59,9 @@ describe('a class of an in-tree plugin', () => {
           csi: { driver, volumeHandle: '', fsType: 'ext4', ...examples[driver] },
         },
       });
-      const created = plainJson(await scene.admin.core.createPersistentVolume({ body: volume as unknown as V1PersistentVolume }));
+      const created = plainJson(
+        await scene.admin.core.createPersistentVolume({ body: volume as unknown as V1PersistentVolume }),
+      );
       await scene.admin.core.deletePersistentVolume({ name: volume?.metadata.name ?? '' });
       const [given, stored] = [volume, created].map((each) => (each?.spec as Record<string, object>)[sourceField]);
       assert.ok(given !== undefined);

@@ -75,14 +75,12 @@ export function regionOfZones(zones: readonly string[], regionOf: RegionOfZone):
 
 /** Volumes of plugins have today's labels or, if old, the ones before them; the node affinity decides. */
 function labelsInUse(volume: PersistentVolume): { zone: string; region: string } {
-  const has = (label: string): boolean[] => [
-    valuesOf(volume, label).length > 0,
-    volume.metadata.labels?.[label] !== undefined,
-  ];
-  const [affinity, ownLabel] = has(zoneLabel);
-  const [betaAffinity, betaOwnLabel] = has(betaZoneLabel);
-  const beta = affinity !== true && (betaAffinity === true || (ownLabel !== true && betaOwnLabel === true));
-  return beta ? { zone: betaZoneLabel, region: betaRegionLabel } : { zone: zoneLabel, region: regionLabel };
+  const current = { zone: zoneLabel, region: regionLabel };
+  const older = { zone: betaZoneLabel, region: betaRegionLabel };
+  if (valuesOf(volume, zoneLabel).length > 0) return current;
+  if (valuesOf(volume, betaZoneLabel).length > 0) return older;
+  const { labels = {} } = volume.metadata;
+  return labels[zoneLabel] === undefined && labels[betaZoneLabel] !== undefined ? older : current;
 }
 
 function mapTerms(volume: PersistentVolume, replace: (term: NodeSelectorTerm) => NodeSelectorTerm): PersistentVolume {
