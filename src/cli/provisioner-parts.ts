@@ -2,6 +2,7 @@
 import type { VolumeAttachment } from '../csi/attachments.ts';
 import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import { provisionerIdentity } from '../csi/identity.ts';
+import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { NodeDeployment } from '../csi/node-deployment.ts';
 import type { ReferenceGrant } from '../csi/reference-grants.ts';
 import { staticNodes } from '../csi/static-nodes.ts';
@@ -57,6 +58,7 @@ export function provisionerSettings(
       volumeAttributesClass: parts.attributesClasses,
     },
     topology: parts.topology,
+    migration: driverMigration(driver.name),
   };
 }
 

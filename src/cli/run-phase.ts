@@ -4,6 +4,7 @@ import { attachedVolume } from '../csi/attachments.ts';
 import { RefreshingProvisioner } from '../capacity/refreshing-provisioner.ts';
 import { CloningProtectionController } from '../csi/cloning-protection.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
+import { replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import { OptionalApi } from '../csi/optional-api.ts';
 import { referenceGrants } from '../csi/reference-grants.ts';
 import { volumeSnapshots } from '../csi/snapshot-objects.ts';
@@ -36,7 +37,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const client = new KubeClient({ transport, fieldManager });
   const informers = provisionInformers({
     transport,
-    isKnownProvisioner: (name) => name === driver.name,
+    isKnownProvisioner: (name) => name === driver.name || name === replacedPlugin(driver.name)?.name,
     metrics: metrics.reflector,
     clock,
     logger,
@@ -125,8 +126,10 @@ function makeController(
   parts: { provisioner: Provisioner; informers: ProvisionInformers },
 ): ProvisionController {
   const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
+  const plugin = replacedPlugin(driver.name);
   return new ProvisionController({
     provisionerName: driver.name,
+    additionalProvisionerNames: plugin === undefined ? [] : [plugin.name],
     provisioner: parts.provisioner,
     transport,
     informers: parts.informers,

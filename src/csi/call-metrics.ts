@@ -1,6 +1,7 @@
 import { histogram, type MetricRegistry } from '../base/metrics.ts';
+import { replacedPlugin } from './migration/in-tree-plugins.ts';
 
-const buckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600];
+const name = 'csi_sidecar_operations_seconds';
 
 /** One finished CSI call. */
 export interface MeasuredCall {
@@ -11,18 +12,48 @@ export interface MeasuredCall {
   seconds: number;
   /** Undefined before the driver has told its name. */
   driverName: string | undefined;
+  /** The call served a volume of an in-tree plugin. */
+  migrated: boolean;
 }
 
-/** Counts CSI calls in the family that the CSI sidecars share; returns what to call after each. */
+/**
+ * Counts CSI calls in the family that the CSI sidecars share; returns what to call after each. Drivers that replaced an
+ * in-tree plugin have one label more, so that what was counted before the driver's name was known is dropped for them.
+ */
 export function csiCallMetrics(registry: MetricRegistry): (call: MeasuredCall) => void {
-  const seconds = histogram({
-    registry,
-    name: 'csi_sidecar_operations_seconds',
-    help: 'Duration of CSI calls, by gRPC status code',
-    stability: 'ALPHA',
-    labels: ['driver_name', 'method_name', 'grpc_status_code'],
-    buckets,
-  });
-  return ({ method, code, seconds: took, driverName = 'unknown-driver' }) =>
-    seconds.observe({ driver_name: driverName, method_name: method, grpc_status_code: code }, took);
+  let observe = plainFamily(registry);
+  let settled = false;
+  return (call) => {
+    if (!settled && call.driverName !== undefined) {
+      settled = true;
+      if (replacedPlugin(call.driverName) !== undefined) {
+        registry.removeSingleMetric(name);
+        observe = familyWithMigrated(registry);
+      }
+    }
+    observe(call);
+  };
+}
+
+const family = {
+  name,
+  help: 'Duration of CSI calls, by gRPC status code',
+  stability: 'ALPHA',
+  buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
+} as const;
+
+const labels = ['driver_name', 'method_name', 'grpc_status_code'] as const;
+
+function labelsOf({ method, code, driverName = 'unknown-driver' }: MeasuredCall) {
+  return { driver_name: driverName, method_name: method, grpc_status_code: code };
+}
+
+function plainFamily(registry: MetricRegistry): (call: MeasuredCall) => void {
+  const seconds = histogram({ ...family, registry, labels });
+  return (call) => seconds.observe(labelsOf(call), call.seconds);
+}
+
+function familyWithMigrated(registry: MetricRegistry): (call: MeasuredCall) => void {
+  const seconds = histogram({ ...family, registry, labels: [...labels, 'migrated'] });
+  return (call) => seconds.observe({ ...labelsOf(call), migrated: String(call.migrated) }, call.seconds);
 }

@@ -13,6 +13,7 @@ import {
   readDriverInfo,
   readNodeInfo,
 } from './driver-info.ts';
+import { replacedPlugin } from './migration/in-tree-plugins.ts';
 import { probeUntilReady } from './probe.ts';
 import type { CallSettings } from './unary-call.ts';
 
@@ -88,6 +89,7 @@ export class Driver implements AsyncDisposable {
   static async connect(options: DriverOptions): Promise<Driver> {
     const { address, timeoutMs, askNodeInfo = false, clock, logger, signal, onCall } = options;
     let driver: Driver | undefined;
+    let driverName: string | undefined;
     const connection = new CsiConnection({
       address,
       clock,
@@ -101,12 +103,18 @@ export class Driver implements AsyncDisposable {
         timeoutMs,
         clock,
         logger,
-        onCall: (call) => onCall?.({ ...call, driverName: driver?.name }),
+        onCall: (call) => onCall?.({ ...call, driverName }),
       });
       await connection.connect({ limitMs: Infinity, signal });
       await probeUntilReady({ calls, clock, logger, signal });
       const { name, vendorVersion } = await readDriverInfo(calls, { signal });
+      driverName = name;
       logger.info({ driver: name, vendorVersion }, 'Detected CSI driver');
+      const plugin = replacedPlugin(name);
+      if (plugin !== undefined) {
+        logger.info({ plugin: plugin.name }, 'Supports migration from in-tree plugin');
+        await probeUntilReady({ calls, clock, logger, signal }); // the calls before it will not be in the metrics
+      }
       const capabilities = await readCapabilities(calls, { signal });
       const nodeInfo = askNodeInfo ? await readNodeInfo(calls, { signal }) : undefined;
       driver = new Driver({ name, vendorVersion, calls, connection, capabilities, nodeInfo });

@@ -2,7 +2,12 @@
 import type { Clock } from '../base/clock.ts';
 import { className, claimUid } from '../provision/claim-facts.ts';
 import { selectedNodeKey } from '../provision/keys.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import type {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  StorageClass,
+  TopologySelectorTerm,
+} from '../provision/objects.ts';
 import type { RunOptions } from '../provision/provision-controller.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
@@ -124,9 +129,9 @@ export class NodeDeployment implements NodeHook {
     if (className(claim) === '') return false;
     const storageClass = this.#classOf(claim);
     if (!immediateBinding || storageClass.volumeBindingMode !== 'Immediate') return false;
-    if ((storageClass.allowedTopologies ?? []).length === 0 || !supportsTopology(settings)) return true;
+    const allowedTopologies = this.#allowedBy(storageClass);
+    if (allowedTopologies.length === 0 || !supportsTopology(settings)) return true;
     try {
-      const { allowedTopologies } = settings.migration?.translateClass(storageClass) ?? storageClass;
       await requirementsOnNode(settings.topology, { nodeName: this.nodeName, claim, allowedTopologies });
       return true;
     } catch (error) {
@@ -134,6 +139,16 @@ export class NodeDeployment implements NodeHook {
       settings.logger.trace({ err: error, class: name }, 'The class does not allow this node');
       this.#leaveToOthers(claim, `Waiting for a node that StorageClass ${JSON.stringify(name)} allows`);
       return false;
+    }
+  }
+
+  /** Nothing of a class that cannot be translated: whoever takes the claim tells so in its event. */
+  #allowedBy(storageClass: StorageClass): readonly TopologySelectorTerm[] {
+    try {
+      const translated = this.#options.settings.migration?.translateClass(storageClass) ?? storageClass;
+      return translated.allowedTopologies ?? [];
+    } catch {
+      return [];
     }
   }
 

@@ -74,6 +74,8 @@ export interface Scene {
 }
 
 export interface SceneOptions {
+  /** Default: a fresh one. Scenes that name the same driver must not run at the same time. */
+  driverName?: string;
   driverFlags?: readonly string[];
   sidecarFlags?: readonly string[];
   /** Host name of the first sidecar; default: the machine's. */
@@ -120,7 +122,11 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     await admin.core.createNamespace({ body: { metadata: { name: id } } });
     closers.push(() => admin.core.deleteNamespace({ name: id }));
     closers.push(await installKinds(cluster, admin, kinds));
-    const driver = await startDriver({ driverName: `${id}.example.com`, folder, flags: driverFlags });
+    const driver = await startDriver({
+      driverName: options.driverName ?? `${id}.example.com`,
+      folder,
+      flags: driverFlags,
+    });
     closers.push(() => driver.stop());
     for (const file of rbac) {
       const manifests = await readFile(join(import.meta.dirname, '../../deploy', file), 'utf8');

@@ -1,5 +1,6 @@
 import { annotation } from './annotations.ts';
 import type { BinderContext } from './binder-context.ts';
+import { migratedPlugins } from './migrated-plugins.ts';
 import { hasAnnotation } from './object-access.ts';
 import type { Volume } from './objects.ts';
 import { setVolumePhase } from './phases.ts';
@@ -37,7 +38,7 @@ export function reclaimVolume(context: BinderContext, volume: Volume): void {
 function hasExternalDeleter(volume: Volume): boolean {
   const provisioner = volume.metadata.annotations?.[annotation.provisionedBy];
   return (
-    (provisioner !== undefined && !provisioner.startsWith('kubernetes.io/')) ||
+    (provisioner !== undefined && (!provisioner.startsWith('kubernetes.io/') || migratedPlugins.has(provisioner))) ||
     volume.spec.csi !== undefined ||
     hasAnnotation(volume, annotation.migratedTo)
   );

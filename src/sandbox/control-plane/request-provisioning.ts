@@ -1,11 +1,12 @@
 import { annotation } from './annotations.ts';
 import type { BinderContext } from './binder-context.ts';
 import { claimClass } from './claim-class.ts';
+import { migratedPlugins } from './migrated-plugins.ts';
 import { getObject, setAnnotation, updateObject } from './object-access.ts';
 import { resources, type Claim } from './objects.ts';
 
 /**
- * Asks the class's provisioner for a volume: both annotations on the claim, then the event (CP-17.4). A repeat writes
+ * Asks the class's provisioner, or the driver that replaced it, for a volume: both annotations on the claim, then the event (CP-17.4). A repeat writes
  * the event only. The phase is not touched.
  *
  * @returns the claim as stored.
@@ -19,7 +20,7 @@ export function requestProvisioning(context: BinderContext, claim: Claim): Claim
     events.warning(claim, 'ProvisioningFailed', `storageclass.storage.k8s.io "${className}" not found`);
     return claim;
   }
-  const { provisioner } = storageClass;
+  const provisioner = migratedPlugins.get(storageClass.provisioner) ?? storageClass.provisioner;
   if (provisioner.startsWith('kubernetes.io/')) {
     events.warning(claim, 'ProvisioningFailed', `no volume plugin matched name: ${provisioner}`);
     return claim;

@@ -30,6 +30,8 @@ export interface SeenEvent {
 }
 
 export interface SceneOptions {
+  /** Default `d.example.com`. */
+  driverName?: string;
   plugin?: string[];
   controller?: string[];
   /** Further flags of the program; retries come after 50 ms unless they say otherwise. */
@@ -55,14 +57,16 @@ export class Scene implements AsyncDisposable {
   /** The API without HTTP, for what users and other controllers do. */
   readonly api: SandboxClient;
   readonly program: Program;
+  readonly #driverName: string;
   readonly #bulletin = new Bulletin();
   readonly #opened: AsyncDisposableStack;
 
   private constructor(
     opened: AsyncDisposableStack,
-    parts: { driver: RecordingDriver; cluster: StoredCluster; program: Program },
+    parts: { driver: RecordingDriver; driverName: string; cluster: StoredCluster; program: Program },
   ) {
     this.#opened = opened;
+    this.#driverName = parts.driverName;
     this.driver = parts.driver;
     this.cluster = parts.cluster;
     this.program = parts.program;
@@ -72,10 +76,19 @@ export class Scene implements AsyncDisposable {
 
   static async start(options: SceneOptions = {}): Promise<Scene> {
     await using opened = new AsyncDisposableStack();
-    const { plugin, controller, parameters = {}, storageClass: fields = {}, objects = [], flags = [] } = options;
+    const {
+      driverName: name = driverName,
+      plugin,
+      controller,
+      parameters = {},
+      storageClass: fields = {},
+      objects = [],
+      flags = [],
+    } = options;
     const driver = opened.use(
       await RecordingDriver.start({
         csi,
+        name,
         ...(plugin === undefined ? {} : { plugin }),
         ...(controller === undefined ? {} : { controller }),
       }),
@@ -85,7 +98,7 @@ export class Scene implements AsyncDisposable {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'StorageClass',
       metadata: { name: 'sc' },
-      provisioner: driverName,
+      provisioner: name,
       reclaimPolicy: 'Delete',
       volumeBindingMode: 'Immediate',
       parameters,
@@ -100,7 +113,7 @@ export class Scene implements AsyncDisposable {
         flags: ['--retry-interval-start=50ms', ...flags],
       }),
     );
-    return new Scene(opened.move(), { driver, cluster, program });
+    return new Scene(opened.move(), { driver, driverName: name, cluster, program });
   }
 
   /** Resolves with what `read` finds; looked at when something changes in the cluster, and every few milliseconds. */
@@ -115,7 +128,7 @@ export class Scene implements AsyncDisposable {
         name,
         namespace: 'ns1',
         ...metadata,
-        annotations: { 'volume.kubernetes.io/storage-provisioner': driverName, ...metadata.annotations },
+        annotations: { 'volume.kubernetes.io/storage-provisioner': this.#driverName, ...metadata.annotations },
       },
       spec: {
         accessModes: ['ReadWriteOnce'],

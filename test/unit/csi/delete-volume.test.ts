@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import { driverMigration } from '../../../src/csi/migration/driver-migration.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import { IgnoredError } from '../../../src/provision/provisioner.ts';
 import { recordedLogger, type LogLine } from '../../fakes/recorded-logger.ts';
@@ -250,6 +251,48 @@ describe('CsiProvisioner.delete', () => {
       new IgnoredError('PV was not provisioned on this node'),
     );
   });
+
+  test('an in-tree volume is judged by its place in the words of the driver', async () => {
+    const judged: unknown[] = [];
+    const node = {
+      nodeName: 'n1',
+      ownsClaim: () => Promise.resolve(true),
+      ownsVolume: ({ spec }: PersistentVolume) => {
+        judged.push(spec.nodeAffinity?.required?.nodeSelectorTerms);
+        return true;
+      },
+      forgetClaim: () => undefined,
+    };
+    await using rig = await startRig({ settings: { node, migration: driverMigration('ebs.csi.aws.com') } });
+    const { csi: _, ...spec } = makeVolume().spec;
+    const labels = { 'topology.kubernetes.io/zone': 'us-west-2a' };
+    const volume = { ...makeVolume(), spec: { ...spec, awsElasticBlockStore: { volumeID: 'vol-0' } } };
+    await rig.provisioner.delete({ ...volume, metadata: { ...volume.metadata, labels } }, { signal });
+    const expression = { key: 'topology.ebs.csi.aws.com/zone', operator: 'In', values: ['us-west-2a'] };
+    assert.deepEqual(judged, [[{ matchExpressions: [expression] }]]);
+    assert.deepEqual(deletes(rig), [{ volume_id: 'vol-0' }]);
+  });
+
+  for (const { parameters, allowed, outcome } of [
+    { parameters: { 'openstorage.io/auth-secret-name': 'class-secret' }, allowed: 'ns1', outcome: 'class-secret' },
+    { parameters: { 'openstorage.io/auth-secret-name': 'class-secret' }, allowed: undefined, outcome: undefined },
+  ]) {
+    test(`an old in-tree volume finds ${outcome ?? 'no'} secret through its translated class`, async () => {
+      await using rig = await startRig({ settings: { migration: driverMigration('pxd.portworx.com') } });
+      const namespace = allowed === undefined ? {} : { 'openstorage.io/auth-secret-namespace': allowed };
+      rig.classes.set(makeClass({ ...parameters, ...namespace }, { provisioner: 'kubernetes.io/portworx-volume' }));
+      const { csi: _, ...spec } = makeVolume().spec;
+      const volume = { ...makeVolume({}), spec: { ...spec, portworxVolume: { volumeID: '1' } } };
+      const deletion = rig.provisioner.delete(volume, { signal });
+      if (outcome === undefined) {
+        await assert.rejects(deletion, { message: /^failed to get secretreference for volume pv-1: / });
+        assert.deepEqual(deletes(rig), []);
+      } else {
+        await deletion;
+        assert.deepEqual(deletes(rig), [{ volume_id: '1', secrets: { from: outcome } }]);
+      }
+    });
+  }
 
   test('D11: an in-tree volume is deleted by its translated handle', async () => {
     const migration = {

@@ -1,6 +1,8 @@
 /** Node deployment where a whole program is too much: what no API server stores, and caches that lag behind. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { CsiProvisionerOptions } from '../../../src/csi/csi-provisioner-options.ts';
+import { driverMigration } from '../../../src/csi/migration/driver-migration.ts';
 import { NodeDeployment } from '../../../src/csi/node-deployment.ts';
 import { staticNodes } from '../../../src/csi/static-nodes.ts';
 import { nodeOfIdentity, provisionerIdentity } from '../../../src/csi/identity.ts';
@@ -8,7 +10,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { Store } from '../../../src/kube/store.ts';
 import { claimUid } from '../../../src/provision/claim-facts.ts';
 import { uidIndex } from '../../../src/provision/informers.ts';
-import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 import type { TopologyHook } from '../../../src/csi/topology-hook.ts';
 import { driverName, makeClaim, makeClass, Rig, uid } from './rig.ts';
@@ -31,9 +33,9 @@ class Bench implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  constructor(rig: Rig, topology?: TopologyHook) {
+  constructor(rig: Rig, topology?: TopologyHook, storageClass = makeClass()) {
     this.rig = rig;
-    rig.classes.set(makeClass());
+    rig.classes.set(storageClass);
     this.node = new NodeDeployment({
       nodeName: 'n1',
       immediateBinding: true,
@@ -76,15 +78,51 @@ const puts = ({ rig }: Bench): unknown[] =>
   rig.api.requests.filter(({ method }) => method === 'PUT').map(({ body }) => body?.metadata.annotations?.[nodeKey]);
 
 /** A bench whose cache holds a claim that the API has, too. */
-async function bench(claim = makeClaim(), topology?: TopologyHook): Promise<Bench> {
+async function bench(
+  claim = makeClaim(),
+  topology?: TopologyHook,
+  options: { storageClass?: StorageClass; settings?: Partial<CsiProvisionerOptions> } = {},
+): Promise<Bench> {
   const plugin = ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'];
-  const made = new Bench(await Rig.start({ plugin }), topology);
+  const { storageClass, settings = {} } = options;
+  const made = new Bench(await Rig.start({ plugin, settings }), topology, storageClass);
   made.rig.driver.always('GetCapacity', { available_capacity: 0 });
   made.claims.set(made.rig.api.put(claimPath, claim) as unknown as PersistentVolumeClaim);
   return made;
 }
 
 const roomy = { available_capacity: '99999999999999' };
+
+describe('NodeDeployment, for a driver that replaced an in-tree plugin', () => {
+  const settings = { migration: driverMigration('ebs.csi.aws.com') };
+  const more = { provisioner: 'kubernetes.io/aws-ebs' };
+  const asked: unknown[] = [];
+  const topology: TopologyHook = {
+    requirements: ({ allowedTopologies }) => {
+      asked.push(allowedTopologies);
+      throw new Error('not here');
+    },
+    forget: () => undefined,
+  };
+
+  test('the zones of the class decide in the words of the driver', async () => {
+    const storageClass = makeClass({ zone: 'a' }, more);
+    await using it = await bench(makeClaim(), topology, { storageClass, settings });
+    assert.equal(await it.node.ownsClaim(makeClaim(), undefined), false);
+    assert.deepEqual(asked, [[{ matchLabelExpressions: [{ key: 'topology.ebs.csi.aws.com/zone', values: ['a'] }] }]]);
+    assert.equal(it.node.contested, 0);
+  });
+
+  test('a class that cannot be translated is no reason to leave its claims to nobody', async () => {
+    const allowedTopologies = [{ matchLabelExpressions: [{ key: 'z', values: ['b'] }] }];
+    const storageClass = makeClass({ zone: 'a' }, { ...more, allowedTopologies });
+    await using it = await bench(makeClaim(), topology, { storageClass, settings });
+    assert.equal(await it.node.ownsClaim(makeClaim(), undefined), false);
+    await it.clock.advance(1000);
+    await until(it, () => puts(it).length === 1);
+    assert.deepEqual(puts(it), ['n1']);
+  });
+});
 
 describe('NodeDeployment', () => {
   test('N21: a claim that asks for nothing is taken without a question', async () => {

@@ -1,0 +1,71 @@
+import type { CsiVolumeSource, StorageClass } from '../../provision/objects.ts';
+import { mapExpressions, withZoneKey, withZoneParameters } from './class-translation.ts';
+import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
+import { attributesInLowerCase } from './volume-attributes.ts';
+
+/** core/v1 AzureDiskVolumeSource. */
+interface AzureDisk {
+  diskName: string;
+  diskURI: string;
+  cachingMode?: string;
+  fsType?: string;
+  readOnly?: boolean;
+  kind?: string;
+}
+
+const zoneKey = 'topology.disk.csi.azure.com/zone';
+
+/** Disks of Azure: managed ones, or blobs in a storage account. */
+export const azureDisk: InTreePlugin = {
+  name: 'kubernetes.io/azure-disk',
+  driverName: 'disk.csi.azure.com',
+  sourceField: 'azureDisk',
+
+  translateClass(storageClass) {
+    return withoutNumberedZones(withZoneKey(withZoneParameters(storageClass, zoneKey), zoneKey));
+  },
+
+  inTreeSource({ volumeHandle, volumeAttributes, fsType, readOnly }: CsiVolumeSource) {
+    const attributes = attributesInLowerCase(volumeAttributes);
+    const cachingMode = attributes.get('cachingmode') ?? '';
+    const source: AzureDisk = {
+      diskName: diskNameOf(volumeHandle),
+      diskURI: volumeHandle,
+      kind: 'Managed',
+      ...mountFields({ fsType: attributes.get('fstype') || fsType, readOnly }),
+      ...(cachingMode !== '' && { cachingMode }),
+    };
+    return { source };
+  },
+
+  csiSource({ diskURI, cachingMode, kind = 'Managed', ...mount }: AzureDisk) {
+    return {
+      volumeHandle: diskURI,
+      ...mountFields(mount),
+      volumeAttributes: { kind, ...(cachingMode !== undefined && { cachingMode }) },
+    };
+  },
+};
+
+/** Disks outside of availability zones have fault domains, plain numbers, where the driver expects nothing. */
+function withoutNumberedZones({ allowedTopologies, ...storageClass }: StorageClass): StorageClass {
+  if (allowedTopologies === undefined) return storageClass;
+  return {
+    ...storageClass,
+    allowedTopologies: allowedTopologies.map((term) =>
+      mapExpressions(term, ({ key, values }) => ({
+        key,
+        values: key === zoneKey ? values.map((value) => (/^\d+$/.test(value) ? '' : value)) : values,
+      })),
+    ),
+  };
+}
+
+function diskNameOf(handle: string): string {
+  const path = handle.startsWith('http')
+    ? /^http.*:\/\/.*\/vhds\/(.+)$/
+    : /\/subscriptions\/.*\/resourceGroups\/.*\/providers\/Microsoft\.Compute\/disks\/(.+)$/;
+  const [, name] = path.exec(handle) ?? [];
+  if (name === undefined) throw new Error(`volume handle "${handle}" does not name a disk`);
+  return name;
+}

@@ -1,0 +1,37 @@
+import type { CsiVolumeSource } from '../../provision/objects.ts';
+import { fsTypeRule, type ParameterRule, translateParameters, withZoneKey } from './class-translation.ts';
+import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
+import { zoneTopology } from './volume-zones.ts';
+
+/** core/v1 CinderPersistentVolumeSource. */
+interface Cinder {
+  volumeID: string;
+  fsType?: string;
+  readOnly?: boolean;
+}
+
+const zoneKey = 'topology.cinder.csi.openstack.org/zone';
+
+const rules = new Map<string, ParameterRule>([['fstype', fsTypeRule]]);
+
+/** Volumes of OpenStack Cinder. */
+export const cinder: InTreePlugin = {
+  name: 'kubernetes.io/cinder',
+  driverName: 'cinder.csi.openstack.org',
+  sourceField: 'cinder',
+  topology: zoneTopology(zoneKey),
+
+  translateClass(storageClass) {
+    const parameters = translateParameters(storageClass.parameters, rules);
+    return { ...withZoneKey(storageClass, zoneKey), parameters };
+  },
+
+  inTreeSource({ volumeHandle, ...mount }: CsiVolumeSource) {
+    const source: Cinder = { volumeID: volumeHandle, ...mountFields(mount) };
+    return { source };
+  },
+
+  csiSource({ volumeID, ...mount }: Cinder) {
+    return { volumeHandle: volumeID, ...mountFields(mount), volumeAttributes: {} };
+  },
+};

@@ -1,0 +1,39 @@
+import type { PersistentVolume } from '../../provision/objects.ts';
+import type { MigrationHook } from '../migration-hook.ts';
+import type { InTreePlugin } from './in-tree-plugin.ts';
+import { replacedPlugin } from './in-tree-plugins.ts';
+
+/** The migration of one driver: nothing for a driver that did not replace a plugin. */
+export function driverMigration(driverName: string): MigrationHook | undefined {
+  const plugin = replacedPlugin(driverName);
+  if (plugin === undefined) return undefined;
+  return {
+    translateClass: (storageClass) =>
+      storageClass.provisioner === plugin.name ? plugin.translateClass(storageClass) : storageClass,
+    toInTree: (volume) => toInTree(plugin, volume),
+    toCsi: (volume) => toCsi(plugin, volume),
+  };
+}
+
+function toInTree(plugin: InTreePlugin, volume: PersistentVolume): PersistentVolume {
+  const { csi, ...spec } = volume.spec;
+  if (csi?.driver !== plugin.driverName) throw new Error(`the volume is not one of ${plugin.driverName}`);
+  const { source, annotations } = plugin.inTreeSource(csi);
+  const translated = {
+    ...volume,
+    metadata: {
+      ...volume.metadata,
+      ...(annotations && { annotations: { ...volume.metadata.annotations, ...annotations } }),
+    },
+    spec: { ...spec, [plugin.sourceField]: source },
+  };
+  return plugin.topology?.toInTree(translated) ?? translated;
+}
+
+function toCsi(plugin: InTreePlugin, volume: PersistentVolume): PersistentVolume {
+  const { [plugin.sourceField]: source, ...spec } = volume.spec;
+  if (typeof source !== 'object' || source === null) return volume;
+  const csi = { driver: plugin.driverName, ...plugin.csiSource(source, volume) };
+  const translated = { ...volume, spec: { ...spec, csi } };
+  return plugin.topology?.toCsi(translated) ?? translated;
+}

@@ -1,0 +1,71 @@
+import type { CsiVolumeSource } from '../../provision/objects.ts';
+import {
+  fsTypeRule,
+  type ParameterRule,
+  translateParameters,
+  withZoneKey,
+  withZoneParameters,
+} from './class-translation.ts';
+import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
+import { partitionKey, partitionOf } from './partition.ts';
+import { regionOfZones, zonesOfLabel, zoneTopology } from './volume-zones.ts';
+
+/** core/v1 GCEPersistentDiskVolumeSource. */
+interface GcePersistentDisk {
+  pdName: string;
+  fsType?: string;
+  partition?: number;
+  readOnly?: boolean;
+}
+
+const zoneKey = 'topology.gke.io/zone';
+
+/** What the driver reads in a handle as "look for it yourself". */
+const unspecified = 'UNSPECIFIED';
+
+const rules = new Map<string, ParameterRule>([['fstype', fsTypeRule]]);
+
+/** Persistent disks of Google Compute Engine, in one zone or, as regional disks, in several of a region. */
+export const gcePd: InTreePlugin = {
+  name: 'kubernetes.io/gce-pd',
+  driverName: 'pd.csi.storage.gke.io',
+  sourceField: 'gcePersistentDisk',
+  topology: zoneTopology(zoneKey, regionOfZone),
+
+  translateClass(storageClass) {
+    const zoned = withZoneKey(withZoneParameters(storageClass, zoneKey), zoneKey);
+    return { ...zoned, parameters: translateParameters(zoned.parameters, rules) };
+  },
+
+  inTreeSource({ volumeHandle, volumeAttributes = {}, ...mount }: CsiVolumeSource) {
+    // projects/PROJECT/zones/ZONE/disks/NAME, or regions/REGION
+    const pdName = volumeHandle.split('/')[5];
+    if (pdName === undefined) throw new Error(`volume handle "${volumeHandle}" does not name a disk`);
+    const partition = partitionOf(volumeAttributes[partitionKey] || '0');
+    const source: GcePersistentDisk = {
+      pdName,
+      ...mountFields(mount),
+      ...(partition !== undefined && { partition }),
+    };
+    return { source };
+  },
+
+  csiSource({ pdName, partition = 0, ...mount }: GcePersistentDisk, volume) {
+    return {
+      volumeHandle: `projects/${unspecified}/${placeOf(zonesOfLabel(volume))}/disks/${pdName}`,
+      ...mountFields(mount),
+      volumeAttributes: { [partitionKey]: partition === 0 ? '' : String(partition) },
+    };
+  },
+};
+
+function placeOf(zones: readonly string[]): string {
+  if (zones.length > 1) return `regions/${regionOfZones(zones, regionOfZone)}`;
+  return `zones/${zones[0] ?? unspecified}`;
+}
+
+function regionOfZone(zone: string): string {
+  const parts = zone.split('-');
+  if (parts.length !== 3) throw new Error(`the region of zone "${zone}" is not known`);
+  return parts.slice(0, 2).join('-');
+}

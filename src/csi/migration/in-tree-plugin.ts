@@ -1,0 +1,42 @@
+import type { CsiVolumeSource, PersistentVolume, StorageClass } from '../../provision/objects.ts';
+
+/** A volume source as an in-tree plugin keeps it, and what else it keeps on the volume. */
+export interface InTreeSource {
+  source: object;
+  annotations?: Record<string, string>;
+}
+
+/** A volume plugin that was once part of Kubernetes, and how its objects read for the CSI driver that replaced it. */
+export interface InTreePlugin {
+  /** As classes and annotations name it, such as `kubernetes.io/aws-ebs`. */
+  readonly name: string;
+  readonly driverName: string;
+  /** Where a volume's `spec` holds its source, such as `awsElasticBlockStore`. */
+  readonly sourceField: string;
+  /** A copy of a class of the plugin, for the driver. @throws {Error} when the class contradicts itself. */
+  translateClass(storageClass: StorageClass): StorageClass;
+  /** The source for a volume of the driver. @throws {Error} when it cannot be expressed. */
+  inTreeSource(csi: CsiVolumeSource): InTreeSource;
+  /** What the driver calls a volume of the plugin. @throws {Error} when the source names no volume. */
+  csiSource(source: object, volume: PersistentVolume): Omit<CsiVolumeSource, 'driver'>;
+  /** Absent: the node affinity reads the same for both. */
+  readonly topology?: VolumeTopology;
+}
+
+/** Where volumes are, in the words of the plugin and in those of the driver. Neither changes what it is given. */
+export interface VolumeTopology {
+  /** @throws {Error} when the region of a zone cannot be told. */
+  toInTree(volume: PersistentVolume): PersistentVolume;
+  toCsi(volume: PersistentVolume): PersistentVolume;
+}
+
+/** How a volume is mounted, in the one form that all sources share: what is not so is left out. */
+export function mountFields({ fsType, readOnly }: { fsType?: string | undefined; readOnly?: boolean | undefined }): {
+  fsType?: string;
+  readOnly?: true;
+} {
+  return {
+    ...(fsType !== undefined && fsType !== '' && { fsType }),
+    ...(readOnly === true && { readOnly }),
+  };
+}

@@ -1,0 +1,24 @@
+/** The in-tree plugins that CSI drivers replaced (Kubernetes, "Volumes", "CSI migration"). */
+import { awsEbs } from './aws-ebs.ts';
+import { azureDisk } from './azure-disk.ts';
+import { azureFile } from './azure-file.ts';
+import { cinder } from './cinder.ts';
+import { gcePd } from './gce-pd.ts';
+import type { InTreePlugin } from './in-tree-plugin.ts';
+import { portworxVolume } from './portworx-volume.ts';
+import { vsphereVolume } from './vsphere-volume.ts';
+
+export const inTreePlugins: readonly InTreePlugin[] = [
+  awsEbs,
+  gcePd,
+  cinder,
+  azureDisk,
+  azureFile,
+  vsphereVolume,
+  portworxVolume,
+];
+
+/** The plugin that a driver took the place of; undefined for all but a few drivers. */
+export function replacedPlugin(driverName: string): InTreePlugin | undefined {
+  return inTreePlugins.find((plugin) => plugin.driverName === driverName);
+}

@@ -1,0 +1,4 @@
+/** Volume attributes with keys in lower case, for drivers that take them in any. */
+export function attributesInLowerCase(attributes: Record<string, string> = {}): ReadonlyMap<string, string> {
+  return new Map(Object.entries(attributes).map(([key, value]) => [key.toLowerCase(), value]));
+}
