@@ -1,7 +1,7 @@
 import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { type NodeInformers, topologyKeysOf } from '../csi/topology-nodes.ts';
+import { type NodeInformers, topologyKeysOf } from '../csi/topology/topology-nodes.ts';
 import { ExponentialLimiter } from '../kube/rate-limiter.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
 import { type Segment, segmentOf, type SegmentListener, type SegmentSource } from './segment.ts';

@@ -1,7 +1,7 @@
 /** The caches that the sidecar adds to those of the provision controller. */
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
-import { type ReferenceGrant, referenceGrants } from '../csi/reference-grants.ts';
-import { nodeInformers, type NodeInformers } from '../csi/topology-nodes.ts';
+import { type ReferenceGrant, referenceGrants } from '../csi/sources/reference-grants.ts';
+import { nodeInformers, type NodeInformers } from '../csi/topology/topology-nodes.ts';
 import { Informer } from '../kube/informer.ts';
 import { withoutManagedFields } from '../provision/informers.ts';
 import type { RunPhaseOptions } from './run-phase-options.ts';

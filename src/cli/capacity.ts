@@ -14,7 +14,7 @@ import { type NodePlace, NodeSegment } from '../capacity/node-segment.ts';
 import type { SegmentSource } from '../capacity/segment.ts';
 import { storageCapacities } from '../capacity/storage-capacity.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
-import type { NodeInformers } from '../csi/topology-nodes.ts';
+import type { NodeInformers } from '../csi/topology/topology-nodes.ts';
 import type { Informer } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import type { OwnerReference } from '../kube/objects.ts';

@@ -7,10 +7,10 @@ import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.t
 import type { VolumeAttachment } from './attachments.ts';
 import type { ControllerCalls } from './csi-calls.ts';
 import type { DriverCapabilities } from './driver-info.ts';
-import type { MigrationHook } from './migration-hook.ts';
-import type { NodeHook } from './node-hook.ts';
-import type { ReferenceGrant } from './reference-grants.ts';
-import type { TopologyHook } from './topology-hook.ts';
+import type { MigrationHook } from './migration/migration-hook.ts';
+import type { NodeHook } from './node-deployment/node-hook.ts';
+import type { ReferenceGrant } from './sources/reference-grants.ts';
+import type { TopologyHook } from './topology/topology-hook.ts';
 
 /** Everything a `CsiProvisioner` works with. Caches must be synced before the first call. */
 export interface CsiProvisionerOptions {

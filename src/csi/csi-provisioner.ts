@@ -18,7 +18,7 @@ import { errorMessage } from './error-message.ts';
 import { failingAs } from './failing-as.ts';
 import { persistentVolume } from './persistent-volume.ts';
 import { prepareVolume, type PreparedVolume } from './prepare-volume.ts';
-import { unprotectSnapshot } from './snapshot-source.ts';
+import { unprotectSnapshot } from './sources/snapshot-source.ts';
 import { WaitForDetach } from './wait-for-detach.ts';
 
 const provisionerAnnotation = 'volume.kubernetes.io/storage-provisioner';

@@ -3,11 +3,11 @@ import type { PersistentVolume, SecretReference } from '../provision/objects.ts'
 import { IgnoredError, type ProvisionContext } from '../provision/provisioner.ts';
 import { stillAttached } from './attachments.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
-import { deletionSecretName, deletionSecretNamespace } from './deletion-secret.ts';
+import { deletionSecretName, deletionSecretNamespace } from './secrets/deletion-secret.ts';
 import { missingCapability } from './driver-requirements.ts';
 import { errorMessage } from './error-message.ts';
-import { readSecret } from './read-secret.ts';
-import { secretReference } from './secret-reference.ts';
+import { readSecret } from './secrets/read-secret.ts';
+import { secretReference } from './secrets/secret-reference.ts';
 
 const classAnnotation = 'volume.beta.kubernetes.io/storage-class';
 

@@ -7,9 +7,9 @@ import {
   deletionSecretNamespace,
   modifySecretName,
   modifySecretNamespace,
-} from './deletion-secret.ts';
+} from './secrets/deletion-secret.ts';
 import { identityKey } from './identity.ts';
-import { nodeAffinity } from './node-affinity.ts';
+import { nodeAffinity } from './topology/node-affinity.ts';
 import type { PreparedVolume, SecretReferences } from './prepare-volume.ts';
 
 /**

@@ -5,19 +5,19 @@
 import type { SecretString } from '../base/secret-string.ts';
 import type { SecretReference, StorageClass } from '../provision/objects.ts';
 import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '../provision/provisioner.ts';
-import { cloneSource, protectCloneSource } from './clone-source.ts';
+import { cloneSource, protectCloneSource } from './sources/clone-source.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
-import type { DataSource, SourceHandling } from './data-source.ts';
+import type { DataSource, SourceHandling } from './sources/data-source.ts';
 import { draftVolume, namesOf, requestParameters, supportsTopology } from './draft-volume.ts';
 import { errorMessage } from './error-message.ts';
 import { failingAs } from './failing-as.ts';
 import type { CreateVolumeRequest } from './generated/csi/v1/CreateVolumeRequest.ts';
 import type { TopologyRequirement } from './generated/csi/v1/TopologyRequirement.ts';
 import type { VolumeContentSource } from './generated/csi/v1/VolumeContentSource.ts';
-import { readSecret } from './read-secret.ts';
-import { secretKinds, secretReference, type SecretKind } from './secret-reference.ts';
-import { protectSnapshot, snapshotHandle } from './snapshot-source.ts';
-import { SelectedNodeGoneError } from './topology-hook.ts';
+import { readSecret } from './secrets/read-secret.ts';
+import { secretKinds, secretReference, type SecretKind } from './secrets/secret-reference.ts';
+import { protectSnapshot, snapshotHandle } from './sources/snapshot-source.ts';
+import { SelectedNodeGoneError } from './topology/topology-hook.ts';
 import type { WithWrappedSecrets } from './unary-call.ts';
 import { mutableParameters } from './volume-attributes-class.ts';
 

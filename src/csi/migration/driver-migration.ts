@@ -1,5 +1,5 @@
 import type { PersistentVolume } from '../../provision/objects.ts';
-import type { MigrationHook } from '../migration-hook.ts';
+import type { MigrationHook } from './migration-hook.ts';
 import type { InTreePlugin } from './in-tree-plugin.ts';
 import { replacedPlugin } from './in-tree-plugins.ts';
 

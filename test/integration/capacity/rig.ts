@@ -14,7 +14,7 @@ import { storageCapacities } from '../../../src/capacity/storage-capacity.ts';
 import { CsiConnection } from '../../../src/csi/connection.ts';
 import { csiCalls } from '../../../src/csi/csi-calls.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
-import { nodeInformers } from '../../../src/csi/topology-nodes.ts';
+import { nodeInformers } from '../../../src/csi/topology/topology-nodes.ts';
 import { Credentials } from '../../../src/kube/credentials.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { CloningProtectionController } from '../../../src/csi/cloning-protection.ts';
+import { CloningProtectionController } from '../../../src/csi/sources/cloning-protection.ts';
 import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
 import { awaitingLogger, claimsRef, SandboxApi } from './sandbox-api.ts';
 

@@ -1,7 +1,7 @@
 /** Cases 97 to 104 and X9: populators and sources in other namespaces. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ReferenceGrant } from '../../../src/csi/reference-grants.ts';
+import type { ReferenceGrant } from '../../../src/csi/sources/reference-grants.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, uid, volumeOf } from './rig.ts';
 

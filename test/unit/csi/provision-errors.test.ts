@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import type { MigrationHook } from '../../../src/csi/migration-hook.ts';
-import { SelectedNodeGoneError, type TopologyHook, type TopologyQuestion } from '../../../src/csi/topology-hook.ts';
+import type { MigrationHook } from '../../../src/csi/migration/migration-hook.ts';
+import {
+  SelectedNodeGoneError,
+  type TopologyHook,
+  type TopologyQuestion,
+} from '../../../src/csi/topology/topology-hook.ts';
 import { codeName, CsiCallError } from '../../../src/csi/call-error.ts';
 import { createVolumeError } from '../../../src/csi/error-policy.ts';
 import { DriverFailure } from '../../fakes/recording-driver.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../src/csi/snapshot-objects.ts';
+import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../src/csi/sources/snapshot-objects.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
 import { conflictMessage } from '../../fakes/api-server.ts';
 import { DriverFailure } from '../../fakes/recording-driver.ts';

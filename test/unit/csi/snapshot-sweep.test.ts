@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { runSnapshotSweep, snapshotsInUse } from '../../../src/csi/snapshot-sweep.ts';
+import { runSnapshotSweep, snapshotsInUse } from '../../../src/csi/sources/snapshot-sweep.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
 import type { FaultMatch } from '../../../src/sandbox/api/faults.ts';
 import { awaitingLogger, SandboxApi, snapshotsRef } from './sandbox-api.ts';

@@ -3,7 +3,7 @@
  * `(Z:z1|z2 & R:rA) or (G:us)` for allowed topologies, where `∅` stands for no values.
  */
 import { silentLogger } from '../../../src/base/logger.ts';
-import type { CsiNode, TopologyNode } from '../../../src/csi/topology-nodes.ts';
+import type { CsiNode, TopologyNode } from '../../../src/csi/topology/topology-nodes.ts';
 import { Store } from '../../../src/kube/store.ts';
 import type { TopologySelectorTerm } from '../../../src/provision/objects.ts';
 

@@ -1,19 +1,19 @@
 /** How the nodes agree, without knowing each other, on one that provisions a claim which any of them may have. */
-import type { Clock, Timer } from '../base/clock.ts';
-import { goQuote } from '../base/go-quote.ts';
-import type { Logger } from '../base/logger.ts';
-import { ConflictError, NotFoundError } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import type { Lister } from '../kube/lister.ts';
-import { objectKey } from '../kube/objects.ts';
-import type { RateLimiter } from '../kube/rate-limiter.ts';
-import { WorkQueue } from '../kube/work-queue.ts';
-import { claimUid } from '../provision/claim-facts.ts';
-import { uidIndex } from '../provision/informers.ts';
-import { selectedNodeKey } from '../provision/keys.ts';
-import { type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
-import type { RunOptions } from '../provision/provision-controller.ts';
-import { errorMessage } from './error-message.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { goQuote } from '../../base/go-quote.ts';
+import type { Logger } from '../../base/logger.ts';
+import { ConflictError, NotFoundError } from '../../kube/api-error.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Lister } from '../../kube/lister.ts';
+import { objectKey } from '../../kube/objects.ts';
+import type { RateLimiter } from '../../kube/rate-limiter.ts';
+import { WorkQueue } from '../../kube/work-queue.ts';
+import { claimUid } from '../../provision/claim-facts.ts';
+import { uidIndex } from '../../provision/informers.ts';
+import { selectedNodeKey } from '../../provision/keys.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims } from '../../provision/objects.ts';
+import type { RunOptions } from '../../provision/provision-controller.ts';
+import { errorMessage } from '../error-message.ts';
 
 export interface OwnershipContestOptions {
   nodeName: string;

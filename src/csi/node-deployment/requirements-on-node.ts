@@ -1,6 +1,6 @@
-import type { PersistentVolumeClaim, TopologySelectorTerm } from '../provision/objects.ts';
-import type { TopologyRequirement } from './generated/csi/v1/TopologyRequirement.ts';
-import type { TopologyHook } from './topology-hook.ts';
+import type { PersistentVolumeClaim, TopologySelectorTerm } from '../../provision/objects.ts';
+import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
+import type { TopologyHook } from '../topology/topology-hook.ts';
 
 /**
  * What CreateVolume would be told if the claim were for this node. Unlike an attempt to provision it leaves nothing

@@ -1,5 +1,5 @@
-import type { TopologySelectorTerm } from '../provision/objects.ts';
-import type { TopologyRequirement } from './generated/csi/v1/TopologyRequirement.ts';
+import type { TopologySelectorTerm } from '../../provision/objects.ts';
+import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
 
 /** What the topology computation is given for one attempt. */
 export interface TopologyQuestion {

@@ -1,4 +1,4 @@
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 
 /** Ownership when every node runs its own instance; absent in a central deployment. */
 export interface NodeHook {

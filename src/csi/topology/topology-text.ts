@@ -1,5 +1,5 @@
 /** Topology in error texts, which users of the original look for: the way Go prints lists, maps and structs. */
-import { compareBytes } from '../base/compare-bytes.ts';
+import { compareBytes } from '../../base/compare-bytes.ts';
 import type { TopologyTerm } from './topology-term.ts';
 
 /** `[zone rack]` */

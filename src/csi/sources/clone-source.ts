@@ -1,17 +1,17 @@
 /** Checks of a claim that a new volume shall be cloned from (Kubernetes, "CSI Volume Cloning"). */
-import { quantityBytes } from '../base/quantity.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import type { Lister } from '../kube/lister.ts';
+import { quantityBytes } from '../../base/quantity.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Lister } from '../../kube/lister.ts';
 import {
   persistentVolumeClaims,
   persistentVolumes,
   type PersistentVolume,
   type PersistentVolumeClaim,
-} from '../provision/objects.ts';
-import { claimStatusText } from './claim-status-text.ts';
+} from '../../provision/objects.ts';
+import { claimStatusText } from '../claim-status-text.ts';
 import type { DataSource } from './data-source.ts';
 import { addFinalizer, cloningProtectionFinalizer } from './finalizers.ts';
-import { storageRequestBytes } from './requested-capacity.ts';
+import { storageRequestBytes } from '../requested-capacity.ts';
 
 export interface CloneOptions {
   client: KubeClient;

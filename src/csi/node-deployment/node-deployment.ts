@@ -1,18 +1,18 @@
 /** Node deployment: one instance beside the driver on each node, which serves that node alone. */
-import type { Clock } from '../base/clock.ts';
-import { className, claimUid } from '../provision/claim-facts.ts';
-import { selectedNodeKey } from '../provision/keys.ts';
+import type { Clock } from '../../base/clock.ts';
+import { className, claimUid } from '../../provision/claim-facts.ts';
+import { selectedNodeKey } from '../../provision/keys.ts';
 import type {
   PersistentVolume,
   PersistentVolumeClaim,
   StorageClass,
   TopologySelectorTerm,
-} from '../provision/objects.ts';
-import type { RunOptions } from '../provision/provision-controller.ts';
-import type { CsiCalls } from './csi-calls.ts';
-import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
-import type { NodeInfo } from './driver-info.ts';
-import { supportsTopology } from './draft-volume.ts';
+} from '../../provision/objects.ts';
+import type { RunOptions } from '../../provision/provision-controller.ts';
+import type { CsiCalls } from '../csi-calls.ts';
+import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
+import type { NodeInfo } from '../driver-info.ts';
+import { supportsTopology } from '../draft-volume.ts';
 import { hasEnoughCapacity } from './enough-capacity.ts';
 import type { NodeHook } from './node-hook.ts';
 import { OwnershipContest } from './ownership-contest.ts';

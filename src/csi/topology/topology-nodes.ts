@@ -1,13 +1,13 @@
 /** What topology reads of the cluster's nodes, and the caches that hold no more than that. */
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
-import { Informer } from '../kube/informer.ts';
-import type { Lister } from '../kube/lister.ts';
-import type { KubeObject, Resource } from '../kube/objects.ts';
-import { markReduced } from '../kube/reduced-object.ts';
-import type { ReflectorMetrics } from '../kube/reflector.ts';
-import { SharedValues } from '../kube/shared-values.ts';
-import type { Transport } from '../kube/transport.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Lister } from '../../kube/lister.ts';
+import type { KubeObject, Resource } from '../../kube/objects.ts';
+import { markReduced } from '../../kube/reduced-object.ts';
+import type { ReflectorMetrics } from '../../kube/reflector.ts';
+import { SharedValues } from '../../kube/shared-values.ts';
+import type { Transport } from '../../kube/transport.ts';
 
 /** core/v1 Node: topology reads its name and labels. */
 export type TopologyNode = KubeObject;

@@ -1,7 +1,7 @@
-import type { KubeObject } from '../kube/objects.ts';
-import type { Lister } from '../kube/lister.ts';
-import type { NodeInfo } from './driver-info.ts';
-import type { CsiNode, TopologyNode, TopologyNodes } from './topology-nodes.ts';
+import type { KubeObject } from '../../kube/objects.ts';
+import type { Lister } from '../../kube/lister.ts';
+import type { NodeInfo } from '../driver-info.ts';
+import type { CsiNode, TopologyNode, TopologyNodes } from '../topology/topology-nodes.ts';
 
 export interface StaticNodesOptions {
   driverName: string;

@@ -1,5 +1,5 @@
-import type { NodeSelectorTerm, PersistentVolume } from '../provision/objects.ts';
-import type { Topology__Output } from './generated/csi/v1/Topology.ts';
+import type { NodeSelectorTerm, PersistentVolume } from '../../provision/objects.ts';
+import type { Topology__Output } from '../generated/csi/v1/Topology.ts';
 
 /**
  * Where a volume can be used: one term per topology of the driver's answer, in its order, one requirement per segment.

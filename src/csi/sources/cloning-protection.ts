@@ -1,14 +1,14 @@
 /** Takes the cloning protection off claims that are being deleted, once nobody clones from them any more. */
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
-import { NotFoundError } from '../kube/api-error.ts';
-import type { Informer } from '../kube/informer.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import { objectKey } from '../kube/objects.ts';
-import { ExponentialLimiter } from '../kube/rate-limiter.ts';
-import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
-import { persistentVolumeClaims, type PersistentVolumeClaim } from '../provision/objects.ts';
-import { runWorkers } from '../provision/run-workers.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { NotFoundError } from '../../kube/api-error.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { objectKey } from '../../kube/objects.ts';
+import { ExponentialLimiter } from '../../kube/rate-limiter.ts';
+import { WorkQueue, type WorkQueueMetrics } from '../../kube/work-queue.ts';
+import { persistentVolumeClaims, type PersistentVolumeClaim } from '../../provision/objects.ts';
+import { runWorkers } from '../../provision/run-workers.ts';
 import { cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';
 
 /** Every cached claim is looked at again after this long, in milliseconds. */

@@ -1,14 +1,14 @@
 /** Checks of a snapshot that a new volume shall be restored from (Kubernetes, "Volume Snapshots"). */
-import { quantityBytes } from '../base/quantity.ts';
-import type { Logger } from '../base/logger.ts';
-import { ForbiddenError, NotFoundError } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import type { ObjectName } from '../kube/objects.ts';
-import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import { quantityBytes } from '../../base/quantity.ts';
+import type { Logger } from '../../base/logger.ts';
+import { ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { ObjectName } from '../../kube/objects.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { DataSource } from './data-source.ts';
-import { errorMessage } from './error-message.ts';
+import { errorMessage } from '../error-message.ts';
 import { addFinalizer, removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
-import { storageRequestBytes } from './requested-capacity.ts';
+import { storageRequestBytes } from '../requested-capacity.ts';
 import {
   volumeSnapshotContents,
   volumeSnapshots,

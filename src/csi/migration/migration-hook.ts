@@ -1,4 +1,4 @@
-import type { PersistentVolume, StorageClass } from '../provision/objects.ts';
+import type { PersistentVolume, StorageClass } from '../../provision/objects.ts';
 
 /** Translation for a driver that replaced an in-tree plugin; absent for all others. */
 export interface MigrationHook {

@@ -1,4 +1,4 @@
-import { goQuote } from '../base/go-quote.ts';
+import { goQuote } from '../../base/go-quote.ts';
 
 /** A template names tokens that have no value here. */
 export class TemplateError extends Error {

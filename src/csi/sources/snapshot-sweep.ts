@@ -1,15 +1,15 @@
 /** Takes the protection off snapshots that nobody restores from any more, whatever kept it from being removed. */
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
-import { ConflictError, ForbiddenError, NotFoundError } from '../kube/api-error.ts';
-import { Informer } from '../kube/informer.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import type { Lister } from '../kube/lister.ts';
-import { objectKey, type KubeObject } from '../kube/objects.ts';
-import type { ReflectorMetrics } from '../kube/reflector.ts';
-import type { Transport } from '../kube/transport.ts';
-import { waitForSync } from '../kube/wait-for-sync.ts';
-import type { PersistentVolumeClaim } from '../provision/objects.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { ConflictError, ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Lister } from '../../kube/lister.ts';
+import { objectKey, type KubeObject } from '../../kube/objects.ts';
+import type { ReflectorMetrics } from '../../kube/reflector.ts';
+import type { Transport } from '../../kube/transport.ts';
+import { waitForSync } from '../../kube/wait-for-sync.ts';
+import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { snapshotGroup } from './data-source.ts';
 import { removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
 import { volumeSnapshots } from './snapshot-objects.ts';

@@ -1,11 +1,11 @@
 /** Tells people why a claim stays Pending although nothing failed: each node leaves it to another. */
-import type { Clock, Timer } from '../base/clock.ts';
-import type { Lister } from '../kube/lister.ts';
-import type { Recorder } from '../kube/recorder.ts';
-import { claimReference, claimUid, selectedNode } from '../provision/claim-facts.ts';
-import { uidIndex } from '../provision/informers.ts';
-import type { PersistentVolumeClaim } from '../provision/objects.ts';
-import { waitingReason } from '../provision/volume-store.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Lister } from '../../kube/lister.ts';
+import type { Recorder } from '../../kube/recorder.ts';
+import { claimReference, claimUid, selectedNode } from '../../provision/claim-facts.ts';
+import { uidIndex } from '../../provision/informers.ts';
+import type { PersistentVolumeClaim } from '../../provision/objects.ts';
+import { waitingReason } from '../../provision/volume-store.ts';
 
 export interface WaitingClaimsOptions {
   /** With the index by UID. */

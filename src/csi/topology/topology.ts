@@ -1,8 +1,8 @@
 /** Where CreateVolume may put a volume (CSI spec, `TopologyRequirement`; Kubernetes CSI page "CSI Topology Feature"). */
-import { goQuote } from '../base/go-quote.ts';
-import type { Logger } from '../base/logger.ts';
+import { goQuote } from '../../base/go-quote.ts';
+import type { Logger } from '../../base/logger.ts';
 import { firstPlace } from './claim-spread.ts';
-import type { TopologyRequirement } from './generated/csi/v1/TopologyRequirement.ts';
+import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
 import { isLabelName } from './label-name.ts';
 import { SelectedNodeGoneError, type TopologyHook, type TopologyQuestion } from './topology-hook.ts';
 import { TopologyMemory } from './topology-memory.ts';

@@ -1,5 +1,5 @@
-import type { PersistentVolumeClaim } from '../provision/objects.ts';
-import { ProvisionError } from '../provision/provisioner.ts';
+import type { PersistentVolumeClaim } from '../../provision/objects.ts';
+import { ProvisionError } from '../../provision/provisioner.ts';
 
 export const snapshotGroup = 'snapshot.storage.k8s.io';
 

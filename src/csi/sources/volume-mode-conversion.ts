@@ -1,5 +1,5 @@
-import type { PersistentVolumeClaim } from '../provision/objects.ts';
-import { goQuote } from '../base/go-quote.ts';
+import type { PersistentVolumeClaim } from '../../provision/objects.ts';
+import { goQuote } from '../../base/go-quote.ts';
 import type { VolumeSnapshotContent } from './snapshot-objects.ts';
 
 const allowAnnotation = 'snapshot.storage.kubernetes.io/allow-volume-mode-change';

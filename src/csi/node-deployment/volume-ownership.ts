@@ -1,8 +1,8 @@
-import type { Logger } from '../base/logger.ts';
-import type { PersistentVolume } from '../provision/objects.ts';
-import type { NodeInfo } from './driver-info.ts';
-import { errorMessage } from './error-message.ts';
-import { identityKey, nodeOfIdentity } from './identity.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { PersistentVolume } from '../../provision/objects.ts';
+import type { NodeInfo } from '../driver-info.ts';
+import { errorMessage } from '../error-message.ts';
+import { identityKey, nodeOfIdentity } from '../identity.ts';
 import { selectsNode } from './node-selector.ts';
 
 export interface VolumeOwnershipOptions {

@@ -1,10 +1,10 @@
-import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
-import type { CsiCalls } from './csi-calls.ts';
-import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
-import { draftVolume, requestParameters, supportsTopology } from './draft-volume.ts';
-import type { GetCapacityRequest } from './generated/csi/v1/GetCapacityRequest.ts';
-import type { Topology } from './generated/csi/v1/Topology.ts';
-import { storageRequestBytes } from './requested-capacity.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
+import type { CsiCalls } from '../csi-calls.ts';
+import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
+import { draftVolume, requestParameters, supportsTopology } from '../draft-volume.ts';
+import type { GetCapacityRequest } from '../generated/csi/v1/GetCapacityRequest.ts';
+import type { Topology } from '../generated/csi/v1/Topology.ts';
+import { storageRequestBytes } from '../requested-capacity.ts';
 import { requirementsOnNode } from './requirements-on-node.ts';
 
 export interface CapacityQuestion {

@@ -1,8 +1,8 @@
-import { SecretString } from '../base/secret-string.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import type { KubeObject, Resource } from '../kube/objects.ts';
-import type { SecretReference } from '../provision/objects.ts';
-import { errorMessage } from './error-message.ts';
+import { SecretString } from '../../base/secret-string.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { KubeObject, Resource } from '../../kube/objects.ts';
+import type { SecretReference } from '../../provision/objects.ts';
+import { errorMessage } from '../error-message.ts';
 
 /** core/v1 Secret: the part that is read. */
 export interface Secret extends KubeObject {

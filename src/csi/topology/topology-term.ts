@@ -1,7 +1,7 @@
 /** Terms: where a volume is, or may be, as a list of labels that must all hold. */
-import { compareBytes } from '../base/compare-bytes.ts';
-import type { TopologySelectorTerm } from '../provision/objects.ts';
-import type { Topology } from './generated/csi/v1/Topology.ts';
+import { compareBytes } from '../../base/compare-bytes.ts';
+import type { TopologySelectorTerm } from '../../provision/objects.ts';
+import type { Topology } from '../generated/csi/v1/Topology.ts';
 
 /** One label of a term. */
 export interface TopologyPair {

@@ -1,5 +1,5 @@
-import type { KubeObject, ObjectReference, Resource } from '../kube/objects.ts';
-import type { QuantityText } from '../provision/objects.ts';
+import type { KubeObject, ObjectReference, Resource } from '../../kube/objects.ts';
+import type { QuantityText } from '../../provision/objects.ts';
 import { snapshotGroup } from './data-source.ts';
 
 /** snapshot.storage.k8s.io/v1 VolumeSnapshot: the fields a restore reads. */
