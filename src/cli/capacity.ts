@@ -59,7 +59,8 @@ export interface CapacitySetup {
  * Finds the owner of the objects and the version of their API.
  *
  * @param options.transport - the one for capacity.
- * @param options.nodeLabels - in node deployment the segments of NodeGetInfo, empty where the driver has none.
+ * @param options.nodeDeployment - null: one provisioner for the cluster. Its labels are the segments of NodeGetInfo, empty
+ * where the driver has none.
  * @throws {ExitError} with code 255 when one of them cannot be found; the signal's reason when it aborts.
  */
 export async function setUpCapacity(options: {

@@ -35,9 +35,10 @@ const fieldManager = 'csi-provisioner';
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const { config, transport, driver, metrics, shutdown, cut, clock, logger } = options;
   const client = new KubeClient({ transport, fieldManager });
+  const pluginName = replacedPlugin(driver.name)?.name;
   const informers = provisionInformers({
     transport,
-    isKnownProvisioner: (name) => name === driver.name || name === replacedPlugin(driver.name)?.name,
+    isKnownProvisioner: (name) => name === driver.name || name === pluginName, // asked of every volume in the cluster
     metrics: metrics.reflector,
     clock,
     logger,
@@ -95,7 +96,8 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   };
   follow(needed);
   if (capacity !== undefined) {
-    run({ ...nodes }); // not needed: where they may not be read no capacity is published, and claims are served all the same
+    // Not needed: where they may not be read no capacity is published, and claims are served all the same.
+    run({ ...nodes });
     background.push(capacity.follow(lasting.signal));
   }
   if (grants !== undefined && !grantsNeeded)

@@ -1,11 +1,5 @@
 import type { CsiVolumeSource } from '../../provision/objects.ts';
-import {
-  fsTypeRule,
-  type ParameterRule,
-  translateParameters,
-  withZoneKey,
-  withZoneParameters,
-} from './class-translation.ts';
+import { fsTypeRule, type ParameterRule, withParameters, withZones } from './class-translation.ts';
 import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
 import { partitionKey, partitionOf } from './partition.ts';
 import { zoneTopology } from './volume-zones.ts';
@@ -34,8 +28,7 @@ export const awsEbs: InTreePlugin = {
   topology: zoneTopology(zoneKey, regionOfZone),
 
   translateClass(storageClass) {
-    const zoned = withZoneKey(withZoneParameters(storageClass, zoneKey), zoneKey);
-    return { ...zoned, parameters: translateParameters(zoned.parameters, rules) };
+    return withParameters(withZones(storageClass, zoneKey), rules);
   },
 
   inTreeSource({ volumeHandle, volumeAttributes = {}, ...mount }: CsiVolumeSource) {

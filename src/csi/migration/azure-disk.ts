@@ -1,5 +1,5 @@
 import type { CsiVolumeSource, StorageClass } from '../../provision/objects.ts';
-import { mapExpressions, withZoneKey, withZoneParameters } from './class-translation.ts';
+import { mapExpressions, withZones } from './class-translation.ts';
 import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
 import { attributesInLowerCase } from './volume-attributes.ts';
 
@@ -22,7 +22,7 @@ export const azureDisk: InTreePlugin = {
   sourceField: 'azureDisk',
 
   translateClass(storageClass) {
-    return withoutNumberedZones(withZoneKey(withZoneParameters(storageClass, zoneKey), zoneKey));
+    return withoutNumberedZones(withZones(storageClass, zoneKey));
   },
 
   inTreeSource({ volumeHandle, volumeAttributes, fsType, readOnly }: CsiVolumeSource) {

@@ -1,5 +1,5 @@
 import type { CsiVolumeSource } from '../../provision/objects.ts';
-import { fsTypeRule, type ParameterRule, translateParameters, withZoneKey } from './class-translation.ts';
+import { fsTypeRule, type ParameterRule, withParameters, withZoneKey } from './class-translation.ts';
 import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
 import { zoneTopology } from './volume-zones.ts';
 
@@ -22,8 +22,7 @@ export const cinder: InTreePlugin = {
   topology: zoneTopology(zoneKey),
 
   translateClass(storageClass) {
-    const parameters = translateParameters(storageClass.parameters, rules);
-    return { ...withZoneKey(storageClass, zoneKey), parameters };
+    return withParameters(withZoneKey(storageClass, zoneKey), rules);
   },
 
   inTreeSource({ volumeHandle, ...mount }: CsiVolumeSource) {

@@ -26,6 +26,20 @@ export function translateParameters(
   return Object.fromEntries(translated);
 }
 
+/** The class with its parameters translated. */
+export function withParameters(storageClass: StorageClass, rules: ReadonlyMap<string, ParameterRule>): StorageClass {
+  return { ...storageClass, parameters: translateParameters(storageClass.parameters, rules) };
+}
+
+/**
+ * The class with its zones, named by parameters or by allowed topologies, as the driver's allowed topologies.
+ *
+ * @throws {Error} when they are named in both ways.
+ */
+export function withZones(storageClass: StorageClass, zoneKey: string): StorageClass {
+  return withZoneKey(withZoneParameters(storageClass, zoneKey), zoneKey);
+}
+
 /** Parameters that name zones, in lower case, and how they are read. */
 const zoneParameters = new Map<string, (value: string) => string[]>([
   ['zone', (zone) => [zone]],
@@ -38,7 +52,7 @@ const zoneParameters = new Map<string, (value: string) => string[]>([
  *
  * @throws {Error} when the class has allowed topologies besides.
  */
-export function withZoneParameters(storageClass: StorageClass, zoneKey: string): StorageClass {
+function withZoneParameters(storageClass: StorageClass, zoneKey: string): StorageClass {
   const parameters = Object.entries(storageClass.parameters ?? {});
   const named = parameters.flatMap(([key, value]) => {
     const zones = zoneParameters.get(key.toLowerCase())?.(value);

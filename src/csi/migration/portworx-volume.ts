@@ -1,6 +1,6 @@
 import type { CsiVolumeSource } from '../../provision/objects.ts';
 import { reservedPrefix } from '../class-parameters.ts';
-import { type ParameterRule, translateParameters } from './class-translation.ts';
+import { type ParameterRule, withParameters } from './class-translation.ts';
 import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
 
 /** core/v1 PortworxVolumeSource. */
@@ -39,11 +39,7 @@ export const portworxVolume: InTreePlugin = {
   sourceField: 'portworxVolume',
 
   translateClass(storageClass) {
-    return {
-      ...storageClass,
-      provisioner: driverName,
-      parameters: translateParameters(storageClass.parameters, rules),
-    };
+    return { ...withParameters(storageClass, rules), provisioner: driverName };
   },
 
   inTreeSource({ volumeHandle, ...mount }: CsiVolumeSource) {

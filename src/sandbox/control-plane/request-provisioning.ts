@@ -6,8 +6,8 @@ import { getObject, setAnnotation, updateObject } from './object-access.ts';
 import { resources, type Claim } from './objects.ts';
 
 /**
- * Asks the class's provisioner, or the driver that replaced it, for a volume: both annotations on the claim, then the event (CP-17.4). A repeat writes
- * the event only. The phase is not touched.
+ * Asks the class's provisioner, or the driver that replaced it, for a volume: both annotations on the claim, then the
+ * event (CP-17.4). A repeat writes the event only. The phase is not touched.
  *
  * @returns the claim as stored.
  * @throws {StatusError} if the claim cannot be written.
