@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1CSIStorageCapacity } from '@kubernetes/client-node';
-import type { Admin } from './admin.ts';
+import { type Admin, ifFound } from './admin.ts';
 import { eventually } from './eventually.ts';
 import { openScene, type Scene } from './scene.ts';
 import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
@@ -47,9 +47,10 @@ describe('a driver that tells how much room it has', () => {
       beforeSidecar: async ({ admin, cluster, id }) => {
         const name = await createOwners(admin, cluster.sidecarNamespace, id);
         const where = { namespace: cluster.sidecarNamespace, name };
-        removers.push(() => admin.core.deleteNamespacedPod({ ...where, gracePeriodSeconds: 0 }));
+        // The garbage collector may be faster: each of them goes with its owner.
+        removers.push(() => ifFound(admin.core.deleteNamespacedPod({ ...where, gracePeriodSeconds: 0 })));
+        removers.push(() => ifFound(admin.apps.deleteNamespacedReplicaSet(where)));
         removers.push(() => admin.core.deleteNamespacedConfigMap(where));
-        removers.push(() => admin.apps.deleteNamespacedReplicaSet(where));
         return { POD_NAME: name };
       },
     });
