@@ -70,8 +70,11 @@ describe('a driver that tells how much room it has', () => {
   });
   afterEach((context) => scene.report(context));
   after(async () => {
-    for (const remove of removers.reverse()) await remove();
-    await scene.close();
+    try {
+      for (const remove of removers.reverse()) await remove();
+    } finally {
+      await scene.close();
+    }
   });
 
   const published = async (): Promise<V1CSIStorageCapacity[]> => {
