@@ -76,6 +76,7 @@ export function checkElectionTimings(timings: {
   if (renewDeadlineMs <= jitterFactor * retryPeriodMs) {
     throw new RangeError('renewDeadline must be greater than retryPeriod*JitterFactor');
   }
+  if (leaseDurationMs < 1000) throw new RangeError('leaseDuration must be at least 1s: a Lease counts whole seconds');
 }
 
 /** The options that have no default. */
@@ -223,18 +224,19 @@ export class LeaderElector {
         lost.abort(failure);
         return;
       }
-      if (!(await sleptWell(clock.sleep(retryPeriodMs, { signal: ended })))) return;
+      const pauseMs = Math.min(retryPeriodMs, this.#lock.expiresAtMs - clock.monotonicMs());
+      if (!(await sleptWell(clock.sleep(pauseMs, { signal: ended })))) return;
     }
   }
 
   /** Tries until it succeeds, or until the renew deadline or the lease itself has passed, which is returned. */
   async #renewOnce(ended: AbortSignal): Promise<LeaseLostError | undefined> {
     const { clock, renewDeadlineMs, retryPeriodMs } = this.#options;
-    const deadlineMs = clock.monotonicMs() + renewDeadlineMs;
+    const expiresAtMs = this.#lock.expiresAtMs;
+    const deadlineMs = Math.min(clock.monotonicMs() + renewDeadlineMs, expiresAtMs);
     for (;;) {
       // a process that was paused must not renew what others may already hold (KC-12.16)
-      if (clock.monotonicMs() >= this.#lock.expiresAtMs)
-        return new LeaseLostError('the lease ran out before it was renewed');
+      if (clock.monotonicMs() >= expiresAtMs) return new LeaseLostError('the lease ran out before it was renewed');
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);
       using attempt = joinSignals([ended], { clock, timeoutMs: Math.min(leftMs, Math.max(1000, renewDeadlineMs / 2)) });

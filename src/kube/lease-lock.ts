@@ -19,6 +19,9 @@ export interface LeaseLockOptions {
   onSlowPath?: () => void;
 }
 
+/** How long after the expiry of another's lease it is taken over, in milliseconds. */
+const takeOverMarginMs = 1000;
+
 /**
  * What is known of a Lease, and the attempts to hold it (KC-12.4 to KC-12.6). Whether a record is still valid is judged
  * by when this process saw it change, never by the times in it: clocks of machines differ.
@@ -43,12 +46,16 @@ export class LeaseLock {
     return this.#lease !== undefined && this.holder === this.#options.identity;
   }
 
-  /** Monotonic milliseconds at which the observed record expires. */
+  /**
+   * Monotonic milliseconds at which the observed record expires; one of another holder only a second later, so that
+   * what it still does when it notices comes before anything of ours.
+   */
   get expiresAtMs(): number {
-    return this.#observedAtMs + (this.#record.leaseDurationSeconds ?? 0) * 1000;
+    const expiresAtMs = this.#observedAtMs + (this.#record.leaseDurationSeconds ?? 0) * 1000;
+    return this.isOurs ? expiresAtMs : expiresAtMs + takeOverMarginMs;
   }
 
-  /** Monotonic milliseconds at which the record was last seen to change, or was written by us. */
+  /** Monotonic milliseconds at which the record was last seen to change, or at which we sent our last write of it. */
   get observedAtMs(): number {
     return this.#observedAtMs;
   }
@@ -73,13 +80,18 @@ export class LeaseLock {
   /**
    * One attempt to get or keep the Lease.
    *
-   * @returns whether we hold it now. Failures of the API are logged and count as no.
+   * @returns whether we hold it now. Failures of the API are logged and count as no, and so does a success whose answer
+   * is read only after the lease has run out again.
    */
   async tryAcquireOrRenew(signal: AbortSignal): Promise<boolean> {
-    const { clock, logger, onSlowPath } = this.#options;
-    const wasOurs = this.isOurs && this.expiresAtMs > clock.monotonicMs();
-    if (wasOurs && this.#lease !== undefined) {
+    return (await this.#attempt(signal)) && !this.#hasExpired();
+  }
+
+  async #attempt(signal: AbortSignal): Promise<boolean> {
+    const { logger, onSlowPath } = this.#options;
+    if (this.#lease !== undefined && this.isOurs && !this.#hasExpired()) {
       if (await this.#write(this.#lease, this.#renewed(), signal, 'debug')) return true;
+      if (this.#hasExpired()) return false;
       onSlowPath?.();
     }
     let lease: Lease;
@@ -91,7 +103,7 @@ export class LeaseLock {
       return false;
     }
     this.observe(lease);
-    if (this.holder !== '' && !this.isOurs && this.expiresAtMs > clock.monotonicMs()) {
+    if (this.holder !== '' && !this.isOurs && !this.#hasExpired()) {
       logger.debug({ lock: this.#text, holder: this.holder }, 'Lease is held by another and has not yet expired');
       return false;
     }
@@ -120,6 +132,10 @@ export class LeaseLock {
     }
   }
 
+  #hasExpired(): boolean {
+    return this.expiresAtMs <= this.#options.clock.monotonicMs();
+  }
+
   get #record(): LeaseRecord {
     return this.#lease?.spec ?? {};
   }
@@ -140,8 +156,9 @@ export class LeaseLock {
       metadata: { ...this.#name, ...(Object.keys(labels).length > 0 && { labels: { ...labels } }) },
       spec: { ...this.#taken(), leaseTransitions: 0 },
     };
+    const sentAtMs = this.#options.clock.monotonicMs();
     try {
-      this.observe(await client.create(leases, lease, { signal }));
+      this.#wrote(await client.create(leases, lease, { signal }), sentAtMs);
       return true;
     } catch (error) {
       logger.error({ err: error, lock: this.#text }, 'Error initially creating lease lock');
@@ -153,13 +170,24 @@ export class LeaseLock {
     const { client, labels, logger } = this.#options;
     const allLabels = { ...lease.metadata.labels, ...labels };
     const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
+    const sentAtMs = this.#options.clock.monotonicMs();
     try {
-      this.observe(await client.update(leases, { ...lease, metadata, spec: { ...lease.spec, ...spec } }, { signal }));
+      const written = { ...lease, metadata, spec: { ...lease.spec, ...spec } };
+      this.#wrote(await client.update(leases, written, { signal }), sentAtMs);
       return true;
     } catch (error) {
       logger[level]({ err: error, lock: this.#text }, 'Failed to update lease');
       return false;
     }
+  }
+
+  /**
+   * Takes in the answer to a write of ours. Others may have seen the write when it was sent, however late the answer
+   * came: the lease counts from then.
+   */
+  #wrote(lease: Lease, sentAtMs: number): void {
+    this.observe(lease);
+    this.#observedAtMs = sentAtMs;
   }
 
   #renewed(): LeaseRecord {

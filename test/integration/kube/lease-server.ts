@@ -17,6 +17,7 @@ export class LeaseServer implements AsyncDisposable {
   readonly server: ScriptedServer;
   readonly #watches = new Set<ScriptedReply>();
   readonly #cutOff = new Set<string>();
+  readonly #delayMs = new Map<string, number>();
   readonly #candidates: Candidate[] = [];
   readonly #transports: Transport[] = [];
   readonly log: LogLine[] = [];
@@ -60,6 +61,11 @@ export class LeaseServer implements AsyncDisposable {
   /** From now on requests of this elector get no answer, as if the network between were gone. */
   cutOff(identity: string): void {
     this.#cutOff.add(identity);
+  }
+
+  /** From now on writes of this elector take effect at once and are answered this late. */
+  delayAnswers(identity: string, delayMs: number): void {
+    this.#delayMs.set(identity, delayMs);
   }
 
   /** Requests of one elector that write. */
@@ -109,8 +115,8 @@ export class LeaseServer implements AsyncDisposable {
     const { method, path, query, body } = request;
     if (this.#cutOff.has(request.headers['user-agent'] ?? '')) return;
     if (method === 'GET' && path === collection && query.has('watch')) this.#watch(reply);
-    else if (method === 'POST' && path === collection) this.#create(reply, body as Lease);
-    else if (method === 'PUT' && path === `${collection}/lock`) this.#update(reply, body as Lease);
+    else if (method === 'POST' && path === collection) this.#create(this.#late(reply, request), body as Lease);
+    else if (method === 'PUT' && path === `${collection}/lock`) this.#update(this.#late(reply, request), body as Lease);
     else if (method === 'GET' && path === `${collection}/lock` && this.#lease !== undefined)
       reply.json(200, this.#lease);
     else reply.status(404, 'NotFound');
@@ -128,12 +134,22 @@ export class LeaseServer implements AsyncDisposable {
     void reply.closed.then(() => this.#watches.delete(reply));
   }
 
-  #create(reply: ScriptedReply, lease: Lease): void {
+  /** The reply, or one that keeps the whole answer back. */
+  #late(reply: ScriptedReply, { headers }: ScriptedRequest): Pick<ScriptedReply, 'json' | 'status'> {
+    const delayMs = this.#delayMs.get(headers['user-agent'] ?? '') ?? 0;
+    if (delayMs === 0) return reply;
+    return {
+      json: (...answer) => void this.clock.after(delayMs, () => reply.json(...answer)),
+      status: (...answer) => void this.clock.after(delayMs, () => reply.status(...answer)),
+    };
+  }
+
+  #create(reply: Pick<ScriptedReply, 'json' | 'status'>, lease: Lease): void {
     if (this.#lease !== undefined) reply.status(409, 'AlreadyExists');
     else reply.json(201, this.#store(lease));
   }
 
-  #update(reply: ScriptedReply, lease: Lease): void {
+  #update(reply: Pick<ScriptedReply, 'json' | 'status'>, lease: Lease): void {
     if (this.#lease === undefined) reply.status(404, 'NotFound');
     else if (this.#lease.metadata.resourceVersion !== lease.metadata.resourceVersion) reply.status(409, 'Conflict');
     else reply.json(200, this.#store(lease));

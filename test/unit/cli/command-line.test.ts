@@ -292,6 +292,16 @@ describe('fatal configurations', () => {
         '(--leader-election-renew-deadline=6s, --leader-election-retry-period=5s, factor 1.2)',
     },
     {
+      args: [
+        '--leader-election',
+        '--leader-election-lease-duration=900ms',
+        '--leader-election-renew-deadline=500ms',
+        '--leader-election-retry-period=100ms',
+      ],
+      code: 2,
+      line: 'panic: leaseDuration must be at least 1s, a Lease counts whole seconds (--leader-election-lease-duration=900ms)',
+    },
+    {
       args: ['--leader-election', '--leader-election-retry-period=0'],
       code: 2,
       line: 'panic: retryPeriod must be greater than zero (--leader-election-retry-period=0s)',
