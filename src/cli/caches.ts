@@ -10,14 +10,17 @@ import type { RunPhaseOptions } from './run-phase-options.ts';
 export type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastError'>;
 
 /**
- * A watch that works gives a sign of life about once a minute, and ends after ten minutes at most. A cache that heard
- * nothing for this long, in milliseconds, will not by itself.
+ * A watch ends after ten minutes at most, and the next one opens at once: both are news. A cache that heard nothing for
+ * this long, in milliseconds, may be far behind.
  */
 const silentCacheMs = 900_000;
 
-/** Lets the health paths tell how the caches are, until it is disposed. */
+/**
+ * Lets readiness tell how the caches are, until it is disposed. Liveness does not depend on them: a restart would not
+ * bring the API server back.
+ */
 export function checkCaches(
-  { live, ready, clock }: RunPhaseOptions,
+  { ready, clock }: Pick<RunPhaseOptions, 'ready' | 'clock'>,
   informers: Record<string, AnyInformer>,
 ): Disposable {
   const checks = new DisposableStack();
@@ -28,7 +31,6 @@ export function checkCaches(
       const why = informer.lastError === undefined ? '' : `: ${informer.lastError.message}`;
       return `no news of ${name} for ${Math.round(silentMs / 60_000)} minutes${why}`;
     };
-    checks.defer(live.add(silence));
     checks.defer(ready.add(() => (informer.hasSynced ? silence() : `the cache of ${name} is not filled yet`)));
   }
   return checks;

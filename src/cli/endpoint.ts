@@ -11,7 +11,7 @@ import type { Health } from './health.ts';
 
 /** The HTTP endpoint, as far as the rest of the program has to do with it. */
 export interface Endpoint extends AsyncDisposable {
-  /** Serves the leader election's health from now on, where a health path is served at all. */
+  /** Lets liveness depend on this check from now on, and serves its own path where one is served at all. */
   serveHealth(check: () => string | undefined): void;
 }
 
@@ -24,19 +24,19 @@ export async function startEndpoint(options: {
   http: HttpConfig | null;
   logger: Logger;
   registry: MetricRegistry;
-  live: Health;
   ready: Health;
 }): Promise<Endpoint> {
-  const { http, logger, registry, live, ready } = options;
+  const { http, logger, registry, ready } = options;
   const opened = new AsyncDisposableStack();
   const close = (): Promise<void> => opened.disposeAsync();
   if (http === null) return { serveHealth: () => undefined, [Symbol.asyncDispose]: close };
+  let election = (): string | undefined => undefined;
   try {
     const server = opened.use(await startDiagnosticsServer({ address: http.address, logger }));
     server.handle(http.metricsPath, metricsHandler(registry));
     server.handle(
       livePath,
-      healthHandler(() => live.complaint),
+      healthHandler(() => election()),
     );
     server.handle(
       readyPath,
@@ -45,6 +45,7 @@ export async function startEndpoint(options: {
     if (http.profiles) opened.use(await startProfiles()).serveOn(server);
     return {
       serveHealth: (check) => {
+        election = check;
         if (http.health) server.handle(healthPath, healthHandler(check));
       },
       [Symbol.asyncDispose]: close,

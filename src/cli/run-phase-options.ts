@@ -46,9 +46,7 @@ export interface RunPhaseOptions {
   shutdown: Shutdown;
   /** Ends what is under way. */
   cut: AbortSignal;
-  /** Fails when a cache has heard nothing for long. */
-  live: Health;
-  /** Fails until the caches are filled. */
+  /** Fails until the caches are filled, and when one has heard nothing for long. */
   ready: Health;
   /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
   random?: (() => number) | undefined;

@@ -61,11 +61,11 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     ? kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.capacityRateLimit })
     : undefined;
   const capacity = await findCapacity(options, { driver, transport: capacityTransport ?? transport });
-  const [live, ready] = [new Health(), new Health()];
+  const ready = new Health();
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
-  await using endpoint = await startEndpoint({ http: config.http, logger, registry, live, ready });
+  await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready });
   const work = (cut: AbortSignal): Promise<void> =>
-    runPhase({ ...options, transport, driver, capacity, metrics, cut, live, ready });
+    runPhase({ ...options, transport, driver, capacity, metrics, cut, ready });
   if (config.leaderElection === null || config.nodeDeployment !== null) {
     endpoint.serveHealth(() => undefined); // nobody leads, yet a probe of that path must not end the process
     await work(shutdown.cut);

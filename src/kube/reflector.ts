@@ -336,6 +336,7 @@ export class Reflector<T extends KubeObject> {
       },
       timeoutS,
       quietLimitMs,
+      onNews: () => this.#succeeded(),
       signal,
     });
     for await (const event of events) {

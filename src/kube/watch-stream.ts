@@ -18,6 +18,8 @@ export interface WatchStreamOptions {
   timeoutS: number;
   /** No answer and no byte for this long ends the stream, until the first bookmark. Absent: only `timeoutS` counts. */
   quietLimitMs?: number | undefined;
+  /** Called when the server opens the watch, and when it ends it as it should: news, also where nothing happens. */
+  onNews: () => void;
   signal: AbortSignal;
 }
 
@@ -37,16 +39,18 @@ class SilentConnection extends Error {}
  * as the first thing when there is no connection.
  */
 export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchEvent> {
-  const { transport, request, signal } = options;
+  const { transport, request, onNews, signal } = options;
   const guard = new SilenceGuard(options);
   const cut = AbortSignal.any([signal, guard.signal]);
   try {
     const { body } = await transport.stream({ ...request, method: 'GET', signal: cut, watch: true });
+    onNews();
     for await (const line of lines(guard.observe(body))) {
       const event = parse(line);
       if (event.type === 'BOOKMARK') guard.sawBookmark();
       yield event;
     }
+    onNews();
   } catch (error) {
     signal.throwIfAborted();
     if (guard.signal.aborted) return;
