@@ -292,6 +292,7 @@ export class Reflector<T extends KubeObject> {
         }
         if (!(error instanceof TransportError) || error.code === 'BAD_JSON') throw error;
         if (++openFailures > openTries) throw error;
+        this.#complain(error);
         await this.#options.clock.sleep(openPauseMs, { signal });
         continue;
       }

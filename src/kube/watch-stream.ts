@@ -16,13 +16,15 @@ export interface WatchStreamOptions {
   request: Omit<RequestOptions, 'method' | 'signal'>;
   /** What the server was asked for; half a minute later the stream is ended here. */
   timeoutS: number;
-  /** No answer and no byte for this long ends the stream, until the first bookmark. Absent: only `timeoutS` counts. */
+  /** No byte for this long ends the stream, until the first bookmark. Absent: only `timeoutS` counts. */
   quietLimitMs?: number | undefined;
   /** Called when the server opens the watch, and when it ends it as it should: news, also where nothing happens. */
   onNews: () => void;
   signal: AbortSignal;
 }
 
+/** A server answers a watch at once, whether there are events or not; so long at most, its queues included. */
+const answerLimitMs = 30_000;
 /** A watch stays open this much longer than it asked for, then its connection counts as dead (KC-5.10). */
 const graceMs = 30_000;
 /** Shortest silence that counts as death once bookmarks were seen (KC-5.10). */
@@ -36,7 +38,7 @@ class SilentConnection extends Error {}
  * events like a normal end does: what was missed comes with the next watch.
  *
  * @throws {ApiError} when the server refuses the watch, {TransportError} with code `BAD_JSON` for a garbled line, or
- * as the first thing when there is no connection.
+ * as the first thing when there is no connection or no answer within 30 s.
  */
 export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchEvent> {
   const { transport, request, onNews, signal } = options;
@@ -53,7 +55,7 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
     onNews();
   } catch (error) {
     signal.throwIfAborted();
-    if (guard.signal.aborted) return;
+    if (guard.opened && guard.signal.aborted) return;
     if (guard.opened && error instanceof TransportError && error.code !== 'BAD_JSON') return;
     throw error;
   } finally {
@@ -80,17 +82,19 @@ class SilenceGuard {
   readonly #controller = new AbortController();
   readonly #endAtMs: number;
   readonly #quietLimitMs: number | undefined;
+  readonly #resource: string;
   opened = false;
   #lastByteMs: number;
   #lastBookmarkMs: number | undefined;
   #longestGapMs = 0;
   #timer: Timer | undefined;
 
-  constructor({ clock, timeoutS, quietLimitMs }: WatchStreamOptions) {
+  constructor({ clock, request, timeoutS, quietLimitMs }: WatchStreamOptions) {
     this.#clock = clock;
     this.#lastByteMs = clock.monotonicMs();
     this.#endAtMs = this.#lastByteMs + timeoutS * 1000 + graceMs;
     this.#quietLimitMs = quietLimitMs;
+    this.#resource = request.info.resource.plural;
     this.#arm();
   }
 
@@ -122,6 +126,7 @@ class SilenceGuard {
 
   /** The moment at which the stream counts as dead if nothing more comes. */
   #deadAtMs(): number {
+    if (!this.opened) return this.#lastByteMs + answerLimitMs;
     if (this.#lastBookmarkMs !== undefined) {
       return Math.min(this.#endAtMs, this.#lastByteMs + Math.max(bookmarkSilenceMs, 3 * this.#longestGapMs));
     }
@@ -130,10 +135,16 @@ class SilenceGuard {
       : Math.min(this.#endAtMs, this.#lastByteMs + this.#quietLimitMs);
   }
 
+  #verdict(): Error {
+    if (this.opened) return new SilentConnection('no sign of life from the API server');
+    const message = `no answer to a watch of ${this.#resource} within ${answerLimitMs} ms`;
+    return new TransportError(message, { code: 'TIMEOUT' });
+  }
+
   #arm(): void {
     this.#timer?.cancel();
     const inMs = this.#deadAtMs() - this.#clock.monotonicMs();
-    if (inMs <= 0) this.#controller.abort(new SilentConnection('no sign of life from the API server'));
+    if (inMs <= 0) this.#controller.abort(this.#verdict());
     else this.#timer = this.#clock.after(inMs, () => this.#arm());
   }
 }

@@ -454,6 +454,22 @@ describe('watching', () => {
     assert.equal(rig.server.matching(lists).length, 1);
   });
 
+  test('a watch that gets no answer at all is asked for again after 30 s, and the log says so', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(watches, nothing, nothing, (reply) => void reply.open().event('ADDED', configMap('b', 11)));
+    const informer = await synced(rig);
+    await rig.clock.until(() => rig.server.matching(watches).length === 3);
+    await rig.clock.settle();
+    assert.deepEqual(rig.gapsMs(watches), [31_000, 31_000]);
+    assert.deepEqual(contents(informer), ['ns/a@1', 'ns/b@11']);
+    assert.equal(rig.server.matching(lists).length, 1);
+    const errors = rig.log.filter(({ level }) => level === 'error');
+    assert.deepEqual(
+      errors.map(({ fields }) => (fields as { err: Error }).err.message),
+      ['no answer to a watch of configmaps within 30000 ms'],
+    );
+  });
+
   test('T18: after a bookmark three minutes of silence are enough', async () => {
     await using rig = await Rig.start();
     rig.random = 0.999;
