@@ -131,15 +131,21 @@ export class InvalidError extends ApiError {
   override readonly name = 'InvalidError';
 }
 
-/** The request never got an answer: refused, reset, timed out. After a write the outcome is unknown (KC-3.2, KC-3.3). */
+/**
+ * The request never got an answer: refused, reset, timed out. After a write that was sent the outcome is unknown: read
+ * before you decide.
+ */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   /** Node's or undici's code, such as `ECONNREFUSED` or `UND_ERR_SOCKET`. */
   readonly code: string;
+  /** False: the request did not leave the process, so nothing happened. Default true. */
+  readonly sent: boolean;
 
-  constructor(message: string, options: { code: string; cause?: unknown }) {
+  constructor(message: string, options: { code: string; sent?: boolean; cause?: unknown }) {
     super(message, { cause: options.cause });
     this.code = options.code;
+    this.sent = options.sent ?? true;
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * HTTP to the API server: a keep-alive pool of HTTP/1.1 connections without a cap, so that no number of watches can
- * hold up a write (KC-2.3). Requests are retried only where the server says that it did nothing (KC-3.1, KC-3.2).
+ * HTTP to the API server: keep-alive pools of HTTP/1.1 connections, one for lists and watches without a cap, so that no
+ * number of watches can hold up a write. Requests are retried only where the server says that it did nothing (KC-3.1, KC-3.2).
  */
 import { createGunzip } from 'node:zlib';
 import { pipeline, type Readable } from 'node:stream';
@@ -50,8 +50,13 @@ export interface TransportOptions {
   logger: Logger;
   /** Client-side rate limit; absent: none, the server's priority and fairness decides. Watches never wait for it. */
   rateLimit?: TokenBucket | undefined;
-  /** Total time of one unary request, in milliseconds. Default 30,000. */
+  /** How long the answer to a single request may take once that was sent, in milliseconds. Default 30,000. */
   requestTimeoutMs?: number;
+  /**
+   * Connections for single requests; further requests wait for one, a minute at most. Lists and watches have connections
+   * of their own. Default: no limit, each request that finds none idle opens one.
+   */
+  maxConnections?: number | undefined;
   onRequest?: ((observation: RequestObservation) => void) | undefined;
 }
 
@@ -69,11 +74,8 @@ const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'U
 const connectTimeoutMs = 30_000;
 /** Shorter than the API server's own 90 s: a write must not go out over a connection that is being closed. */
 const idleConnectionMs = 60_000;
-/**
- * Connections for single requests; more wait for their turn. Each costs a TLS handshake and its buffers, while a few
- * carry hundreds of requests a second. Lists and watches have connections of their own, without a cap (KC-2.3).
- */
-const unaryConnections = 16;
+/** How long a request may wait for a connection, in milliseconds. It was never sent then. */
+const maxUnsentMs = 60_000;
 
 /** Long waits for the rate limit are told this seldom, in milliseconds: where there is one there are hundreds. */
 const throttlingNoticeMs = 10_000;
@@ -98,7 +100,7 @@ export class Transport implements AsyncDisposable {
     this.#origin = credentials.serverUrl.origin;
     this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
     this.#tls = credentials.tls();
-    this.#pool = makePool(this.#tls, credentials.proxyUrl, unaryConnections);
+    this.#pool = makePool(this.#tls, credentials.proxyUrl, options.maxConnections ?? null);
     this.#streamPool = makePool(this.#tls, credentials.proxyUrl, null);
   }
 
@@ -202,18 +204,28 @@ export class Transport implements AsyncDisposable {
     } else logger.debug(fields, 'Waited before sending request, client-side throttling');
   }
 
-  /** One attempt at a unary request, within its time. */
+  /** One attempt at a unary request; its time begins when it is sent. */
   async #exchange(options: RequestOptions): Promise<Answer> {
     const { clock, requestTimeoutMs = 30_000 } = this.#options;
     const { signal } = options;
-    return this.#observed(options, async (request) => {
-      const { answer, abort } = exchange(this.#currentPools().pool, request);
+    return this.#observed(options, async (request, onSent) => {
+      let timer = clock.after(maxUnsentMs, () =>
+        abort(
+          new TransportError(`no connection was free within ${maxUnsentMs} ms, the request was not sent`, {
+            code: 'TIMEOUT',
+          }),
+        ),
+      );
+      const { answer, abort } = exchange(this.#currentPools().pool, request, () => {
+        onSent();
+        timer.cancel();
+        timer = clock.after(requestTimeoutMs, () =>
+          abort(new TransportError(`no answer within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
+        );
+      });
       const cut = (): void => abort(signal?.reason as Error);
       signal?.addEventListener('abort', cut, { once: true });
       if (signal?.aborted === true) cut();
-      const timer = clock.after(requestTimeoutMs, () =>
-        abort(new TransportError(`no answer within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
-      );
       this.#underWay.add(abort);
       try {
         return await answer;
@@ -227,30 +239,37 @@ export class Transport implements AsyncDisposable {
 
   /** One attempt at a request whose answer is read as it comes. */
   #open(options: RequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    return this.#observed(options, (request) => this.#currentPools().streamPool.request({ ...request, signal }));
+    return this.#observed(options, (request, onSent) => {
+      onSent();
+      return this.#currentPools().streamPool.request({ ...request, signal });
+    });
   }
 
   async #observed<T extends { statusCode: number; headers: Answer['headers'] }>(
     options: RequestOptions,
-    send: (request: Dispatcher.DispatchOptions) => Promise<T>,
+    send: (request: Dispatcher.DispatchOptions, onSent: () => void) => Promise<T>,
   ): Promise<T> {
     const { clock, credentials, onRequest } = this.#options;
     const { method, info } = options;
     const startedMs = clock.monotonicMs();
     let code = '<error>';
+    let sent = false;
     try {
-      const answer = await send({
+      const request = {
         origin: this.#origin,
         path: this.#pathPrefix + options.path + queryText(options.query),
         method,
         headers: await this.#headers(options),
         body: options.body === undefined ? null : JSON.stringify(options.body),
+      };
+      const answer = await send(request, () => {
+        sent = true;
       });
       code = String(answer.statusCode);
       this.#warnOnce(answer.headers['warning']);
       return answer;
     } catch (error) {
-      throw transportError(error, `${method} ${credentials.serverUrl.host}${options.path}`);
+      throw transportError(error, `${method} ${credentials.serverUrl.host}${options.path}`, sent);
     } finally {
       const seconds = (clock.monotonicMs() - startedMs) / 1000;
       onRequest?.({ verb: info.verb, resource: info.resource.plural, method, code, seconds });
@@ -274,7 +293,7 @@ export class Transport implements AsyncDisposable {
     if (tls !== this.#tls) {
       this.#tls = tls;
       const old = { pool: this.#pool, streamPool: this.#streamPool };
-      this.#pool = makePool(tls, this.#options.credentials.proxyUrl, unaryConnections);
+      this.#pool = makePool(tls, this.#options.credentials.proxyUrl, this.#options.maxConnections ?? null);
       this.#streamPool = makePool(tls, this.#options.credentials.proxyUrl, null);
       old.pool.close().catch(() => undefined); // ends after the requests under way
       old.streamPool.destroy().catch(() => undefined); // watches break and resume over new connections
@@ -336,12 +355,14 @@ function retryPauseMs(error: unknown, method: string): number | undefined {
   return broken && method === 'GET' ? resendPauseMs : undefined;
 }
 
-function transportError(error: unknown, what: string): unknown {
-  if (error instanceof TransportError) return new TransportError(`${what}: ${error.message}`, error);
+function transportError(error: unknown, what: string, sent = true): unknown {
+  if (error instanceof TransportError) {
+    return new TransportError(`${what}: ${error.message}`, { code: error.code, sent, cause: error.cause });
+  }
   if (!(error instanceof Error) || error instanceof ApiError || error instanceof TypeError) return error;
   if (error.name === 'AbortError') return error;
   const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
-  return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, cause: error });
+  return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, sent, cause: error });
 }
 
 async function readText(answer: Dispatcher.ResponseData): Promise<string> {

@@ -5,7 +5,7 @@ import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { type KubeObject, objectKey, type Resource } from '../../../src/kube/objects.ts';
 import type { TokenBucket } from '../../../src/kube/token-bucket.ts';
-import { type RequestObservation, Transport } from '../../../src/kube/transport.ts';
+import { type RequestObservation, Transport, type TransportOptions } from '../../../src/kube/transport.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
 import { type RequestMatch, type ScriptedReply, ScriptedServer } from '../../fakes/scripted-server.ts';
@@ -81,7 +81,7 @@ export class Rig implements AsyncDisposable {
       clock,
       logger,
     });
-    this.transport = this.newTransport(rateLimit);
+    this.transport = this.newTransport({ rateLimit });
     this.client = new KubeClient({ transport: this.transport, fieldManager: 'test' });
   }
 
@@ -91,14 +91,14 @@ export class Rig implements AsyncDisposable {
     return new Rig(server, clock, options.rateLimit?.(clock));
   }
 
-  newTransport(rateLimit?: TokenBucket): Transport {
+  newTransport(options: Partial<TransportOptions> = {}): Transport {
     return new Transport({
       credentials: this.credentials,
       userAgent: 'test',
       clock: this.clock,
       logger: recordedLogger(this.log),
-      rateLimit,
       onRequest: (observation) => this.observations.push(observation),
+      ...options,
     });
   }
 

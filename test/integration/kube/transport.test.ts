@@ -9,8 +9,10 @@ import {
   TransportError,
   UnauthorizedError,
 } from '../../../src/kube/api-error.ts';
+import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { markReduced } from '../../../src/kube/reduced-object.ts';
 import { TokenBucket } from '../../../src/kube/token-bucket.ts';
+import type { Transport } from '../../../src/kube/transport.ts';
 import type { Answer, ScriptedReply } from '../../fakes/scripted-server.ts';
 import { configMap, configMaps, listOf, lists, nothing, quiet, Rig, watches } from './rig.ts';
 
@@ -354,6 +356,58 @@ describe('requests', () => {
     await rig.server.requested(100, watches);
     await rig.client.update(configMaps, configMap('a', 1));
     assert.equal(rig.server.matching({ method: 'PUT' })[0]?.atMs, 0, 'no time has passed');
+  });
+});
+
+describe('connections', () => {
+  /** Creates this many objects at once. */
+  function createMany(transport: Transport, count: number): ReturnType<typeof outcome> {
+    const client = new KubeClient({ transport });
+    const objects = Array.from({ length: count }, (_, i) => configMap(`c${i}`, 0));
+    return outcome(Promise.all(objects.map((object) => client.create(configMaps, object))));
+  }
+
+  test('the wait for a connection takes nothing from the time for the answer', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise((reply) => void rig.clock.after(1000, () => reply.json(201, configMap('a', 7))));
+    await using transport = rig.newTransport({ maxConnections: 16, requestTimeoutMs: 3000 });
+    const created = createMany(transport, 100);
+    const tookMs = await rig.clock.until(() => created.done);
+    assert.deepEqual([created.error, tookMs, rig.server.requests.length], [undefined, 7000, 100]);
+  });
+
+  test('without a limit of connections no request waits for another', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise((reply) => void rig.clock.after(1000, () => reply.json(201, configMap('a', 7))));
+    const created = createMany(rig.transport, 100);
+    await rig.server.requested(100);
+    const tookMs = await rig.clock.until(() => created.done);
+    assert.deepEqual([created.error, tookMs], [undefined, 1000]);
+  });
+
+  test('a write that got no connection for a minute fails as never sent', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(nothing);
+    await using transport = rig.newTransport({ maxConnections: 1, requestTimeoutMs: 90_000 });
+    const client = new KubeClient({ transport });
+    const sent = outcome(client.update(configMaps, configMap('a', 1)));
+    await rig.server.requested(1);
+    const waiting = outcome(client.update(configMaps, configMap('b', 1)));
+    const waitedMs = await rig.clock.until(() => waiting.done);
+    const never = waiting.error as TransportError;
+    assert.deepEqual([waitedMs, never.code, never.sent], [60_000, 'TIMEOUT', false]);
+    assert.match(never.message, /^PUT .*\/b: no connection was free within 60000 ms, the request was not sent$/);
+    await rig.clock.until(() => sent.done);
+    assert.deepEqual([(sent.error as TransportError).code, (sent.error as TransportError).sent], ['TIMEOUT', true]);
+    assert.equal(rig.server.requests.length, 1);
+  });
+
+  test('a refused connection means never sent, one that breaks under the request does not', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise((reply) => reply.reset());
+    await assert.rejects(rig.client.update(configMaps, configMap('a', 1)), { name: 'TransportError', sent: true });
+    await rig.server.down();
+    await assert.rejects(rig.client.update(configMaps, configMap('a', 1)), { code: 'ECONNREFUSED', sent: false });
   });
 });
 
