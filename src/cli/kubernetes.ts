@@ -7,7 +7,7 @@ import { loadKubeConfig } from '../kube/kube-config.ts';
 import { KubeConfigError } from '../kube/kube-config-error.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import { Transport } from '../kube/transport.ts';
-import type { KubernetesConfig, RateLimit } from './config.ts';
+import type { Config, KubernetesConfig, RateLimit } from './config.ts';
 import { fatalExit } from './exit.ts';
 import { version } from './version.ts';
 
@@ -38,20 +38,37 @@ export function kubernetesCredentials({ config, environment, clock, logger }: Ku
   }
 }
 
+/** For what works beside the counted workers, one request at a time: saving volumes, events, secrets, optional APIs. */
+const otherConnections = 16;
+
+/** A connection for each worker that may have a request under way, so that none waits for another's. */
+export function connectionsFor({ provisioning, capacity, nodeDeployment }: Config): number {
+  const { workerThreads, cloningProtectionThreads } = provisioning;
+  const queues = nodeDeployment === null ? 2 : 3; // claims, volumes, and claims that nodes agree on
+  return queues * workerThreads + cloningProtectionThreads + (capacity?.threads ?? 0) + otherConnections;
+}
+
 /**
  * A transport of its own rate limit: `null` means none.
  *
  * @param component - appended to the user agent.
+ * @param maxConnections - as of `TransportOptions`.
  */
 export function kubernetesTransport(
-  options: KubernetesOptions & { credentials: Credentials; rateLimit: RateLimit | null; component?: string },
+  options: KubernetesOptions & {
+    credentials: Credentials;
+    rateLimit: RateLimit | null;
+    component?: string;
+    maxConnections?: number;
+  },
 ): Transport {
-  const { credentials, rateLimit, clock, logger, argv0, component } = options;
+  const { credentials, rateLimit, clock, logger, argv0, component, maxConnections } = options;
   const program = `${path.basename(argv0, '.ts')}/${version} (${os.platform()}/${os.arch()}) kubernetes/unknown`;
   return new Transport({
     credentials,
     clock,
     logger,
+    maxConnections,
     userAgent: component === undefined ? program : `${program}/${component}`,
     rateLimit:
       rateLimit === null ? undefined : new TokenBucket({ qps: rateLimit.perSecond, burst: rateLimit.burst, clock }),

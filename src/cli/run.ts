@@ -13,7 +13,7 @@ import { leadAndWork } from './election.ts';
 import { startEndpoint } from './endpoint.ts';
 import { failureExit, fatalExit } from './exit.ts';
 import { Health } from './health.ts';
-import { kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
+import { connectionsFor, kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import { runPhase } from './run-phase.ts';
 import { controllerMetrics } from './run-phase-options.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -46,7 +46,12 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     logger,
   };
   const credentials = kubernetesCredentials(kubernetes);
-  await using transport = kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.rateLimit });
+  await using transport = kubernetesTransport({
+    ...kubernetes,
+    credentials,
+    rateLimit: config.kubernetes.rateLimit,
+    maxConnections: connectionsFor(config),
+  });
   const registry = createRegistry();
   addProcessMetrics(registry);
   const metrics = controllerMetrics(registry, config); // also on a standby: series at zero, as dashboards expect
