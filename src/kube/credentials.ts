@@ -9,6 +9,7 @@ import type { Logger } from '../base/logger.ts';
 import { ExecPlugin, type ExecPluginConfig } from './exec-plugin.ts';
 import type { LoadedKubeConfig } from './kube-config.ts';
 import type { RequestCredentials, RequestHeaders, TlsSettings } from './request-credentials.ts';
+import { systemRoots } from './system-roots.ts';
 
 export interface CredentialsOptions {
   /** Reads the configuration anew; called at start and at each renewal. */
@@ -28,6 +29,7 @@ const certificateCheckMs = 300_000;
 export class Credentials implements RequestCredentials {
   readonly serverUrl: URL;
   readonly proxyUrl: string | undefined;
+  readonly disableCompression: boolean;
   readonly #load: () => LoadedKubeConfig;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -42,6 +44,8 @@ export class Credentials implements RequestCredentials {
   #tlsText: string;
   #tlsCheckAtMs: number;
   #generation = 0;
+  /** Read once, as in Go programs: there may be hundreds of files. */
+  #systemRoots: string | undefined;
 
   /** @throws {KubeConfigError} when the configuration cannot be used. */
   constructor(options: CredentialsOptions) {
@@ -51,6 +55,7 @@ export class Credentials implements RequestCredentials {
     this.#loaded = options.load();
     this.serverUrl = new URL(this.#loaded.config.getCurrentCluster()?.server ?? 'http://localhost');
     this.proxyUrl = this.#loaded.proxyUrl;
+    this.disableCompression = this.#loaded.disableCompression === true;
     if (this.#loaded.complaint !== undefined) this.#logger.error({}, this.#loaded.complaint);
     this.#plugin = this.#makePlugin();
     this.#tls = this.#readTls();
@@ -179,6 +184,7 @@ export class Credentials implements RequestCredentials {
     this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
     try {
       const tls = this.#readTls();
+      if (fingerprint(tls) === this.#tlsText) return;
       checkUsable(tls);
       this.#useTls(tls);
     } catch (error) {
@@ -203,6 +209,10 @@ export class Credentials implements RequestCredentials {
     const cert = content(user?.certData, user?.certFile);
     const key = content(user?.keyData, user?.keyFile);
     if (ca !== undefined) tls.ca = ca;
+    else if (this.serverUrl.protocol === 'https:' && cluster?.skipTLSVerify !== true) {
+      this.#systemRoots ??= systemRoots(this.#loaded.environment);
+      if (this.#systemRoots !== undefined) tls.ca = this.#systemRoots;
+    }
     if (cert !== undefined) tls.cert = cert;
     if (key !== undefined) tls.key = key;
     if (cluster?.tlsServerName !== undefined) tls.servername = cluster.tlsServerName;

@@ -23,6 +23,8 @@ export interface LoadedKubeConfig {
   tokenFile?: string | undefined;
   /** The proxy to go through (KC-2.5). */
   proxyUrl?: string | undefined;
+  /** `disable-compression` of the cluster: answers are asked for as they are. */
+  disableCompression?: boolean | undefined;
   /** What else the current user may be impersonating, beside `as` (KC-1.11). */
   impersonate?: Impersonation | undefined;
   environment: Record<string, string | undefined>;
@@ -89,7 +91,7 @@ function fromFile(file: string, master: string | undefined): Found {
     );
   }
   if (master !== undefined && master !== '') replaceServer(config, serverUrl(master));
-  return { config, ...restOfUser(config, text, file) };
+  return { config, disableCompression: compressionIsDisabled(config, text), ...restOfUser(config, text, file) };
 }
 
 function replaceServer(config: KubeConfig, server: string): void {
@@ -156,6 +158,12 @@ interface RawUser {
   'as-uid'?: string;
   'as-user-extra'?: Record<string, string[]>;
   exec?: { command?: string } | null;
+}
+
+function compressionIsDisabled(config: KubeConfig, text: string): boolean {
+  const name = config.getCurrentCluster()?.name;
+  const raw = loadYaml<{ clusters?: { name?: string; cluster?: Record<string, unknown> | null }[] } | undefined>(text);
+  return raw?.clusters?.find((entry) => entry.name === name)?.cluster?.['disable-compression'] === true;
 }
 
 function restOfUser(config: KubeConfig, text: string, file: string): Pick<Found, 'tokenFile' | 'impersonate'> {

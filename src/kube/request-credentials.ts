@@ -16,6 +16,8 @@ export type RequestHeaders = Record<string, string | string[]>;
 export interface RequestCredentials {
   readonly serverUrl: URL;
   readonly proxyUrl: string | undefined;
+  /** Answers must not be asked for in compressed form. */
+  readonly disableCompression: boolean;
   /** Rises with each renewal: tells whether a failed request already used the newest credentials. */
   readonly generation: number;
   /** The headers that say who we are. */

@@ -4,6 +4,7 @@
  */
 import { createGunzip } from 'node:zlib';
 import { pipeline, type Readable } from 'node:stream';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -280,9 +281,9 @@ export class Transport implements AsyncDisposable {
     const headers: RequestHeaders = {
       ...(await this.#options.credentials.headers()),
       accept: 'application/json',
-      'accept-encoding': 'gzip',
       'user-agent': this.#options.userAgent,
     };
+    if (!this.#options.credentials.disableCompression) headers['accept-encoding'] = 'gzip';
     if (body !== undefined) headers['content-type'] = contentType ?? 'application/json';
     return headers;
   }
@@ -319,7 +320,7 @@ export class Transport implements AsyncDisposable {
 const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
 
 function makePool(tls: TlsSettings, proxyUrl: string | undefined, connections: number | null): Dispatcher {
-  const connect = { ...tls, timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  const connect = { ...prepared(tls), timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
   const common = {
     pipelining: 1,
     allowH2: false, // HTTP/1.1 costs half the CPU
@@ -331,6 +332,16 @@ function makePool(tls: TlsSettings, proxyUrl: string | undefined, connections: n
   return proxyUrl === undefined
     ? new Agent({ ...common, connect })
     : new ProxyAgent({ ...common, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
+}
+
+/** With the certificates read once, which takes some 30 ms for a system's store, and not for each connection. */
+function prepared(tls: TlsSettings): TlsSettings & { secureContext?: SecureContext } {
+  const { ca, cert, key, ...others } = tls;
+  try {
+    return { ...others, secureContext: createSecureContext({ ca, cert, key }) };
+  } catch {
+    return tls; // each connection then fails with the reason
+  }
 }
 
 function queryText(query: RequestOptions['query']): string {

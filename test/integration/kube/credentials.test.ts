@@ -22,6 +22,8 @@ const name = { namespace: 'ns', name: 'a' };
 class Desk implements AsyncDisposable {
   readonly clock = new ManualClock();
   readonly log: LogLine[] = [];
+  /** Variables that the client sees beside its own. */
+  readonly environment: Record<string, string> = {};
   readonly server: ScriptedServer;
   readonly folder: string;
   #transport: Transport | undefined;
@@ -67,7 +69,7 @@ class Desk implements AsyncDisposable {
       'current-context': 'x',
     };
     const kubeconfig = await this.file('config', JSON.stringify(config));
-    const environment = { PATH: process.env['PATH'], FROM_PARENT: 'yes' };
+    const environment = { PATH: process.env['PATH'], FROM_PARENT: 'yes', ...this.environment };
     const logger = recordedLogger(this.log);
     return new Credentials({ load: () => loadKubeConfig({ kubeconfig, environment }), clock: this.clock, logger });
   }
@@ -355,6 +357,24 @@ describe('a credential plugin', () => {
   }
 });
 
+describe('compression', () => {
+  for (const { title, cluster, want } of [
+    { title: 'is asked for', cluster: {}, want: 'gzip' },
+    {
+      title: 'is not asked for where the kubeconfig disables it',
+      cluster: { 'disable-compression': true },
+      want: undefined,
+    },
+  ]) {
+    test(title, async () => {
+      await using desk = await Desk.open();
+      const client = await desk.client({}, cluster);
+      await client.get(configMaps, name);
+      assert.equal(desk.server.requests[0]?.headers['accept-encoding'], want);
+    });
+  }
+});
+
 describe('certificates', () => {
   test('KC-1.8: a client certificate says who we are; other files count five minutes later, for watches too', async () => {
     const ca = newAuthority();
@@ -401,6 +421,23 @@ describe('certificates', () => {
     await desk.pair(ca, 'bob');
     await desk.clock.advance(300_000);
     assert.notEqual(credentials.tls(), first);
+  });
+
+  test('a server whose CA no kubeconfig names is trusted if the store of the system does', async () => {
+    const ca = newAuthority();
+    await using desk = await Desk.open({ tls: ca.server() });
+    const stranger = await desk.client({});
+    await assert.rejects(stranger.get(configMaps, name), { name: 'TransportError', sent: false });
+    desk.environment['SSL_CERT_FILE'] = await desk.file('roots.pem', ca.cert);
+    const client = await desk.client({});
+    await client.get(configMaps, name);
+    const another = await desk.client({}, { 'certificate-authority-data': btoa(newAuthority().cert) });
+    await assert.rejects(
+      another.get(configMaps, name),
+      { name: 'TransportError' },
+      'the CA of a kubeconfig goes first',
+    );
+    assert.equal(desk.server.requests.length, 1);
   });
 
   test('KC-1.9: a server that shows a certificate of a new CA is trusted once the CA file says so', async () => {
