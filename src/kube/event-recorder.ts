@@ -39,6 +39,8 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #correlator: EventCorrelator;
   readonly #waiting: CoreEvent[] = [];
   readonly #stop = new AbortController();
+  /** Nothing more can be sent: closed long enough, or the transport was fenced, after which nothing is worth a wait. */
+  readonly #ended: AbortSignal;
   #sending: Promise<void> | undefined;
   #lastNanoseconds = 0n;
   #closed = false;
@@ -46,6 +48,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   constructor(options: EventRecorderOptions) {
     const { clock = systemClock, logger = silentLogger } = options;
     this.#options = { ...options, clock, logger };
+    this.#ended = AbortSignal.any([this.#stop.signal, options.client.fenced]);
     this.#correlator = new EventCorrelator({ clock, newName: (about) => this.#newName(about) });
   }
 
@@ -68,14 +71,14 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     this.#sending ??= this.#sendAll();
   }
 
-  /** Sends what waits, for at most five seconds, and takes no more. Safe to repeat. */
+  /** Sends what waits, for at most five seconds while the transport lets it out, and takes no more. Safe to repeat. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     const timer = this.#options.clock.after(drainMs, () =>
       this.#stop.abort(new Error('events are dropped at shutdown')),
     );
     try {
-      if (this.#sending !== undefined) await untilAborted(this.#sending, this.#stop.signal).catch(() => undefined);
+      if (this.#sending !== undefined) await untilAborted(this.#sending, this.#ended).catch(() => undefined);
     } finally {
       timer.cancel();
       this.#stop.abort(new Error('the event recorder is closed'));
@@ -84,7 +87,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
 
   async #sendAll(): Promise<void> {
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
-      if (this.#stop.signal.aborted) return;
+      if (this.#ended.aborted) return;
       await this.#send(event);
     }
     this.#sending = undefined; // in the same breath as the last look: no event may come in between
@@ -105,7 +108,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
         return;
       } catch (error) {
         const fields = { err: error, object: objectText(event.involvedObject), reason: event.reason };
-        if (this.#stop.signal.aborted) return;
+        if (this.#ended.aborted) return;
         if (error instanceof ApiError || error instanceof TypeError) {
           const expected =
             error instanceof AlreadyExistsError ||
@@ -118,7 +121,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
           return;
         }
         const waitMs = tries === 1 ? pauseMs * random() : pauseMs;
-        await clock.sleep(waitMs, { signal: this.#stop.signal }).catch(() => undefined);
+        await clock.sleep(waitMs, { signal: this.#ended }).catch(() => undefined);
       }
     }
   }

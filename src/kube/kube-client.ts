@@ -42,6 +42,11 @@ export class KubeClient {
     this.#fieldManager = fieldManager;
   }
 
+  /** Aborted once the transport is fenced: no request leaves the process any more. */
+  get fenced(): AbortSignal {
+    return this.#transport.fenced;
+  }
+
   /** One object, read live. @throws {NotFoundError} when it is not there. */
   get<T extends KubeObject>(resource: Resource, name: ObjectName, options: CallOptions = {}): Promise<T> {
     return this.#send<T>('GET', 'get', resource, name, options);

@@ -114,6 +114,11 @@ export class Transport implements AsyncDisposable {
     for (const abort of this.#underWay) abort(reason);
   }
 
+  /** Aborted once no request leaves the process any more. */
+  get fenced(): AbortSignal {
+    return this.#fence.signal;
+  }
+
   /**
    * Sends one request and reads the whole JSON answer.
    *

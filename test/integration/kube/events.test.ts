@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { CoreEvent } from '../../../src/kube/event-correlator.ts';
 import { EventRecorder } from '../../../src/kube/event-recorder.ts';
 import { recordedLogger } from '../../fakes/recorded-logger.ts';
-import type { Answer } from '../../fakes/scripted-server.ts';
+import type { Answer, ScriptedReply } from '../../fakes/scripted-server.ts';
 import { nothing, Rig } from './rig.ts';
 
 const claim = {
@@ -330,6 +330,27 @@ describe('EventRecorder', () => {
     void recorder[Symbol.asyncDispose]().then(() => (closed = true));
     assert.equal(await rig.clock.until(() => closed), 5000);
   });
+
+  for (const { title, answer } of [
+    { title: 'is on its way', answer: nothing },
+    { title: 'waits to be tried again', answer: (reply: ScriptedReply) => reply.reset() },
+  ]) {
+    test(`a lost lease waits for no event, also while one ${title}`, async () => {
+      await using rig = await Rig.start();
+      rig.server.otherwise(answer);
+      const recorder = recorderOf(rig);
+      for (const message of ['one', 'two']) recorder.event(claim, 'Normal', 'Provisioning', message);
+      await rig.server.requested(1);
+      await rig.clock.settle();
+      rig.transport.fence(new Error('the lease is lost'));
+      recorder.event(claim, 'Normal', 'LeaderElection', 'stopped leading');
+      let closed = false;
+      void recorder[Symbol.asyncDispose]().then(() => (closed = true));
+      assert.equal(await rig.clock.until(() => closed), 0);
+      assert.equal(rig.clock.pending, 0);
+      assert.equal(rig.server.requests.length, 1);
+    });
+  }
 
   test('KC-11.12: closing tries once over a broken connection, no more', async () => {
     await using rig = await Rig.start();
