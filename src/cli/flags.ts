@@ -360,7 +360,7 @@ export const flagTable = {
     class: 'G',
     group: 'election',
     value: 'duration',
-    description: 'How long others wait after the last renewal before they take over.',
+    description: 'How long a lease lasts after its last renewal. Others take over a second later.',
     since: 'go',
   },
   'leader-election-renew-deadline': {

@@ -1,6 +1,6 @@
 /**
  * Leader election on a Lease (Kubernetes page "Leases", "Leader election"). A standby watches the Lease: it takes over
- * the moment the leader lets go of it, or the moment it expires.
+ * the moment the leader lets go of it, or a second after it expires.
  */
 import { joinSignals } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';

@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { pipeline, type Readable } from 'node:stream';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
-import { joinSignals } from '../base/abort.ts';
+import { joinSignals, untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import {
@@ -215,6 +215,7 @@ export class Transport implements AsyncDisposable {
     const { clock, requestTimeoutMs = 30_000 } = this.#options;
     const { signal } = options;
     return this.#observed(options, async (request, onSent) => {
+      this.#fence.signal.throwIfAborted();
       let timer = clock.after(maxUnsentMs, () =>
         abort(
           new TransportError(`no connection was free within ${maxUnsentMs} ms, the request was not sent`, {
@@ -282,13 +283,15 @@ export class Transport implements AsyncDisposable {
     }
   }
 
-  async #headers({ body, contentType }: RequestOptions): Promise<RequestHeaders> {
+  async #headers({ body, contentType, signal }: RequestOptions): Promise<RequestHeaders> {
+    const { clock, credentials, userAgent } = this.#options;
+    using ended = joinSignals([signal, this.#fence.signal], { clock });
     const headers: RequestHeaders = {
-      ...(await this.#options.credentials.headers()),
+      ...(await untilAborted(credentials.headers(), ended.signal)), // a plugin may take a while
       accept: 'application/json',
-      'user-agent': this.#options.userAgent,
+      'user-agent': userAgent,
     };
-    if (!this.#options.credentials.disableCompression) headers['accept-encoding'] = 'gzip';
+    if (!credentials.disableCompression) headers['accept-encoding'] = 'gzip';
     if (body !== undefined) headers['content-type'] = contentType ?? 'application/json';
     return headers;
   }

@@ -10,6 +10,7 @@ import {
   UnauthorizedError,
 } from '../../../src/kube/api-error.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
+import type { RequestCredentials } from '../../../src/kube/request-credentials.ts';
 import { markReduced } from '../../../src/kube/reduced-object.ts';
 import { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import type { Transport } from '../../../src/kube/transport.ts';
@@ -512,6 +513,49 @@ describe('stopping', () => {
     await assert.rejects(rig.client.get(configMaps, name), reason);
     await rig.clock.advance(2000);
     assert.equal(rig.server.requests.length, 1);
+  });
+
+  /** A transport whose credentials come when the test says so, as those of a slow plugin. */
+  function slowlyKnown(rig: Rig) {
+    const known = Promise.withResolvers<Record<string, string>>();
+    const credentials: RequestCredentials = {
+      serverUrl: new URL(rig.server.url),
+      proxyUrl: undefined,
+      disableCompression: false,
+      generation: 0,
+      headers: () => known.promise,
+      tls: () => ({}),
+      renew: () => undefined,
+    };
+    const transport = rig.newTransport({ credentials });
+    return { transport, client: new KubeClient({ transport }), known };
+  }
+
+  test('a single request that waits for its credentials ends at once with its signal', async () => {
+    await using rig = await Rig.start();
+    const { transport, client } = slowlyKnown(rig);
+    await using _closed = transport;
+    const stop = new AbortController();
+    const got = outcome(client.get(configMaps, name, { signal: stop.signal }));
+    await rig.clock.settle();
+    const reason = new Error('enough');
+    stop.abort(reason);
+    await rig.clock.settle();
+    assert.equal(got.error, reason);
+  });
+
+  test('a fence keeps in what waits for its credentials', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(ok);
+    const { transport, client, known } = slowlyKnown(rig);
+    await using _closed = transport;
+    const got = outcome(client.update(configMaps, configMap('a', 1)));
+    await rig.clock.settle();
+    const reason = new Error('the lease is lost');
+    transport.fence(reason);
+    known.resolve({});
+    await rig.clock.settle();
+    assert.deepEqual([got.error, rig.server.requests.length], [reason, 0]);
   });
 
   test('closing the transport ends watches', async () => {
