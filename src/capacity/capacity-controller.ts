@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
 import { ConflictError, NotFoundError } from '../kube/api-error.ts';
@@ -90,7 +91,12 @@ export class CapacityController {
     }
     logger.info({}, 'Starting Capacity Controller');
     using registered = new DisposableStack();
-    this.#follow(registered);
+    try {
+      await this.#follow(registered, ended);
+    } catch (error) {
+      if (ended.aborted) return;
+      throw error;
+    }
     this.#options.metrics?.observe(() => this.counts());
     logger.info({ items: this.#items.size }, 'Started Capacity Controller');
     const sync = (key: string, signal: AbortSignal): Promise<void> => this.#sync(key, { ended, signal });
@@ -103,12 +109,12 @@ export class CapacityController {
 
   /** Asks again about everything. Before the run nothing happens. */
   refreshAll(): void {
-    for (const item of this.#items.list()) this.#enqueue(item);
+    void inSlices(this.#items.list(), (item) => this.#enqueue(item));
   }
 
   /** Asks again about a class, in all segments. Before the run, and for classes that are not ours, nothing happens. */
   refreshClass(className: string): void {
-    for (const segment of this.#options.segments.list()) this.#enqueueAgain(className, segment);
+    void inSlices(this.#options.segments.list(), (segment) => this.#enqueueAgain(className, segment));
   }
 
   /** Asks again about a segment, for all classes. */
@@ -125,8 +131,8 @@ export class CapacityController {
   }
 
   /** Items first, then the objects that are there: else each of them would look like one too many. */
-  #follow(registered: DisposableStack): void {
-    const { classes, capacities, segments } = this.#options;
+  async #follow(registered: DisposableStack, signal: AbortSignal): Promise<void> {
+    const { classes, capacities, segments, clock, logger } = this.#options;
     registered.use(
       segments.onChange(({ added, removed }) => {
         for (const storageClass of classes.list()) {
@@ -145,6 +151,7 @@ export class CapacityController {
       onDelete: (gone) => this.#drop(gone instanceof Tombstone ? gone.object : gone, segments.list()),
     });
     registered.defer(() => onClasses.remove());
+    await waitForSync({ classes: onClasses }, { signal, clock, logger });
     const onCapacities = capacities.addHandler({
       onAdd: (object) => this.#onObject(object),
       onUpdate: (old, object) => {

@@ -1,5 +1,6 @@
 import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
+import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import { type NodeInformers, topologyKeysOf } from '../csi/topology/topology-nodes.ts';
 import { ExponentialLimiter } from '../kube/rate-limiter.ts';
@@ -73,15 +74,15 @@ export class ClusterSegments implements SegmentSource {
     if (signal.aborted) end();
     this.#options.logger.info({}, 'Started node topology worker');
     for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
-      if (!signal.aborted) this.#look();
+      if (!signal.aborted) await this.#look();
       this.#queue.done(key);
     }
     for (const registration of registrations) registration.remove();
   }
 
-  #look(): void {
+  async #look(): Promise<void> {
     const old = this.#segments;
-    const now = this.#read();
+    const now = await this.#read();
     this.#segments = now;
     const added = [...now.values()].filter(({ key }) => !old.has(key));
     const removed = [...old.values()].filter(({ key }) => !now.has(key));
@@ -94,24 +95,24 @@ export class ClusterSegments implements SegmentSource {
   }
 
   /** By key. A node that lacks one of the driver's labels is no part of any segment until it has them all. */
-  #read(): Map<string, Segment> {
+  async #read(): Promise<Map<string, Segment>> {
     const { nodes, driverName } = this.#options;
     const segments = new Map<string, Segment>();
     const seen = new Set<string>();
-    for (const csiNode of nodes.csiNodes.list()) {
+    await inSlices(nodes.csiNodes.list(), (csiNode) => {
       const keys = topologyKeysOf(csiNode, driverName);
       const node = nodes.nodes.get(csiNode.metadata.name);
-      if (keys === undefined || node === undefined) continue;
+      if (keys === undefined || node === undefined) return;
       const { labels = {} } = node.metadata;
       // Thousands of nodes are in a few segments; a segment for each node would take most of the time.
       const values = keys.map((key) => (Object.hasOwn(labels, key) ? labels[key] : undefined));
-      if (values.includes(undefined)) continue;
+      if (values.includes(undefined)) return;
       const text = [...keys, ...values].join('\0');
-      if (seen.has(text)) continue;
+      if (seen.has(text)) return;
       seen.add(text);
       const segment = segmentOf(Object.fromEntries(keys.map((key, index) => [key, values[index] ?? ''])));
       segments.set(segment.key, segment);
-    }
+    });
     return segments;
   }
 }

@@ -34,6 +34,7 @@ const fieldManager = 'csi-provisioner';
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const { config, transport, driver, metrics, shutdown, cut, clock, logger } = options;
+  collectGarbage(); // what the start left behind; with full caches it would take too long
   const client = new KubeClient({ transport, fieldManager });
   const pluginName = replacedPlugin(driver.name)?.name;
   const informers = provisionInformers({
@@ -104,7 +105,6 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     background.push(onceServed(options, client, referenceGrants, lasting.signal, (s) => grants.run(s)));
   try {
     await waitForSync(needed, { signal: ending, clock, logger });
-    collectGarbage(); // what the first lists left behind
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
     const until = { stop: shutdown.stop, cut };

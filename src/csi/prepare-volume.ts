@@ -2,6 +2,7 @@
  * From a claim to a CreateVolume request. The order of the steps is observable (which error wins, what was already
  * written) and follows the reference.
  */
+import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import type { SecretString } from '../base/secret-string.ts';
 import type { SecretReference, StorageClass } from '../provision/objects.ts';
 import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '../provision/provisioner.ts';
@@ -131,6 +132,7 @@ async function accessibilityRequirements(
   { claim, selectedNodeName }: ProvisionOptions,
   { allowedTopologies }: StorageClass,
 ): Promise<TopologyRequirement | undefined> {
+  if (sliceSpent()) await nextSlice(); // a hundred claims at once each go through all nodes
   try {
     return await topology?.requirements({
       claim: { uid: claim.metadata.uid ?? '', name: claim.metadata.name },

@@ -1,4 +1,5 @@
 import { type Clock, systemClock, type Timer } from '../base/clock.ts';
+import { inSlices } from '../base/event-loop.ts';
 import { type Logger, silentLogger } from '../base/logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey, type Resource } from './objects.ts';
@@ -33,7 +34,7 @@ export interface HandlerOptions {
 
 /** A handler's place in an informer. */
 export interface HandlerRegistration {
-  /** Resolves once the handler saw the whole first content. */
+  /** Resolves once the handler saw the whole first content; never for one that was removed before. */
   readonly synced: Promise<void>;
   readonly hasSynced: boolean;
   /** Ends the deliveries. Safe to repeat. */
@@ -76,6 +77,8 @@ interface Handler<T> {
   synced: PromiseWithResolvers<void>;
   hasSynced: boolean;
   timer: Timer | undefined;
+  /** While the handler, which came late, still hears of the content: what happened since. */
+  backlog: ((to: InformerHandler<T>) => void)[] | undefined;
 }
 
 /**
@@ -93,6 +96,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   readonly #synced = Promise.withResolvers<undefined>();
   #hasSynced = false;
   #running = false;
+  #ended = false;
 
   constructor(options: InformerOptions<T>) {
     const { indexers, freeze, sameContent, random = Math.random, ...reflector } = options;
@@ -110,7 +114,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     return this.#hasSynced;
   }
 
-  /** Resolves once the first whole content is in the cache and its handlers have heard of it. */
+  /** Resolves once the first whole content is in the cache and the handlers that were there heard of it. */
   get synced(): Promise<void> {
     return this.#synced.promise;
   }
@@ -146,7 +150,10 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     this.#store.addIndex(name, of);
   }
 
-  /** Adds a handler at any time; one that comes late hears of everything cached first, without gap or repeat. */
+  /**
+   * Adds a handler at any time; one that comes late hears of everything cached first, without gap or repeat. With
+   * thousands of objects that goes on after this call, until `synced`.
+   */
   addHandler(handler: InformerHandler<T>, options: HandlerOptions = {}): HandlerRegistration {
     const entry: Handler<T> = {
       handler,
@@ -154,12 +161,10 @@ export class Informer<T extends KubeObject> implements Lister<T> {
       synced: Promise.withResolvers(),
       hasSynced: false,
       timer: undefined,
+      backlog: undefined,
     };
     this.#handlers.add(entry);
-    if (this.#hasSynced) {
-      for (const object of this.#store.list()) this.#deliver(entry, (to) => to.onAdd?.(object, true));
-      this.#markSynced(entry);
-    }
+    if (this.#hasSynced || this.#store.size > 0) void this.#catchUp(entry);
     return {
       synced: entry.synced.promise,
       get hasSynced() {
@@ -179,6 +184,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     try {
       await this.#reflector.run(signal);
     } finally {
+      this.#ended = true;
       for (const entry of this.#handlers) entry.timer?.cancel();
     }
   }
@@ -192,22 +198,36 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     };
   }
 
-  #replace(objects: T[]): void {
-    const keys = new Set(objects.map(objectKey));
-    for (const key of [...this.#store.keys()]) {
-      if (keys.has(key)) continue;
-      const object = this.#store.delete(key);
-      if (object !== undefined) this.#tell((to) => to.onDelete?.(new Tombstone(key, object)));
-    }
-    for (const object of objects) {
+  async #replace(objects: T[]): Promise<void> {
+    if (this.#store.size > 0) await this.#removeAllBut(objects);
+    await inSlices(objects, (object) => {
       const old = this.#store.set(object);
       if (old === undefined) this.#tell((to) => to.onAdd?.(object, !this.#hasSynced));
       else this.#tell((to) => to.onUpdate?.(old, object)); // also when nothing changed: a relist is a look at everything
-    }
+    });
     if (this.#hasSynced) return;
     this.#hasSynced = true;
-    for (const entry of this.#handlers) this.#markSynced(entry);
+    for (const entry of this.#handlers) if (entry.backlog === undefined) this.#markSynced(entry);
     this.#synced.resolve(undefined);
+  }
+
+  async #removeAllBut(objects: T[]): Promise<void> {
+    const keys = new Set<string>();
+    await inSlices(objects, (object) => keys.add(objectKey(object)));
+    await inSlices(this.#store.keys(), (key) => {
+      if (keys.has(key)) return;
+      const object = this.#store.delete(key);
+      if (object !== undefined) this.#tell((to) => to.onDelete?.(new Tombstone(key, object)));
+    });
+  }
+
+  /** Gives a late handler the content of this moment, then what happened meanwhile. */
+  async #catchUp(entry: Handler<T>): Promise<void> {
+    entry.backlog = [];
+    await inSlices([...this.#store.list()], (object) => this.#deliver(entry, (to) => to.onAdd?.(object, true)));
+    await inSlices(entry.backlog, (call) => this.#deliver(entry, call)); // it may grow while we are at it
+    entry.backlog = undefined;
+    if (this.#hasSynced && this.#handlers.has(entry)) this.#markSynced(entry);
   }
 
   #upsert(object: T): void {
@@ -224,10 +244,14 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   }
 
   #tell(call: (handler: InformerHandler<T>) => void): void {
-    for (const entry of this.#handlers) this.#deliver(entry, call);
+    for (const entry of this.#handlers) {
+      if (entry.backlog === undefined) this.#deliver(entry, call);
+      else entry.backlog.push(call);
+    }
   }
 
   #deliver(entry: Handler<T>, call: (handler: InformerHandler<T>) => void): void {
+    if (!this.#handlers.has(entry)) return; // removed while it heard of many objects
     try {
       call(entry.handler);
     } catch (error) {
@@ -242,9 +266,13 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   }
 
   #armResync(entry: Handler<T>): void {
-    entry.timer = this.#clock.after(Math.max(entry.resyncMs, 1000), () => {
-      for (const object of [...this.#store.list()]) this.#deliver(entry, (to) => to.onUpdate?.(object, object));
-      if (this.#handlers.has(entry)) this.#armResync(entry);
-    });
+    if (this.#ended) return;
+    entry.timer = this.#clock.after(Math.max(entry.resyncMs, 1000), () => void this.#resync(entry));
+  }
+
+  /** Objects that change or go while this goes on are delivered as they are when it is their turn, or not at all. */
+  async #resync(entry: Handler<T>): Promise<void> {
+    await inSlices(this.#store.list(), (object) => this.#deliver(entry, (to) => to.onUpdate?.(object, object)));
+    if (this.#handlers.has(entry)) this.#armResync(entry);
   }
 }

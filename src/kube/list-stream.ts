@@ -2,6 +2,7 @@
  * Takes the items out of a list answer while it arrives, so that a long list never stands in memory as one text and
  * one tree (KC-4.9). Only the borders of the items are looked for here; each is then parsed by `JSON.parse`.
  */
+import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { asBuffer } from './line-stream.ts';
 
 /** What stands around the items. */
@@ -30,7 +31,10 @@ export async function readList(
   onItem: (item: unknown) => void,
 ): Promise<ListEnvelope> {
   const scanner = new ListScanner(onItem);
-  for await (const chunk of body) scanner.push(asBuffer(chunk));
+  for await (const chunk of body) {
+    if (sliceSpent()) await nextSlice();
+    scanner.push(asBuffer(chunk));
+  }
   return scanner.end();
 }
 

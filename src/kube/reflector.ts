@@ -23,12 +23,12 @@ import type { Transport } from './transport.ts';
 import { ReflectorComplaints, ShortWatch } from './reflector-complaints.ts';
 import { type WatchEvent, watchStream } from './watch-stream.ts';
 
-/** Where a reflector puts what it sees. Calls never overlap. */
+/** Where a reflector puts what it sees. Calls never overlap: the next one waits for the end of `replace`. */
 export interface ReflectorSink<T> {
   /** The object in the cache, so that an unchanged one is not kept twice while a list comes in. */
   get(key: string): T | undefined;
   /** The whole content at a resource version: what is not in it is gone. */
-  replace(objects: T[], resourceVersion: string): void;
+  replace(objects: T[], resourceVersion: string): Promise<void>;
   upsert(object: T): void;
   remove(object: T): void;
 }
@@ -176,11 +176,11 @@ export class Reflector<T extends KubeObject> {
     });
     if (version === '0' && result.paged) this.#alwaysPage = true;
     this.#options.metrics?.listed();
-    this.#fill(objects, result.resourceVersion);
+    await this.#fill(objects, result.resourceVersion);
   }
 
-  #fill(objects: T[], version: string): void {
-    this.#options.sink.replace(objects, version);
+  async #fill(objects: T[], version: string): Promise<void> {
+    await this.#options.sink.replace(objects, version);
     this.#lastVersion = version;
     this.#versionUnavailable = false;
     this.#succeeded();
@@ -236,7 +236,7 @@ export class Reflector<T extends KubeObject> {
         continue;
       }
       if (event.type === 'BOOKMARK' && event.object.metadata.annotations?.[initialEventsEnd] === 'true') {
-        this.#fill([...collected.values()], event.object.metadata.resourceVersion ?? '');
+        await this.#fill([...collected.values()], event.object.metadata.resourceVersion ?? '');
         collected.clear();
         progress.filled = true;
         following.advance = true;

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../base/clock.ts';
+import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { TransportError } from './api-error.ts';
 import { lines } from './line-stream.ts';
 import type { KubeObject } from './objects.ts';
@@ -48,6 +49,7 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
     const { body } = await transport.stream({ ...request, method: 'GET', signal: cut, watch: true });
     onNews();
     for await (const line of lines(guard.observe(body))) {
+      if (sliceSpent()) await nextSlice();
       const event = parse(line);
       if (event.type === 'BOOKMARK') guard.sawBookmark();
       yield event;

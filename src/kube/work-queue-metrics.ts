@@ -15,7 +15,6 @@ export function workQueueMetrics(registry: MetricRegistry): WorkQueueMetricsProv
   const labels = ['name'] as const;
   const common = { registry, labels, stability: 'BETA' } as const;
   const queues = new Map<string, Set<WorkQueue>>();
-  const depth = gauge({ ...common, name: 'workqueue_depth', help: 'Keys that wait in the queue' });
   const adds = counter({ ...common, name: 'workqueue_adds_total', help: 'Keys added to the queue' });
   const retries = counter({
     ...common,
@@ -34,36 +33,40 @@ export function workQueueMetrics(registry: MetricRegistry): WorkQueueMetricsProv
     name: 'workqueue_work_duration_seconds',
     help: 'Seconds that work on keys took',
   });
-  /** The two gauges of running work are computed when somebody asks. */
-  const running =
-    (pick: (unfinished: ReturnType<WorkQueue['unfinished']>[]) => number) =>
+  /** Gauges are computed when somebody asks, over all queues of a name. */
+  const computed =
+    (pick: (members: WorkQueue[]) => number) =>
     (target: { set(labels: { name: string }, value: number): void }): void => {
-      for (const [name, members] of queues) target.set({ name }, pick([...members].map((queue) => queue.unfinished())));
+      for (const [name, members] of queues) target.set({ name }, pick([...members]));
     };
+  gauge({
+    ...common,
+    name: 'workqueue_depth',
+    help: 'Keys that wait in the queue',
+    collect: computed((members) => members.reduce((sum, { length }) => sum + length, 0)),
+  });
   gauge({
     ...common,
     name: 'workqueue_unfinished_work_seconds',
     help: 'Seconds of work in progress, all keys together',
-    collect: running((all) => all.reduce((sum, { totalSeconds }) => sum + totalSeconds, 0)),
+    collect: computed((members) => members.reduce((sum, queue) => sum + queue.unfinished().totalSeconds, 0)),
   });
   gauge({
     ...common,
     name: 'workqueue_longest_running_processor_seconds',
     help: 'Seconds that the longest piece of work has been in progress',
-    collect: running((all) => Math.max(0, ...all.map(({ longestSeconds }) => longestSeconds))),
+    collect: computed((members) => Math.max(0, ...members.map((queue) => queue.unfinished().longestSeconds))),
   });
   return {
     forQueue: (name) => {
       const label = { name };
       const members = queues.get(name) ?? new Set();
       queues.set(name, members);
-      depth.set(label, 0);
       adds.inc(label, 0);
       retries.inc(label, 0);
       queueSeconds.zero(label);
       workSeconds.zero(label);
       return {
-        depth: (waiting) => depth.set(label, waiting),
         added: () => adds.inc(label),
         retried: () => retries.inc(label),
         waited: (seconds) => queueSeconds.observe(label, seconds),

@@ -4,14 +4,13 @@ import type { RateLimiter } from './rate-limiter.ts';
 
 /** What a queue tells its metrics; times in seconds. */
 export interface WorkQueueMetrics {
-  depth(waiting: number): void;
   added(): void;
   retried(): void;
   /** A key waited this long between being added and being taken. */
   waited(seconds: number): void;
   /** A key was worked on for this long. */
   worked(seconds: number): void;
-  /** The queue that is measured, for what is computed when somebody asks. */
+  /** A queue that is measured, for what is computed when somebody asks: its depth, the work in progress. */
   observe?(queue: WorkQueue): void;
 }
 
@@ -76,7 +75,6 @@ export class WorkQueue {
     this.#dirty.set(key, this.#clock.monotonicMs());
     this.#metrics?.added();
     if (!this.#processing.has(key)) this.#offer(key);
-    this.#metrics?.depth(this.#dirty.size);
   }
 
   /** The key needs work in `delayMs` milliseconds; of two times the earlier one wins. */
@@ -172,7 +170,6 @@ export class WorkQueue {
     this.#metrics?.waited((nowMs - (this.#dirty.get(key) ?? nowMs)) / 1000);
     this.#dirty.delete(key);
     this.#processing.set(key, nowMs);
-    this.#metrics?.depth(this.#dirty.size);
     return key;
   }
 

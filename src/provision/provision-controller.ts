@@ -20,6 +20,7 @@ import { claimUid } from './claim-facts.ts';
 import { type ControllerMetrics, noMetrics } from './controller-metrics.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { type ProvisionInformers, provisionInformers, uidIndex } from './informers.ts';
+import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
 import type { Provisioner } from './provisioner.ts';
 import { QueueVolumeStore } from './queue-volume-store.ts';
 import { RecentlySaved } from './recently-saved.ts';
@@ -105,6 +106,7 @@ export class ProvisionController {
   readonly component: string;
   readonly #options: ProvisionControllerOptions;
   readonly #informers: ProvisionInformers;
+  readonly #isKnownProvisioner: (name: string) => boolean;
   readonly #ownRecorder: EventRecorder;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -125,6 +127,7 @@ export class ProvisionController {
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
     const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
     const isKnownProvisioner = (name: string): boolean => names.has(name);
+    this.#isKnownProvisioner = isKnownProvisioner;
     const client = new KubeClient({ transport: options.transport, fieldManager: 'csi-provisioner' });
     this.#informers =
       options.informers ??
@@ -239,7 +242,10 @@ export class ProvisionController {
         queue: this.#claimQueue,
         sync: (uid, signal) => this.#claimSyncer.sync(uid, signal),
         failureThreshold: failedProvisionThreshold,
-        onGiveUp: (uid) => this.#claimSyncer.giveUp(uid),
+        onGiveUp: (uid) => {
+          this.#claimSyncer.giveUp(uid);
+          this.#settleClaim(uid);
+        },
         timeoutMs: provisionTimeoutMs,
       }),
       runWorkers({
@@ -255,27 +261,22 @@ export class ProvisionController {
 
   #addHandlers() {
     const resyncMs = this.#options.resyncMs ?? resyncDefaultMs;
-    const enqueueClaim = (claim: PersistentVolumeClaim): void => this.#claimQueue.add(claimUid(claim));
-    const enqueueVolume = ({ metadata: { name } }: PersistentVolume): void => {
-      this.#recentlySaved.delete(name);
-      this.#volumeQueue.add(name);
-    };
     return {
       claims: this.#informers.claims.addHandler(
         {
-          onAdd: enqueueClaim,
+          onAdd: (claim) => this.#onClaim(claim),
           onUpdate: (old, claim) => {
-            enqueueClaim(claim);
-            if (claimUid(old) !== claimUid(claim)) this.#claimSyncer.settle(claimUid(old)); // deleted and made anew
+            this.#onClaim(claim, old);
+            if (claimUid(old) !== claimUid(claim)) this.#settleClaim(claimUid(old)); // deleted and made anew
           },
-          onDelete: (gone) => this.#claimSyncer.settle(claimUid(gone instanceof Tombstone ? gone.object : gone)),
+          onDelete: (gone) => this.#settleClaim(claimUid(gone instanceof Tombstone ? gone.object : gone)),
         },
         { resyncMs },
       ),
       volumes: this.#informers.volumes.addHandler(
         {
-          onAdd: enqueueVolume,
-          onUpdate: (_old, volume) => enqueueVolume(volume),
+          onAdd: (volume) => this.#onVolume(volume),
+          onUpdate: (old, volume) => this.#onVolume(volume, old),
           onDelete: (gone) => {
             const { name } = (gone instanceof Tombstone ? gone.object : gone).metadata;
             this.#recentlySaved.delete(name);
@@ -286,6 +287,34 @@ export class ProvisionController {
         { resyncMs },
       ),
     };
+  }
+
+  /** @param old - the same object at a resync; undefined: the claim is new to us. */
+  #onClaim(claim: PersistentVolumeClaim, old?: PersistentVolumeClaim): void {
+    const uid = claimUid(claim);
+    if (claimNeedsSync(claim, this.#isKnownProvisioner) || this.#claimSyncer.isInProgress(uid)) {
+      this.#claimQueue.add(uid);
+    } else if (old !== undefined && old !== claim) {
+      this.#claimQueue.forget(uid);
+      this.#settleClaim(uid);
+    }
+  }
+
+  /** The claim changed: where nothing more is to be done for it nothing is kept of it either. */
+  #settleClaim(uid: string): void {
+    if (this.#claimSyncer.settle(uid)) this.#claimQueue.forget(uid);
+  }
+
+  /** @param old - as for a claim. */
+  #onVolume(volume: PersistentVolume, old?: PersistentVolume): void {
+    const { name } = volume.metadata;
+    this.#recentlySaved.delete(name);
+    const addFinalizer = this.#options.addFinalizer ?? false;
+    if (volumeNeedsSync(volume, { isKnownProvisioner: this.#isKnownProvisioner, addFinalizer })) {
+      this.#volumeQueue.add(name);
+    } else if (old !== undefined && old !== volume) {
+      this.#volumeQueue.forget(name);
+    }
   }
 
   #makeStore({ client, recorder }: { client: KubeClient; recorder: Recorder }): VolumeStore {

@@ -44,13 +44,16 @@ export interface Provisioner {
    */
   delete(volume: PersistentVolume, context: ProvisionContext): Promise<void>;
   /**
-   * Asked for every unbound claim, foreign ones included, before its class is looked at. Absent: yes. Each wait in here
-   * occupies a worker; `ProvisionController.wakeClaim` brings a claim back that was refused for now.
+   * Asked for every claim that has no volume and names this provisioner, before its class is looked at; at each of its
+   * changes, each retry and each resync. Absent: yes. Each wait in here occupies a worker; `ProvisionController.wakeClaim` brings a claim back that was refused for now.
    */
   shouldProvision?(claim: PersistentVolumeClaim, context: ProvisionContext): boolean | Promise<boolean>;
   /** Whether claims with `volumeMode: Block` are served. Absent: no. */
   supportsBlock?(context: ProvisionContext): boolean;
-  /** Asked on every look at a volume of ours, in any phase. Absent: yes. */
+  /**
+   * Asked for every volume of ours that is to be deleted, or whose finalizer was wrong; at each of its changes, each retry
+   * and each resync. Absent: yes. `ProvisionController.wakeVolume` brings a volume back.
+   */
   shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;
   /**
    * The claim is gone or has its volume, and no attempt for it is under way or to be repeated: what was kept for retries

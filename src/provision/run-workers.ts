@@ -1,5 +1,6 @@
 import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
+import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 
@@ -38,6 +39,7 @@ export async function runWorkers(options: WorkersOptions): Promise<void> {
 async function work(options: WorkersOptions): Promise<void> {
   const { queue, stop } = options;
   for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
+    if (sliceSpent()) await nextSlice();
     try {
       if (!stop.aborted) await turn(key, options);
     } finally {

@@ -30,6 +30,11 @@ export class SlowSet {
     return false;
   }
 
+  /** The claim is gone, or has a volume. */
+  delete(claimUid: string): void {
+    this.#entries.delete(claimUid);
+  }
+
   /** Entries come in the order of time, so the expired ones stand first. */
   #sweep(): void {
     const nowMs = this.#clock.monotonicMs();

@@ -63,19 +63,29 @@ export class ClaimSyncer {
     this.#options = options;
   }
 
-  /** The controller gives up on the claim until something changes. */
+  /** The controller gives up on the claim until something changes. `settle` is to follow. */
   giveUp(uid: string): void {
     this.#inProgress.delete(uid);
-    this.settle(uid);
   }
 
-  /** The claim changed: lets the provisioner forget it once nothing more is to be done for it. Safe to repeat. */
-  settle(uid: string): void {
-    if (this.#turns.has(uid) || this.#inProgress.has(uid)) return; // looked at again when the turn ends
+  /** Whether its volume may be in the making: then each change of the claim needs a sync. */
+  isInProgress(uid: string): boolean {
+    return this.#inProgress.has(uid);
+  }
+
+  /**
+   * The claim changed: forgets it, here and in the provisioner, once nothing more is to be done for it. Safe to repeat.
+   *
+   * @returns whether that is so.
+   */
+  settle(uid: string): boolean {
+    if (this.#turns.has(uid) || this.#inProgress.has(uid)) return false; // looked at again when the turn ends
     const claim = this.#options.claims.byIndex(uidIndex, uid)[0];
-    if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return;
+    if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
     this.#toldOfClass.delete(uid);
+    this.#options.slowSet.delete(uid);
     this.#options.provisioner.forget?.(uid);
+    return true;
   }
 
   /**

@@ -53,7 +53,9 @@ export class CloningProtectionController {
   async run({ stop, cut }: { stop: AbortSignal; cut: AbortSignal }): Promise<void> {
     const { claims, workers, clock, logger } = this.#options;
     const enqueue = (claim: PersistentVolumeClaim): void => {
-      if (claim.metadata.deletionTimestamp !== undefined) this.#queue.add(objectKey(claim));
+      const { deletionTimestamp, finalizers } = claim.metadata;
+      if (deletionTimestamp !== undefined && finalizers?.includes(cloningProtectionFinalizer) === true)
+        this.#queue.add(objectKey(claim));
     };
     logger.info({}, 'Starting CloningProtection controller');
     const registration = claims.addHandler({ onAdd: enqueue, onUpdate: (_, claim) => enqueue(claim) }, { resyncMs });

@@ -1,5 +1,6 @@
 /** Takes the protection off snapshots that nobody restores from any more, whatever kept it from being removed. */
 import type { Clock } from '../../base/clock.ts';
+import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ConflictError, ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
 import { Informer } from '../../kube/informer.ts';
@@ -90,6 +91,7 @@ async function sweep(
 ): Promise<void> {
   const wanted = snapshotsInUse(claims.list());
   for (const { metadata } of [...snapshots.list()]) {
+    if (sliceSpent()) await nextSlice();
     if (signal.aborted) return;
     const key = objectKey({ metadata });
     if (metadata.finalizers?.includes(snapshotProtectionFinalizer) !== true || wanted.has(key)) continue;

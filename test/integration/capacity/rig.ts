@@ -108,12 +108,9 @@ class QueueWatch implements WorkQueueMetrics {
     return this.added_ === this.worked_;
   }
 
-  depth(): void {
-    this.#notify();
-  }
-
   added(): void {
     this.added_ += 1;
+    this.#notify();
   }
 
   retried(): void {

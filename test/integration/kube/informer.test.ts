@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Tombstone } from '../../../src/kube/informer.ts';
 import { deepFreeze } from '../../../src/kube/shared-values.ts';
 import { waitForSync } from '../../../src/kube/wait-for-sync.ts';
+import { hold, iterationsDuring } from '../../fakes/event-loop.ts';
 import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
 import { failure, type ScriptedReply } from '../../fakes/scripted-server.ts';
 import {
@@ -61,11 +63,11 @@ describe('an informer', () => {
     await rig.server.requested(1, watches);
     for (let version = 11; version < 111; version++) open?.event('ADDED', configMap(`n${version}`, version));
     while (informer.size < 20) await new Promise((resolve) => setImmediate(resolve));
-    const calls = heard(informer);
-    const seenAtOnce = calls.length;
+    const calls = heard(informer); // it goes on hearing of the content while the changes come
     open?.event('MODIFIED', configMap('n20', 200)).event('DELETED', configMap('a', 201));
     while (contents(informer).includes('ns/a@1')) await rig.clock.settle();
-    assert.equal(seenAtOnce, calls.filter((call) => call.endsWith(' initial')).length);
+    await rig.clock.settle();
+    assert.ok(calls.filter((call) => call.endsWith(' initial')).length >= 20);
     const added = calls.filter((call) => call.startsWith('add ')).map((call) => call.split(' ')[1]);
     assert.equal(added.length, 102);
     assert.equal(new Set(added).size, 102);
@@ -107,6 +109,7 @@ describe('an informer', () => {
     await registration.synced;
     assert.deepEqual([informer.hasSynced, registration.hasSynced, count], [true, true, 1]);
     const late = informer.addHandler({ onAdd: () => count++ });
+    await late.synced;
     assert.deepEqual([late.hasSynced, count], [true, 2]);
   });
 
@@ -133,6 +136,77 @@ describe('an informer', () => {
     assert.equal(same.length, 4);
     stop.abort();
     await run;
+  });
+
+  test('however much is cached, the event loop runs while handlers hear of it: at first, late, and at a resync', async () => {
+    await using rig = await Rig.start();
+    const objects = Array.from({ length: 6 }, (_, n) => configMap(`n${n}`, n + 1));
+    rig.server.next(lists, (reply) => reply.json(200, listOf(objects, 10)));
+    rig.server.otherwise(quiet);
+    const informer = rig.newInformer();
+    let calls = 0;
+    const slow = (): void => {
+      calls++;
+      hold(11);
+    };
+    informer.addHandler({ onAdd: slow, onUpdate: slow }, { resyncMs: 60_000 });
+    const stop = new AbortController();
+    const run = informer.run(stop.signal);
+    const filled = await iterationsDuring(informer.synced);
+    assert.equal(calls, 6);
+    const late = await iterationsDuring(informer.addHandler({ onAdd: slow }).synced);
+    assert.equal(calls, 12);
+    const resynced = await iterationsDuring(rig.clock.advance(60_000).then(() => rig.clock.until(() => calls === 18)));
+    for (const iterations of [filled, late, resynced]) assert.ok(iterations >= 4, `${iterations} iterations`);
+    stop.abort();
+    await run;
+  });
+
+  test('a late handler hears what happens meanwhile once it has heard of the content', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    const objects = ['a', 'b', 'c', 'd'].map((name, n) => configMap(name, n + 1));
+    rig.server.next(lists, (reply) => reply.json(200, listOf(objects, 10)));
+    rig.server.next(watches, (reply) => void (open = reply.open()));
+    const informer = rig.informer();
+    await rig.server.requested(1, watches);
+    const calls: string[] = [];
+    const late = informer.addHandler({
+      onAdd: ({ metadata }) => {
+        if (metadata.name === 'a') {
+          open
+            ?.event('MODIFIED', configMap('d', 11))
+            .event('DELETED', configMap('c', 12))
+            .event('ADDED', configMap('e', 13));
+        }
+        hold(11);
+        calls.push(`add ${metadata.name}@${metadata.resourceVersion ?? ''}`);
+      },
+      onUpdate: (_old, { metadata }) => calls.push(`update ${metadata.name}@${metadata.resourceVersion ?? ''}`),
+      onDelete: (gone) => calls.push(`delete ${gone instanceof Tombstone ? gone.key : gone.metadata.name}`),
+    });
+    await late.synced;
+    await rig.clock.until(() => calls.includes('add e@13'));
+    assert.deepEqual(calls, ['add a@1', 'add b@2', 'add c@3', 'add d@4', 'update d@11', 'delete c', 'add e@13']);
+  });
+
+  test('a handler that is removed while it hears of the content hears no more', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    await rig.clock.until(() => informer.hasSynced);
+    const heardOf: string[] = [];
+    const registration = informer.addHandler({
+      onAdd: ({ metadata: { name } }) => {
+        heardOf.push(name);
+        hold(11);
+      },
+    });
+    registration.remove();
+    await rig.clock.settle();
+    assert.ok(heardOf.length <= 1, heardOf.join());
+    assert.equal(registration.hasSynced, false);
   });
 
   test('an update in which nothing differs that is read reaches the cache but nobody else', async () => {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
-import { Rig } from './rig.ts';
+import { annotation, resource, Rig } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
 
 const failure = (state: ProvisioningState): ProvisionError => new ProvisionError('no room', { state });
@@ -95,4 +95,89 @@ describe('a claim is forgotten', () => {
     assert.equal(rig.volumes.length, 1);
     assert.equal(isForgotten(), false);
   });
+});
+
+describe('the failures of a claim are forgotten', () => {
+  /** Rig whose claim `ns/a` failed twice and was given up. */
+  async function givenUp() {
+    const clock = new ManualClock();
+    const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 });
+    const rig = await Rig.prepare({ controller: { failedProvisionThreshold: 1 }, limiter, clock });
+    rig.addClass();
+    const { uid } = rig.addClaim('a', { finalizers: [] }).metadata;
+    rig.provisioner.otherwiseProvision = failure('finished');
+    rig.startOnly();
+    await rig.turn(uid);
+    await clock.until(() => rig.log.some(({ message }) => message.includes('giving up')));
+    assert.equal(rig.limiter.failures(uid), 1);
+    return { rig, uid };
+  }
+
+  test('when it was given up and is deleted', async () => {
+    const { rig, uid } = await givenUp();
+    await using _rig = rig;
+    rig.deleteClaim();
+    await rig.settle();
+    assert.equal(rig.limiter.failures(uid), 0);
+  });
+
+  test('when it was given up and got a volume from elsewhere', async () => {
+    const { rig, uid } = await givenUp();
+    await using _rig = rig;
+    rig.changeClaim('a', {}, { volumeName: 'v' });
+    await rig.settle();
+    assert.equal(rig.limiter.failures(uid), 0);
+  });
+
+  test('when it was given up and went to another provisioner', async () => {
+    const { rig, uid } = await givenUp();
+    await using _rig = rig;
+    rig.changeClaim('a', { annotations: { [annotation.provisioner]: 'other' } });
+    await rig.settle();
+    assert.equal(rig.limiter.failures(uid), 0);
+  });
+
+  test('when it is deleted during the attempt after which it is given up', async () => {
+    const { rig, uid } = await givenUp();
+    await using _rig = rig;
+    const attempt = Promise.withResolvers<never>();
+    rig.provisioner.provisionSteps.push(() => attempt.promise);
+    const attempts = rig.provisioner.provisions.length;
+    rig.touchClaim();
+    await rig.until('another attempt', () => rig.provisioner.provisions.length > attempts);
+    rig.deleteClaim();
+    await rig.until('the deletion', () => rig.claimInCache('a') === undefined);
+    attempt.reject(failure('in-background'));
+    await rig.settle();
+    assert.equal(rig.limiter.failures(uid), 0);
+  });
+});
+
+describe('the failures of a volume are forgotten', () => {
+  for (const { title, change } of [
+    { title: 'when it is deleted', change: (rig: Rig) => rig.api.delete(resource.volumes, { name: 'v' }) },
+    {
+      title: 'when its storage is to be kept after all',
+      change: (rig: Rig) => {
+        const volume = structuredClone(rig.volume('v'))!;
+        volume.spec.persistentVolumeReclaimPolicy = 'Retain';
+        return rig.api.update(resource.volumes, volume as never);
+      },
+    },
+  ]) {
+    test(title, async () => {
+      await using rig = await Rig.prepare({
+        controller: { failedDeleteThreshold: 1 },
+        limiter: new ExponentialLimiter({ baseMs: 1, maxMs: 1 }),
+      });
+      rig.addVolume('v', 'Released');
+      rig.provisioner.otherwiseDelete = new Error('busy');
+      rig.startOnly();
+      await rig.until('giving up', () => rig.log.some(({ message }) => message.includes('giving up')));
+      assert.equal(rig.limiter.failures('v'), 1);
+      change(rig);
+      await rig.settle();
+      assert.equal(rig.limiter.failures('v'), 0);
+    });
+  }
 });

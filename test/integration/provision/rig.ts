@@ -200,20 +200,28 @@ export class Rig implements AsyncDisposable {
   }
 
   /**
-   * Waits until the controller has worked on all changes made so far: it has one worker of each kind, which takes an
-   * object nobody asked about after them.
+   * Waits until the controller has worked on all changes made so far: until it heard of a change of objects that are no
+   * concern of it, and then of keys that stand for nothing, which its one worker of each kind takes after all others.
    */
   async settle(): Promise<void> {
     const name = `zz-sentinel-${++this.#sentinels}`; // last in lists, too
     const claim = this.api.create(resource.claims, claimObject(name, { annotations: {} }));
-    const volume = this.api.create(resource.volumes, {
-      metadata: { name },
-      spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], nfs: { server: 's', path: '/p' } },
-    });
-    const claimUid = claim.metadata.uid ?? '';
-    await this.until('the queues to run empty', () => {
-      return this.limiter.turns(claimUid).length > 0 && this.limiter.turns(volume.metadata.name).length > 0;
-    });
+    this.addVolume(name, 'Available');
+    const { uid = '' } = claim.metadata;
+    const touching = setInterval(() => {
+      this.touchClaim(name);
+      this.touchVolume(name);
+    }, 5);
+    try {
+      await this.until('both changes', () => this.limiter.turns(uid).length > 0 && this.limiter.turns(name).length > 0);
+    } finally {
+      clearInterval(touching);
+    }
+    const key = `flush-${name}`;
+    this.controller.wakeClaim(key);
+    await this.until('the queue of claims to run empty', () => this.limiter.turns(key).length > 0);
+    this.controller.wakeVolume(key);
+    await this.until('the queue of volumes to run empty', () => this.limiter.turns(key).length > 1);
   }
 
   /** Waits for the n-th end of a turn of a key (from 1). */

@@ -202,10 +202,11 @@ describe('what the API server offers', () => {
 });
 
 describe('looking at everything again', () => {
-  test('case 117: after the resync period every claim and volume has another turn', async () => {
-    await using rig = await Rig.prepare({ controller: { resyncMs: 1000 } });
-    const keys = ['a', 'b'].map((name) => rig.addClaim(name, { annotations: {} }).metadata.uid);
-    for (const name of ['v', 'w']) keys.push(rig.addVolume(name, 'Available').metadata.name);
+  test('case 117: after the resync period everything that is not settled has another turn', async () => {
+    await using rig = await Rig.prepare({ controller: { resyncMs: 1000 }, methods: { shouldDelete: () => false } });
+    rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
+    const keys = ['a', 'b'].map((name) => rig.addClaim(name).metadata.uid);
+    for (const name of ['v', 'w']) keys.push(rig.addVolume(name, 'Released').metadata.name);
     await rig.start();
     const startedMs = performance.now();
     for (const key of keys) assert.equal(rig.limiter.turns(key).length, 1);
@@ -214,14 +215,16 @@ describe('looking at everything again', () => {
     assert.deepEqual(rig.writes, []);
   });
 
-  test('a cluster in which nothing happens is not written to', async () => {
+  test('a cluster in which nothing happens is not written to, and nothing of it is queued', async () => {
     await using rig = await Rig.prepare({ controller: { addFinalizer: true, resyncMs: 1000, workers: 4 } });
-    rig.addClass();
+    rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
     const keys: string[] = [];
     for (let n = 0; n < 50; n++) keys.push(...addBoundPair(rig, n));
+    const waiting = rig.addClaim('zz-waiting').metadata.uid; // last in lists, too
     rig.startOnly();
-    for (const key of keys) await rig.turn(key, 3);
+    await rig.turn(waiting, 3);
     await rig.stop();
+    for (const key of keys) assert.deepEqual(rig.limiter.turns(key), []);
     assert.deepEqual(rig.writes, []);
     assert.deepEqual(rig.events, []);
     assert.deepEqual(rig.metrics.totals, {});
@@ -230,16 +233,16 @@ describe('looking at everything again', () => {
 
   test('changes of a bound pair that nobody reads wake nobody; of an unbound claim every change does', async () => {
     await using rig = await Rig.prepare({ controller: { addFinalizer: true } });
-    rig.addClass();
+    rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
     const [uid = '', volume = ''] = addBoundPair(rig, 1);
-    const unbound = rig.addClaim('unbound', { annotations: {} }).metadata.uid;
+    const unbound = rig.addClaim('unbound').metadata.uid;
     await rig.start();
     rig.touchClaim('bound-1');
     rig.touchVolume(volume);
     rig.touchClaim('unbound');
     await rig.settle();
-    assert.equal(rig.limiter.turns(uid).length, 1);
-    assert.equal(rig.limiter.turns(volume).length, 1);
+    assert.equal(rig.limiter.turns(uid).length, 0);
+    assert.equal(rig.limiter.turns(volume).length, 0);
     assert.equal(rig.limiter.turns(unbound).length, 2);
   });
 });

@@ -364,12 +364,13 @@ describe('the deletion guard', () => {
     assert.deepEqual(rig.limiter.turns('v'), [{ end: 'done' }]);
   });
 
-  test('case 108: it is asked about our volumes in any phase, and about no others', async () => {
+  test('case 108: it is asked about volumes that are to be deleted, and about no others', async () => {
     const asked: string[] = [];
     await using rig = await Rig.prepare({
-      methods: { shouldDelete: ({ metadata: { name } }) => asked.push(name) > 0 },
+      methods: { shouldDelete: ({ metadata: { name } }) => asked.push(name) < 0 },
     });
-    rig.addVolume('v', 'Bound');
+    rig.addVolume('bound', 'Bound');
+    rig.addVolume('v', 'Released');
     rig.addVolume('foreign', 'Released', { annotations: { [annotation.provisionedBy]: 'other' } });
     await rig.start();
     await rig.stop();

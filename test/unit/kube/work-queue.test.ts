@@ -267,4 +267,27 @@ describe('WorkQueue', () => {
     assert.equal(await value('workqueue_work_duration_seconds'), 5);
     assert.equal(await value('workqueue_unfinished_work_seconds'), 0);
   });
+
+  test('gauges add up the queues of one name, and the longest work is that of all', async () => {
+    const registry = createRegistry();
+    const clock = new ManualClock({ turns: 1 });
+    const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 });
+    const metrics = workQueueMetrics(registry).forQueue('claims');
+    const [provisioning, protection] = [
+      new WorkQueue({ limiter, clock, metrics }),
+      new WorkQueue({ limiter, clock, metrics }),
+    ];
+    const value = async (name: string): Promise<number | undefined> =>
+      (await registry.getSingleMetric(name)?.get())?.values[0]?.value;
+    for (const key of ['a', 'b', 'c']) provisioning.add(key);
+    protection.add('d');
+    assert.equal(await value('workqueue_depth'), 4);
+    await provisioning.get();
+    await clock.advance(2000);
+    await protection.get();
+    await clock.advance(1000);
+    assert.equal(await value('workqueue_depth'), 2);
+    assert.equal(await value('workqueue_unfinished_work_seconds'), 4);
+    assert.equal(await value('workqueue_longest_running_processor_seconds'), 3);
+  });
 });

@@ -45,4 +45,11 @@ describe('SlowSet', () => {
     slow.add('u1', 's1');
     assert.equal(slow.holdsBack('u1', 's1'), true);
   });
+
+  test('nothing is kept of a claim that is gone', () => {
+    const slow = new SlowSet({ clock: new ManualClock({ turns: 1 }) });
+    slow.add('u1', 's1');
+    slow.delete('u1');
+    assert.equal(slow.holdsBack('u1', 's1'), false);
+  });
 });

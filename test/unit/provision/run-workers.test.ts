@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { WorkQueue } from '../../../src/kube/work-queue.ts';
+import { runWorkers } from '../../../src/provision/run-workers.ts';
+import { hold, iterationsDuring } from '../../fakes/event-loop.ts';
+
+test('many workers with many keys that wait for nothing let the event loop run', async () => {
+  const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) });
+  for (let key = 0; key < 8; key++) queue.add(String(key));
+  const stop = new AbortController();
+  const running = runWorkers({
+    queue,
+    count: 4,
+    sync: async (key) => {
+      hold(11);
+      if (key === '7') stop.abort(new Error('the test is over'));
+      await Promise.resolve();
+    },
+    failureThreshold: 0,
+    timeoutMs: 0,
+    stop: stop.signal,
+    cut: new AbortController().signal,
+    clock: systemClock,
+    logger: silentLogger,
+    what: 'claim',
+  });
+  const iterations = await iterationsDuring(running);
+  assert.ok(iterations >= 6, `${iterations} iterations for eight keys`);
+});
