@@ -26,7 +26,7 @@ try {
   });
   if (parsed.kind === 'print') {
     writeSync(parsed.stream === 'stdout' ? 1 : 2, parsed.text);
-  } else if (parsed.kind === 'run') {
+  } else {
     const { config, notices } = parsed;
     logger = createLogger(config.logging);
     for (const { level, fields, message } of notices) logger[level](fields, message);

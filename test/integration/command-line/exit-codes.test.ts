@@ -24,7 +24,7 @@ const rows: Row[] = [
     row: '§1.1: a long name behind a single dash is a cluster of short flags',
     args: ['-csi-address=/s'],
     code: 2,
-    last: /^unknown shorthand flag: 'c' in -csi-address=\/s$/,
+    last: /^unknown shorthand flag: 'c' in -csi-address=\/s \(did you mean --csi-address\?\)$/,
   },
   {
     row: '§1.1: a name that starts with v is -v with the rest as value',
@@ -138,6 +138,7 @@ describe('01: the end of the program', () => {
       assert.equal(run.code, code);
       assert.equal(run.stdout, '', 'stdout carries only the version');
       assert.doesNotMatch(run.stderr, /\n\s+at /, 'no stack trace');
+      if (code === 2) assert.equal(run.stderr.split('\n').length, 2, 'one line');
     });
   }
 

@@ -93,7 +93,12 @@ describe('01 §8: signals', () => {
     driver.always('CreateVolume', () => new Promise<object>(() => undefined));
     const clock = new ManualClock();
     const flags = ['--leader-election', '--timeout=10m'];
-    await using program = new Program({ socketPath: driver.socketPath, apiUrl: cluster.url, flags, shutdownClock: clock });
+    await using program = new Program({
+      socketPath: driver.socketPath,
+      apiUrl: cluster.url,
+      flags,
+      shutdownClock: clock,
+    });
     await driver.called('CreateVolume');
     program.signal('SIGTERM');
     await clock.advance(605_001);

@@ -40,7 +40,15 @@ export class Program implements AsyncDisposable {
   readonly #signals = new EventEmitter();
 
   constructor(options: ProgramOptions) {
-    const { socketPath, apiUrl, flags = [], environment = {}, clock = systemClock, shutdownClock = systemClock, random } = options;
+    const {
+      socketPath,
+      apiUrl,
+      flags = [],
+      environment = {},
+      clock = systemClock,
+      shutdownClock = systemClock,
+      random,
+    } = options;
     const parsed = parseCommandLine({
       argv0: 'csi-provisioner',
       args: [`--csi-address=${socketPath}`, `--master=${apiUrl}`, ...flags],
