@@ -92,7 +92,7 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/cli/**', 'src/main.ts', 'src/sandbox/**', 'src/csi/generated/**'],
+    ignores: ['src/cli/**', 'src/check-node.ts', 'src/sandbox/**', 'src/csi/generated/**'],
     rules: {
       'no-restricted-properties': [
         'error',

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { mainFile, runProgram } from './program-run.ts';
+import { claimingVersion, mainFile, runNode, runProgram } from './program-run.ts';
 
 /** One row: what is asked, and how it ends. */
 interface Row {
@@ -165,6 +165,12 @@ describe('01: the end of the program', () => {
     assert.deepEqual([line['v'], line['msg']], [0, 'unrecognized feature gate: Foo']);
     assert.equal(typeof line['ts'], 'number');
     assert.match(String(line['caller']), /^cli\/[\w-]+\.ts:\d+$/);
+  });
+
+  test('a Node.js that is too old is named in one line before anything else: exit 1', async () => {
+    const run = await runNode([...claimingVersion('22.12.0'), mainFile, '--version']);
+    const line = 'csi-provisioner needs Node.js 24 or newer, and this is Node.js 22.12.0\n';
+    assert.deepEqual(run, { code: 1, stdout: '', stderr: line });
   });
 
   describe('with a kubeconfig', () => {
