@@ -7,6 +7,7 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
+import { callersInlined } from './inline-callers.ts';
 import { thirdPartyLicences } from './third-party-licences.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -143,7 +144,7 @@ const result = await build({
     ].join('\n'),
   },
   define: { esbuildDetection: 'true' }, // how undici's makers leave its experimental parser out
-  plugins: [descriptorInlined, thinned, builtinsRequired],
+  plugins: [descriptorInlined, callersInlined, thinned, builtinsRequired],
   metafile: true,
   logLevel: 'warning',
 });

@@ -12,6 +12,7 @@ import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { startProcess } from '../e2e/started-process.ts';
 import { claimingVersion, runNode } from './command-line/program-run.ts';
+import { startSidecar } from './command-line/sidecar-process.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const examples = path.join(root, 'examples/hostpath-provisioner');
@@ -198,6 +199,23 @@ describe('the package', () => {
       });
     }
     if (runtimes.length === 1) test('of this machine', { skip: 'no older Node.js here' });
+  });
+
+  test('logs the source files that its lines come from, though it is one file', async () => {
+    const main = path.join(project, 'node_modules/csi-provisioner/dist/csi-provisioner.js');
+    await using sidecar = await startSidecar({ main, flags: ['--logging-format=json', '-v=5', 'ignored'] });
+    await sidecar.logged(/Started provisioner controller/);
+    await sidecar.process.stop();
+    const lines = sidecar.process.log().trimEnd().split('\n');
+    const callers = new Set(lines.map((line) => (JSON.parse(line) as { caller: string }).caller));
+    assert.ok(callers.size > 10, `${callers.size} callers`);
+    const files = await readdir(path.join(root, 'src'), { recursive: true });
+    for (const caller of callers) {
+      const [, name = '', line = ''] = /^(.*):(\d+)$/.exec(caller) ?? [];
+      const file = files.find((each) => `src/${each}`.endsWith(`/${name}`)) ?? assert.fail(caller);
+      const text = (await readFile(path.join(root, 'src', file), 'utf8')).split('\n')[Number(line) - 1];
+      assert.match(text ?? '', /logger[.[]/i, caller);
+    }
   });
 
   test('brings the sidecar as a command', async () => {

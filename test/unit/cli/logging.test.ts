@@ -76,6 +76,15 @@ describe('text', () => {
     assert.match(line ?? '', / logging\.test\.ts:\d+\] "Provisioned" claim="ns\/c" attempt=2\n$/);
   });
 
+  test('two calls with the same message have each its own line', () => {
+    const lines = logged({}, (logger) => {
+      logger.info({}, 'm');
+      logger.info({}, 'm');
+    });
+    const [first, second] = lines.map((line) => Number(/logging\.test\.ts:(\d+)\]/.exec(line)?.[1]));
+    assert.equal(second, Number(first) + 1);
+  });
+
   test('a last line stands unquoted without fields and quoted with some', () => {
     const [plain, structured] = logged({}, (logger) => {
       logger.lastLine('fatal', 'Failed ("x")');
