@@ -115,9 +115,14 @@ function errorText(error: Error): string {
   let message = error.message || error.name;
   let cause = error.cause;
   for (let depth = 0; depth < 8 && cause instanceof Error; depth++, cause = cause.cause) {
-    if (!message.includes(cause.message)) message += `: ${cause.message}`;
+    if (!message.includes(wordsOf(cause))) message += `: ${cause.message}`;
   }
   return message;
+}
+
+/** Errors of gRPC hold the words of the other side in `details`, and have a number and a name before them in `message`. */
+function wordsOf(error: Error & { details?: unknown }): string {
+  return typeof error.details === 'string' ? error.details : error.message;
 }
 
 /** The bundle gives each call its `caller`; see `scripts/inline-callers.ts`. */

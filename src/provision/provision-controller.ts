@@ -240,6 +240,7 @@ export class ProvisionController {
         sync: (uid, signal) => this.#claimSyncer.sync(uid, signal),
         failureThreshold: failedProvisionThreshold,
         onGiveUp: (uid) => this.#claimSyncer.giveUp(uid),
+        describe: (uid) => this.#claimSyncer.describe(uid),
         timeoutMs: provisionTimeoutMs,
       }),
       runWorkers({

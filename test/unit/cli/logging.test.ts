@@ -108,6 +108,12 @@ describe('both formats', () => {
     assert.equal(line?.['err'], 'call failed: call failed: socket gone');
   });
 
+  test('the words of a gRPC status are told once, whatever stands before them', () => {
+    const status = Object.assign(new Error('13 INTERNAL: disk on fire'), { details: 'disk on fire' });
+    const error = new Error('rpc error: code = Internal desc = disk on fire', { cause: status });
+    assert.equal(records({}, (logger) => logger.error({ err: error }, 'm'))[0]?.['err'], error.message);
+  });
+
   test('an error that is its own cause ends', () => {
     const error = new Error('round');
     error.cause = error;
