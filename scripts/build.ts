@@ -7,6 +7,7 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
+import { callersInlined } from './inline-callers.ts';
 import { thirdPartyLicences } from './third-party-licences.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -102,9 +103,28 @@ const builtinsRequired: Plugin = {
   },
 };
 
+/**
+ * The check of the Node.js version as a statement. It can be the first one of the bundle because nothing is imported there
+ * and no syntax is newer than `oldestParser`.
+ */
+async function versionCheck(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [path.join(root, 'src/check-node.ts')],
+    write: false,
+    bundle: true,
+    minify: true,
+    format: 'iife',
+    target: oldestParser,
+  });
+  return outputFiles[0]?.text.trim() ?? '';
+}
+
+/** The Node.js that still has to read the bundle, so as to say that it is too old. */
+const oldestParser = 'node18';
+
 await mkdir(path.dirname(outfile), { recursive: true });
 const result = await build({
-  entryPoints: [path.join(root, 'src/main.ts')],
+  entryPoints: [path.join(root, 'src/cli/main.ts')],
   outfile,
   bundle: true,
   minify: true,
@@ -113,14 +133,18 @@ const result = await build({
   sourcemap: true,
   sourcesContent: false,
   platform: 'node',
-  target: 'node24',
+  target: oldestParser,
   format: 'esm',
   // dependencies in CommonJS ask for `require`, which an ES module has to make itself
   banner: {
-    js: "#!/usr/bin/env node\nconst require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
+    js: [
+      '#!/usr/bin/env node',
+      await versionCheck(),
+      "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
+    ].join('\n'),
   },
   define: { esbuildDetection: 'true' }, // how undici's makers leave its experimental parser out
-  plugins: [descriptorInlined, thinned, builtinsRequired],
+  plugins: [descriptorInlined, callersInlined, thinned, builtinsRequired],
   metafile: true,
   logLevel: 'warning',
 });

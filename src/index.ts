@@ -2,6 +2,7 @@
  * The public surface of the package: what a program of its own needs to provision volumes of another kind of storage.
  * `docs/write-a-provisioner.md` leads through it. Nothing else in the package is meant to be imported.
  */
+import './base/require-node.ts'; // first: what follows may not even load on an older Node.js
 import { connect as connectTo, type ConnectOptions as FullConnectOptions } from './kube/connect.ts';
 import type { Transport } from './kube/transport.ts';
 

@@ -1,53 +1,7 @@
-/** The edge of the process: arguments, environment and signals in, exit code out; nothing else. */
-import { writeSync } from 'node:fs';
-import { systemClock } from './base/clock.ts';
-import { parseCommandLine } from './cli/command-line.ts';
-import { ExitError, exitCodes, reportExit } from './cli/exit.ts';
-import { createLogger, type ProcessLogger } from './cli/logging.ts';
-import { runSidecar } from './cli/run.ts';
-import { listenForShutdown } from './cli/shutdown.ts';
-import { version } from './cli/version.ts';
+/**
+ * Where the program starts: nothing that an older Node.js could stumble over is loaded before its version is known, so
+ * no other static imports here.
+ */
+import './check-node.ts';
 
-let logger: ProcessLogger | undefined;
-
-/** Without the gate for releasing the lease nothing is drained: killed by the signal, or exit code 2 as process 1. */
-function dieLikeTheOriginal(signal: NodeJS.Signals): void {
-  if (process.pid === 1) process.exit(exitCodes.usage);
-  process.removeAllListeners(signal);
-  process.kill(process.pid, signal);
-}
-
-try {
-  const parsed = parseCommandLine({
-    argv0: process.argv[1] ?? 'csi-provisioner',
-    args: process.argv.slice(2),
-    environment: process.env,
-    version,
-  });
-  if (parsed.kind === 'print') {
-    writeSync(parsed.stream === 'stdout' ? 1 : 2, parsed.text);
-  } else if (parsed.kind === 'run') {
-    const { config, notices } = parsed;
-    logger = createLogger(config.logging);
-    for (const { level, fields, message } of notices) logger[level](fields, message);
-    using shutdown = listenForShutdown({
-      signals: process,
-      clock: systemClock,
-      logger,
-      callTimeoutMs: config.csiTimeoutMs,
-      dieAtOnce: config.featureGates.releaseLeaderElectionOnExit ? undefined : dieLikeTheOriginal,
-      onSecondSignal: () => process.exit(exitCodes.failure),
-    });
-    try {
-      await runSidecar({ config, environment: process.env, shutdown, clock: systemClock, logger });
-    } catch (error) {
-      if (error !== shutdown.stop.reason || shutdown.failure !== undefined) throw error;
-    }
-  }
-} catch (error) {
-  if (!(error instanceof ExitError)) throw error;
-  process.exitCode = reportExit(error, {
-    logger: logger ?? createLogger(error.logging ?? { format: 'text', verbosity: 0 }),
-    writeError: (text) => writeSync(2, text),
-  });
-}
+await import('./cli/main.ts');

@@ -29,7 +29,7 @@ export async function askCapacity(
   try {
     const answer = await calls.getCapacity(
       { parameters, accessible_topology: { segments: { ...item.segment.labels } } },
-      { signal },
+      { signal, about: { capacity: item.key } },
     );
     const maximum = answer.maximum_volume_size?.value;
     return {

@@ -10,9 +10,7 @@ export type ParsedCommandLine =
   /** Run with this configuration; `notices` are to be logged first. */
   | { readonly kind: 'run'; readonly config: Config; readonly notices: readonly Notice[] }
   /** Print this and end with code 0. */
-  | { readonly kind: 'print'; readonly stream: 'stdout' | 'stderr'; readonly text: string }
-  /** Run the subcommand with what follows its name. */
-  | { readonly kind: 'subcommand'; readonly name: string; readonly args: readonly string[] };
+  | { readonly kind: 'print'; readonly stream: 'stdout' | 'stderr'; readonly text: string };
 
 /** Everything that decides what a process does. */
 export interface CommandLineInput {
@@ -23,8 +21,6 @@ export interface CommandLineInput {
   readonly environment: Environment;
   /** Such as `v6.3.0`. */
   readonly version: string;
-  /** Names that count as subcommands if they come first; default none. Any other non-flag is ignored. */
-  readonly subcommands?: readonly string[];
 }
 
 /**
@@ -35,10 +31,6 @@ export interface CommandLineInput {
  */
 export function parseCommandLine(input: CommandLineInput): ParsedCommandLine {
   const { argv0, args, environment } = input;
-  const [first, ...rest] = args;
-  if (first !== undefined && input.subcommands?.includes(first) === true) {
-    return { kind: 'subcommand', name: first, args: rest };
-  }
   const flags = parseFlags(argv0, args);
   if (flags.kind === 'help') return { kind: 'print', stream: 'stderr', text: helpText(argv0) };
   const { values, given } = flags;

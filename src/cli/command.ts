@@ -5,8 +5,7 @@ import { parseValue } from './parse-value.ts';
 const description = 'Provisions Kubernetes volumes through a CSI driver.';
 
 /**
- * The command with every flag of the table as an option. Subcommands are added with `addCommand`; parsing never
- * prints or ends the process.
+ * The command with every flag of the table as an option. Parsing never prints or ends the process.
  *
  * @param argv0 - the name of the program as it was called.
  */

@@ -8,7 +8,7 @@ import { KubeClient } from '../kube/kube-client.ts';
 import { LeaderElector, type LeaderElectorMetrics, LeaseLostError } from '../kube/leader-elector.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { LeaderElectionConfig } from './config.ts';
-import { ExitError, exitCodes, failureExit } from './exit.ts';
+import { failureExit } from './exit.ts';
 import type { Shutdown } from './shutdown.ts';
 
 export interface ElectionOptions {
@@ -33,7 +33,7 @@ const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 /**
  * Waits for the lease, works while it is held, and lets go of it.
  *
- * @throws {ExitError} with code 1 when the lease was lost, and also after a clean end of a leader, as in the original.
+ * @throws {ExitError} with code 1 when the lease was lost, or could not be released at the end.
  */
 export async function leadAndWork(options: ElectionOptions): Promise<void> {
   const { config, driverName, transport, guarded, registry, shutdown, clock, logger } = options;
@@ -71,8 +71,8 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     const cause = shutdown.failure ?? new LeaseLostError('the lease was lost');
     throw failureExit('Stopped leading', { err: cause }, cause);
   }
-  if (outcome === 'done' && shutdown.failure === undefined) {
-    throw new ExitError('', { code: exitCodes.failure, severity: 'plain' });
+  if (outcome === 'done' && options.releaseOnExit && !elector.released && shutdown.failure === undefined) {
+    throw failureExit('Stopped leading without releasing the lease, another leads once it has expired');
   }
 }
 

@@ -1,3 +1,4 @@
+import { singleLine } from './klog-line.ts';
 import type { LoggingConfig, ProcessLogger } from './logging.ts';
 
 /**
@@ -14,7 +15,7 @@ export class ExitError extends Error {
   override readonly name = 'ExitError';
   /** The exit code of the process. */
   readonly code: number;
-  /** What to print last; may hold several lines if plain. Empty: nothing. */
+  /** What to print last; line breaks in it are escaped. Empty: nothing. */
   readonly line: string;
   readonly severity: ExitSeverity;
   /** Fields of the log line; without any, `line` is printed unquoted. */
@@ -41,10 +42,9 @@ export function failureExit(line: string, fields: object = {}, cause?: unknown):
   return new ExitError(line, { code: exitCodes.failure, severity: 'error', fields, cause });
 }
 
-/** Exit 2 for a command line that cannot be read: a hint, then the error as the last line. */
-export function usageExit(argv0: string, line: string, cause?: unknown): ExitError {
-  const hint = `Run '${argv0} --help' for the flags.`;
-  return new ExitError(`${hint}\n${line}`, { code: exitCodes.usage, severity: 'plain', cause });
+/** Exit 2 for a command line that cannot be read. */
+export function usageExit(line: string, cause?: unknown): ExitError {
+  return new ExitError(line, { code: exitCodes.usage, severity: 'plain', cause });
 }
 
 /** Exit 2 for values that can never work, where the Go sidecar panics. */
@@ -63,7 +63,7 @@ export function reportExit(
   options: { logger: ProcessLogger; writeError: (text: string) => void },
 ): number {
   if (error.line === '') return error.code;
-  if (error.severity === 'plain') options.writeError(`${error.line}\n`);
+  if (error.severity === 'plain') options.writeError(`${singleLine(error.line)}\n`);
   else options.logger.lastLine(error.severity, error.line, error.fields);
   return error.code;
 }

@@ -95,8 +95,7 @@ export const flagTable = {
     class: 'G',
     group: 'kubernetes',
     value: 'path',
-    description:
-      'Path of a kubeconfig file. A KUBECONFIG variable wins. Neither: the configuration of the cluster inside.',
+    description: 'Path of a kubeconfig file. A KUBECONFIG variable wins. Neither: the in-cluster configuration.',
     since: 'go',
   },
   master: {
@@ -179,7 +178,7 @@ export const flagTable = {
     default: 'false',
     class: 'P',
     group: 'provisioning',
-    description: 'Tell the driver the names of claim and volume, as parameters of CreateVolume.',
+    description: 'Pass the names of claim and volume to the driver, as parameters of CreateVolume.',
     since: 'go',
   },
   'controller-publish-readonly': {
@@ -213,7 +212,7 @@ export const flagTable = {
     class: 'P',
     group: 'provisioning',
     value: 'number',
-    description: 'Workers that release the sources of finished clones.',
+    description: 'Workers that remove the finalizer from the sources of finished clones.',
     since: 'go',
   },
   'retry-interval-start': {
@@ -231,7 +230,7 @@ export const flagTable = {
     class: 'P',
     group: 'provisioning',
     value: 'duration',
-    description: 'Longest wait between retries.',
+    description: 'Maximum wait between retries.',
     since: 'go',
   },
   'snapshot-orphan-sweep-interval': {
@@ -333,7 +332,7 @@ export const flagTable = {
     class: 'P',
     group: 'node',
     value: 'duration',
-    description: 'Longest such wait.',
+    description: 'Maximum of that wait.',
     since: 'go',
   },
   'leader-election': {
@@ -397,7 +396,8 @@ export const flagTable = {
     class: 'G',
     group: 'http',
     value: 'address',
-    description: 'Listen address, such as :8080, for metrics and the health of leader election.',
+    description:
+      'Listen address, such as :8080, for metrics, /healthz, /readyz and, with leader election, /healthz/leader-election.',
     since: 'go',
   },
   'metrics-address': {
@@ -407,7 +407,7 @@ export const flagTable = {
     class: 'G',
     group: 'http',
     value: 'address',
-    description: 'Listen address for metrics, without health.',
+    description: 'Listen address for metrics, /healthz and /readyz, without /healthz/leader-election.',
     deprecated: 'use --http-endpoint',
     since: 'go',
   },
@@ -435,7 +435,8 @@ export const flagTable = {
     group: 'logging',
     value: 'level',
     shorthand: 'v',
-    description: 'Verbosity: 0 lifecycle and outcomes, 2 every call, 5 every message.',
+    description:
+      'Verbosity: 0 lifecycle, outcomes and failures; 2 also calls to the driver and decisions; 5 also requests and answers.',
     since: 'go',
   },
   'logging-format': {
@@ -463,7 +464,7 @@ export const flagTable = {
     class: 'P',
     group: 'logging',
     value: 'duration',
-    description: 'Longest time between flushes; every line is written at once anyway.',
+    description: 'Maximum time between flushes; every line is written at once anyway.',
     withoutEffect: true,
     since: 'go',
   },

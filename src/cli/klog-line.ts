@@ -48,8 +48,11 @@ function two(part: number): string {
 
 function message(record: Record<string, unknown>): string {
   const text = String(record['msg']);
-  if (record['raw'] !== true) return goQuote(text);
-  // as a whole it stays one line; quotes and letters of any script stay as they are
+  return record['raw'] === true ? singleLine(text) : goQuote(text);
+}
+
+/** The text on one line: control characters are escaped, quotes and letters of any script stay as they are. */
+export function singleLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]/gu, (character) => goQuote(character).slice(1, -1));
 }
 

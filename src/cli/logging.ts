@@ -115,73 +115,68 @@ function errorText(error: Error): string {
   let message = error.message || error.name;
   let cause = error.cause;
   for (let depth = 0; depth < 8 && cause instanceof Error; depth++, cause = cause.cause) {
-    if (!message.includes(cause.message)) message += `: ${cause.message}`;
+    if (!message.includes(wordsOf(cause))) message += `: ${cause.message}`;
   }
   return message;
 }
 
+/** Errors of gRPC hold the words of the other side in `details`, and have a number and a name before them in `message`. */
+function wordsOf(error: Error & { details?: unknown }): string {
+  return typeof error.details === 'string' ? error.details : error.message;
+}
+
+/** The bundle gives each call its `caller`; see `scripts/inline-callers.ts`. */
 class PinoLogger implements ProcessLogger {
   readonly #pino: pino.Logger;
   readonly #asText: boolean;
-  /** Callers by message: messages are constant and stand in one place each, while a stack trace is dear. */
-  readonly #callers: Map<string, string>;
 
-  constructor(logger: pino.Logger, asText: boolean, callers = new Map<string, string>()) {
+  constructor(logger: pino.Logger, asText: boolean) {
     this.#pino = logger;
     this.#asText = asText;
-    this.#callers = callers;
   }
 
-  error(fields: object, message: string): void {
-    this.#log('error', fields, message);
+  error(fields: object, message: string, caller?: string): void {
+    this.#log('error', fields, message, caller);
   }
 
-  warn(fields: object, message: string): void {
-    this.#log('warn', fields, message);
+  warn(fields: object, message: string, caller?: string): void {
+    this.#log('warn', fields, message, caller);
   }
 
-  info(fields: object, message: string): void {
-    this.#log('info', fields, message);
+  info(fields: object, message: string, caller?: string): void {
+    this.#log('info', fields, message, caller);
   }
 
-  debug(fields: object, message: string): void {
-    this.#log('debug', fields, message);
+  debug(fields: object, message: string, caller?: string): void {
+    this.#log('debug', fields, message, caller);
   }
 
-  trace(fields: object, message: string): void {
-    this.#log('trace', fields, message);
+  trace(fields: object, message: string, caller?: string): void {
+    this.#log('trace', fields, message, caller);
   }
 
-  lastLine(severity: 'error' | 'fatal', message: string, fields: object = {}): void {
+  lastLine(severity: 'error' | 'fatal', message: string, fields: object = {}, caller?: string): void {
     const unstructured = this.#asText && Object.keys(fields).length === 0 ? { raw: true } : {};
-    this.#log(severity, { ...unstructured, ...fields }, message);
+    this.#log(severity, { ...unstructured, ...fields }, message, caller);
   }
 
   child(fields: Record<string, unknown>): Logger {
-    return new PinoLogger(this.#pino.child(fields), this.#asText, this.#callers);
+    return new PinoLogger(this.#pino.child(fields), this.#asText);
   }
 
-  #log(level: LevelName, fields: object, message: string): void {
+  #log(level: LevelName, fields: object, message: string, caller: string | undefined): void {
     if (!this.#pino.isLevelEnabled(level)) return;
     // pino's fatal would also end a worker's streams; its level is used, never its method's side effects
-    this.#pino[level]({ caller: this.#callerOf(message), ...fields }, message);
-  }
-
-  #callerOf(message: string): string {
-    const known = this.#callers.get(message);
-    if (known !== undefined) return known;
-    const found = caller();
-    if (this.#callers.size < 1000) this.#callers.set(message, found);
-    return found;
+    this.#pino[level]({ caller: caller ?? callerOfLogger(), ...fields }, message);
   }
 }
 
-/** `folder/file.ts:line` of the line that logs: behind `#callerOf`, `#log` and the method it is called by. */
-function caller(): string {
+/** `folder/file.ts:line` of the line that logs: behind `#log` and the method it is called by. */
+function callerOfLogger(): string {
   const before = Error.stackTraceLimit;
-  Error.stackTraceLimit = 4;
+  Error.stackTraceLimit = 3;
   const holder: { stack?: string } = {};
-  Error.captureStackTrace(holder, caller);
+  Error.captureStackTrace(holder, callerOfLogger);
   Error.stackTraceLimit = before;
   const frame = /([^/\\(]+[/\\])?([^/\\(]+):(\d+):\d+\)?$/.exec(holder.stack ?? '');
   return frame === null ? 'unknown:0' : `${frame[1] ?? ''}${frame[2] ?? ''}:${frame[3] ?? '0'}`;

@@ -2,6 +2,7 @@ import { goQuote } from '../base/go-quote.ts';
 import { buildCommand, readOptions } from './command.ts';
 import { usageExit } from './exit.ts';
 import { findFlag, isBoolean, type FlagName, type FlagValues } from './flags.ts';
+import { nearestFlag } from './nearest-flag.ts';
 import { FlagValueError } from './parse-value.ts';
 
 /** A command line as far as flags go. */
@@ -31,7 +32,7 @@ interface NormalArguments {
  * decides.
  *
  * @param args - without the name of the program.
- * @throws {ExitError} code 2, with the exact error as the last line.
+ * @throws {ExitError} code 2, with one line: the error as the Go sidecar words it, and the flag that was meant.
  */
 export function parseFlags(argv0: string, args: readonly string[]): ParsedFlags {
   const { flags, ignored, end } = normalise(args);
@@ -39,11 +40,11 @@ export function parseFlags(argv0: string, args: readonly string[]): ParsedFlags 
     const { values, given } = readOptions(buildCommand(argv0), flags);
     if (end === 'complete') return { kind: 'flags', values, given, ignored };
   } catch (error) {
-    if (error instanceof FlagValueError) throw usageExit(argv0, error.message, error);
+    if (error instanceof FlagValueError) throw usageExit(error.message, error);
     throw error;
   }
   if (end === 'help') return { kind: 'help' };
-  throw usageExit(argv0, end.error);
+  throw usageExit(end.error);
 }
 
 function normalise(args: readonly string[]): NormalArguments {
@@ -79,7 +80,7 @@ function longFlag(argument: string, rest: string[]): Step {
   const equals = body.indexOf('=');
   const name = equals < 0 ? body : body.slice(0, equals);
   const spec = findFlag(name);
-  if (spec === undefined) return { end: name === 'help' ? 'help' : { error: `unknown flag: --${name}` } };
+  if (spec === undefined) return { end: name === 'help' ? 'help' : { error: `unknown flag: --${name}${hint(name)}` } };
   if (equals >= 0) return { flag: argument };
   if (isBoolean(spec)) return { flag: `--${name}=true` };
   const value = rest.shift();
@@ -92,7 +93,9 @@ function shortFlags(cluster: string, rest: string[]): Step {
   if (cluster.startsWith('h')) return { end: 'help' };
   if (!cluster.startsWith('v')) {
     const firstByte = String.fromCharCode(Buffer.from(cluster)[0] ?? 0);
-    return { end: { error: `unknown shorthand flag: ${quotedLetter(firstByte)} in -${cluster}` } };
+    const name = cluster.replace(/=[^]*$/, '');
+    const meant = name.length > 1 ? hint(name) : '';
+    return { end: { error: `unknown shorthand flag: ${quotedLetter(firstByte)} in -${cluster}${meant}` } };
   }
   if (cluster.length > 2 && cluster[1] === '=') return { flag: `--v=${cluster.slice(2)}` };
   if (cluster.length > 1) return { flag: `--v=${cluster.slice(1)}` };
@@ -103,4 +106,10 @@ function shortFlags(cluster: string, rest: string[]): Step {
 function quotedLetter(letter: string): string {
   if (letter === '"') return `'"'`;
   return letter === "'" ? `'\\''` : `'${goQuote(letter).slice(1, -1)}'`;
+}
+
+/** Names the flag that was meant, where one comes near. */
+function hint(name: string): string {
+  const meant = findFlag(name) === undefined ? nearestFlag(name) : name;
+  return meant === undefined ? '' : ` (did you mean --${meant}?)`;
 }

@@ -31,7 +31,7 @@ export interface SidecarOptions {
 }
 
 /**
- * Runs until it is told to end; resolves when all work under way is done.
+ * Runs until it is told to end; resolves when all work under way is done and the lease, if it had one, is released.
  *
  * @throws {ExitError} with the exit code that belongs to the failure.
  */
@@ -99,6 +99,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     });
   }
   if (shutdown.failure !== undefined) throw failureExit(shutdown.failure.message, {}, shutdown.failure);
+  if (shutdown.cut.aborted) throw failureExit('Work under way did not end in time and was aborted');
 }
 
 /** Where neither client is limited, both are one: a rate that only one of them has must not slow the other. */

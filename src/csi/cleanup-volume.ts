@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { SecretString } from '../base/secret-string.ts';
 import type { ControllerCalls } from './csi-calls.ts';
+import type { CallOptions } from './unary-call.ts';
 
 /** Calls made before a volume is given up as orphaned. */
 const attempts = 5;
@@ -16,15 +17,15 @@ export async function cleanUpVolume(options: {
   timeoutMs: number;
   volumeId: string;
   secrets: Record<string, SecretString>;
-  migrated: boolean;
-  signal: AbortSignal;
+  /** Of every call, but for its deadline. */
+  call: CallOptions;
 }): Promise<void> {
-  const { controller, clock, volumeId, secrets, migrated, signal } = options;
+  const { controller, clock, volumeId, secrets, call } = options;
   const end = clock.monotonicMs() + options.timeoutMs;
   for (let attempt = 1; ; attempt += 1) {
     try {
       const timeoutMs = end - clock.monotonicMs();
-      await controller.deleteVolume({ volume_id: volumeId, secrets }, { signal, timeoutMs, migrated });
+      await controller.deleteVolume({ volume_id: volumeId, secrets }, { ...call, timeoutMs });
       return;
     } catch (error) {
       if (attempt >= attempts) throw error;

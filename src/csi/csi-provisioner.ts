@@ -121,8 +121,8 @@ export class CsiProvisioner implements Provisioner {
     { signal }: ProvisionContext,
   ): Promise<CreatedVolume> {
     const { controller, clock, timeoutMs, topology } = this.#options;
-    const migrated = prepared.storageClass !== options.storageClass;
-    const response = await controller.createVolume(prepared.request, { signal, migrated }).catch((error: unknown) => {
+    const call = { signal, migrated: prepared.storageClass !== options.storageClass, about: { claim: objectKey(options.claim) } };
+    const response = await controller.createVolume(prepared.request, call).catch((error: unknown) => {
       const mayReschedule = prepared.topologySupported && options.selectedNodeName !== '';
       const failure = createVolumeError(error, { mayReschedule });
       if (failure.state !== 'in-background') topology?.forget(options.claim.metadata.uid ?? '');
@@ -138,7 +138,7 @@ export class CsiProvisioner implements Provisioner {
     // The request is repeated in either case: what the driver does with the same name then is its own affair.
     await failingAs(
       'in-background',
-      () => cleanUpVolume({ controller, clock, timeoutMs, volumeId, secrets, migrated, signal }),
+      () => cleanUpVolume({ controller, clock, timeoutMs, volumeId, secrets, call }),
       (error) =>
         `${problem}. ${cleanupLabel} of volume ${prepared.name} failed, volume is orphaned: ${errorMessage(error)}`,
     );

@@ -34,7 +34,8 @@ export async function deleteVolume(
   const attached =
     settings.attachments === undefined ? undefined : stillAttached(settings.attachments, volume.metadata.name);
   if (attached !== undefined) throw new Error(attached);
-  await settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, { signal, migrated });
+  const about = { volume: volume.metadata.name };
+  await settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, { signal, migrated, about });
 }
 
 /**

@@ -40,7 +40,12 @@ export interface CallOptions {
   /** Instead of the settings' own, in milliseconds. */
   timeoutMs?: number | undefined;
   migrated?: boolean | undefined;
+  /** What the call is for, in its log line. */
+  about?: CallSubject | undefined;
 }
+
+/** A claim as `namespace/name`, a PersistentVolume by name, or a capacity by class and segment. */
+export type CallSubject = { claim: string } | { volume: string } | { capacity: string };
 
 /** A request in which secrets are still wrapped: they are revealed only while it is encoded. */
 export type WithWrappedSecrets<T> = Omit<T, 'secrets'> &
@@ -64,10 +69,16 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
   const { logger, clock, secretFields } = settings;
   const start = clock.monotonicMs();
   const finished = (code: number): void => {
+    const durationMs = clock.monotonicMs() - start;
+    // the error of a failed call is logged once, by whoever handles it
+    logger.debug(
+      { method: method.path, code: codeName(code), durationMs: Math.round(durationMs), ...options.about },
+      'CSI call finished',
+    );
     settings.onCall?.({
       method: method.path,
       code: codeName(code),
-      seconds: (clock.monotonicMs() - start) / 1000,
+      seconds: durationMs / 1000,
       migrated: options.migrated ?? false,
     });
   };

@@ -57,7 +57,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     type: EventType,
     reason: string,
     message: string,
-    { once = false }: { once?: boolean } = {},
+    { once = false, logged = false }: { once?: boolean; logged?: boolean } = {},
   ): void {
     const { logger } = this.#options;
     const fields = { object: objectText(about), kind: about.kind, type, reason, message };
@@ -65,7 +65,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       logger.error(fields, this.#closed ? 'Event dropped, shutting down' : 'Event dropped, too many are waiting');
       return;
     }
-    logger.info(fields, 'Event occurred');
+    if (!logged) logger.info(fields, 'Event occurred');
     const name = once ? onlyName(about, reason, message) : this.#newName(about);
     this.#waiting.push(this.#newEvent(name, about, type, reason, message));
     this.#sending ??= this.#sendAll();

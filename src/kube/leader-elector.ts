@@ -87,6 +87,7 @@ export class LeaderElector {
   readonly #options: Required<Omit<LeaderElectorOptions, Optional>> & Pick<LeaderElectorOptions, Optional>;
   readonly #lock: LeaseLock;
   #leading = false;
+  #released = false;
   #lastHolder: string | undefined;
   /** Resolved by the watch when the Lease changed. */
   #changed = Promise.withResolvers<undefined>();
@@ -123,6 +124,11 @@ export class LeaderElector {
 
   get isLeader(): boolean {
     return this.#leading;
+  }
+
+  /** Whether the lease was given up at the end, so that another leads at once. False also where that was not wanted. */
+  get released(): boolean {
+    return this.#released;
   }
 
   /** Undefined while all is well; else why a health check should fail (KC-12.14). */
@@ -205,7 +211,7 @@ export class LeaderElector {
       recorder?.event(this.#reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
       if (releaseOnExit && !lost.signal.aborted) {
         using deadline = joinSignals([], { clock, timeoutMs: renewDeadlineMs });
-        await this.#lock.release(deadline.signal); // also after work that failed: another may do better
+        this.#released = await this.#lock.release(deadline.signal); // also after work that failed: another may do better
       }
     }
     if (lost.signal.aborted) return 'lost';

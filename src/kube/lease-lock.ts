@@ -110,14 +110,18 @@ export class LeaseLock {
     return this.#write(lease, this.isOurs ? this.#renewed() : this.#taken(), signal, 'error');
   }
 
-  /** Lets go of the Lease if we hold it, so that another need not wait for its expiry. Failures are only logged. */
-  async release(signal: AbortSignal): Promise<void> {
+  /**
+   * Lets go of the Lease if we hold it, so that another need not wait for its expiry.
+   *
+   * @returns whether we hold it no longer. Failures are logged and count as no.
+   */
+  async release(signal: AbortSignal): Promise<boolean> {
     const { client, clock, logger } = this.#options;
     try {
-      if (!this.isOurs) return;
+      if (!this.isOurs) return true;
       const lease = await client.get<Lease>(leases, this.#name, { signal });
       this.observe(lease);
-      if (this.holder !== this.#options.identity) return; // somebody took it meanwhile
+      if (this.holder !== this.#options.identity) return true; // somebody took it meanwhile
       const now = microTime(clock.wallMs());
       const record = {
         ...this.#record,
@@ -126,9 +130,12 @@ export class LeaseLock {
         acquireTime: now,
         renewTime: now,
       };
-      if (await this.#write(lease, record, signal, 'error')) logger.info({ lock: this.#text }, 'Lease released');
+      const released = await this.#write(lease, record, signal, 'error');
+      if (released) logger.info({ lock: this.#text }, 'Lease released');
+      return released;
     } catch (error) {
       logger.error({ err: error, lock: this.#text }, 'The lease could not be released, it will expire');
+      return false;
     }
   }
 

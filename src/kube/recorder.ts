@@ -11,6 +11,13 @@ export interface Recorder {
    * @param message - one line for people, at most 1,024 bytes; secrets never.
    * @param options.once - tell it no second time while the API server still has the first, whoever told that: this
    * process, one before it, or another instance that sees the same. Default false.
+   * @param options.logged - the caller logs what the message says, so that the event is not logged, too. Default false.
    */
-  event(about: ObjectReference, type: EventType, reason: string, message: string, options?: { once?: boolean }): void;
+  event(
+    about: ObjectReference,
+    type: EventType,
+    reason: string,
+    message: string,
+    options?: { once?: boolean; logged?: boolean },
+  ): void;
 }

@@ -53,6 +53,7 @@ export class BlockingVolumeStore implements VolumeStore {
       'Warning',
       failedReason,
       `Error creating provisioned PV object for claim ${where}: ${failure.message}. Deleting the volume.`,
+      { logged: true },
     );
     const leftover = await this.#try(
       () => this.#deleteStorage(volume, cut),
@@ -65,6 +66,7 @@ export class BlockingVolumeStore implements VolumeStore {
         'Warning',
         'ProvisioningCleanupFailed',
         `Error cleaning provisioned volume for claim ${where}: ${leftover.message}. Please delete manually.`,
+        { logged: true },
       );
     }
     throw failure;

@@ -246,6 +246,7 @@ export class ProvisionController {
           this.#claimSyncer.giveUp(uid);
           this.#settleClaim(uid);
         },
+        describe: (uid) => this.#claimSyncer.describe(uid),
         timeoutMs: provisionTimeoutMs,
       }),
       runWorkers({

@@ -1,6 +1,6 @@
 /**
- * The interface that a kind of storage fulfils. The controller of this folder owns it; `src/csi`, `src/nfs` and
- * anybody's own program implement it.
+ * The interface that a kind of storage fulfils. The controller of this folder owns it; `src/csi` and anybody's own
+ * program implement it.
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 

@@ -24,6 +24,8 @@ export interface WorkersOptions {
   logger: Logger;
   /** What the keys are, for the log: `claim` or `volume`. */
   what: string;
+  /** The fields by which log lines name a key. Default: the key under `what`. */
+  describe?: (key: string) => object;
 }
 
 /** Works on the keys of a queue until it is stopped; resolves when the last turn has ended. Never rejects. */
@@ -50,13 +52,14 @@ async function work(options: WorkersOptions): Promise<void> {
 
 async function turn(key: string, options: WorkersOptions): Promise<void> {
   const { queue, sync, failureThreshold, onGiveUp, timeoutMs, cut, clock, logger, what } = options;
+  const { describe = (name: string): object => ({ [what]: name }) } = options;
   using joined = joinSignals([cut], { clock, timeoutMs: timeoutMs === 0 ? undefined : timeoutMs });
   try {
     await sync(key, joined.signal);
     queue.forget(key);
   } catch (error) {
     const failures = queue.failures(key);
-    const fields = { [what]: key, failures, threshold: failureThreshold, err: error };
+    const fields = { ...describe(key), failures, threshold: failureThreshold, err: error };
     if (failureThreshold === 0 || failures < failureThreshold) {
       queue.addRateLimited(key);
       logger.warn(fields, `Error syncing ${what}, trying again`);

@@ -68,6 +68,16 @@ export class ClaimSyncer {
     this.#inProgress.delete(uid);
   }
 
+  /** How log lines name a claim: by namespace and name where those are known. */
+  describe(uid: string): { claim?: string; uid: string } {
+    const claim = this.#known(uid);
+    return claim === undefined ? { uid } : { claim: objectKey(claim), uid };
+  }
+
+  #known(uid: string): PersistentVolumeClaim | undefined {
+    return this.#options.claims.byIndex(uidIndex, uid)[0] ?? this.#inProgress.get(uid);
+  }
+
   /** Whether its volume may be in the making: then each change of the claim needs a sync. */
   isInProgress(uid: string): boolean {
     return this.#inProgress.has(uid);
@@ -104,7 +114,7 @@ export class ClaimSyncer {
   }
 
   async #turn(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
-    const claim = this.#options.claims.byIndex(uidIndex, uid)[0] ?? this.#inProgress.get(uid);
+    const claim = this.#known(uid);
     if (claim === undefined) {
       this.#options.logger.debug({ uid }, 'Claim in work queue no longer exists');
       return 'gone';
@@ -126,9 +136,14 @@ export class ClaimSyncer {
         getClass: (name) => classes.get(name),
       });
       if (!decision.provision) {
+        // that a claim has its volume is no news, and said of every one at each resync
+        const level = decision.reason === 'bound' ? 'trace' : 'debug';
+        logger[level]({ claim: objectKey(claim), reason: decision.reason }, 'Not provisioning the claim now');
         if (decision.reason !== 'class-missing') return 'not-now';
         throw this.#classMissing(claim, decision.className);
       }
+      const { name } = decision.storageClass.metadata;
+      logger.debug({ claim: objectKey(claim), class: name, node: selectedNode(claim) }, 'Provisioning the claim');
     } catch (error) {
       metrics.provisionFailed(labels);
       throw error;
@@ -233,7 +248,7 @@ export class ClaimSyncer {
   async #afterFailure(claim: PersistentVolumeClaim, error: unknown, signal: AbortSignal): Promise<Error> {
     if (error instanceof IgnoredError) return new Stop(error.message);
     const failure = toProvisionError(error);
-    const { recorder, slowSet, classes } = this.#options;
+    const { recorder, slowSet, classes, logger } = this.#options;
     const uid = claimUid(claim);
     if (failure.infeasible) {
       recorder.event(
@@ -241,15 +256,19 @@ export class ClaimSyncer {
         'Warning',
         failedReason,
         `Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`,
+        { logged: true },
       );
       const classUid = classes.get(className(claim))?.metadata.uid;
       if (classUid !== undefined) slowSet.add(uid, classUid);
       this.#inProgress.delete(uid);
       return failure;
     }
-    recorder.event(claimReference(claim), 'Warning', failedReason, failure.message);
+    recorder.event(claimReference(claim), 'Warning', failedReason, failure.message, { logged: true });
     if (failure.state === 'reschedule' && claim.metadata.annotations?.[selectedNodeKey] !== undefined) {
-      if (await this.#reschedule(claim, signal)) return new Stop('another node is to be selected');
+      if (await this.#reschedule(claim, signal)) {
+        logger.info({ err: failure, claim: objectKey(claim) }, 'Another node is to be selected for the claim');
+        return new Stop('another node is to be selected');
+      }
     }
     if (failure.state === 'in-background') this.#inProgress.set(uid, claim);
     else if (failure.state !== 'no-change') this.#inProgress.delete(uid);

@@ -113,7 +113,7 @@ export class VolumeSyncer {
         return;
       }
       const message = error instanceof Error ? error.message : String(error);
-      recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message);
+      recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true });
       throw error;
     }
     logger.info({ volume: name }, 'Storage deleted');

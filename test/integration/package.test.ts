@@ -1,7 +1,7 @@
 /** What somebody gets who installs the package: packed, installed and used in an empty project. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,6 +11,8 @@ import * as library from '../../src/index.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { startProcess } from '../e2e/started-process.ts';
+import { claimingVersion, runNode } from './command-line/program-run.ts';
+import { startSidecar } from './command-line/sidecar-process.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const examples = path.join(root, 'examples/hostpath-provisioner');
@@ -29,6 +31,16 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<str
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
     throw new Error(`${program} ${args.join(' ')}\n${stdout}${stderr}`, { cause: error });
   }
+}
+
+/** Every Node.js of this machine that is too old for us. */
+function olderNodes(): string[] {
+  const folders = ['/usr/bin', '/usr/local/bin', ...(process.env['PATH'] ?? '').split(path.delimiter)];
+  const files = new Set(folders.map((folder) => path.join(folder, 'node')).filter((file) => existsSync(file)));
+  return [...new Set([...files].map((file) => realpathSync(file)))].filter((file) => {
+    const version = /^v(\d+)/.exec(spawnSync(file, ['--version'], { encoding: 'utf8' }).stdout);
+    return version !== null && Number(version[1]) < 24;
+  });
 }
 
 /** The whole library in the hands of a type checker, and what it gives at run time. */
@@ -165,6 +177,45 @@ describe('the package', () => {
       await program.stop();
     }
     assert.equal(await program.ending(), 'exit code 0', program.log());
+  });
+
+  describe('on a Node.js that is too old', () => {
+    const inPackage = (file: string): string => path.join(project, 'node_modules/csi-provisioner', file);
+    const runtimes = [
+      { node: process.execPath, flags: claimingVersion('23.9.0'), title: 'by its version' },
+      ...olderNodes().map((node) => ({ node, flags: [], title: `at ${node}` })),
+    ];
+    for (const { node, flags, title } of runtimes) {
+      test(`the command says so in one line and ends with code 1: ${title}`, async () => {
+        const run = await runNode([...flags, inPackage('dist/csi-provisioner.js'), '--version'], { node });
+        assert.deepEqual([run.code, run.stdout], [1, '']);
+        assert.match(run.stderr, /^csi-provisioner needs Node\.js 24 or newer, and this is Node\.js [\d.]+\n$/);
+      });
+
+      test(`the library throws an error that says so: ${title}`, async () => {
+        const program = `import(${JSON.stringify(inPackage('dist/lib/index.js'))}).catch((e) => console.log(e.message))`;
+        const run = await runNode([...flags, '--eval', program], { node });
+        assert.match(run.stdout, /^csi-provisioner needs Node\.js 24 or newer, and this is Node\.js [\d.]+\n$/);
+      });
+    }
+    if (runtimes.length === 1) test('of this machine', { skip: 'no older Node.js here' });
+  });
+
+  test('logs the source files that its lines come from, though it is one file', async () => {
+    const main = path.join(project, 'node_modules/csi-provisioner/dist/csi-provisioner.js');
+    await using sidecar = await startSidecar({ main, flags: ['--logging-format=json', '-v=5', 'ignored'] });
+    await sidecar.logged(/Started provisioner controller/);
+    await sidecar.process.stop();
+    const lines = sidecar.process.log().trimEnd().split('\n');
+    const callers = new Set(lines.map((line) => (JSON.parse(line) as { caller: string }).caller));
+    assert.ok(callers.size > 10, `${callers.size} callers`);
+    const files = await readdir(path.join(root, 'src'), { recursive: true });
+    for (const caller of callers) {
+      const [, name = '', line = ''] = /^(.*):(\d+)$/.exec(caller) ?? [];
+      const file = files.find((each) => `src/${each}`.endsWith(`/${name}`)) ?? assert.fail(caller);
+      const text = (await readFile(path.join(root, 'src', file), 'utf8')).split('\n')[Number(line) - 1];
+      assert.match(text ?? '', /logger[.[]/i, caller);
+    }
   });
 
   test('brings the sidecar as a command', async () => {

@@ -44,13 +44,10 @@ describe('the border rule between the floors', () => {
     assert.equal((await complaints('provision', `import { Client } from '@grpc/grpc-js'; Client();`)).length, 1);
   });
 
-  test('knows every folder of src', async () => {
+  test('knows the folders of src and no other', async () => {
     const entries = await readdir(path.join(root, 'src'), { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    assert.deepEqual(
-      folders.filter((name) => !(name in floors)),
-      [],
-    );
+    assert.deepEqual(Object.keys(floors).sort(), folders.sort());
   });
 
   test('is not switched off anywhere in src', async () => {

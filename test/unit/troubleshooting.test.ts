@@ -13,7 +13,7 @@ const texts = sourceTexts();
 
 /** Texts that are not written where they are used, with the texts that they may be. */
 const elsewhere = new Map([
-  ['src/main.ts: message', ['Arguments that are no flags are ignored']], // and those of the next test
+  ['src/cli/main.ts: message', ['Arguments that are no flags are ignored']], // and those of the next test
   ['src/kube/credentials.ts: this.#loaded.complaint', ['is missing, the CAs of the system decide whom to trust']],
   [
     'src/provision/blocking-volume-store.ts: complaint',

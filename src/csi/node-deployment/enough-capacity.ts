@@ -1,3 +1,4 @@
+import { objectKey } from '../../kube/objects.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
@@ -42,7 +43,7 @@ export async function hasEnoughCapacity(question: CapacityQuestion): Promise<boo
   for (const place of places) {
     const { available_capacity: available = '0' } = await getCapacity(
       place === undefined ? request : { ...request, accessible_topology: place },
-      { signal },
+      { signal, about: { claim: objectKey(claim) } },
     );
     if (wanted <= BigInt(available)) return true;
   }

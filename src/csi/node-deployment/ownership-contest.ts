@@ -116,9 +116,11 @@ export class OwnershipContest {
 
   #wait(uid: string, entry: Entry): void {
     if (this.#due.shuttingDown) return;
-    const { limiter, clock, logger } = this.#options;
+    const { limiter, claims, clock, logger } = this.#options;
     const delayMs = limiter.when(uid);
-    logger.trace({ uid, delayMs, attempt: limiter.failures(uid) }, 'Will try to become owner of the claim');
+    const [claim] = claims.byIndex(uidIndex, uid);
+    const fields = { ...(claim && { claim: objectKey(claim) }), uid, delayMs, attempt: limiter.failures(uid) };
+    logger.trace(fields, 'Will try to become owner of the claim');
     entry.timer = clock.after(delayMs, () => this.#due.add(uid));
   }
 
@@ -142,7 +144,7 @@ export class OwnershipContest {
     const fields = { claim: objectKey(claim), node: nodeName };
     try {
       await client.update(persistentVolumeClaims, update, { signal });
-      logger.trace(fields, 'Became owner of the claim');
+      logger.debug(fields, 'Became owner of the claim');
       this.leave(uid);
     } catch (error) {
       if (error instanceof NotFoundError) this.leave(uid);
@@ -174,7 +176,8 @@ export class OwnershipContest {
     const owner = claim?.metadata.annotations?.[selectedNodeKey] ?? '';
     const wanted = claim?.metadata.uid === uid && owner === '' && (claim.spec.volumeName ?? '') === '';
     if (wanted) return claim;
-    logger.trace({ uid, owner }, 'Did not become owner of the claim');
+    const fields = { ...(cached && { claim: objectKey(cached) }), uid, owner };
+    logger.debug(fields, 'Did not become owner of the claim');
     if (this.#entries.get(uid) === entry) this.leave(uid);
     return undefined;
   }
@@ -190,7 +193,7 @@ export class OwnershipContest {
       logger.debug({ ...fields, err: error }, 'The capacity for the claim could not be checked, going on without');
       return true;
     }
-    logger.trace(fields, 'Not enough capacity for the claim');
+    logger.debug(fields, 'Not enough capacity for the claim');
     this.#drop(uid);
     return false;
   }

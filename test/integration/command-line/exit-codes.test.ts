@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { mainFile, runProgram } from './program-run.ts';
+import { claimingVersion, mainFile, runNode, runProgram } from './program-run.ts';
 
 /** One row: what is asked, and how it ends. */
 interface Row {
@@ -24,7 +24,7 @@ const rows: Row[] = [
     row: '§1.1: a long name behind a single dash is a cluster of short flags',
     args: ['-csi-address=/s'],
     code: 2,
-    last: /^unknown shorthand flag: 'c' in -csi-address=\/s$/,
+    last: /^unknown shorthand flag: 'c' in -csi-address=\/s \(did you mean --csi-address\?\)$/,
   },
   {
     row: '§1.1: a name that starts with v is -v with the rest as value',
@@ -138,6 +138,7 @@ describe('01: the end of the program', () => {
       assert.equal(run.code, code);
       assert.equal(run.stdout, '', 'stdout carries only the version');
       assert.doesNotMatch(run.stderr, /\n\s+at /, 'no stack trace');
+      if (code === 2) assert.equal(run.stderr.split('\n').length, 2, 'one line');
     });
   }
 
@@ -164,6 +165,12 @@ describe('01: the end of the program', () => {
     assert.deepEqual([line['v'], line['msg']], [0, 'unrecognized feature gate: Foo']);
     assert.equal(typeof line['ts'], 'number');
     assert.match(String(line['caller']), /^cli\/[\w-]+\.ts:\d+$/);
+  });
+
+  test('a Node.js that is too old is named in one line before anything else: exit 1', async () => {
+    const run = await runNode([...claimingVersion('22.12.0'), mainFile, '--version']);
+    const line = 'csi-provisioner needs Node.js 24 or newer, and this is Node.js 22.12.0\n';
+    assert.deepEqual(run, { code: 1, stdout: '', stderr: line });
   });
 
   describe('with a kubeconfig', () => {

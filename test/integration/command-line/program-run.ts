@@ -13,12 +13,26 @@ export interface ProgramRun {
   stderr: string;
 }
 
+/** Flags of Node.js with which it says to be another version. */
+export function claimingVersion(version: string): string[] {
+  const code = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
+}
+
 /** Runs the program until it ends by itself; with nothing in its environment but what is given. */
 export async function runProgram(
   args: readonly string[],
   environment: Record<string, string> = {},
 ): Promise<ProgramRun> {
-  const child = spawn(process.execPath, [mainFile, ...args], {
+  return await runNode([mainFile, ...args], { environment });
+}
+
+/** Runs Node.js until it ends by itself. Default: the one of this process. */
+export async function runNode(
+  args: readonly string[],
+  { node = process.execPath, environment = {} }: { node?: string; environment?: Record<string, string> } = {},
+): Promise<ProgramRun> {
+  const child = spawn(node, args, {
     env: { PATH: process.env['PATH'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -25,12 +25,14 @@ export async function startSidecar(options: {
   wrapper?: readonly string[];
   /** Of Node.js, such as limits of its heap. */
   nodeFlags?: readonly string[];
+  /** The file that starts the program. Default: that of the sources. */
+  main?: string;
 }): Promise<SidecarProcess> {
-  const { flags = [], objects = [], wrapper = [], nodeFlags = [] } = options;
+  const { flags = [], objects = [], wrapper = [], nodeFlags = [], main = mainFile } = options;
   await using opened = new AsyncDisposableStack();
   const driver = opened.use(await RecordingDriver.start({ csi }));
   const cluster = opened.use(await StoredCluster.start(objects));
-  const args = [...nodeFlags, mainFile, `--csi-address=${driver.socketPath}`, `--master=${cluster.url}`, ...flags];
+  const args = [...nodeFlags, main, `--csi-address=${driver.socketPath}`, `--master=${cluster.url}`, ...flags];
   const [program = process.execPath, ...rest] = [...wrapper, process.execPath, ...args];
   const started = await startProcess({ program, args: rest, env: { KUBECONFIG: undefined } });
   opened.defer(() => started.stop('SIGKILL'));

@@ -3,8 +3,13 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
 import { startProcess } from '../../e2e/started-process.ts';
+import { ManualClock } from '../../fakes/manual-clock.ts';
+import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import { Program } from '../csi/program.ts';
+import { StoredCluster } from '../csi/stored-cluster.ts';
 import { mainFile } from './program-run.ts';
 import { startSidecar } from './sidecar-process.ts';
 
@@ -57,11 +62,11 @@ describe('01 §8: signals', () => {
     });
   }
 
-  test('01 §8 gate on, leader: code 1, the lease released', async () => {
+  test('a leader that released its lease ends with code 0', async () => {
     await using sidecar = await startSidecar({ flags: ['--leader-election'] });
     await sidecar.logged(working);
     await sidecar.process.stop('SIGTERM');
-    assert.equal(await sidecar.process.ending(), 'exit code 1');
+    assert.equal(await sidecar.process.ending(), 'exit code 0');
     const [lease] = sidecar.cluster.server
       .client('test')
       .list({ group: 'coordination.k8s.io', version: 'v1', plural: 'leases' });
@@ -69,6 +74,36 @@ describe('01 §8: signals', () => {
     assert.deepEqual([spec['holderIdentity'] ?? '', spec['leaseDurationSeconds']], ['', 1]);
     assert.equal(spec['acquireTime'], spec['renewTime']);
     assert.equal(spec['leaseTransitions'], 0);
+  });
+
+  test('a leader that could not release its lease says so and ends with code 1', async () => {
+    await using sidecar = await startSidecar({ flags: ['--leader-election'] });
+    await sidecar.logged(working);
+    const action = { type: 'status', code: 403, reason: 'Forbidden', message: 'no' } as const;
+    sidecar.cluster.server.faults.add({ match: { verb: 'get', resource: 'leases' }, action });
+    await sidecar.process.stop('SIGTERM');
+    assert.equal(await sidecar.process.ending(), 'exit code 1');
+    const lastLine = sidecar.process.log().trimEnd().split('\n').at(-1) ?? '';
+    assert.match(lastLine, /^E.*\] Stopped leading without releasing the lease/);
+  });
+
+  test('a drain that does not end in time is aborted and ends with code 1', async () => {
+    await using driver = await RecordingDriver.start({ csi: loadCsi() });
+    await using cluster = await StoredCluster.start(claimAndClass);
+    driver.always('CreateVolume', () => new Promise<object>(() => undefined));
+    const clock = new ManualClock();
+    const flags = ['--leader-election', '--timeout=10m'];
+    await using program = new Program({
+      socketPath: driver.socketPath,
+      apiUrl: cluster.url,
+      flags,
+      shutdownClock: clock,
+    });
+    await driver.called('CreateVolume');
+    program.signal('SIGTERM');
+    await clock.advance(605_001);
+    assert.deepEqual(await program.ended, { code: 1 });
+    assert.match(program.lines.at(-1) ?? '', /^E.*\] Work under way did not end in time and was aborted/);
   });
 
   test('01 §8, §12: a second signal ends at once with code 1, whatever is under way', async () => {

@@ -18,6 +18,8 @@ export interface ProgramOptions {
   environment?: Environment;
   /** Default: real time. */
   clock?: Clock;
+  /** Of the time that a drain may take. Default: real time. */
+  shutdownClock?: Clock;
   /** Default: `Math.random`. */
   random?: () => number;
 }
@@ -35,9 +37,18 @@ export class Program implements AsyncDisposable {
   readonly ended: Promise<Ending>;
   readonly #bulletin = new Bulletin();
   readonly #shutdown: Shutdown;
+  readonly #signals = new EventEmitter();
 
   constructor(options: ProgramOptions) {
-    const { socketPath, apiUrl, flags = [], environment = {}, clock = systemClock, random } = options;
+    const {
+      socketPath,
+      apiUrl,
+      flags = [],
+      environment = {},
+      clock = systemClock,
+      shutdownClock = systemClock,
+      random,
+    } = options;
     const parsed = parseCommandLine({
       argv0: 'csi-provisioner',
       args: [`--csi-address=${socketPath}`, `--master=${apiUrl}`, ...flags],
@@ -52,8 +63,8 @@ export class Program implements AsyncDisposable {
     };
     const logger = createLogger({ ...config.logging, sink: { write } });
     const shutdown = listenForShutdown({
-      signals: new EventEmitter(),
-      clock: systemClock,
+      signals: this.#signals,
+      clock: shutdownClock,
       logger,
       callTimeoutMs: config.csiTimeoutMs,
       onSecondSignal: () => undefined,
@@ -73,6 +84,11 @@ export class Program implements AsyncDisposable {
   /** Resolves with the first line that holds the text. */
   async logged(text: string): Promise<string> {
     return await this.#bulletin.until(`a log line with ${text}`, () => this.lines.find((line) => line.includes(text)));
+  }
+
+  /** What the program would see of a signal to its process. */
+  signal(signal: 'SIGTERM' | 'SIGINT'): void {
+    this.#signals.emit(signal);
   }
 
   /** Ends the program without waiting for what is under way; safe to repeat. */

@@ -4,8 +4,8 @@ import { parseCommandLine, type ParsedCommandLine } from '../../../src/cli/comma
 import type { Config, Environment } from '../../../src/cli/config.ts';
 import { ExitError } from '../../../src/cli/exit.ts';
 
-function parse(args: string[], environment: Environment = {}, subcommands: string[] = []): ParsedCommandLine {
-  return parseCommandLine({ argv0: '/csi-provisioner', args, environment, version: 'v1.2.3', subcommands });
+function parse(args: string[], environment: Environment = {}): ParsedCommandLine {
+  return parseCommandLine({ argv0: '/csi-provisioner', args, environment, version: 'v1.2.3' });
 }
 
 function configOf(args: string[], environment: Environment = {}): Config {
@@ -44,14 +44,10 @@ describe('what a command line asks for', () => {
 
   test('--version=false runs', () => assert.equal(parse(['--version=false']).kind, 'run'));
 
-  test('a subcommand counts in the first place only, and only if there is one', () => {
-    assert.deepEqual(parse(['why', 'ns/claim', '--x'], {}, ['why']), {
-      kind: 'subcommand',
-      name: 'why',
-      args: ['ns/claim', '--x'],
-    });
-    assert.equal(parse(['--v=1', 'why'], {}, ['why']).kind, 'run');
-    assert.equal(parse(['why']).kind, 'run');
+  test('an argument that is no flag is ignored, with a warning', () => {
+    assert.deepEqual(noticesOf(['why', 'ns/claim']), [
+      'warn Arguments that are no flags are ignored {"arguments":["why","ns/claim"]}',
+    ]);
   });
 });
 

@@ -76,6 +76,15 @@ describe('text', () => {
     assert.match(line ?? '', / logging\.test\.ts:\d+\] "Provisioned" claim="ns\/c" attempt=2\n$/);
   });
 
+  test('two calls with the same message have each its own line', () => {
+    const lines = logged({}, (logger) => {
+      logger.info({}, 'm');
+      logger.info({}, 'm');
+    });
+    const [first, second] = lines.map((line) => Number(/logging\.test\.ts:(\d+)\]/.exec(line)?.[1]));
+    assert.equal(second, Number(first) + 1);
+  });
+
   test('a last line stands unquoted without fields and quoted with some', () => {
     const [plain, structured] = logged({}, (logger) => {
       logger.lastLine('fatal', 'Failed ("x")');
@@ -97,6 +106,12 @@ describe('both formats', () => {
     const chain = new Error('call failed', { cause: new Error('call failed: socket gone', { cause: inner }) });
     const [line] = records({}, (logger) => logger.error({ err: chain }, 'm'));
     assert.equal(line?.['err'], 'call failed: call failed: socket gone');
+  });
+
+  test('the words of a gRPC status are told once, whatever stands before them', () => {
+    const status = Object.assign(new Error('13 INTERNAL: disk on fire'), { details: 'disk on fire' });
+    const error = new Error('rpc error: code = Internal desc = disk on fire', { cause: status });
+    assert.equal(records({}, (logger) => logger.error({ err: error }, 'm'))[0]?.['err'], error.message);
   });
 
   test('an error that is its own cause ends', () => {

@@ -1,0 +1,39 @@
+import { flagList, type FlagName } from './flags.ts';
+
+/**
+ * The flag that somebody most likely meant, or undefined when none comes near: one within a third of the letters, else
+ * the longest one that makes up the beginning or the end, as in `--enable-leader-election`.
+ *
+ * @param given - a name that no flag has, without dashes.
+ */
+export function nearestFlag(given: string): FlagName | undefined {
+  if (given.length > maxLength) return undefined;
+  const word = given.toLowerCase().replaceAll('_', '-');
+  let nearest: { name: FlagName; distance: number } | undefined;
+  let part: FlagName | undefined;
+  for (const [name] of flagList) {
+    const distance = editDistance(word, name);
+    const near = distance <= Math.max(word.length, name.length) / 3;
+    if (near && distance < (nearest?.distance ?? Infinity)) nearest = { name, distance };
+    if (!word.startsWith(`${name}-`) && !word.endsWith(`-${name}`)) continue;
+    if (name.length > Math.max(2, part?.length ?? 0)) part = name;
+  }
+  return nearest?.name ?? part;
+}
+
+/** Longer names are no slip of the finger. */
+const maxLength = 100;
+
+/** How many letters have to be put in, taken out or replaced to make one of the other (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (const [row, letter] of Array.from(from).entries()) {
+    const current = [row + 1];
+    for (const [column, other] of Array.from(to).entries()) {
+      const replaced = (previous[column] ?? 0) + (letter === other ? 0 : 1);
+      current.push(Math.min(replaced, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous.at(-1) ?? 0;
+}
