@@ -26,7 +26,7 @@ export function codeName(code: number): string {
 
 /** A call to the driver that did not end with OK. The message is `rpc error: code = <Name> desc = <text>`. */
 export class CsiCallError extends Error {
-  override readonly name = 'CsiCallError';
+  override readonly name: string = 'CsiCallError';
   readonly code: number;
   readonly codeName: string;
   /** The driver's own words, or those of the transport. */
@@ -38,4 +38,9 @@ export class CsiCallError extends Error {
     this.codeName = codeName(code);
     this.details = details;
   }
+}
+
+/** A call that the driver ended in a way that its status did not arrive: nobody knows what came of it. */
+export class LostStatusError extends CsiCallError {
+  override readonly name = 'LostStatusError';
 }

@@ -4,6 +4,7 @@ import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { csiTarget } from './csi-address.ts';
+import { adjustHttp2Connect } from './http2-connect.ts';
 
 /** Largest answer we accept, in bytes. */
 const receiveLimitBytes = 4 * 1024 * 1024;
@@ -82,6 +83,7 @@ export class CsiConnection implements AsyncDisposable {
     this.#clock = options.clock;
     this.#onLost = options.onLost ?? nothing;
     this.#onReconnected = options.onReconnected ?? nothing;
+    adjustHttp2Connect();
     this.client = new Client(this.target, credentials.createInsecure(), channelOptions);
   }
 

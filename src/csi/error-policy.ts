@@ -3,7 +3,7 @@
  * of which we know no id? (CSI spec, "CreateVolume Errors"; gRPC, "Status codes and their use")
  */
 import { ProvisionError } from '../provision/provisioner.ts';
-import { CsiCallError } from './call-error.ts';
+import { CsiCallError, LostStatusError } from './call-error.ts';
 
 /**
  * Codes after which the driver may be at work: the same request must be sent again until the end is known.
@@ -20,7 +20,7 @@ const undecided: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 
  * - InvalidArgument is final and will not get better by itself: `infeasible`, retried slowly.
  * - ResourceExhausted is final; where the scheduler can choose another node it shall (`reschedule`).
  * - Everything else, codes unknown to gRPC included, is the driver's final word for this attempt: `finished`.
- * - A failure that is no gRPC status says nothing about the driver: `in-background`.
+ * - A failure that is no gRPC status, or whose status did not arrive, says nothing about the driver: `in-background`.
  *
  * @param options.mayReschedule - topology is in use and the scheduler had chosen a node.
  */
@@ -29,7 +29,8 @@ export function createVolumeError(error: unknown, options: { mayReschedule: bool
     return new ProvisionError(String(error), { state: 'in-background', cause: error });
   }
   const { codeName, message } = error;
-  if (undecided.has(codeName)) return new ProvisionError(message, { state: 'in-background', cause: error });
+  if (undecided.has(codeName) || error instanceof LostStatusError)
+    return new ProvisionError(message, { state: 'in-background', cause: error });
   if (codeName === 'ResourceExhausted' && options.mayReschedule) {
     return new ProvisionError(message, { state: 'reschedule', cause: error });
   }

@@ -1,5 +1,5 @@
 import type { MessageTypeDefinition, MethodDefinition, Options, ServiceDefinition } from '@grpc/proto-loader';
-import type protobuf from 'protobufjs/light.js';
+import protobuf from 'protobufjs/light.js';
 
 type MethodOptions = MethodDefinition<object, object>['options'];
 
@@ -50,7 +50,30 @@ function messageDefinition(type: protobuf.Type, options: Options): MessageTypeDe
     format: 'Protocol Buffer 3 DescriptorProto',
     type: { name: type.name },
     fileDescriptorProtos: [],
-    serialize: (message) => type.encode(type.fromObject(message)).finish() as Buffer,
+    serialize: (message) => type.encode(withoutDefaults(type, type.fromObject(message))).finish() as Buffer,
     deserialize: (bytes) => type.toObject(type.decode(bytes), options),
   };
+}
+
+/**
+ * Takes out what is at its default: protobufjs writes whatever is set, other implementations leave it out (protobuf,
+ * "Default Field Values"). Messages stay, also empty ones, and so do entries of lists and maps.
+ */
+function withoutDefaults<T extends object>(type: protobuf.Type, message: T): T {
+  const values = message as Record<string, unknown>;
+  for (const field of type.fieldsArray) {
+    const value = values[field.name];
+    if (value === undefined || value === null || field.map) continue;
+    if (field.resolvedType instanceof protobuf.Type) {
+      for (const each of [value].flat() as object[]) withoutDefaults(field.resolvedType, each);
+    } else if (!field.repeated && field.partOf === null && isSame(value, field.typeDefault)) {
+      Reflect.deleteProperty(values, field.name);
+    }
+  }
+  return message;
+}
+
+/** Scalars of one type; int64 are objects. */
+function isSame(one: unknown, other: unknown): boolean {
+  return String(one) === String(other);
 }

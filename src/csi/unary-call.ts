@@ -5,9 +5,10 @@ import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { SecretEncodingError, SecretString, strippedText } from '../base/secret-string.ts';
-import { CsiCallError, codeName } from './call-error.ts';
+import { CsiCallError, codeName, LostStatusError } from './call-error.ts';
 import type { CsiConnection } from './connection.ts';
 import type { SecretFields } from './csi-proto.ts';
+import { maxStatusTextBytes } from './http2-connect.ts';
 import { decodeStrictly } from './strict-decoding.ts';
 
 /** One finished call, for metrics. */
@@ -162,6 +163,19 @@ function deadlineExceeded(cause?: unknown): CsiCallError {
   return new CsiCallError(status.DEADLINE_EXCEEDED, 'context deadline exceeded', { cause });
 }
 
+/** How grpc-js words a call that ended without a status, as one does whose status is too long. */
+const lostStatus: ReadonlySet<string> = new Set([
+  // reset by the driver, which knows the limit (Go)
+  'Received RST_STREAM with code 2 (Internal server error)',
+  'Received RST_STREAM with code 0 (Call ended without gRPC status)',
+  // refused by Node: all headers together are too long
+  'Bandwidth exhausted or memory limit exceeded',
+  // a header that is too long alone breaks the connection, with all calls on it
+  'Received RST_STREAM with code 2 triggered by internal client error: Protocol error',
+]);
+/** How grpc-js words a call on a connection that has just broken. */
+const brokenConnection = 'triggered by internal client error: The session has been destroyed';
+
 /** grpc-js words local failures in its own way; people and dashboards know the Go client's. */
 function callError(error: ServiceError, atDeadline: boolean, connection: CsiConnection): CsiCallError {
   const { code, details } = error;
@@ -174,7 +188,16 @@ function callError(error: ServiceError, atDeadline: boolean, connection: CsiConn
   const local = details.startsWith('Deadline exceeded after ') || (atDeadline && details === 'Deadline exceeded');
   if (code === status.DEADLINE_EXCEEDED && local) return deadlineExceeded(error);
   if (reset && atDeadline) return deadlineExceeded(error);
-  if ((reset && connection.state === 'lost') || (code === status.UNAVAILABLE && details === 'Connection dropped')) {
+  if (lostStatus.has(details)) {
+    const text = `the driver's status did not arrive: it is longer than ${maxStatusTextBytes / 1024} KiB, or the driver reset the call`;
+    return new LostStatusError(status.INTERNAL, text, { cause: error });
+  }
+  const broken = details.endsWith(brokenConnection);
+  if (
+    broken ||
+    (reset && connection.state === 'lost') ||
+    (code === status.UNAVAILABLE && details === 'Connection dropped')
+  ) {
     return new CsiCallError(status.UNAVAILABLE, 'error reading from server: EOF', { cause: error });
   }
   return new CsiCallError(code, details, { cause: error });

@@ -13,6 +13,7 @@ import { eventually } from '../e2e/eventually.ts';
 import { startProcess } from '../e2e/started-process.ts';
 import { claimingVersion, runNode } from './command-line/program-run.ts';
 import { startSidecar } from './command-line/sidecar-process.ts';
+import { RawGrpcServer } from './csi/raw-grpc-server.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const examples = path.join(root, 'examples/hostpath-provisioner');
@@ -116,6 +117,28 @@ describe('the package', () => {
     assert.ok(packages.includes('undici'), 'imports are found');
     for (const name of packages) assert.ok(name in manifest.dependencies, name);
     assert.ok(!packages.some((name) => name.startsWith('@grpc/')), 'the library knows no gRPC');
+  });
+
+  test('has a sidecar to which the texts of a driver arrive whole', async () => {
+    const text = 'Exception calling application: ';
+    const status = { 'grpc-status': '2', 'grpc-message': text };
+    await using driver = await RawGrpcServer.start(({ stream }) =>
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...status }, { endStream: true }),
+    );
+    const sidecar = await startProcess({
+      program: process.execPath,
+      args: [
+        path.join(project, 'node_modules/csi-provisioner/dist/csi-provisioner.js'),
+        `--csi-address=${driver.socketPath}`,
+        '--master=http://127.0.0.1:1',
+      ],
+      env: { KUBECONFIG: undefined },
+    });
+    assert.equal(await sidecar.ending(), 'exit code 1');
+    assert.ok(
+      sidecar.log().includes(`CSI driver probe failed: rpc error: code = Unknown desc = ${text}`),
+      sidecar.log(),
+    );
   });
 
   test('compiles in a strict project that also checks the declarations', async () => {

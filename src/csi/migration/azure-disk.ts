@@ -32,13 +32,17 @@ export const azureDisk: InTreePlugin = {
       diskName: diskNameOf(volumeHandle),
       diskURI: volumeHandle,
       kind: 'Managed',
-      ...mountFields({ fsType: attributes.get('fstype') || fsType, readOnly }),
+      // Both always: where a field is absent, the API server sets `ext4` (core/v1, AzureDiskVolumeSource).
+      fsType: attributes.get('fstype') || (fsType ?? ''),
+      readOnly: readOnly === true,
       ...(cachingMode !== '' && { cachingMode }),
     };
     return { source };
   },
 
   csiSource({ diskURI, cachingMode, kind = 'Managed', ...mount }: AzureDisk) {
+    // The driver knows no blobs of storage accounts: it answers OK to DeleteVolume and leaves them where they are.
+    if (kind.toLowerCase() !== 'managed') throw new Error(`kind(${kind}) is not supported in csi migration`);
     return {
       volumeHandle: diskURI,
       ...mountFields(mount),

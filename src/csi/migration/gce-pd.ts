@@ -1,8 +1,8 @@
-import type { CsiVolumeSource } from '../../provision/objects.ts';
+import type { CsiVolumeSource, PersistentVolume } from '../../provision/objects.ts';
 import { fsTypeRule, type ParameterRule, withParameters, withZones } from './class-translation.ts';
 import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
 import { partitionKey, partitionOf } from './partition.ts';
-import { regionOfZones, zonesOfLabel, zoneTopology } from './volume-zones.ts';
+import { betaZoneLabel, regionOfZones, zoneLabel, zoneSeparator, zoneTopology } from './volume-zones.ts';
 
 /** core/v1 GCEPersistentDiskVolumeSource. */
 interface GcePersistentDisk {
@@ -45,16 +45,18 @@ export const gcePd: InTreePlugin = {
 
   csiSource({ pdName, partition = 0, ...mount }: GcePersistentDisk, volume) {
     return {
-      volumeHandle: `projects/${unspecified}/${placeOf(zonesOfLabel(volume))}/disks/${pdName}`,
+      volumeHandle: `projects/${unspecified}/${segmentOf(volume)}/disks/${pdName}`,
       ...mountFields(mount),
       volumeAttributes: { [partitionKey]: partition === 0 ? '' : String(partition) },
     };
   },
 };
 
-function placeOf(zones: readonly string[]): string {
+/** The older label counts before the current one, whatever the node affinity names. */
+function segmentOf({ metadata: { labels = {} } }: PersistentVolume): string {
+  const zones = (labels[betaZoneLabel] || (labels[zoneLabel] ?? '')).split(zoneSeparator);
   if (zones.length > 1) return `regions/${regionOfZones(zones, regionOfZone)}`;
-  return `zones/${zones[0] ?? unspecified}`;
+  return `zones/${zones[0] || unspecified}`;
 }
 
 function regionOfZone(zone: string): string {

@@ -6,11 +6,11 @@ import type { VolumeTopology } from './in-tree-plugin.ts';
 /** Well-known labels (Kubernetes, "Well-Known Labels, Annotations and Taints"). */
 export const zoneLabel = 'topology.kubernetes.io/zone';
 export const regionLabel = 'topology.kubernetes.io/region';
-const betaZoneLabel = 'failure-domain.beta.kubernetes.io/zone';
+export const betaZoneLabel = 'failure-domain.beta.kubernetes.io/zone';
 const betaRegionLabel = 'failure-domain.beta.kubernetes.io/region';
 
 /** Between the zones of a volume that is in several, where they stand in one label. */
-const zoneSeparator = '__';
+export const zoneSeparator = '__';
 
 /** Tells the region of a zone. @throws {Error} when it cannot. */
 export type RegionOfZone = (zone: string) => string;
@@ -55,7 +55,7 @@ export function zoneAndRegionTopology(keys: { zone: string; region: string }): V
 }
 
 /** The zones that a volume of the plugin names in its label, if any. */
-export function zonesOfLabel(volume: PersistentVolume, label = labelsInUse(volume).zone): string[] {
+function zonesOfLabel(volume: PersistentVolume, label: string): string[] {
   const zones = (volume.metadata.labels?.[label] ?? '').split(zoneSeparator).map((zone) => zone.trim());
   return [...new Set(zones.filter((zone) => zone !== ''))].sort(compareBytes);
 }

@@ -102,9 +102,13 @@ async function sweep(
         object: { namespace: metadata.namespace ?? '', name: metadata.name },
         finalizer: snapshotProtectionFinalizer,
         signal,
+        check: () => {
+          if (snapshotsInUse(claims.list()).has(key)) throw new WantedAgainError();
+        },
       });
       logger.info({ snapshot: key }, 'Removed left-over protection of a snapshot');
     } catch (error) {
+      if (error instanceof WantedAgainError) continue;
       const fields = { snapshot: key, err: error };
       const message = 'Removing left-over protection of a snapshot failed';
       const expected =
@@ -113,6 +117,11 @@ async function sweep(
       else logger.warn(fields, message);
     }
   }
+}
+
+/** A claim came after the pass over all claims: its restore found the protection in place and relies on it. */
+class WantedAgainError extends Error {
+  override readonly name = 'WantedAgainError';
 }
 
 /** Keys of the snapshots that a claim still waits for. */

@@ -323,6 +323,16 @@ describe('volumes of a plugin that the driver replaced', () => {
     assert.deepEqual(scene.driver.callsOf('DeleteVolume'), []);
   });
 
+  test('a blob of Azure is not given to the driver of disks, and says why', async () => {
+    const blob = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/vhds/d.vhd', kind: 'Dedicated' };
+    await using scene = await start(azure, {
+      objects: [pluginVolume('old', { azureDisk: blob }, { annotations: { [provisionedByKey]: azure.plugin } })],
+    });
+    const { message } = await scene.event('VolumeFailedDelete', 'old');
+    assert.equal(message, 'kind(Dedicated) is not supported in csi migration');
+    assert.deepEqual(scene.driver.callsOf('DeleteVolume'), []);
+  });
+
   test('one of another plugin is not given to the driver', async () => {
     const volume = pluginVolume('old', { gcePersistentDisk: { pdName: 'd' } });
     await using scene = await start(ebs, { objects: [volume] });

@@ -45,7 +45,8 @@ export class RawGrpcServer implements AsyncDisposable {
   private constructor(folder: string, handler: RawHandler) {
     this.#folder = folder;
     this.socketPath = join(folder, 'csi.sock');
-    const server = http2.createServer();
+    // without a limit of its own for what it sends, as servers of gRPC libraries
+    const server = http2.createServer({ maxSendHeaderBlockLength: Number.MAX_SAFE_INTEGER });
     this.#listener = net.createServer((socket) => {
       this.connections += 1;
       this.#sockets.add(socket);

@@ -64,7 +64,7 @@ describe('CsiProvisioner.delete', () => {
   test('an empty handle is sent as it is', async () => {
     await using rig = await startRig();
     await rig.provisioner.delete(makeVolume(noSecret, { csi: { driver: driverName, volumeHandle: '' } }), { signal });
-    assert.deepEqual(deletes(rig), [{ volume_id: '' }]);
+    assert.deepEqual(deletes(rig), [{}]); // as on the wire, where an empty text is left out
   });
 
   interface SecretCase {

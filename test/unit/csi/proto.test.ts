@@ -287,6 +287,46 @@ describe('loadCsi', () => {
     assert.equal(bytes.toString('hex'), '0a01611206088080808014' + '1a0b' + '12050a03786673' + '1a020805');
   });
 
+  const { CreateVolume, DeleteVolume, GetCapacity, ListVolumes } = csi.v1.Controller.service;
+  for (const { name, bytes, want } of [
+    {
+      name: 'empty texts, numbers, enums, lists and maps',
+      bytes: CreateVolume.requestSerialize({
+        name: '',
+        capacity_range: { required_bytes: '0', limit_bytes: 0 },
+        volume_capabilities: [
+          { mount: { fs_type: '', mount_flags: [], volume_mount_group: '' }, access_mode: { mode: 'UNKNOWN' } },
+        ],
+        parameters: {},
+        secrets: {},
+        mutable_parameters: {},
+      }),
+      want: '1200' + '1a04' + '1200' + '1a00', // the messages stay
+    },
+    {
+      name: 'empty fields of sources and topologies',
+      bytes: CreateVolume.requestSerialize({
+        volume_content_source: { snapshot: { snapshot_id: '' } },
+        accessibility_requirements: { requisite: [{ segments: {} }], preferred: [] },
+      }),
+      want: '3202' + '0a00' + '3a02' + '0a00',
+    },
+    { name: 'an empty id', bytes: DeleteVolume.requestSerialize({ volume_id: '', secrets: {} }), want: '' },
+    { name: 'an empty token', bytes: ListVolumes.requestSerialize({ max_entries: 0, starting_token: '' }), want: '' },
+    {
+      name: 'but an empty entry of a list, and both halves of an entry of a map',
+      bytes: GetCapacity.requestSerialize({
+        volume_capabilities: [{ mount: { mount_flags: ['', 'a'] } }],
+        parameters: { a: '' },
+      }),
+      want: '0a07' + '1205' + '1200' + '120161' + '1205' + '0a0161' + '1200',
+    },
+  ]) {
+    test(`does not write what other implementations leave out: ${name}`, () => {
+      assert.equal(bytes.toString('hex'), want);
+    });
+  }
+
   test('reads int64 as text, enums by name, oneofs with their member, and leaves absent fields out', () => {
     const { requestDeserialize } = csi.v1.Controller.service.CreateVolume;
     const message = requestDeserialize(Buffer.from('120a08ffffffffffffffff7f' + '1a061200' + '1a020801', 'hex'));

@@ -52,7 +52,11 @@ describe('CsiProvisioner, parameters', () => {
       const volume = volumeOf(await rig.provision(makeClaim(), makeClass(parameters)));
       assert.deepEqual(rig.createRequest['parameters'], sent);
       assert.deepEqual(rig.createRequest['volume_capabilities'], [
-        { access_mode: { mode: 'SINGLE_NODE_WRITER' }, access_type: 'mount', mount: { fs_type: fsType } },
+        {
+          access_mode: { mode: 'SINGLE_NODE_WRITER' },
+          access_type: 'mount',
+          mount: fsType === '' ? {} : { fs_type: fsType },
+        },
       ]);
       assert.equal(volume.spec.csi?.fsType ?? '', fsType);
       assert.equal('fsType' in (volume.spec.csi ?? {}), fsType !== '');
@@ -152,7 +156,7 @@ describe('CsiProvisioner, parameters', () => {
       {
         access_mode: { mode: 'SINGLE_NODE_WRITER' },
         access_type: 'mount',
-        mount: { fs_type: '', mount_flags: ['a=b', 'c'] },
+        mount: { mount_flags: ['a=b', 'c'] },
       },
     ]);
     assert.deepEqual(volume.spec.mountOptions, ['a=b', 'c']);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
+import type { Lister } from '../../../src/kube/lister.ts';
 import { runSnapshotSweep, snapshotsInUse } from '../../../src/csi/sources/snapshot-sweep.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
 import type { FaultMatch } from '../../../src/sandbox/api/faults.ts';
@@ -14,9 +15,13 @@ const group = 'snapshot.storage.k8s.io';
 const source = { kind: 'VolumeSnapshot', name: 'snap', apiGroup: group };
 const snap = { namespace: 'ns1', name: 'snap' };
 
-function runSweep(context: TestContext, api: SandboxApi, logger: Logger = silentLogger): void {
+function runSweep(
+  context: TestContext,
+  api: SandboxApi,
+  { logger = silentLogger, claims = api.claims }: { logger?: Logger; claims?: Lister<PersistentVolumeClaim> } = {},
+): void {
   const stop = new AbortController();
-  const { client, transport, claims } = api;
+  const { client, transport } = api;
   const running = runSnapshotSweep(
     { client, transport, claims, intervalMs: 20, clock: systemClock, logger },
     stop.signal,
@@ -61,6 +66,21 @@ describe('runSnapshotSweep', () => {
     runSweep(context, api);
     api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
     await api.until(snapshotsRef, snap, () => !isProtected(api));
+  });
+
+  test('a snapshot that a restore names while the sweep is under way keeps its protection', async (context) => {
+    await using api = await SandboxApi.start();
+    api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+    api.addSnapshot({ name: 'stale', finalizers: [finalizer] });
+    // the claim comes while the sweep reads the snapshot
+    const isRead = (): boolean => api.server.requestLog.entries({ path: /volumesnapshots\/snap$/ }).length > 0;
+    const claim = { ...makeClaim({ dataSource: source }), status: { phase: 'Pending' } };
+    const list = (): PersistentVolumeClaim[] => (isRead() ? [claim] : []);
+    runSweep(context, api, { claims: { get: () => undefined, list } as unknown as Lister<PersistentVolumeClaim> });
+    const stale = { namespace: 'ns1', name: 'stale' };
+    await api.until(snapshotsRef, stale, () => !isProtected(api, stale));
+    assert.ok(isRead());
+    assert.ok(isProtected(api));
   });
 
   for (const [code, reason] of [

@@ -257,9 +257,27 @@ describe('the place of a plugin’s volume in the words of the driver', () => {
     ['one zone', { [zone]: 'us-c1-a' }, 'projects/UNSPECIFIED/zones/us-c1-a/disks/d'],
     ['an older label', { [betaZone]: 'us-c1-a' }, 'projects/UNSPECIFIED/zones/us-c1-a/disks/d'],
     ['several zones', { [zone]: 'us-c1-a__us-c1-b' }, 'projects/UNSPECIFIED/regions/us-c1/disks/d'],
+    [
+      'an older label of several zones, before another of today,',
+      { [betaZone]: 'us-c1-a__us-c1-b', [zone]: 'us-c1-a' },
+      'projects/UNSPECIFIED/regions/us-c1/disks/d',
+    ],
+    [
+      'today’s label beside an empty older one',
+      { [betaZone]: '', [zone]: 'us-c1-b' },
+      'projects/UNSPECIFIED/zones/us-c1-b/disks/d',
+    ],
   ] as const) {
     test(`GCE: ${name} in the label stands in the handle`, () => {
       assert.equal(toCsi(gce, { labels }).spec.csi?.volumeHandle, handle);
+    });
+  }
+
+  for (const key of [zone, betaZone]) {
+    test(`GCE: an affinity to ${key} does not choose the label`, () => {
+      const labels = { [betaZone]: 'us-c1-a__us-c1-b', [zone]: 'us-c1-c' };
+      const handle = 'projects/UNSPECIFIED/regions/us-c1/disks/d';
+      assert.equal(toCsi(gce, { labels, terms: [{ [key]: 'us-c1-c' }] }).spec.csi?.volumeHandle, handle);
     });
   }
 

@@ -77,7 +77,14 @@ describe('a volume of a driver in the form of its plugin', () => {
       driver: azureDisk,
       csi: { volumeHandle: managed, fsType: 'ext4', volumeAttributes: { cachingMode: 'ReadOnly', FsType: 'xfs' } },
       spec: {
-        azureDisk: { diskName: 'disk-1', diskURI: managed, kind: 'Managed', fsType: 'xfs', cachingMode: 'ReadOnly' },
+        azureDisk: {
+          diskName: 'disk-1',
+          diskURI: managed,
+          kind: 'Managed',
+          fsType: 'xfs',
+          readOnly: false,
+          cachingMode: 'ReadOnly',
+        },
       },
     },
     {
@@ -87,11 +94,17 @@ describe('a volume of a driver in the form of its plugin', () => {
       spec: { azureDisk: { diskName: 'disk-1', diskURI: managed, kind: 'Managed', fsType: 'ext4', readOnly: true } },
     },
     {
-      name: 'Azure Disk: a blob',
+      name: 'Azure Disk: a blob; a filesystem type that nobody named is empty, or the API server would set ext4',
       driver: azureDisk,
       csi: { volumeHandle: 'https://a.blob.core.windows.net/vhds/d.vhd' },
       spec: {
-        azureDisk: { diskName: 'd.vhd', diskURI: 'https://a.blob.core.windows.net/vhds/d.vhd', kind: 'Managed' },
+        azureDisk: {
+          diskName: 'd.vhd',
+          diskURI: 'https://a.blob.core.windows.net/vhds/d.vhd',
+          kind: 'Managed',
+          fsType: '',
+          readOnly: false,
+        },
       },
     },
     {
@@ -332,6 +345,22 @@ describe('a volume of a plugin in the form of its driver', () => {
     }
   });
 
+  for (const kind of ['Dedicated', 'Shared']) {
+    test(`Azure Disk: a blob of kind ${kind} is none of the driver's disks`, () => {
+      const volume = volumeOf({ azureDisk: { diskName: 'd', diskURI: 'https://a.net/vhds/d.vhd', kind } });
+      assert.throws(() => hookOf(azureDisk).toCsi(volume), {
+        message: `kind(${kind}) is not supported in csi migration`,
+      });
+    });
+  }
+
+  test('Azure Disk: a managed disk may be spelled in any case, or not at all', () => {
+    for (const kind of ['managed', 'MANAGED', undefined]) {
+      const volume = volumeOf({ azureDisk: { diskName: 'd', diskURI: managed, ...(kind && { kind }) } });
+      assert.equal(hookOf(azureDisk).toCsi(volume).spec.csi?.volumeHandle, managed);
+    }
+  });
+
   test('Azure File: a secret without a namespace is refused', () => {
     const volume = volumeOf({ azureFile: { shareName: 'share', secretName: 's' } });
     assert.throws(() => hookOf(azureFile).toCsi(volume), {
@@ -364,11 +393,16 @@ describe('there and back', () => {
     gcePersistentDisk: fc.tuple(name, optional({ ...mount, partition })).map(([pdName, rest]) => ({ pdName, ...rest })),
     cinder: fc.tuple(name, optional(mount)).map(([volumeID, rest]) => ({ volumeID, ...rest })),
     azureDisk: fc
-      .tuple(name, optional({ ...mount, cachingMode: fc.constantFrom('None', 'ReadOnly', 'ReadWrite') }))
-      .map(([diskName, rest]) => ({
+      .tuple(
+        name,
+        fc.record({ fsType: fc.constantFrom('', 'ext4', 'xfs'), readOnly: fc.boolean() }),
+        optional({ cachingMode: fc.constantFrom('None', 'ReadOnly', 'ReadWrite') }),
+      )
+      .map(([diskName, mounted, rest]) => ({
         diskName,
         diskURI: `/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/${diskName}`,
         kind: 'Managed',
+        ...mounted,
         ...rest,
       })),
     azureFile: fc

@@ -1,0 +1,41 @@
+/** Node's HTTP/2 client as gRPC needs it. grpc-js calls `http2.connect` by itself and has no options for these. */
+import http2 from 'node:http2';
+
+/**
+ * Longest text of a driver's status that arrives, in bytes and percent-encoded: the longest header value that Node's
+ * HTTP/2 takes. A longer one breaks the connection, with all calls on it.
+ */
+export const maxStatusTextBytes = 64 * 1024;
+/** Room for the other headers of a status, as HTTP/2 counts them (RFC 9113, "SETTINGS_MAX_HEADER_LIST_SIZE"). */
+const otherHeadersBytes = 256;
+
+type Connect = (authority: string, options: http2.ClientSessionOptions, ...rest: never[]) => http2.ClientHttp2Session;
+
+/** The function that stands in the place of Node's, so that a repeat does not wrap it again. */
+const adjusted = new WeakSet<object>();
+
+/**
+ * From now on HTTP/2 connections of this process
+ *
+ * - take header values that begin or end with a blank: `Exception calling application: ` is the whole text of many a
+ *   failure, and Node would drop it;
+ * - tell the server how long headers may be, so that one that heeds it resets the call and not the connection.
+ *
+ * Safe to repeat.
+ */
+export function adjustHttp2Connect(): void {
+  const connect = http2.connect as Connect;
+  if (adjusted.has(connect)) return;
+  const adjustedConnect: Connect = (authority, options, ...rest) =>
+    connect(
+      authority,
+      {
+        ...options,
+        strictFieldWhitespaceValidation: false,
+        settings: { ...options.settings, maxHeaderListSize: maxStatusTextBytes + otherHeadersBytes },
+      },
+      ...rest,
+    );
+  adjusted.add(adjustedConnect);
+  Object.assign(http2, { connect: adjustedConnect });
+}
