@@ -70,6 +70,7 @@ export const ownFamilies: readonly string[] = [
   'nodejs_version_info',
   'nodejs_heap_size_total_bytes',
   'nodejs_heap_size_used_bytes',
+  'nodejs_heap_size_limit_bytes',
   'nodejs_external_memory_bytes',
   'nodejs_eventloop_active_seconds_total',
   'nodejs_eventloop_idle_seconds_total',
