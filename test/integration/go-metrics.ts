@@ -67,6 +67,7 @@ export const ownFamilies: readonly string[] = [
   'reflector_watches_total',
   'reflector_short_watches_total',
   'reflector_errors_total',
+  'csi_provisioner_build_info',
   'nodejs_version_info',
   'nodejs_heap_size_total_bytes',
   'nodejs_heap_size_used_bytes',
