@@ -6,6 +6,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { PatchStrategy, type KubernetesObject, type V1Deployment } from '@kubernetes/client-node';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { connectAdmin, type Admin } from './admin.ts';
 import { startCluster, type Cluster } from './cluster.ts';
 import { installKinds, prometheusRuleKind, serviceMonitorKind } from './custom-kinds.ts';
@@ -22,7 +23,7 @@ const isReal = process.env['E2E_TARGET'] === 'kubernetes' && kubectl !== undefin
 describe('the components in deploy/', { skip: isReal ? false : 'needs the real control plane' }, () => {
   const plain = `e2e-${randomBytes(4).toString('hex')}`;
   const restricted = `${plain}-restricted`;
-  const closers: (() => Promise<unknown>)[] = [];
+  const cleanup = new AsyncDisposableStack();
   /** What each component alone makes of the base. */
   const alone = new Map<string, KubernetesObject[]>();
   let cluster: Cluster;
@@ -30,23 +31,21 @@ describe('the components in deploy/', { skip: isReal ? false : 'needs the real c
 
   before(async () => {
     cluster = await startCluster();
-    closers.push(() => cluster.stop());
+    cleanup.defer(() => cluster.stop());
     admin = connectAdmin(cluster.adminKubeconfig);
     for (const name of [plain, restricted]) {
       const labels = name === restricted ? { 'pod-security.kubernetes.io/enforce': 'restricted' } : {};
       await admin.core.createNamespace({ body: { metadata: { name, labels } } });
-      closers.push(() => admin.core.deleteNamespace({ name }));
+      cleanup.defer(async () => void (await admin.core.deleteNamespace({ name })));
       await admin.core.createNamespacedServiceAccount({
         namespace: name,
         body: { metadata: { name: 'csi-provisioner' } },
       });
     }
-    closers.push(await installKinds(cluster, admin, [serviceMonitorKind, prometheusRuleKind]));
+    cleanup.defer(await installKinds(cluster, admin, [serviceMonitorKind, prometheusRuleKind]));
     for (const name of components) alone.set(name, await objectsWith([name]));
   });
-  after(async () => {
-    for (const closer of closers.toReversed()) await closer();
-  });
+  after(() => cleanup.disposeAsync());
 
   const objectsWith = async (names: readonly string[]): Promise<KubernetesObject[]> => {
     const namespace = names.includes('restricted') ? restricted : plain;
@@ -81,6 +80,10 @@ describe('the components in deploy/', { skip: isReal ? false : 'needs the real c
       assert.deepEqual(titles(objects), titles(single.flat()));
       assert.deepEqual(settings(objects), new Set(single.flatMap((each) => [...settings(each)])));
       const deployment = onlyOf<V1Deployment>(objects, 'Deployment');
+      const args = deployment.spec?.template.spec?.containers[0]?.args ?? [];
+      const environment = { NAMESPACE: plain, POD_NAME: 'csi-provisioner' };
+      const parsed = parseCommandLine({ argv0: 'csi-provisioner', args, environment, version: 'v0' });
+      assert.equal(parsed.kind, 'run');
       if (one === 'driver-as-root' && other === 'restricted') {
         await assert.rejects(createPod(deployment), /violates PodSecurity/);
       } else {

@@ -86,6 +86,20 @@ describe('the manifests in deploy/', () => {
     });
   }
 
+  test('are accepted with the options that stand there as comments, too', async () => {
+    for (const [file, comment] of [
+      ['base/deployment.yaml', /^( {6})# (?=priorityClassName|tolerations| {2})/gm],
+      ['overlays/node-deployment/daemonset.yaml', /^( {6})# (?=priorityClassName|tolerations| {2})/gm],
+      ['components/network-policy/network-policy.yaml', /^( {2})# (?=egress| {2})/gm],
+    ] as const) {
+      const text = await read(file);
+      const manifest = loadYaml<KubernetesObject>(text.replace(comment, '$1'));
+      assert.notDeepEqual(manifest, loadYaml(text), file);
+      manifest.metadata!.namespace = 'default';
+      if (!isUnknown(manifest)) await check(manifest);
+    }
+  });
+
   test('with leader election run two replicas, and a drain leaves one', needsKubectl, async () => {
     const objects = await builtWith('leader-election');
     const deployment = ofKind<V1Deployment>(objects, 'Deployment');
