@@ -53,6 +53,8 @@ async function main(): Promise<void> {
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   await chmod(folder, 0o755); // the containers' user passes through
   const startedMs = performance.now();
+  const dockerfile = await readFile(path.join(root, 'Dockerfile'), 'utf8');
+  assert.doesNotMatch(dockerfile, /^ARG RUNTIME_IMAGE=.*nonroot|^USER /m, 'the user is the manifests’ to set');
   const engine = cleanup.use(await findEngine(folder));
   console.log(`Building with ${engine.name}`);
   const sidecar = await engine.build('sidecar');

@@ -36,7 +36,9 @@ describe('the components in deploy/', { skip: isReal ? false : 'needs the real c
     for (const name of [plain, restricted]) {
       const labels = name === restricted ? { 'pod-security.kubernetes.io/enforce': 'restricted' } : {};
       await admin.core.createNamespace({ body: { metadata: { name, labels } } });
-      cleanup.defer(async () => void (await admin.core.deleteNamespace({ name })));
+      cleanup.defer(async () => {
+        await admin.core.deleteNamespace({ name });
+      });
       await admin.core.createNamespacedServiceAccount({
         namespace: name,
         body: { metadata: { name: 'csi-provisioner' } },
