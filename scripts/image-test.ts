@@ -1,7 +1,9 @@
 /**
  * `npm run image:test`: builds both targets of the Dockerfile and lets the images work together as the Pod of
- * deploy/base/deployment.yaml does: non-root, root file system read-only, on the sandbox's API over TLS with the files
- * of a service account. A claim becomes Bound, the probes answer, SIGTERM ends both in order.
+ * deploy/base/deployment.yaml does, with leader election: as its user, root file system read-only, within a memory limit,
+ * on the sandbox's API over TLS with the files of a service account. A claim becomes Bound, the probes answer, SIGTERM
+ * ends both in order. Then the same as root, beside a driver whose socket is root's, and with a kubeconfig that names no
+ * certificate authority: that of the image's system store counts.
  *
  * Docker is taken where an engine runs, else buildah, which needs no registry. Where there is neither: with `--install`
  * or CI=true buildah is installed by apt-get. The exit code is 77 where no image can be built at all: nothing to build
@@ -9,7 +11,7 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -29,9 +31,12 @@ import { type ApiObject, KubeApi } from './kube-api.ts';
 const root = path.join(import.meta.dirname, '..');
 const installBuildah = 'apt-get update && apt-get install --yes --no-install-recommends buildah';
 const driverName = 'hostpath.csi.k8s.io';
+const memoryBytes = 256 * 2 ** 20;
 const patienceMs = 60_000;
 /** Where a Pod finds its service account (Kubernetes page "Accessing the Kubernetes API from a Pod"). */
 const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+/** Where the base image has the certificate authorities that programs trust. */
+const systemStore = '/etc/ssl/certs';
 /** Every file that the sidecar's image may add to its base. */
 const sidecarFiles = [
   '/csi-provisioner.cdx.json',
@@ -48,6 +53,8 @@ async function main(): Promise<void> {
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   await chmod(folder, 0o755); // the containers' user passes through
   const startedMs = performance.now();
+  const dockerfile = await readFile(path.join(root, 'Dockerfile'), 'utf8');
+  assert.doesNotMatch(dockerfile, /^ARG RUNTIME_IMAGE=.*nonroot|^USER /m, 'the user is the manifests’ to set');
   const engine = cleanup.use(await findEngine(folder));
   console.log(`Building with ${engine.name}`);
   const sidecar = await engine.build('sidecar');
@@ -57,7 +64,28 @@ async function main(): Promise<void> {
   for (const image of [sidecar, driver]) checkConfig(image);
   const flags = sidecar.config.entrypoint.slice(1, -1);
   assert.deepEqual(bundled.split(' ').slice(1, -1), flags, 'benchmarks measure with the flags of the image');
-  await runPod(folder, sidecar, driver);
+  const images = { engine, sidecar, driver };
+  await runPod(images, {
+    folder: await makeFolder(folder, 'pod', 0o755),
+    user: '65532:65532',
+    hasServiceAccount: true,
+  });
+  await runPod(images, { folder: await makeFolder(folder, 'root', 0o755), user: '0:0', hasServiceAccount: false });
+}
+
+interface Images {
+  readonly engine: Engine;
+  readonly sidecar: Image;
+  readonly driver: Image;
+}
+
+interface PodOptions {
+  /** For its files; empty. */
+  readonly folder: string;
+  /** Of both containers, as `USER:GROUP`. */
+  readonly user: string;
+  /** Otherwise the sidecar gets a kubeconfig without certificate authority, which the image's system store has. */
+  readonly hasServiceAccount: boolean;
 }
 
 /** @throws when there is no engine and none may be installed. */
@@ -103,7 +131,7 @@ async function checkContents(engine: Engine, sidecar: Image): Promise<void> {
 }
 
 function checkConfig({ config }: Image): void {
-  assert.match(config.user, /^[1-9]\d*:[1-9]\d*$/, 'the user is a number, so that runAsNonRoot can be checked');
+  assert.match(config.user, /^0?$/, 'no user of its own: as root it can be run beside every driver');
   assert.equal(config.hasHealthcheck, false);
   for (const label of ['title', 'description', 'licenses', 'version', 'revision']) {
     assert.ok(config.labels[`org.opencontainers.image.${label}`], `label ${label}`);
@@ -111,10 +139,11 @@ function checkConfig({ config }: Image): void {
 }
 
 /** Two containers that share a folder, as in the Pod, with the arguments of the Deployment. */
-async function runPod(folder: string, sidecar: Image, driver: Image): Promise<void> {
+async function runPod({ engine, sidecar, driver }: Images, options: PodOptions): Promise<void> {
+  const { folder, user, hasServiceAccount } = options;
   await using cleanup = new AsyncDisposableStack();
-  const shared = await sharedFolders(folder);
-  const server = await startApi(folder, shared.account);
+  const shared = await sharedFolders(folder, user);
+  const server = await startApi(folder, shared);
   cleanup.defer(() => server.process.stop());
   const deployment = loadYaml<V1Deployment>(await readFile(path.join(root, 'deploy/base/deployment.yaml'), 'utf8'));
   const containers = deployment.spec?.template.spec?.containers ?? [];
@@ -122,9 +151,9 @@ async function runPod(folder: string, sidecar: Image, driver: Image): Promise<vo
   const start = async (
     name: string,
     image: Image,
-    options: Omit<ContainerOptions, 'args'>,
+    { args = [], ...options }: Omit<ContainerOptions, 'args' | 'user'> & { args?: string[] },
   ): Promise<StartedProcess> => {
-    const started = await image.start({ ...options, args: argsOf(containers, name, port) });
+    const started = await image.start({ ...options, user, args: [...argsOf(containers, name, port), ...args] });
     cleanup.defer(() => started.stop('SIGKILL'));
     return started;
   };
@@ -132,16 +161,29 @@ async function runPod(folder: string, sidecar: Image, driver: Image): Promise<vo
     environment: {},
     mounts: { '/csi': shared.csi, '/state': shared.state },
   });
+  // With leader election, as deploy/components/leader-election has it.
   const provisioner = await start('csi-provisioner', sidecar, {
-    environment: { ...server.environment, POD_NAMESPACE: 'default' },
-    mounts: { '/csi': shared.csi, [accountFolder]: shared.account },
+    args: ['--leader-election', ...(hasServiceAccount ? [] : ['--kubeconfig=/config/kubeconfig'])],
+    environment: { ...(hasServiceAccount && server.environment), POD_NAMESPACE: 'default' },
+    memoryBytes,
+    mounts: {
+      '/csi': shared.csi,
+      ...(hasServiceAccount
+        ? { [accountFolder]: shared.account }
+        : { '/config': shared.config, [systemStore]: shared.authorities }),
+    },
   });
   try {
     await claimBecomesBound(new KubeApi(server.url));
+    const socket = await stat(path.join(shared.csi, 'csi.sock'));
+    assert.equal(`${socket.uid}:${socket.gid}`, user);
+    assert.equal(socket.mode & 0o777, 0o755, 'only its owner may connect to the socket');
     for (const probe of ['healthz/leader-election', 'readyz']) {
       assert.equal((await fetch(`http://127.0.0.1:${port}/${probe}`)).status, 200, probe);
     }
-    await checkProcess(provisioner.pid, folder);
+    await checkProcess(provisioner.pid, folder, user);
+    if (engine.limitsMemory) await checkHeapLimit(`http://127.0.0.1:${port}/metrics`);
+    else console.log('No right to limit memory here: that the heap follows the limit was NOT tested');
     // a leader that was told to end, had nothing under way and released its lease
     await endsWith('exit code 0', 'sidecar', provisioner);
     assert.match(provisioner.log(), /"Lease released"/);
@@ -159,19 +201,35 @@ async function endsWith(code: string, name: string, container: StartedProcess): 
   console.log(`The ${name} ended with ${code} ${Math.round(performance.now() - fromMs)} ms after SIGTERM`);
 }
 
-/** Folders for the containers' user: the socket, the driver's state, and the service account's files. */
-async function sharedFolders(folder: string): Promise<{ csi: string; state: string; account: string }> {
-  const make = async (name: string, mode: number): Promise<string> => {
-    const made = path.join(folder, name);
-    await mkdir(made);
-    await chmod(made, mode);
-    return made;
-  };
-  return { csi: await make('csi', 0o777), state: await make('state', 0o777), account: await make('account', 0o755) };
+async function makeFolder(parent: string, name: string, mode: number): Promise<string> {
+  const made = path.join(parent, name);
+  await mkdir(made);
+  await chmod(made, mode);
+  return made;
 }
 
-/** The sandbox with TLS, and what the kubelet gives a Pod to reach it. */
-async function startApi(folder: string, account: string) {
+interface SharedFolders {
+  readonly csi: string;
+  readonly state: string;
+  readonly account: string;
+  readonly config: string;
+  readonly authorities: string;
+}
+
+/** Folders for the containers: the socket, the driver's state, and what the sidecar needs to reach the API. */
+async function sharedFolders(folder: string, user: string): Promise<SharedFolders> {
+  const writable = user === '0:0' ? 0o755 : 0o777;
+  return {
+    csi: await makeFolder(folder, 'csi', writable),
+    state: await makeFolder(folder, 'state', writable),
+    account: await makeFolder(folder, 'account', 0o755),
+    config: await makeFolder(folder, 'config', 0o755),
+    authorities: await makeFolder(folder, 'authorities', 0o755),
+  };
+}
+
+/** The sandbox with TLS, and two ways to reach it: what the kubelet gives a Pod, and a kubeconfig. */
+async function startApi(folder: string, { account, config: configFolder, authorities }: SharedFolders) {
   const { process: server, announced } = await startAnnounced<{ url: string; kubeconfig: string }>({
     program: process.execPath,
     args: [path.join(root, 'src/sandbox/main.ts'), '--tls', `--kubeconfig=${path.join(folder, 'kubeconfig')}`],
@@ -180,11 +238,27 @@ async function startApi(folder: string, account: string) {
   config.loadFromFile(announced.kubeconfig);
   const authority = Buffer.from(config.getCurrentCluster()?.caData ?? '', 'base64').toString();
   await writeFile(path.join(account, 'ca.crt'), authority);
-  await writeFile(path.join(account, 'token'), config.getCurrentUser()?.token ?? randomUUID());
+  const token = config.getCurrentUser()?.token ?? randomUUID();
+  await writeFile(path.join(account, 'token'), token);
+  await writeFile(path.join(configFolder, 'kubeconfig'), kubeconfig(announced.url, token));
+  await writeFile(path.join(authorities, 'ca-certificates.crt'), authority);
   tls.setDefaultCACertificates([authority]); // for our own requests
   const { hostname, port } = new URL(announced.url);
   const environment = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
   return { process: server, url: announced.url, environment };
+}
+
+/** A kubeconfig that leaves it to the system whom to trust. */
+function kubeconfig(server: string, token: string): string {
+  const name = 'image-test';
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster: { server } }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    'current-context': name,
+  });
 }
 
 /** The Deployment's arguments; only the address to listen on is kept to this machine. */
@@ -226,12 +300,15 @@ async function claimBecomesBound(api: KubeApi): Promise<void> {
 }
 
 /** Where the container is a process of ours, what the kernel says of it. */
-async function checkProcess(pid: number, folder: string): Promise<void> {
+async function checkProcess(pid: number, folder: string, user: string): Promise<void> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   if (!status.startsWith('Name:\tMainThread') && !status.startsWith('Name:\tnode')) return; // docker's own client
-  assert.match(status, /^Uid:\t65532\t65532\t65532\t65532$/m);
-  assert.match(status, /^Gid:\t65532\t65532\t65532\t65532$/m);
-  assert.match(status, /^CapEff:\t0+$/m);
+  for (const [index, field] of ['Uid', 'Gid'].entries()) {
+    const id = user.split(':')[index];
+    assert.match(status, new RegExp(`^${field}:\t${id}\t${id}\t${id}\t${id}$`, 'm'));
+  }
+  // chroot cannot take capabilities from root; Docker does.
+  if (user !== '0:0') assert.match(status, /^CapEff:\t0+$/m);
   const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).split('\n').map((line) => line.split(' '));
   const rootMount = mounts.findLast((fields) => fields[4] === '/');
   assert.match(rootMount?.[5] ?? '', /^ro\b/, 'the root file system is read-only');
@@ -239,9 +316,18 @@ async function checkProcess(pid: number, folder: string): Promise<void> {
   const megabytes = (field: string): string =>
     ((Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1024) / 1e6).toFixed(0);
   console.log(
-    `The sidecar runs as user 65532 on a read-only root, ${megabytes('VmRSS')} MB resident, ` +
+    `The sidecar runs as user ${user} on a read-only root, ${megabytes('VmRSS')} MB resident, ` +
       `${megabytes('RssFile')} MB of it files such as Node.js itself`,
   );
+}
+
+/** Node.js by itself would take more than this container has. */
+async function checkHeapLimit(url: string): Promise<void> {
+  const page = await (await fetch(url)).text();
+  const limit = Number(/^nodejs_heap_size_limit_bytes (\S+)$/m.exec(page)?.[1]);
+  const share = limit / memoryBytes;
+  console.log(`The heap may take ${(100 * share).toFixed(0)} % of the container's memory`);
+  assert.ok(share > 0.65 && share < 0.75, `the heap's limit is ${limit}, the container's ${memoryBytes}`);
 }
 
 async function freePort(): Promise<number> {

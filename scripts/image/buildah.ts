@@ -1,8 +1,10 @@
 /** Images without an engine that runs in the background: buildah builds, `unshare` and `chroot` run. Needs root. */
+import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { startProcess, type StartedProcess } from '../../test/e2e/started-process.ts';
 import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
+import { makeMemoryCgroup, type MemoryCgroup } from './memory-cgroup.ts';
 import { type BaseImage, buildBase, removeBase, runtimeBase } from './local-base.ts';
 import { npmConfig, npmSettings } from './npm-settings.ts';
 import { runTool } from './run-tool.ts';
@@ -15,10 +17,12 @@ const runtimeImage = 'localhost/image-test/runtime-base';
  * `exec` it keeps its process id, so that a signal reaches the program.
  */
 const containerScript = `
-root=$1 user=$2 mounts=$3
-shift 3
+root=$1 user=$2 mounts=$3 cgroup=$4
+shift 4
+if [ -n "$cgroup" ]; then echo $$ >"$cgroup"; fi
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 while read -r from to; do
   if [ -n "$from" ]; then mount --bind "$from" "$root$to"; fi
@@ -60,11 +64,13 @@ export async function startBuildah(parent: string, root: string): Promise<Engine
   };
   await makeBase(buildImage, await buildBase(parent));
   await makeBase(runtimeImage, await runtimeBase(parent));
+  const limitsMemory = await canLimitMemory();
   const npmCache = await npmConfig('cache');
   await mkdir(npmCache, { recursive: true });
   const secrets = await npmSettings();
   return {
     name: 'buildah, on base images made of this machine’s Node.js and npm',
+    limitsMemory,
     baseFiles: async () => filesBelow(await mounted(runtimeImage)),
     async build(target) {
       const name = `localhost/image-test/${target}`;
@@ -75,7 +81,11 @@ export async function startBuildah(parent: string, root: string): Promise<Engine
       return {
         config,
         files: async () => filesBelow(await mounted(name)),
-        start: async (options) => startContainer(config, await mounted(name), options),
+        start: async ({ memoryBytes, ...options }) =>
+          startContainer(config, await mounted(name), {
+            ...options,
+            ...(limitsMemory && memoryBytes !== undefined && { memoryBytes }),
+          }),
       } satisfies Image;
     },
     async [Symbol.asyncDispose]() {
@@ -92,17 +102,40 @@ function configOf({ OCIv1, Docker }: Inspected): ImageConfig {
 }
 
 async function startContainer(config: ImageConfig, folder: string, options: ContainerOptions): Promise<StartedProcess> {
-  const { args, environment, mounts } = options;
+  const { args, environment, memoryBytes, mounts, user } = options;
   for (const inside of Object.keys(mounts)) await mkdir(path.join(folder, inside), { recursive: true });
   const mountLines = Object.entries(mounts).map(([inside, outside]) => `${outside} ${inside}`);
   const namespace = ['--mount', '--propagation', 'private', 'sh', '-euc', containerScript, 'container'];
   const none = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
   const own = Object.fromEntries(config.environment.map((pair) => pair.split(/=(.*)/s, 2) as [string, string]));
-  return await startProcess({
+  const cgroup = memoryBytes === undefined ? undefined : await makeMemoryCgroup(cgroupName(), memoryBytes);
+  const started = await startProcess({
     program: 'unshare',
-    args: [...namespace, folder, config.user, mountLines.join('\n'), ...config.entrypoint, ...args],
+    args: [...namespace, folder, user, mountLines.join('\n'), cgroup?.procs ?? '', ...config.entrypoint, ...args],
     env: { ...none, ...own, ...environment, PATH: process.env['PATH'] },
   });
+  if (cgroup !== undefined) void removeAtEnd(started, cgroup);
+  return started;
+}
+
+const cgroupName = (): string => `image-test-${randomUUID()}`;
+
+async function canLimitMemory(): Promise<boolean> {
+  try {
+    await using _made = await makeMemoryCgroup(cgroupName(), 2 ** 28);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function removeAtEnd(started: StartedProcess, cgroup: MemoryCgroup): Promise<void> {
+  await started.ending();
+  try {
+    await cgroup[Symbol.asyncDispose]();
+  } catch (error) {
+    console.error(`A memory cgroup stays behind: ${String(error)}`);
+  }
 }
 
 async function filesBelow(folder: string): Promise<Map<string, number>> {

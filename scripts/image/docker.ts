@@ -22,6 +22,7 @@ export function startDocker(root: string, base: string): Engine {
   const names: string[] = [];
   return {
     name: 'Docker',
+    limitsMemory: true,
     async baseFiles() {
       const present = await docker(['image', 'ls', '--quiet', base]);
       if (present === '') await docker(['pull', '--quiet', base]);
@@ -56,11 +57,13 @@ function configOf(inspected: Inspected | undefined): ImageConfig {
 }
 
 /** `docker run` hands signals on and ends with the program's exit code. */
-function runArguments(name: string, { args, environment, mounts }: ContainerOptions): string[] {
+function runArguments(name: string, options: ContainerOptions): string[] {
+  const { args, environment, memoryBytes, mounts, user } = options;
   const hardened = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges', '--network=host'];
   const variables = Object.entries(environment).map(([key, value]) => `--env=${key}=${value}`);
   const volumes = Object.entries(mounts).map(([inside, outside]) => `--volume=${outside}:${inside}`);
-  return ['run', '--rm', ...hardened, ...variables, ...volumes, name, ...args];
+  const limit = memoryBytes === undefined ? [] : [`--memory=${memoryBytes}`];
+  return ['run', '--rm', `--user=${user}`, ...limit, ...hardened, ...variables, ...volumes, name, ...args];
 }
 
 async function filesOf(name: string): Promise<Map<string, number>> {

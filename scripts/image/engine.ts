@@ -15,6 +15,10 @@ export interface ContainerOptions {
   /** Follow the image's entry point. */
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  /** As `USER:GROUP`, in numbers: the Pod's, whatever the image says. */
+  readonly user: string;
+  /** The container's memory limit; default: none. */
+  readonly memoryBytes?: number;
   /** Folders of this machine by where the container sees them. */
   readonly mounts: Readonly<Record<string, string>>;
 }
@@ -23,13 +27,15 @@ export interface Image {
   readonly config: ImageConfig;
   /** Every file in it by path, with its size in bytes. Links count nothing. */
   files(): Promise<ReadonlyMap<string, number>>;
-  /** Starts it non-root, with a read-only root file system, no capabilities and this machine's network. */
+  /** Starts it with a read-only root file system, no capabilities and this machine's network. */
   start(options: ContainerOptions): Promise<StartedProcess>;
 }
 
 /** Builds images from the Dockerfile and runs them. Disposing removes what it made. */
 export interface Engine extends AsyncDisposable {
   readonly name: string;
+  /** Whether `memoryBytes` is enforced: it takes the right to make memory cgroups. */
+  readonly limitsMemory: boolean;
   /** Files of the runtime stage's base image. */
   baseFiles(): Promise<ReadonlyMap<string, number>>;
   /** @throws when the build fails, with the engine's output. */

@@ -40,11 +40,11 @@ export async function buildBase(parent: string): Promise<BaseImage> {
   };
 }
 
-/** Stands for `gcr.io/distroless/nodejs24-debian12:nonroot`: Node.js with its libraries, nothing else. */
+/** Stands for `gcr.io/distroless/nodejs24-debian12`: Node.js with its libraries, nothing else. */
 export async function runtimeBase(parent: string): Promise<BaseImage> {
   const folder = await emptyRoot(parent);
   await addProgram(folder, process.execPath, '/nodejs/bin/node');
-  return { folder, user: '65532', environment: { PATH: '/usr/bin:/bin', SSL_CERT_FILE: authorities } };
+  return { folder, user: '0', environment: { PATH: '/usr/bin:/bin', SSL_CERT_FILE: authorities } };
 }
 
 async function emptyRoot(parent: string): Promise<string> {

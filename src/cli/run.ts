@@ -5,6 +5,7 @@ import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { csiCallMetrics } from '../csi/call-metrics.ts';
 import { CsiAddressError } from '../csi/csi-address.ts';
 import { Driver } from '../csi/driver.ts';
+import { addBuildInfo } from '../diagnostics/build-info.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
 import { type CapacitySetup, setUpCapacity } from './capacity.ts';
@@ -53,6 +54,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     maxConnections: connectionsFor(config),
   });
   const registry = createRegistry();
+  addBuildInfo(registry, version);
   addProcessMetrics(registry);
   const metrics = controllerMetrics(registry, config); // also on a standby: series at zero, as dashboards expect
   await using driver = await connectDriver(options, registry);

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
 import { counter, gauge, type MetricRegistry } from '../base/metrics.ts';
 
 const clockTicksPerSecond = 100; // USER_HZ, the unit of /proc on every Linux architecture that Node runs on
@@ -79,6 +80,12 @@ function addNodeMetrics(registry: MetricRegistry): void {
   for (const [name, help, part] of memory) {
     gauge({ registry, name, help, collect: (family) => family.set(process.memoryUsage()[part]) });
   }
+  gauge({
+    registry,
+    name: 'nodejs_heap_size_limit_bytes',
+    help: 'Memory that JavaScript objects may use at most.',
+    collect: (family) => family.set(getHeapStatistics().heap_size_limit),
+  });
   addEventLoopMetrics(registry);
 }
 

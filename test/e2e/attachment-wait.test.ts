@@ -7,7 +7,7 @@ import { openScene, type Scene } from './scene.ts';
 describe('the volume of a deleted claim that is still attached', () => {
   let scene: Scene;
   before(async () => {
-    scene = await openScene({ driverFlags: ['--attach'] });
+    scene = await openScene({ driverFlags: ['--attach'], rbac: ['components/attachments/rbac.yaml'] });
   });
   afterEach((context) => scene.report(context));
   after(() => scene.close());

@@ -6,7 +6,7 @@ import { openScene, type Scene } from './scene.ts';
 describe('a claim with an attributes class', () => {
   let scene: Scene;
   before(async () => {
-    scene = await openScene();
+    scene = await openScene({ rbac: ['components/attributes-classes/rbac.yaml'] });
   });
   afterEach((context) => scene.report(context));
   after(() => scene.close());

@@ -14,10 +14,7 @@ export interface ClusterOptions {
   env?: NodeJS.ProcessEnv;
   /** A cluster that no other test file uses, whose API server may be killed; default: it may be a shared one. */
   ownCluster?: boolean;
-  /**
-   * Features to switch on in a real API server; the sandbox has them on. The sidecar gets the rights for them as well,
-   * which `deploy/base/rbac.yaml` has as comments. Implies `ownCluster`.
-   */
+  /** Features to switch on in a real API server; the sandbox has them on. Implies `ownCluster`. */
   featureGates?: readonly string[];
 }
 

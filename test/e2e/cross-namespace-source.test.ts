@@ -17,6 +17,7 @@ describe('a claim with a source in another namespace', () => {
   before(async () => {
     scene = await openScene({
       cluster: { featureGates: [feature] },
+      rbac: ['components/cross-namespace-sources/rbac.yaml', 'components/snapshots/rbac.yaml'],
       kinds: [referenceGrantKind, volumeSnapshotKind, volumeSnapshotContentKind],
       sidecarFlags: [`--feature-gates=${feature}=true`, '--snapshot-orphan-sweep-interval=500ms'],
     });

@@ -39,6 +39,22 @@ export const referenceGrantKind = {
   status: false,
 } as const satisfies CustomKind;
 
+/** Of the Prometheus operator. */
+export const serviceMonitorKind = {
+  group: 'monitoring.coreos.com',
+  version: 'v1',
+  kind: 'ServiceMonitor',
+  plural: 'servicemonitors',
+  namespaced: true,
+  status: false,
+} as const satisfies CustomKind;
+
+export const prometheusRuleKind = {
+  ...serviceMonitorKind,
+  kind: 'PrometheusRule',
+  plural: 'prometheusrules',
+} as const satisfies CustomKind;
+
 /**
  * Installs kinds, without schemas, and waits until they are served. Does nothing in the sandbox.
  *

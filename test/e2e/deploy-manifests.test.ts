@@ -1,6 +1,6 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -10,6 +10,7 @@ import {
   type KubernetesObject,
   type V1ClusterRole,
   type V1ClusterRoleBinding,
+  type V1ConfigMap,
   type V1DaemonSet,
   type V1CSIDriver,
   type V1Deployment,
@@ -21,28 +22,24 @@ import {
 import { connectAdmin } from './admin.ts';
 import { startCluster, type Cluster } from './cluster.ts';
 import { eventually } from './eventually.ts';
-import { findKubectl, kustomize } from './kubectl.ts';
+import { findKubectl } from './kubectl.ts';
+import { builtObjects, deployFolder, onlyOf as ofKind, ownInstall } from './kustomization.ts';
 import { plainJson } from './plain-json.ts';
 
-const folder = join(import.meta.dirname, '../../deploy');
-const read = (name: string): Promise<string> => readFile(join(folder, name), 'utf8');
-
-const overlays = (await readdir(join(folder, 'overlays'))).toSorted().map((name) => `overlays/${name}`);
+const read = (name: string): Promise<string> => readFile(join(deployFolder, name), 'utf8');
 
 const kubectl = await findKubectl();
 const needsKubectl = {
   skip: kubectl === undefined ? 'no kubectl in KUBE_BIN_DIR or the kube-bin cache folder' : false,
 };
 
-/** All objects of a kustomization. */
-async function built(name: string): Promise<KubernetesObject[]> {
-  return loadAllYaml(await kustomize(kubectl ?? '', join(folder, name))) as KubernetesObject[];
-}
+/** All objects of a folder below deploy/. */
+const built = (name: string): Promise<KubernetesObject[]> => builtObjects(kubectl ?? '', join(deployFolder, name));
 
-function ofKind<T extends KubernetesObject>(objects: KubernetesObject[], kind: string): T {
-  const found = objects.filter((object) => object.kind === kind);
-  assert.equal(found.length, 1, `one ${kind}`);
-  return found[0] as T;
+/** All objects of an install with one component, in a namespace of its own. */
+async function builtWith(component: string): Promise<KubernetesObject[]> {
+  await using install = await ownInstall({ namespace: 'own', components: [component] });
+  return await builtObjects(kubectl ?? '', install.folder);
 }
 
 const labelsOf = (deployment: V1Deployment): unknown => deployment.spec?.template.metadata?.labels;
@@ -61,19 +58,21 @@ describe('the manifests in deploy/', () => {
     assert.equal(applied.metadata?.name, manifest.metadata?.name);
   };
 
-  /** The operator's kinds are not built into Kubernetes; the sandbox knows nothing of disruptions. */
-  const isUnknown = ({ apiVersion }: KubernetesObject): boolean =>
-    apiVersion === 'monitoring.coreos.com/v1' || (cluster.name === 'sandbox' && apiVersion === 'policy/v1');
+  /** The operator's kinds are not built into Kubernetes; the sandbox knows nothing of disruptions and networks. */
+  const isUnknown = ({ apiVersion = '' }: KubernetesObject): boolean =>
+    apiVersion === 'monitoring.coreos.com/v1' ||
+    (cluster.name === 'sandbox' && ['policy/v1', 'networking.k8s.io/v1'].includes(apiVersion));
 
   test('are accepted by the API server, field by field', async () => {
     const { resources } = loadYaml<{ resources: string[] }>(await read('base/kustomization.yaml'));
     assert.ok(resources.length > 0);
     for (const file of [...resources.map((name) => `base/${name}`), 'example.yaml']) {
-      for (const manifest of loadAllYaml(await read(file)) as KubernetesObject[]) await check(manifest);
+      const text = (await read(file)).replaceAll('%NAMESPACE', 'default');
+      for (const manifest of loadAllYaml(text) as KubernetesObject[]) await check(manifest);
     }
   });
 
-  for (const name of ['.', ...overlays]) {
+  for (const name of ['.', 'overlays/change-over', 'overlays/node-deployment', 'overlays/production']) {
     test(`${name} is built by kubectl and accepted by the API server`, needsKubectl, async () => {
       const { core } = connectAdmin(cluster.adminKubeconfig);
       const objects = await built(name);
@@ -87,26 +86,42 @@ describe('the manifests in deploy/', () => {
     });
   }
 
+  test('are accepted with the options that stand there as comments, too', async () => {
+    for (const [file, comment] of [
+      ['base/deployment.yaml', /^( {6})# (?=priorityClassName|tolerations| {2})/gm],
+      ['overlays/node-deployment/daemonset.yaml', /^( {6})# (?=priorityClassName|tolerations| {2})/gm],
+      ['components/network-policy/network-policy.yaml', /^( {2})# (?=egress| {2})/gm],
+    ] as const) {
+      const text = await read(file);
+      const manifest = loadYaml<KubernetesObject>(text.replace(comment, '$1'));
+      assert.notDeepEqual(manifest, loadYaml(text), file);
+      manifest.metadata!.namespace = 'default';
+      if (!isUnknown(manifest)) await check(manifest);
+    }
+  });
+
   test('with leader election run two replicas, and a drain leaves one', needsKubectl, async () => {
-    const objects = await built('overlays/leader-election');
+    const objects = await builtWith('leader-election');
     const deployment = ofKind<V1Deployment>(objects, 'Deployment');
     assert.equal(deployment.spec?.replicas, 2);
     assert.equal(deployment.spec.strategy?.type, 'RollingUpdate');
     const sidecar = deployment.spec.template.spec?.containers.find(({ name }) => name === 'csi-provisioner');
-    assert.ok(sidecar?.args?.includes('--leader-election'));
+    assert.ok(sidecar?.args?.includes('--leader-election') === true);
+    for (const probe of [sidecar.startupProbe, sidecar.livenessProbe]) {
+      assert.equal(probe?.httpGet?.path, '/healthz/leader-election');
+    }
     const { spec } = ofKind<V1PodDisruptionBudget>(objects, 'PodDisruptionBudget');
     assert.equal(spec?.minAvailable, 1);
     assert.deepEqual(spec.selector?.matchLabels, labelsOf(deployment));
   });
 
   test('with capacity name flags, environment and rights that belong together', needsKubectl, async () => {
-    const objects = await built('overlays/capacity');
+    const objects = await builtWith('capacity');
     const { spec } = ofKind<V1Deployment>(objects, 'Deployment');
     const [sidecar] = spec?.template.spec?.containers ?? [];
     assert.deepEqual(sidecar?.args?.slice(-2), ['--enable-capacity', '--capacity-ownerref-level=2']);
     const fields = sidecar.env?.map(({ name, valueFrom }) => [name, valueFrom?.fieldRef?.fieldPath]);
     assert.deepEqual(Object.fromEntries(fields ?? []), {
-      POD_NAMESPACE: 'metadata.namespace',
       NAMESPACE: 'metadata.namespace',
       POD_NAME: 'metadata.name',
     });
@@ -114,13 +129,16 @@ describe('the manifests in deploy/', () => {
   });
 
   test('with monitoring lead from the ServiceMonitor to the port of the sidecar', needsKubectl, async () => {
-    const objects = await built('overlays/monitored');
+    const objects = await builtWith('monitoring');
     const deployment = ofKind<V1Deployment>(objects, 'Deployment');
     const service = ofKind<V1Service>(objects, 'Service');
     const monitor = ofKind<KubernetesObject & { spec: { selector: object; endpoints: { port: string }[] } }>(
       objects,
       'ServiceMonitor',
     );
+    const dashboard = ofKind<V1ConfigMap>(objects, 'ConfigMap');
+    assert.equal(dashboard.metadata?.labels?.['grafana_dashboard'], '1');
+    assert.equal(dashboard.data?.['csi-provisioner.json'], await read('components/monitoring/dashboard.json'));
     assert.deepEqual(monitor.spec.selector, { matchLabels: service.metadata?.labels });
     assert.equal(monitor.metadata?.namespace, service.metadata?.namespace);
     assert.deepEqual(service.spec?.selector, labelsOf(deployment));
@@ -133,7 +151,7 @@ describe('the manifests in deploy/', () => {
     'with topology name one set of zones, and grant the rights to the account of the sidecar',
     needsKubectl,
     async () => {
-      const objects = await built('overlays/topology');
+      const objects = await builtWith('topology');
       const deployment = ofKind<V1Deployment>(objects, 'Deployment');
       const driver = deployment.spec?.template.spec?.containers.find(({ name }) => name === 'hostpath-driver');
       const served = driver?.args?.filter((arg) => arg.startsWith('--topology='));
@@ -195,8 +213,39 @@ describe('the manifests in deploy/', () => {
     });
   });
 
+  test('set the user, which the image leaves to them', async () => {
+    for (const file of ['base/deployment.yaml', 'overlays/node-deployment/daemonset.yaml']) {
+      const { spec } = loadYaml<V1Deployment | V1DaemonSet>(await read(file));
+      const { runAsUser, runAsGroup, runAsNonRoot } = spec?.template.spec?.securityContext ?? {};
+      assert.deepEqual(
+        { runAsUser, runAsGroup, runAsNonRoot },
+        { runAsUser: 65532, runAsGroup: 65532, runAsNonRoot: true },
+      );
+    }
+  });
+
+  test('for a driver that runs as root take nothing of root but its number', needsKubectl, async () => {
+    const pod = ofKind<V1Deployment>(await builtWith('driver-as-root'), 'Deployment').spec?.template.spec;
+    assert.equal(pod?.securityContext?.runAsUser, 0);
+    assert.equal(pod.securityContext.runAsNonRoot, false);
+    const sidecar = pod.containers.find(({ name }) => name === 'csi-provisioner')?.securityContext;
+    assert.deepEqual(plainJson(sidecar ?? {}), {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      readOnlyRootFilesystem: true,
+    });
+  });
+
+  test('have Kubernetes show the last lines of a sidecar that ended with an error', async () => {
+    for (const file of ['base/deployment.yaml', 'overlays/node-deployment/daemonset.yaml']) {
+      const { spec } = loadYaml<V1Deployment | V1DaemonSet>(await read(file));
+      const sidecar = spec?.template.spec?.containers.find(({ name }) => name === 'csi-provisioner');
+      assert.equal(sidecar?.terminationMessagePolicy, 'FallbackToLogsOnError', file);
+    }
+  });
+
   test('with restricted Pod security hold their own Pod to it', needsKubectl, async () => {
-    const objects = await built('overlays/restricted');
+    const objects = await builtWith('restricted');
     const { metadata } = ofKind<V1Namespace>(objects, 'Namespace');
     const { spec, metadata: where } = ofKind<V1Deployment>(objects, 'Deployment');
     assert.equal(where?.namespace, metadata?.name);

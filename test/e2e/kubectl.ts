@@ -13,8 +13,13 @@ export async function findKubectl(env: NodeJS.ProcessEnv = process.env): Promise
   return existsSync(program) ? program : undefined;
 }
 
-/** What `kubectl kustomize` makes of a folder, as YAML. @throws with kubectl's complaint when it cannot. */
-export async function kustomize(kubectl: string, folder: string): Promise<string> {
-  const { stdout } = await promisify(execFile)(kubectl, ['kustomize', folder]);
+/** Runs kubectl. @returns what it printed. @throws with kubectl's error text when it fails. */
+export async function runKubectl(kubectl: string, args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(kubectl, args);
   return stdout;
+}
+
+/** What `kubectl kustomize` makes of a folder, as YAML. @throws with kubectl's error text when it cannot. */
+export async function kustomize(kubectl: string, folder: string): Promise<string> {
+  return await runKubectl(kubectl, ['kustomize', folder]);
 }

@@ -30,7 +30,7 @@ export async function startKubernetes({
     },
   });
   try {
-    const cluster = await attachToCluster(plane.adminKubeconfig, { optionalRules: featureGates.length > 0 });
+    const cluster = await attachToCluster(plane.adminKubeconfig);
     return {
       ...cluster,
       apiServer: { kill: () => plane.killApiServer(), restart: () => plane.restartApiServer() },
@@ -45,19 +45,11 @@ export async function startKubernetes({
   }
 }
 
-/**
- * Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat.
- *
- * @param options.optionalRules - grants also the rules that `deploy/base/rbac.yaml` has as comments; default false.
- */
-export async function attachToCluster(
-  adminKubeconfig: string,
-  { optionalRules = false }: { optionalRules?: boolean } = {},
-): Promise<Cluster> {
+/** Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat. */
+export async function attachToCluster(adminKubeconfig: string): Promise<Cluster> {
   const config = new KubeConfig();
   config.loadFromFile(adminKubeconfig);
-  const rules = await readFile(rbacFile, 'utf8');
-  await applyManifests(config, optionalRules ? rules.replace(/^ {2}# (?=- | {2})/gm, '  ') : rules);
+  await applyManifests(config, await readFile(rbacFile, 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'e2e-kubernetes-'));
   const kubeconfigOf = async (account: ServiceAccountName): Promise<string> => {
     const path = join(folder, `${account.namespace}-${account.name}.kubeconfig`);
@@ -84,14 +76,19 @@ export async function attachToCluster(
 
 async function applyManifests(config: KubeConfig, yaml: string): Promise<void> {
   const api = KubernetesObjectApi.makeApiClient(config);
-  for (const manifest of loadAllYaml(yaml) as KubernetesObject[]) {
+  for (const manifest of parsed(yaml)) {
     await api.patch(manifest, undefined, undefined, 'e2e', true, PatchStrategy.ServerSideApply);
   }
 }
 
 async function deleteManifests(config: KubeConfig, yaml: string): Promise<void> {
   const api = KubernetesObjectApi.makeApiClient(config);
-  for (const manifest of loadAllYaml(yaml) as KubernetesObject[]) await api.delete(manifest);
+  for (const manifest of parsed(yaml)) await api.delete(manifest);
+}
+
+/** The objects of a file below deploy/, with the cluster-wide names that kustomize would make of them. */
+function parsed(yaml: string): KubernetesObject[] {
+  return loadAllYaml(yaml.replaceAll('%NAMESPACE', sidecarAccount.namespace)) as KubernetesObject[];
 }
 
 async function requestToken(config: KubeConfig, account: ServiceAccountName): Promise<string> {

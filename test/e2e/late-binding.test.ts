@@ -35,7 +35,7 @@ describe('a claim whose class waits for its first consumer', () => {
 });
 
 /** The rights that topology needs besides those of the base. */
-const rbac = ['overlays/topology/rbac.yaml'];
+const rbac = ['components/topology/rbac.yaml'];
 
 describe('a driver with zones', () => {
   let scene: Scene;

@@ -11,6 +11,7 @@ describe('a sidecar with leader election', () => {
     const [port = 0] = await freePorts(1);
     endpoint = `127.0.0.1:${port}`;
     scene = await openScene({
+      rbac: ['components/leader-election/rbac.yaml'],
       sidecarFlags: [
         `--http-endpoint=${endpoint}`,
         '--leader-election',

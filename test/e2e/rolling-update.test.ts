@@ -16,6 +16,7 @@ describe('two sidecars, of which one leads', { skip }, () => {
   before(async () => {
     scene = await openScene({
       hostName: 'left',
+      rbac: ['components/leader-election/rbac.yaml'],
       sidecarFlags: [
         '--leader-election',
         `--leader-election-lease-duration=${leaseSeconds}s`,

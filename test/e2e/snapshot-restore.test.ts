@@ -19,7 +19,10 @@ describe('a claim that restores a snapshot', () => {
   let scene: Scene;
   let removeKinds: (() => Promise<void>) | undefined;
   before(async () => {
-    scene = await openScene({ sidecarFlags: ['--snapshot-orphan-sweep-interval=500ms'] });
+    scene = await openScene({
+      sidecarFlags: ['--snapshot-orphan-sweep-interval=500ms'],
+      rbac: ['components/snapshots/rbac.yaml'],
+    });
   });
   afterEach((context) => scene.report(context));
   after(async () => {

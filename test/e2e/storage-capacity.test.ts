@@ -43,7 +43,7 @@ describe('a driver that tells how much room it has', () => {
     scene = await openScene({
       driverFlags: [`--topology=${zone}=a`, '--capacity=5Gi'],
       sidecarFlags: ['--enable-capacity', '--capacity-ownerref-level=2'],
-      rbac: ['overlays/capacity/rbac.yaml'],
+      rbac: ['components/capacity/rbac.yaml'],
       beforeSidecar: async ({ admin, cluster, id }) => {
         const name = await createOwners(admin, cluster.sidecarNamespace, id);
         const where = { namespace: cluster.sidecarNamespace, name };

@@ -1,4 +1,4 @@
-/** deploy/monitoring against what the running program exports. */
+/** deploy/components/monitoring against what the running program exports. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,20 +6,22 @@ import { before, describe, test } from 'node:test';
 import { loadYaml } from '@kubernetes/client-node';
 import { liveMetrics, type LiveMetrics } from './live-metrics.ts';
 import { familiesOf } from './metrics-page.ts';
+import { anchorsOf } from '../unit/markdown-anchors.ts';
 import { groupingLabels, selectorsOf } from './promql.ts';
 
 const root = path.join(import.meta.dirname, '../..');
+const folder = 'deploy/components/monitoring';
 const read = (name: string): Promise<string> => readFile(path.join(root, name), 'utf8');
 
 interface Rule {
   alert: string;
   expr: string;
   labels: { severity: string };
-  annotations: { summary: string; description: string };
+  annotations: { summary: string; description: string; runbook_url: string };
 }
 
 interface Dashboard {
-  templating: { list: { query: string | { query: string } }[] };
+  templating: { list: { name: string; query: string | { query: string } }[] };
   panels: { type: string; title: string; description: string; targets?: { expr: string }[] }[];
 }
 
@@ -27,12 +29,12 @@ interface Dashboard {
 const targetLabels = new Set(['namespace', 'job', 'instance']);
 
 async function alertRules(): Promise<Rule[]> {
-  const { groups } = loadYaml<{ groups: { rules: Rule[] }[] }>(await read('deploy/monitoring/alerts.yaml'));
-  return groups.flatMap(({ rules }) => rules);
+  const { spec } = loadYaml<{ spec: { groups: { rules: Rule[] }[] } }>(await read(`${folder}/prometheus-rule.yaml`));
+  return spec.groups.flatMap(({ rules }) => rules);
 }
 
 async function dashboard(): Promise<Dashboard> {
-  return JSON.parse(await read('deploy/monitoring/dashboard.json')) as Dashboard;
+  return JSON.parse(await read(`${folder}/dashboard.json`)) as Dashboard;
 }
 
 /** Expressions of the panels, and those that fill the choices above them. */
@@ -43,7 +45,7 @@ async function dashboardExpressions(): Promise<string[]> {
   return [...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)), ...series];
 }
 
-describe('the files in deploy/monitoring', () => {
+describe('the files in deploy/components/monitoring', () => {
   let live: LiveMetrics;
   let familyOf: (sample: string) => string | undefined;
   before(async () => {
@@ -89,9 +91,23 @@ describe('the files in deploy/monitoring', () => {
     }
   });
 
-  test('have an entry in docs/troubleshooting.md for each alert', async () => {
-    const page = await read('docs/troubleshooting.md');
-    for (const { alert } of await alertRules()) assert.ok(page.includes(`\`${alert}\``), alert);
+  test('lead from each alert to its section in the docs', async () => {
+    for (const { alert, annotations } of await alertRules()) {
+      const [page = '', anchor = ''] = annotations.runbook_url.split('#');
+      assert.equal(anchor, alert.toLowerCase(), 'a section of its own');
+      assert.ok(anchorsOf(await read(page)).has(anchor), `${page} has no section ${anchor}`);
+    }
+  });
+
+  test('show only what the choices above the panels leave', async () => {
+    const { panels, templating } = await dashboard();
+    const choices = templating.list.map(({ name }) => name);
+    assert.deepEqual(choices, ['datasource', 'namespace', 'job', 'driver']);
+    for (const { expr } of panels.flatMap(({ targets = [] }) => targets)) {
+      for (const { metric, labels } of selectorsOf(expr)) {
+        assert.ok(labels.includes('namespace') && labels.includes('job'), `${metric} in ${expr}`);
+      }
+    }
   });
 
   test('are what the last column of docs/metrics.md says', async () => {

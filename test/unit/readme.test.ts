@@ -8,6 +8,7 @@ import { withSection } from '../../scripts/marked-section.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { flagTableMarkdown } from '../../src/cli/flags-markdown.ts';
 import { findFlag } from '../../src/cli/flags.ts';
+import { anchorsOf } from './markdown-anchors.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string): string => readFileSync(path.join(root, name), 'utf8');
@@ -25,18 +26,6 @@ const otherFlags = new Set([
   ...['--help', '--intent-journal'], // no flag of the table, and one that is told to be missing
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
-
-/** The address that GitHub gives to a heading. */
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-    .replaceAll(' ', '-');
-}
-
-function anchorsOf(page: string): Set<string> {
-  return new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading)));
-}
 
 describe('README.md', () => {
   test('has the flags as src/cli/flags.ts says them', () => {

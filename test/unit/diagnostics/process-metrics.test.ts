@@ -31,6 +31,7 @@ describe('addProcessMetrics', { skip: process.platform !== 'linux' && 'needs /pr
     assert.ok(value('process_network_transmit_bytes_total') >= 0);
     assert.equal(value('nodejs_version_info'), 1);
     assert.ok(value('nodejs_heap_size_total_bytes') >= value('nodejs_heap_size_used_bytes'));
+    assert.ok(value('nodejs_heap_size_limit_bytes') > value('nodejs_heap_size_total_bytes'));
     assert.ok(value('nodejs_external_memory_bytes') > 0);
     assert.ok(value('nodejs_eventloop_active_seconds_total') > 0);
     assert.ok(value('nodejs_eventloop_idle_seconds_total') >= 0);
