@@ -26,8 +26,9 @@ export function checkElectionTimings(election: LeaderElectionConfig): void {
   if (renewDeadlineMs <= retryPeriodMs * jitterFactor) {
     throw panicExit(`renewDeadline must be greater than retryPeriod*JitterFactor (${renew}, ${retry}, factor 1.2)`);
   }
-  if (leaseDurationMs < 1000)
+  if (leaseDurationMs < 1000) {
     throw panicExit(`leaseDuration must be at least 1s, a Lease counts whole seconds (${lease})`);
+  }
   if (renewDeadlineMs <= 0) throw panicExit(`renewDeadline must be greater than zero (${renew})`);
   if (retryPeriodMs <= 0) throw panicExit(`retryPeriod must be greater than zero (${retry})`);
 }
