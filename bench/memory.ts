@@ -1,6 +1,6 @@
 /**
- * `npm run bench:memory`: what the sidecar needs when a cluster already holds many bound claims. The pairs are written
- * into etcd while the controller manager is stopped. Flags:
+ * `npm run bench:memory`: what the sidecar needs when a cluster already holds many bound claims, and how long it holds
+ * its event loop. The pairs are written into etcd while the controller manager is stopped. Flags:
  *
  *   --pairs N         claims, and as many volumes (default 50000)
  *   --program 'CMD'   what to run, default the bundle with the flags of the image
@@ -11,10 +11,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
 import { startDriver } from '../test/e2e/driver-process.ts';
 import { attachToCluster } from '../test/e2e/kubernetes-cluster.ts';
-import { startProcess } from '../test/e2e/started-process.ts';
+import { type StartedProcess, startProcess } from '../test/e2e/started-process.ts';
 import { bundled, removeFolder, until } from './bench-cluster.ts';
 import { boundPair } from './bound-pair.ts';
 import { cpuMs, peakMb, residentMb } from './process-usage.ts';
@@ -30,6 +31,8 @@ const driverName = 'bench.csi.example.com';
 /** Pairs in one etcd transaction; two puts each, 128 puts are allowed. */
 const batch = 60;
 const settleMs = 20_000;
+/** From then on, until all is looked at again, the resync goes on that the probe brings forward. */
+const resyncMs = 15_000;
 
 async function main(): Promise<void> {
   const pairs = Number(values.pairs);
@@ -44,7 +47,9 @@ async function main(): Promise<void> {
       `${pairs} bound pairs, ${(bytes / pairs / 2).toFixed(0)} bytes of JSON an object, Node ${process.version}`,
     );
     const kubeconfig = await cluster.sidecarKubeconfig();
-    await measure('ours', values.program, driver.address, kubeconfig);
+    const probe = path.join(folder, 'probe.mjs');
+    await build({ entryPoints: [path.join(import.meta.dirname, 'event-loop-probe.ts')], outfile: probe });
+    await measure('ours', values.program, driver.address, kubeconfig, `--import=${probe}`);
     if (values.peer !== undefined) await measure('peer', values.peer, driver.address, kubeconfig);
   } finally {
     await driver.stop();
@@ -76,13 +81,20 @@ async function load({ etcdUrl }: ControlPlane, pairs: number): Promise<number> {
   return bytes;
 }
 
-async function measure(name: string, program: string, address: string, kubeconfig: string): Promise<void> {
+/** @param nodeOptions - of the program; undefined: it is no Node.js program, and its event loop is not measured. */
+async function measure(
+  name: string,
+  program: string,
+  address: string,
+  kubeconfig: string,
+  nodeOptions?: string,
+): Promise<void> {
   const [command = '', ...words] = program.split(' ');
   const startedMs = performance.now();
   const sidecar = await startProcess({
     program: command,
     args: [...words, `--csi-address=${address}`, `--kubeconfig=${kubeconfig}`, '-v=3'],
-    env: { KUBECONFIG: undefined },
+    env: { KUBECONFIG: undefined, NODE_OPTIONS: nodeOptions },
   });
   try {
     await until('the caches ready', () => sidecar.log().includes('Started provisioner controller'), 120_000);
@@ -93,12 +105,26 @@ ${name}
   caches ready     ${readyS.toFixed(1)} s after the start of the process
   CPU              ${(cpuMs(sidecar.pid) / 1000).toFixed(1)} s until ${settleMs / 1000} s later
   resident memory  ${residentMb(sidecar.pid).toFixed(0)} MB settled, ${peakMb(sidecar.pid).toFixed(0)} MB at the peak`);
+    if (nodeOptions === undefined) return;
+    const atStart = await eventLoop(sidecar, 1);
+    await delay(resyncMs);
+    const atResync = await eventLoop(sidecar, 2);
+    console.log(`  event loop       held for ${atStart} at the start, ${atResync} at a resync`);
   } catch (error) {
     console.error(sidecar.log().slice(-4000));
     throw error;
   } finally {
     await sidecar.stop();
   }
+}
+
+/** Asks the probe for the n-th time (from 1). @returns the longest time, of the clock and of the CPU. */
+async function eventLoop(sidecar: StartedProcess, n: number): Promise<string> {
+  process.kill(sidecar.pid, 'SIGUSR2');
+  const lines = (): string[] => sidecar.log().match(/(?<=^event loop ).*$/gm) ?? [];
+  await until('what the probe saw', () => lines().length === n, 10_000);
+  const held = JSON.parse(lines()[n - 1] ?? '') as { heldMs: number; cpuMs: number };
+  return `${held.heldMs.toFixed(0)} ms (${held.cpuMs.toFixed(0)} ms of CPU)`;
 }
 
 await main();

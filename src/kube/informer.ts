@@ -225,7 +225,11 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   async #catchUp(entry: Handler<T>): Promise<void> {
     entry.backlog = [];
     await inSlices([...this.#store.list()], (object) => this.#deliver(entry, (to) => to.onAdd?.(object, true)));
-    await inSlices(entry.backlog, (call) => this.#deliver(entry, call)); // it may grow while we are at it
+    while (entry.backlog.length > 0) {
+      const calls = entry.backlog;
+      entry.backlog = []; // it grows again while we are at it
+      await inSlices(calls, (call) => this.#deliver(entry, call));
+    }
     entry.backlog = undefined;
     if (this.#hasSynced && this.#handlers.has(entry)) this.#markSynced(entry);
   }

@@ -1,4 +1,5 @@
 import { type Clock, systemClock, type Timer } from '../base/clock.ts';
+import { sliceSpent } from '../base/event-loop.ts';
 import { DelayHeap } from './delay-heap.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 
@@ -186,8 +187,11 @@ export class WorkQueue {
   #wake(): void {
     this.#timerAtMs = undefined;
     const nowMs = this.#clock.monotonicMs();
-    for (let key = this.#delayed.takeReady(nowMs); key !== undefined; key = this.#delayed.takeReady(nowMs))
+    let key = this.#delayed.takeReady(nowMs);
+    while (key !== undefined) {
       this.add(key);
+      key = sliceSpent() ? undefined : this.#delayed.takeReady(nowMs); // the timer comes back for the rest at once
+    }
     this.#arm();
   }
 

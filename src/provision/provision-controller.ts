@@ -75,7 +75,7 @@ export interface ProvisionControllerOptions {
   addFinalizer?: boolean;
   /** Name of a claim's volume; must be the same at every call. Default `pvc-<claim UID>`. */
   volumeName?: (claim: PersistentVolumeClaim) => string;
-  /** All claims and volumes are looked at again after this many milliseconds. Default 900,000. */
+  /** Claims and volumes that are not settled are queued again after this many milliseconds. Default 900,000. */
   resyncMs?: number;
   metrics?: ControllerMetrics;
   /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */

@@ -5,6 +5,7 @@ import { createRegistry } from '../../../src/base/metrics.ts';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/work-queue.ts';
 import { workQueueMetrics } from '../../../src/kube/work-queue-metrics.ts';
+import { hold } from '../../fakes/event-loop.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 
 function newQueue(): { queue: WorkQueue; clock: ManualClock } {
@@ -266,6 +267,18 @@ describe('WorkQueue', () => {
     assert.equal(await value('workqueue_queue_duration_seconds'), 7);
     assert.equal(await value('workqueue_work_duration_seconds'), 5);
     assert.equal(await value('workqueue_unfinished_work_seconds'), 0);
+  });
+
+  test('thousands of keys whose time comes at once do not hold the event loop', async () => {
+    const clock = new ManualClock({ turns: 1 });
+    const added = (): void => hold(0.5);
+    const metrics = { added, retried: () => undefined, waited: () => undefined, worked: () => undefined };
+    const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1, maxMs: 1 }), clock, metrics });
+    for (let key = 0; key < 100; key++) queue.addAfter(String(key), 1000);
+    await clock.until(() => queue.length > 0);
+    assert.ok(queue.length < 100, `${queue.length} keys in one piece`);
+    await clock.until(() => queue.length === 100);
+    assert.equal(queue.delayedLength, 0);
   });
 
   test('gauges add up the queues of one name, and the longest work is that of all', async () => {
