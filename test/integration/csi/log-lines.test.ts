@@ -89,7 +89,8 @@ describe('at any verbosity below that of messages', () => {
       await using scene = await start(verbosity);
       scene.driver.next('CreateVolume', async () => {
         scene.removeClaim();
-        await scene.program.logged('ns1/c1');
+        scene.addClaim('later');
+        await scene.volume('later'); // what happened before it is known by then
         throw new DriverFailure(status.INTERNAL, 'disk on fire');
       });
       scene.addClaim();
