@@ -121,7 +121,11 @@ export class CsiProvisioner implements Provisioner {
     { signal }: ProvisionContext,
   ): Promise<CreatedVolume> {
     const { controller, clock, timeoutMs, topology } = this.#options;
-    const call = { signal, migrated: prepared.storageClass !== options.storageClass, about: { claim: objectKey(options.claim) } };
+    const call = {
+      signal,
+      migrated: prepared.storageClass !== options.storageClass,
+      about: { claim: objectKey(options.claim) },
+    };
     const response = await controller.createVolume(prepared.request, call).catch((error: unknown) => {
       const mayReschedule = prepared.topologySupported && options.selectedNodeName !== '';
       const failure = createVolumeError(error, { mayReschedule });

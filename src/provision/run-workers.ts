@@ -52,14 +52,14 @@ async function work(options: WorkersOptions): Promise<void> {
 
 async function turn(key: string, options: WorkersOptions): Promise<void> {
   const { queue, sync, failureThreshold, onGiveUp, timeoutMs, cut, clock, logger, what } = options;
-  const { describe = (name: string): object => ({ [what]: name }) } = options;
+  const named = options.describe?.(key) ?? { [what]: key }; // before the work: it may be deleted meanwhile
   using joined = joinSignals([cut], { clock, timeoutMs: timeoutMs === 0 ? undefined : timeoutMs });
   try {
     await sync(key, joined.signal);
     queue.forget(key);
   } catch (error) {
     const failures = queue.failures(key);
-    const fields = { ...describe(key), failures, threshold: failureThreshold, err: error };
+    const fields = { ...named, failures, threshold: failureThreshold, err: error };
     if (failureThreshold === 0 || failures < failureThreshold) {
       queue.addRateLimited(key);
       logger.warn(fields, `Error syncing ${what}, trying again`);

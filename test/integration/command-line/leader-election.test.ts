@@ -275,6 +275,7 @@ describe('01 §5: a standby', () => {
     assert.deepEqual([health.status, await health.text()], [200, 'ok']);
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     assert.match(metrics, /^leader_election_master_status\{name=""\} 0$/m);
+    assert.match(metrics, /^workqueue_depth\{name="claims"\} 0$/m, 'queues stand at zero');
   });
 
   test('01 §6: the health path belongs to --http-endpoint with leader election, not to --metrics-address', async () => {

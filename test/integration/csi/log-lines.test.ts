@@ -85,6 +85,20 @@ describe('at any verbosity below that of messages', () => {
       ]);
     });
 
+    test(`a claim that is deleted during its attempt is still named: -v=${verbosity}`, async () => {
+      await using scene = await start(verbosity);
+      scene.driver.next('CreateVolume', async () => {
+        scene.removeClaim();
+        scene.addClaim('later');
+        await scene.volume('later'); // what happened before it is known by then
+        throw new DriverFailure(status.INTERNAL, 'disk on fire');
+      });
+      scene.addClaim();
+      await scene.program.logged('disk on fire');
+      const about = linesOf(scene).filter((line) => JSON.stringify(line).includes('on fire'));
+      assert.deepEqual(about.map(({ level, claim }) => [level, claim]), [['warn', 'ns1/c1']]); // prettier-ignore
+    });
+
     test(`an infeasible claim and a failed deletion appear once, too: -v=${verbosity}`, async () => {
       await using scene = await start(verbosity);
       scene.addClaim('good');

@@ -38,6 +38,18 @@ describe('the help', () => {
     assert.match(flowing, /--vmodule <pattern=N,...> .*?\(accepted, without effect\)/);
   });
 
+  test('names every path that an address serves', () => {
+    const flowing = help.replace(/\s+/g, ' ');
+    assert.match(
+      flowing,
+      /--http-endpoint <address> [^(]*metrics, \/healthz, \/readyz and, with leader election, \/healthz\/leader-election\./,
+    );
+    assert.match(
+      flowing,
+      /--metrics-address <address> [^(]*metrics, \/healthz and \/readyz, without \/healthz\/leader-election\./,
+    );
+  });
+
   test('GA gates are not shown', () => {
     assert.doesNotMatch(help, /VolumeAttributesClass/);
     assert.match(help, /CrossNamespaceVolumeDataSource/);
