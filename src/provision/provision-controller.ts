@@ -95,6 +95,9 @@ export interface RunOptions {
 
 const resyncDefaultMs = 900_000;
 
+/** Thousands of claims that waited for a backend must not fall on it all at once. */
+const retrySpreadMs = 1000;
+
 /**
  * Watches claims, volumes and classes; has storage made for the claims that ask for `provisionerName`, saves the volumes
  * and has storage deleted when its volume is released with policy Delete (Kubernetes page "Persistent Volumes",
@@ -111,6 +114,7 @@ export class ProvisionController {
   readonly #claimQueue: WorkQueue;
   readonly #volumeQueue: WorkQueue;
   readonly #store: VolumeStore;
+  readonly #slowSet: SlowSet;
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
   readonly #recentlySaved: RecentlySaved;
@@ -159,6 +163,7 @@ export class ProvisionController {
       volumes: this.#informers.volumes,
     };
     this.#store = this.#makeStore({ client, recorder });
+    this.#slowSet = new SlowSet({ clock: this.#clock });
     this.#volumeSyncer = new VolumeSyncer(parts);
     this.#claimSyncer = new ClaimSyncer({
       ...parts,
@@ -166,7 +171,7 @@ export class ProvisionController {
       claims: this.#informers.claims,
       classes: this.#informers.classes,
       store: this.#store,
-      slowSet: new SlowSet({ clock: this.#clock }),
+      slowSet: this.#slowSet,
       volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
       recentlySaved: this.#recentlySaved,
     });
@@ -191,6 +196,17 @@ export class ProvisionController {
   /** Looks at a volume again now: something outside Kubernetes' own volume object changed for it. */
   wakeVolume(name: string): void {
     this.#volumeQueue.add(name);
+  }
+
+  /**
+   * The backend is back after an outage, or was restarted: claims and volumes whose last attempt failed are tried again
+   * within a second, infeasible ones too, and their failures so far no longer lengthen the back-off. What was given up
+   * at a threshold still waits until it changes. Safe to repeat.
+   */
+  retryFailed(): void {
+    this.#slowSet.clear();
+    this.#claimQueue.retrySoon(retrySpreadMs);
+    this.#volumeQueue.retrySoon(retrySpreadMs);
   }
 
   /**

@@ -30,6 +30,11 @@ export class SlowSet {
     return false;
   }
 
+  /** Nobody is held back any more. */
+  clear(): void {
+    this.#entries.clear();
+  }
+
   /** Entries come in the order of time, so the expired ones stand first. */
   #sweep(): void {
     const nowMs = this.#clock.monotonicMs();
