@@ -33,7 +33,8 @@ export interface Provisioner {
    *
    * @throws {ProvisionError} whose state tells the controller what is known about the backend.
    * @throws {IgnoredError} when this claim is not for this provisioner after all: no retry, no event.
-   * Anything else thrown counts as a `ProvisionError` with state `in-background`: nobody knows what was created.
+   * Anything else thrown counts as a `ProvisionError` with state `finished`: the attempt failed and nothing runs. Where
+   * a volume may be in the making all the same, say so with `in-background`, or a claim deleted now leaves it behind.
    */
   provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume>;
   /**

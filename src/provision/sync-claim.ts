@@ -263,11 +263,11 @@ export class ClaimSyncer {
   }
 }
 
-/** Whatever else a provisioner throws: nobody knows what it began, so it counts as still going on. */
+/** Whatever else a provisioner throws: the attempt failed and nothing runs. Who knows better throws a `ProvisionError`. */
 function toProvisionError(error: unknown): ProvisionError {
   if (error instanceof ProvisionError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  return new ProvisionError(message, { state: 'in-background', cause: error });
+  return new ProvisionError(message, { state: 'finished', cause: error });
 }
 
 function metricLabels(claim: PersistentVolumeClaim): { class: string; source: string } {

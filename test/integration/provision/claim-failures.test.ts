@@ -295,7 +295,7 @@ describe('what a failed attempt leads to', () => {
     assert.deepEqual(rig.limiter.turns(uid), [{ end: 'retry', delayMs: 1000 }]);
   });
 
-  test('an error of no known kind is told as it is and cared for like a background attempt', async () => {
+  test('an error of no known kind is reported as it is and means that the attempt failed and nothing runs', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(new Error('surprise'));
@@ -304,8 +304,46 @@ describe('what a failed attempt leads to', () => {
     await rig.settle();
     await passPause(rig, clock, uid);
     await rig.stop();
-    assert.equal(rig.provisioner.provisions.length, 2);
+    assert.equal(rig.provisioner.provisions.length, 1);
     assert.ok(rig.events.some(({ reason, message }) => reason === 'ProvisioningFailed' && message === 'surprise'));
+  });
+});
+
+describe('a backend that is back after an outage', () => {
+  test('gets the claims that failed meanwhile within a second, and their failures no longer count', async () => {
+    const { rig, clock, uid } = await scene({ controller: { failedProvisionThreshold: 0 } });
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(...Array<ProvisionError>(8).fill(failure('no-change', 'away')));
+    await rig.start();
+    for (let call = 2; call <= 7; call++) await passPause(rig, clock, uid);
+    assert.equal(rig.limiter.delays(uid).at(-1), 64_000);
+    rig.controller.retryFailed();
+    await clock.advance(999);
+    await rig.until('the end of another attempt', () => rig.limiter.delays(uid).length === 8);
+    assert.equal(rig.limiter.delays(uid).at(-1), 1000, 'the pause after the next failure is the first one');
+    assert.equal(rig.provisioner.provisions.length, 8);
+  });
+
+  test('gets claims that were infeasible, too: it may have been mended', async () => {
+    const { rig, clock } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(new ProvisionError('bad', { state: 'finished', infeasible: true }));
+    await rig.start();
+    rig.controller.retryFailed();
+    await clock.advance(1000);
+    await rig.until('the volume', () => rig.volumes.length === 1);
+  });
+
+  test('gets the volumes whose deletion failed', async () => {
+    const { rig, clock } = await scene();
+    await using _rig = rig;
+    rig.addVolume('v', 'Released');
+    rig.provisioner.deleteSteps.push(new Error('away'));
+    await rig.start();
+    assert.equal(rig.provisioner.deletions.length, 1);
+    rig.controller.retryFailed();
+    await clock.advance(1000);
+    await rig.until('the end of the volume', () => rig.volume('v') === undefined);
   });
 });
 
