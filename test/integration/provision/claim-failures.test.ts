@@ -535,6 +535,23 @@ describe('another node is wanted', () => {
     assert.deepEqual(rig.metrics.totals, { pf: 2 });
   });
 
+  test('a claim that the cache still shows with the node taken off is not provisioned there again', async () => {
+    const { rig, uid } = await lateBinding();
+    await using _rig = rig;
+    const match = { resource: 'persistentvolumeclaims', watch: true };
+    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+    rig.fault({ match, action: { type: 'watchStall' } });
+    rig.provisioner.provisionSteps.push(failure('reschedule'));
+    rig.startOnly();
+    await rig.turn(uid);
+    assert.deepEqual(rig.writes, [`PUT ${path}`]);
+    rig.controller.wakeClaim(uid);
+    await rig.turn(uid, 2);
+    assert.equal(rig.limiter.turns(uid)[1]?.end, 'retry');
+    assert.equal(rig.provisioner.provisions.length, 1);
+    assert.equal(rig.claimInCache('a')?.metadata.annotations?.[annotation.node], 'n1', 'the cache was kept behind');
+  });
+
   test('case 58: the node that the scheduler chooses next is used', async () => {
     const { rig, uid } = await lateBinding();
     await using _rig = rig;
