@@ -47,21 +47,36 @@ export {
 
 // The objects of Kubernetes
 export {
-  type CsiVolumeSource,
+  type AccessMode,
   type NodeSelectorRequirement,
   type NodeSelectorTerm,
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   persistentVolumes,
+  type PersistentVolumeSpec,
   type QuantityText,
-  type SecretReference,
+  type ReclaimPolicy,
   type StorageClass,
   storageClasses,
   type TopologySelectorTerm,
   type TypedLocalObjectReference,
   type TypedObjectReference,
+  type VolumeBindingMode,
+  type VolumeMode,
 } from './provision/objects.ts';
+export type {
+  CsiVolumeSource,
+  FcVolumeSource,
+  FlexVolumeSource,
+  HostPathVolumeSource,
+  InTreeSourceField,
+  IscsiVolumeSource,
+  LocalVolumeSource,
+  NfsVolumeSource,
+  SecretReference,
+  VolumeSources,
+} from './provision/volume-source.ts';
 export type { KubeObject, ObjectMeta, ObjectName, ObjectReference, OwnerReference, Resource } from './kube/objects.ts';
 export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 

@@ -79,7 +79,7 @@ describe('saving a volume', () => {
       storageClassName: 'wrong',
       claimRef: { kind: 'X', namespace: 'y', name: 'z', uid: 'wrong' },
       mountOptions: ['ro'],
-      persistentVolumeReclaimPolicy: 'Retain',
+      persistentVolumeReclaimPolicy: 'Retain' as const,
     };
     const annotations = { [annotation.provisionedBy]: 'wrong', mine: 'kept' };
     rig.provisioner.provisionSteps.push(() => ({
