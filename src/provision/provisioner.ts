@@ -28,8 +28,9 @@ export interface ProvisionContext {
  */
 export interface Provisioner {
   /**
-   * Makes the storage and describes it as a PersistentVolume, not yet saved. The controller fills in the claim
-   * reference, the class name, the provisioned-by annotation and the finalizer.
+   * Makes the storage and describes it as a PersistentVolume, not yet saved. The controller sets the claim reference,
+   * the class name, the provisioned-by annotation and the finalizer. Where they are left out it fills in the reclaim
+   * policy and the mount options of the class, and the capacity, the access modes and the volume mode of the claim.
    *
    * @throws {ProvisionError} whose state tells the controller what is known about the backend.
    * @throws {IgnoredError} when this claim is not for this provisioner after all: no retry, no event.

@@ -183,12 +183,7 @@ export class ClaimSyncer {
     } catch (error) {
       throw await this.#afterFailure(claim, error, signal);
     }
-    const volume = completeVolume(made, {
-      claim: reference,
-      className: className(claim),
-      provisionedBy: storageClass.provisioner,
-      addFinalizer,
-    });
+    const volume = completeVolume(made, { claim, storageClass, addFinalizer });
     try {
       await store.save(claim, volume);
     } catch (error) {

@@ -102,6 +102,19 @@ describe('saving a volume', () => {
   });
 });
 
+test('a volume that was returned with nothing but its source is saved with what class and claim ask for', async () => {
+  await using rig = await Rig.prepare();
+  rig.addClass('c1', { reclaimPolicy: 'Delete' });
+  const { uid } = rig.addClaim().metadata;
+  const name = `pvc-${uid}`;
+  rig.provisioner.provisionSteps.push(() => ({ metadata: { name }, spec: { nfs: { server: 's', path: '/p' } } }));
+  await rig.start();
+  const volume = await rig.until('the volume', () => rig.volume(name));
+  assert.equal(volume.spec.persistentVolumeReclaimPolicy, 'Delete');
+  assert.deepEqual(volume.spec.capacity, { storage: '1Gi' });
+  assert.deepEqual(volume.spec.accessModes, ['ReadWriteOnce']);
+});
+
 describe('the blocking store', () => {
   test('case 62: a volume that is saved at the last of three tries is a success', async () => {
     const { rig } = await scene();
