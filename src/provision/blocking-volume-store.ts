@@ -1,7 +1,16 @@
 import type { Clock } from '../base/clock.ts';
+import { isRefusal } from '../kube/api-error.ts';
 import { claimReference } from './claim-facts.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
-import { createVolume, failedReason, tellSuccess, type VolumeStore, type VolumeStoreParts } from './volume-store.ts';
+import { VolumeTakenError } from './stored-volume.ts';
+import {
+  createVolume,
+  failedReason,
+  reportTaken,
+  tellSuccess,
+  type VolumeStore,
+  type VolumeStoreParts,
+} from './volume-store.ts';
 
 /** How often the blocking store tries, with what pauses. */
 export interface SaveRetries {
@@ -12,8 +21,9 @@ export interface SaveRetries {
 }
 
 /**
- * Tries a few times while the worker waits, and deletes the storage when it cannot save the volume. Once the run is cut
- * off it does neither: after a lost lease the storage may be another process's by now.
+ * Tries a few times while the worker waits, once where the volume is refused for what it is, and deletes the storage
+ * when it cannot save the volume. Once the run is cut off it does neither: after a lost lease the storage may be another
+ * process's by now.
  */
 export class BlockingVolumeStore implements VolumeStore {
   readonly #parts: VolumeStoreParts;
@@ -40,11 +50,18 @@ export class BlockingVolumeStore implements VolumeStore {
 
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const cut = this.#cut();
-    const failure = await this.#try(() => createVolume(this.#parts, volume, cut), 'The volume could not be saved', cut);
+    const failure = await this.#try(
+      () => createVolume(this.#parts, volume, cut),
+      'The volume could not be saved',
+      cut,
+      (error) => isRefusal(error) || error instanceof VolumeTakenError,
+    );
     if (failure === undefined) {
       tellSuccess(this.#parts, claim, volume);
       return;
     }
+    // The storage may be that of the volume which is there: it is not ours to delete.
+    if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
     if (cut.aborted) throw failure;
     const where = `${claim.metadata.namespace ?? ''}/${claim.metadata.name}`;
     const { recorder } = this.#parts;
@@ -78,14 +95,19 @@ export class BlockingVolumeStore implements VolumeStore {
     return Promise.resolve();
   }
 
-  async #try(attempt: () => Promise<void>, complaint: string, cut: AbortSignal): Promise<Error | undefined> {
+  async #try(
+    attempt: () => Promise<void>,
+    complaint: string,
+    cut: AbortSignal,
+    isFinal: (error: unknown) => boolean = () => false,
+  ): Promise<Error | undefined> {
     for (let failed = 0; ; failed++) {
       try {
         await attempt();
         return undefined;
       } catch (error) {
         this.#parts.logger.info({ err: error }, complaint);
-        if (failed + 1 >= this.#retries.attempts) return error as Error;
+        if (isFinal(error) || failed + 1 >= this.#retries.attempts) return error as Error;
         await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: cut }).catch(() => undefined);
         if (cut.aborted) return error as Error;
       }
