@@ -3,6 +3,7 @@
  * `docs/write-a-provisioner.md` leads through it. Nothing else in the package is meant to be imported.
  */
 import { connect as connectTo, type ConnectOptions as FullConnectOptions } from './kube/connect.ts';
+import { KubeConfigError } from './kube/kube-config-error.ts';
 import type { Transport } from './kube/transport.ts';
 
 /** Where the API server is; every field has a default. */
@@ -16,11 +17,16 @@ export interface ConnectOptions extends Omit<FullConnectOptions, 'environment'> 
  * the service account of the pod. Credentials are renewed as they change. Nothing is sent yet; dispose the transport at
  * the end, with `await using`.
  *
- * @throws {KubeConfigError} when nothing usable is found, Node's errors for certificate files that cannot be read.
+ * @throws {KubeConfigError} when nothing usable is found, or a file of it cannot be read. Its message says what is wrong
+ * and what to do about it, its `cure` only the second.
  */
 export function connect({ environment, ...options }: ConnectOptions = {}): Transport {
-  // eslint-disable-next-line no-restricted-properties -- the edge of the library, and only a default
-  return connectTo({ ...options, environment: environment ?? process.env });
+  try {
+    // eslint-disable-next-line no-restricted-properties -- the edge of the library, and only a default
+    return connectTo({ ...options, environment: environment ?? process.env });
+  } catch (error) {
+    throw error instanceof KubeConfigError ? error.withCure() : error;
+  }
 }
 
 // The controller, and what a kind of storage has to fulfil
@@ -82,7 +88,7 @@ export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 
 // The Kubernetes client
 export type { Transport } from './kube/transport.ts';
-export { KubeConfigError } from './kube/kube-config-error.ts';
+export { KubeConfigError };
 export { type CallOptions, KubeClient, type ListOptions, type PatchType } from './kube/kube-client.ts';
 export {
   AlreadyExistsError,

@@ -6,7 +6,8 @@ import { hostname } from 'node:os';
 import { v4 as uuid } from 'uuid';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { warningLogger } from '../base/text-logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { type Informer, Tombstone } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
@@ -80,6 +81,7 @@ export interface ProvisionControllerOptions {
   /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
   clock?: Clock;
+  /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
   freezeCache?: boolean;
@@ -125,7 +127,7 @@ export class ProvisionController {
   constructor(options: ProvisionControllerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#logger = options.logger ?? silentLogger;
+    this.#logger = options.logger ?? warningLogger;
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
     const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
     const isKnownProvisioner = (name: string): boolean => names.has(name);
