@@ -27,11 +27,7 @@ describe('a call about volumes that cannot reach the driver', () => {
 
   test('is not sent while a driver that listens again has not said who it is', async (context) => {
     await using rig = await connected(context);
-    rig.first.kill();
-    await rig.logged('Lost connection');
-    await using second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
-    second.always('GetPluginInfo', new DriverFailure(status.UNAVAILABLE, 'not yet'));
-    await second.called('GetPluginInfo');
+    await using second = await silentDriver(rig);
     await assert.rejects(rig.driver.calls.createVolume({ name: 'v' }), notSent);
     assert.deepEqual(second.callsOf('CreateVolume'), []);
   });
@@ -78,11 +74,7 @@ describe('X3: the limit on the absence of a driver', () => {
 
   test('goes on while a driver that listens again does not say who it is', async (context) => {
     await using rig = await connected(context);
-    rig.first.kill();
-    await rig.logged('Lost connection');
-    await using second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
-    second.always('GetPluginInfo', new DriverFailure(status.UNAVAILABLE, 'not yet'));
-    await second.called('GetPluginInfo');
+    await using _second = await silentDriver(rig);
     await rig.limit.advance(awayLimitMs);
     assert.equal(rig.gone.length, 1);
   });
@@ -99,6 +91,16 @@ describe('X3: the limit on the absence of a driver', () => {
     assert.match(rig.gone[0] ?? '', /changed its name from d\.example\.com to other\.example\.com/);
   });
 });
+
+/** The driver is away, and back without saying who it is. */
+async function silentDriver(rig: Rig): Promise<RecordingDriver> {
+  rig.first.kill();
+  await rig.logged('Lost connection');
+  const second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
+  second.always('GetPluginInfo', new DriverFailure(status.UNAVAILABLE, 'not yet'));
+  await second.called('GetPluginInfo');
+  return second;
+}
 
 interface Rig extends AsyncDisposable {
   driver: Driver;
