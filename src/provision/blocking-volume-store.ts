@@ -1,11 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 import { isRefusal } from '../kube/api-error.ts';
+import { objectKey } from '../kube/objects.ts';
 import { claimReference } from './claim-facts.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {
   createVolume,
   failedReason,
+  isSaved,
   reportTaken,
   tellSuccess,
   type VolumeStore,
@@ -56,26 +58,46 @@ export class BlockingVolumeStore implements VolumeStore {
       cut,
       (error) => isRefusal(error) || error instanceof VolumeTakenError,
     );
-    if (failure === undefined) {
-      tellSuccess(this.#parts, claim, volume);
-      return;
-    }
-    // The storage may be that of the volume which is there: it is not ours to delete.
     if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
-    if (cut.aborted) throw failure;
-    const where = `${claim.metadata.namespace ?? ''}/${claim.metadata.name}`;
-    const { recorder } = this.#parts;
+    if (failure !== undefined) {
+      if (cut.aborted) throw failure;
+      if (!(await this.#undo(claim, volume, failure, cut))) throw failure;
+    }
+    tellSuccess(this.#parts, claim, volume);
+  }
+
+  /**
+   * Deletes the storage, unless the API server has the volume: the answer to an attempt may have been lost, and then a
+   * pod may use it already.
+   *
+   * @returns whether the volume was saved after all.
+   * @throws {VolumeTakenError} when the name is another volume's: whose storage it is nobody knows.
+   */
+  async #undo(
+    claim: PersistentVolumeClaim,
+    volume: PersistentVolume,
+    failure: Error,
+    cut: AbortSignal,
+  ): Promise<boolean> {
+    const { client, recorder, onSaved } = this.#parts;
+    let leftover: Error | undefined;
+    try {
+      if (await isSaved(client, volume, cut)) {
+        onSaved(volume);
+        return true;
+      }
+    } catch (error) {
+      if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
+      leftover = error as Error;
+    }
+    const where = objectKey(claim);
     recorder.event(
       claimReference(claim),
       'Warning',
       failedReason,
       `Error creating provisioned PV object for claim ${where}: ${failure.message}. Deleting the volume.`,
     );
-    const leftover = await this.#try(
-      () => this.#deleteStorage(volume, cut),
-      'The storage of an unsaved volume stays',
-      cut,
-    );
+    leftover ??= await this.#try(() => this.#deleteStorage(volume, cut), 'The storage of an unsaved volume stays', cut);
     if (leftover !== undefined) {
       recorder.event(
         claimReference(claim),
@@ -84,7 +106,7 @@ export class BlockingVolumeStore implements VolumeStore {
         `Error cleaning provisioned volume for claim ${where}: ${leftover.message}. Please delete manually.`,
       );
     }
-    throw failure;
+    return false;
   }
 
   run(): Promise<void> {

@@ -50,24 +50,27 @@ export async function createVolume(
     await client.create(persistentVolumes, volume, { signal });
   } catch (error) {
     if (!(error instanceof AlreadyExistsError)) throw error;
-    const stored = await readVolume(client, volume.metadata.name, signal);
-    if (stored === undefined) throw error; // gone again: the next attempt creates it
-    checkStored(stored, volume);
+    if (!(await isSaved(client, volume, signal))) throw error; // gone again: the next attempt creates it
   }
   onSaved(volume);
 }
 
-/** Reads live, by a list: that needs no right beyond those of the caches. */
-async function readVolume(
+/**
+ * Whether the API server has the volume. Read live, by a list: that needs no right beyond those of the caches.
+ *
+ * @throws {VolumeTakenError} when it has another one of the name, {ApiError} and {TransportError}.
+ */
+export async function isSaved(
   client: KubeClient,
-  name: string,
+  volume: PersistentVolume,
   signal: AbortSignal | undefined,
-): Promise<PersistentVolume | undefined> {
-  const found = await client.list<PersistentVolume>(persistentVolumes, {
-    fieldSelector: `metadata.name=${name}`,
-    signal,
-  });
-  return found.find(({ metadata }) => metadata.name === name);
+): Promise<boolean> {
+  const { name } = volume.metadata;
+  const options = { fieldSelector: `metadata.name=${name}`, signal };
+  const found = await client.list<PersistentVolume>(persistentVolumes, options);
+  const stored = found.find(({ metadata }) => metadata.name === name);
+  if (stored !== undefined) checkStored(stored, volume);
+  return stored !== undefined;
 }
 
 /** Records on the claim that the name of its volume is taken. @returns what the attempt fails with. */

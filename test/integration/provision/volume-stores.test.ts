@@ -274,6 +274,32 @@ describe('the blocking store', () => {
     assert.equal(rig.provisioner.deletions.length, 1);
   });
 
+  test('a volume that was saved while every answer was lost keeps its storage', async () => {
+    const { rig } = await scene();
+    await using _rig = rig;
+    rig.fault({ match: { verb: 'create', resource: 'persistentvolumes' }, action: { type: 'dropAfter' }, times: 1 });
+    rig.refuse('create', 'persistentvolumes', boom);
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(rig.writes, [post, post, post]);
+    assert.deepEqual(rig.provisioner.deletions, []);
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+    assert.deepEqual(rig.metrics.totals, { pt: 1 });
+  });
+
+  test('storage of which nobody can say whether its volume was saved is not deleted', async () => {
+    const { rig } = await scene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', boom);
+    const unread = rig.refuse('list', 'persistentvolumes', { ...boom, message: 'no answer' });
+    await rig.start();
+    await rig.stop();
+    assert.equal(unread.hits, 1);
+    assert.deepEqual(rig.provisioner.deletions, []);
+    assert.match(rig.events.at(-1)?.message ?? '', /^Error cleaning provisioned volume for claim ns\/a: no answer\. /);
+    assert.deepEqual(rig.metrics.totals, { pf: 1 });
+  });
+
   for (const { title, step, text } of [
     {
       title: 'case 64: storage that cannot be deleted either is reported',
