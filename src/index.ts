@@ -4,6 +4,7 @@
  */
 import './base/require-node.ts'; // first: what follows may not even load on an older Node.js
 import { connect as connectTo, type ConnectOptions as FullConnectOptions } from './kube/connect.ts';
+import { KubeConfigError } from './kube/kube-config-error.ts';
 import type { Transport } from './kube/transport.ts';
 
 /** Where the API server is; every field has a default. */
@@ -17,11 +18,16 @@ export interface ConnectOptions extends Omit<FullConnectOptions, 'environment'> 
  * the service account of the pod. Credentials are renewed as they change. Nothing is sent yet; dispose the transport at
  * the end, with `await using`.
  *
- * @throws {KubeConfigError} when nothing usable is found, Node's errors for certificate files that cannot be read.
+ * @throws {KubeConfigError} when nothing usable is found, or a file of it cannot be read. Its message says what is wrong
+ * and what to do about it, its `cure` only the second.
  */
 export function connect({ environment, ...options }: ConnectOptions = {}): Transport {
-  // eslint-disable-next-line no-restricted-properties -- the edge of the library, and only a default
-  return connectTo({ ...options, environment: environment ?? process.env });
+  try {
+    // eslint-disable-next-line no-restricted-properties -- the edge of the library, and only a default
+    return connectTo({ ...options, environment: environment ?? process.env });
+  } catch (error) {
+    throw error instanceof KubeConfigError ? error.withCure() : error;
+  }
 }
 
 // The controller, and what a kind of storage has to fulfil
@@ -48,27 +54,42 @@ export {
 
 // The objects of Kubernetes
 export {
-  type CsiVolumeSource,
+  type AccessMode,
   type NodeSelectorRequirement,
   type NodeSelectorTerm,
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   persistentVolumes,
+  type PersistentVolumeSpec,
   type QuantityText,
-  type SecretReference,
+  type ReclaimPolicy,
   type StorageClass,
   storageClasses,
   type TopologySelectorTerm,
   type TypedLocalObjectReference,
   type TypedObjectReference,
+  type VolumeBindingMode,
+  type VolumeMode,
 } from './provision/objects.ts';
+export type {
+  CsiVolumeSource,
+  FcVolumeSource,
+  FlexVolumeSource,
+  HostPathVolumeSource,
+  InTreeSourceField,
+  IscsiVolumeSource,
+  LocalVolumeSource,
+  NfsVolumeSource,
+  SecretReference,
+  VolumeSources,
+} from './provision/volume-source.ts';
 export type { KubeObject, ObjectMeta, ObjectName, ObjectReference, OwnerReference, Resource } from './kube/objects.ts';
 export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 
 // The Kubernetes client
 export type { Transport } from './kube/transport.ts';
-export { KubeConfigError } from './kube/kube-config-error.ts';
+export { KubeConfigError };
 export { type CallOptions, KubeClient, type ListOptions, type PatchType } from './kube/kube-client.ts';
 export {
   AlreadyExistsError,

@@ -6,19 +6,11 @@ import { connect, ProvisionController, ProvisionError, type Provisioner, textLog
 const root = path.resolve(process.argv[2] ?? 'volumes');
 
 const folders: Provisioner = {
-  async provision({ claim, storageClass, volumeName }) {
+  async provision({ claim, volumeName }) {
     if (claim.spec.selector) throw new ProvisionError('a claim with a selector is not served', { state: 'finished' });
     const folder = path.join(root, volumeName);
     await mkdir(folder, { recursive: true });
-    return {
-      metadata: { name: volumeName },
-      spec: {
-        capacity: claim.spec.resources?.requests,
-        accessModes: claim.spec.accessModes,
-        persistentVolumeReclaimPolicy: storageClass.reclaimPolicy,
-        hostPath: { path: folder },
-      },
-    };
+    return { metadata: { name: volumeName }, spec: { hostPath: { path: folder } } };
   },
   async delete({ metadata }) {
     await rm(path.join(root, metadata.name), { recursive: true, force: true });

@@ -44,28 +44,19 @@ class SharedFolders implements Provisioner {
       const message = `class ${storageClass.metadata.name}: mode ${JSON.stringify(mode)} is not like 755`;
       throw new ProvisionError(message, { state: 'finished', infeasible: true });
     }
-    const requests = claim.spec.resources?.requests ?? {};
-    const wanted = quantityBytes(requests['storage'] ?? 0);
+    const wanted = quantityBytes(claim.spec.resources?.requests?.['storage'] ?? 0);
     const folder = path.join(this.#root, volumeName);
     if (!existsSync(folder) && wanted > (await this.#freeBytes())) {
       throw new ProvisionError(`${wanted} bytes are more than are free`, { state: 'finished' });
     }
     await mkdir(folder, { recursive: true });
     await chmod(folder, parseInt(mode, 8));
-    return {
-      metadata: { name: volumeName },
-      spec: {
-        capacity: requests,
-        accessModes: claim.spec.accessModes,
-        persistentVolumeReclaimPolicy: storageClass.reclaimPolicy,
-        hostPath: { path: folder, type: 'Directory' },
-      },
-    };
+    return { metadata: { name: volumeName }, spec: { hostPath: { path: folder, type: 'Directory' } } };
   }
 
   async delete({ metadata, spec }: PersistentVolume): Promise<void> {
     const folder = path.join(this.#root, metadata.name);
-    const { path: lies } = spec['hostPath'] as { path?: string };
+    const lies = spec.hostPath?.path;
     if (lies !== folder) throw new IgnoredError(`it lies in ${lies ?? 'no folder'}, not in ${folder}`);
     await rm(folder, { recursive: true, force: true });
   }

@@ -17,7 +17,7 @@ export interface Logger {
 
 const nothing = (): void => undefined;
 
-/** A logger that drops everything: the default where a library user gives none. */
+/** A logger that drops everything. */
 export const silentLogger: Logger = {
   error: nothing,
   warn: nothing,

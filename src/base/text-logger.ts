@@ -16,8 +16,8 @@ export interface TextLoggerOptions {
 }
 
 /**
- * A logger for people at a terminal: `12:30:00.250 info  Storage deleted volume=pvc-1`, one line each. Errors give
- * their message, with the stack at level `trace`.
+ * A logger for people at a terminal: `12:30:00.250 info  Storage deleted volume=pvc-1`, one line each. Errors come last
+ * and give their message as it is, but for control characters; at level `trace` they give their stack.
  */
 export function textLogger({ level = 'info', write = writeStandardError }: TextLoggerOptions = {}): Logger {
   const shown = levels.slice(0, levels.indexOf(level) + 1);
@@ -27,9 +27,11 @@ export function textLogger({ level = 'info', write = writeStandardError }: TextL
       (fields: object, message: string): void => {
         if (!shown.includes(name)) return;
         const time = new Date().toISOString().slice(11, 23);
-        const details = Object.entries({ ...inherited, ...fields })
-          .filter(([, value]) => value !== undefined)
-          .map(([key, value]) => ` ${key}=${valueText(value, level === 'trace')}`);
+        const given = Object.entries({ ...inherited, ...fields }).filter(([, value]) => value !== undefined);
+        const isError = ([, value]: [string, unknown]): boolean => value instanceof Error;
+        const details = [...given.filter((field) => !isError(field)), ...given.filter(isError)].map(
+          ([key, value]) => ` ${key}=${valueText(value, level === 'trace')}`,
+        );
         write(`${time} ${name.padEnd(5)} ${singleLine(message)}${details.join('')}\n`);
       };
     return {
@@ -44,10 +46,23 @@ export function textLogger({ level = 'info', write = writeStandardError }: TextL
   return withFields({});
 }
 
+/** What a library user sees who gives no logger: warnings and errors, on standard error. */
+export const warningLogger: Logger = textLogger({ level: 'warn' });
+
 function valueText(value: unknown, withStacks: boolean): string {
-  if (value instanceof Error) return JSON.stringify((withStacks ? value.stack : undefined) ?? value.message);
+  if (value instanceof Error)
+    return withStacks ? JSON.stringify(value.stack ?? value.message) : plainText(value.message);
   if (typeof value === 'string') return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
   return singleLine(inspect(value, { breakLength: Infinity, depth: 4 })); // bigints and secrets print, too
+}
+
+/** The words of an error without escapes; nothing in them can move a terminal's cursor. */
+function plainText(text: string): string {
+  return singleLine(text).replaceAll(/\p{Cc}/gu, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 function singleLine(text: string): string {

@@ -81,6 +81,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const capacity = makeCapacity(options, { informers, nodes });
   const provisioner = refreshing(options, new CsiProvisioner({ ...settings, node }), capacity);
   const controller = makeController(options, { provisioner, informers });
+  checks.use(driver.onBack(() => controller.retryFailed()));
   attachments?.addHandler({
     onDelete: (gone) => {
       for (const name of attachedVolume(gone instanceof Tombstone ? gone.object : gone)) controller.wakeVolume(name);

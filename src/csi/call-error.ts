@@ -31,9 +31,13 @@ export class CsiCallError extends Error {
   readonly codeName: string;
   /** The driver's own words, or those of the transport. */
   readonly details: string;
+  /** False when the request never left this process: whatever the code is, the driver knows nothing of the call. */
+  readonly sent: boolean;
 
-  constructor(code: number, details: string, options: { cause?: unknown } = {}) {
+  /** @param options.sent - default true: without certainty the driver may have the request. */
+  constructor(code: number, details: string, { sent = true, ...options }: { cause?: unknown; sent?: boolean } = {}) {
     super(`rpc error: code = ${codeName(code)} desc = ${details}`, options);
+    this.sent = sent;
     this.code = code;
     this.codeName = codeName(code);
     this.details = details;

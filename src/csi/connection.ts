@@ -91,6 +91,11 @@ export class CsiConnection implements AsyncDisposable {
     return this.#state;
   }
 
+  /** Whether a call made now is sent at once. Becomes false with the connection, which is earlier than `onLost`. */
+  get isReady(): boolean {
+    return this.#state === 'ready' && this.#channelState(false) === connectivityState.READY;
+  }
+
   /**
    * Waits until the driver listens, telling so at once and then regularly.
    *
@@ -126,7 +131,7 @@ export class CsiConnection implements AsyncDisposable {
   /** True once the channel is ready; false when `ms` passed without it. */
   async #readyWithin(ms: number, signal?: AbortSignal): Promise<boolean> {
     const end = this.#clock.monotonicMs() + ms;
-    while (!this.#isReady()) {
+    while (!this.#dial()) {
       const left = end - this.#clock.monotonicMs();
       if (left <= 0) return false;
       const changed = this.#stateChange(left);
@@ -135,9 +140,13 @@ export class CsiConnection implements AsyncDisposable {
     return true;
   }
 
-  /** Asking with `true` also makes an idle channel dial. */
-  #isReady(): boolean {
-    return this.client.getChannel().getConnectivityState(true) === connectivityState.READY;
+  /** Makes an idle channel dial; true when it is ready already. */
+  #dial(): boolean {
+    return this.#channelState(true) === connectivityState.READY;
+  }
+
+  #channelState(dial: boolean): connectivityState {
+    return this.client.getChannel().getConnectivityState(dial);
   }
 
   /** Resolves at the next state change, or after `ms`. */
@@ -161,7 +170,7 @@ export class CsiConnection implements AsyncDisposable {
     const { signal } = this.#closing;
     for (;;) {
       const since = this.#clock.monotonicMs();
-      while (this.#isReady()) await untilAborted(this.#stateChange(Infinity), signal);
+      while (this.#dial()) await untilAborted(this.#stateChange(Infinity), signal);
       this.#state = 'lost';
       this.#logger.error({ address: this.target }, 'Lost connection');
       this.#onLost();

@@ -51,7 +51,12 @@ export class CsiProvisioner implements Provisioner {
   }
 
   /** @throws {ProvisionError} and {IgnoredError} as the interface says; the texts are those of the reference. */
-  async provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
+  provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
+    // Every step says what its failure means; of an exception that none foresaw nobody knows what it left behind.
+    return failingAs('in-background', () => this.#provision(options, context));
+  }
+
+  async #provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
     await this.#checkOwnership(options);
     const prepared = await this.prepare(options, context);
     const created = await this.#createVolume(options, prepared, context);
@@ -129,7 +134,8 @@ export class CsiProvisioner implements Provisioner {
     const response = await controller.createVolume(prepared.request, call).catch((error: unknown) => {
       const mayReschedule = prepared.topologySupported && options.selectedNodeName !== '';
       const failure = createVolumeError(error, { mayReschedule });
-      if (failure.state !== 'in-background') topology?.forget(options.claim.metadata.uid ?? '');
+      const isOver = failure.state === 'finished' || failure.state === 'reschedule';
+      if (isOver) topology?.forget(options.claim.metadata.uid ?? '');
       throw failure;
     });
     const created = checkResponse(response, {

@@ -137,7 +137,7 @@ export class Driver implements AsyncDisposable {
 
   /** Whether calls about volumes can reach the driver now. */
   get connected(): boolean {
-    return this.#known && this.#connection.state === 'ready';
+    return this.#known && this.#connection.isReady;
   }
 
   /** Calls the listener each time the driver came back and was asked anew, until the result is disposed. */
@@ -195,8 +195,10 @@ export class Driver implements AsyncDisposable {
   /** The calls that must not reach a driver of which nobody knows who it is. */
   #guarded(calls: CsiCalls): CsiCalls {
     const checked = async <T>(call: () => Promise<T>): Promise<T> => {
-      if (this.#known) return await call();
-      throw new CsiCallError(status.UNAVAILABLE, 'the driver went away and is not known again yet');
+      // From here to the HTTP/2 stream nothing waits for an event: a connection that is ready now takes the request.
+      // Texts of grpc-js are no proof, since a driver that is a grpc-js client itself may answer with the same.
+      if (this.connected) return await call();
+      throw new CsiCallError(status.UNAVAILABLE, 'the driver went away and is not known again yet', { sent: false });
     };
     return {
       ...calls,

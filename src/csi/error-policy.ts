@@ -17,6 +17,7 @@ const undecided: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 
 /**
  * The error of a provisioning attempt whose CreateVolume failed.
  *
+ * - A request that never left this process tells nothing new of the driver, whatever its code: `no-change`.
  * - InvalidArgument is final and will not get better by itself: `infeasible`, retried slowly.
  * - ResourceExhausted is final; where the scheduler can choose another node it shall (`reschedule`).
  * - Everything else, codes unknown to gRPC included, is the driver's final word for this attempt: `finished`.
@@ -29,6 +30,7 @@ export function createVolumeError(error: unknown, options: { mayReschedule: bool
     return new ProvisionError(String(error), { state: 'in-background', cause: error });
   }
   const { codeName, message } = error;
+  if (!error.sent) return new ProvisionError(message, { state: 'no-change', cause: error });
   if (undecided.has(codeName) || error instanceof LostStatusError)
     return new ProvisionError(message, { state: 'in-background', cause: error });
   if (codeName === 'ResourceExhausted' && options.mayReschedule) {

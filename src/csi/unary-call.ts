@@ -8,6 +8,7 @@ import { SecretEncodingError, SecretString, strippedText } from '../base/secret-
 import { CsiCallError, codeName, LostStatusError } from './call-error.ts';
 import type { CsiConnection } from './connection.ts';
 import type { SecretFields } from './csi-proto.ts';
+import { errorMessage } from './error-message.ts';
 import { maxStatusTextBytes } from './http2-connect.ts';
 import { decodeStrictly } from './strict-decoding.ts';
 
@@ -58,8 +59,9 @@ const deadlineSlackMs = 250;
 /**
  * Makes one call and waits for its answer.
  *
- * @throws {CsiCallError} for every failure. Ours read `context deadline exceeded`, `context canceled` and, for a secret
- * that is not UTF-8, `grpc: error while marshaling: ...`; nothing was sent in the last case.
+ * @throws {CsiCallError} for every failure of the call; an error of another kind, such as that of a channel which was
+ * closed, says nothing about the driver. Ours read `context deadline exceeded`, `context canceled` and, for a secret
+ * that is not UTF-8, `grpc: error while marshaling: ...`. What failed before the request was sent says so in `sent`.
  */
 export async function unaryCall<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
   settings: CallSettings,
@@ -92,11 +94,10 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
     finished(status.OK);
     return response;
   } catch (error) {
-    const failure =
-      error instanceof CsiCallError ? error : new CsiCallError(status.UNKNOWN, String(error), { cause: error });
-    logger.trace({ method: method.path, code: failure.codeName, err: failure.message }, 'GRPC response');
-    finished(failure.code);
-    throw failure;
+    const code = error instanceof CsiCallError ? error.code : status.UNKNOWN;
+    logger.trace({ method: method.path, code: codeName(code), err: errorMessage(error) }, 'GRPC response');
+    finished(code);
+    throw error;
   }
 }
 
@@ -106,8 +107,8 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
   request: WithWrappedSecrets<Request>,
   { signal, timeoutMs = defaultTimeoutMs }: CallOptions,
 ): Promise<ResponseOutput> {
-  throwIfAborted(signal);
-  if (timeoutMs <= 0) throw deadlineExceeded();
+  throwIfAborted(signal, { sent: false });
+  if (timeoutMs <= 0) throw deadlineExceeded({ sent: false });
   const body = encode(method, request);
   const start = clock.monotonicMs();
   let cancel = (): void => undefined;
@@ -130,8 +131,9 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
     });
   } catch (error) {
     if (error instanceof CsiCallError) throw error;
-    throwIfAborted(signal, error);
-    throw callError(error as ServiceError, clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs, connection);
+    throwIfAborted(signal, { cause: error });
+    if (!isServiceError(error)) throw error;
+    throw callError(error, clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs, connection);
   } finally {
     signal?.removeEventListener('abort', cancel);
   }
@@ -149,18 +151,22 @@ function encode<Request extends object, RequestOutput, Response, ResponseOutput>
     return method.requestSerialize({ ...rest, secrets: Object.fromEntries(revealed) } as unknown as Request);
   } catch (error) {
     const why = error instanceof SecretEncodingError ? error.message : 'the request does not fit its message';
-    throw new CsiCallError(status.INTERNAL, `grpc: error while marshaling: ${why}`);
+    throw new CsiCallError(status.INTERNAL, `grpc: error while marshaling: ${why}`, { sent: false });
   }
 }
 
-function throwIfAborted(signal: AbortSignal | undefined, cause?: unknown): void {
+function throwIfAborted(signal: AbortSignal | undefined, options: { cause?: unknown; sent?: boolean }): void {
   if (signal?.aborted !== true) return;
-  if (signal.reason instanceof DeadlineError) throw deadlineExceeded(cause);
-  throw new CsiCallError(status.CANCELLED, 'context canceled', { cause });
+  if (signal.reason instanceof DeadlineError) throw deadlineExceeded(options);
+  throw new CsiCallError(status.CANCELLED, 'context canceled', options);
 }
 
-function deadlineExceeded(cause?: unknown): CsiCallError {
-  return new CsiCallError(status.DEADLINE_EXCEEDED, 'context deadline exceeded', { cause });
+function deadlineExceeded(options: { cause?: unknown; sent?: boolean }): CsiCallError {
+  return new CsiCallError(status.DEADLINE_EXCEEDED, 'context deadline exceeded', options);
+}
+
+function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && 'metadata' in error;
 }
 
 /** How grpc-js words a call that ended without a status, as one does whose status is too long. */
@@ -186,8 +192,8 @@ function callError(error: ServiceError, atDeadline: boolean, connection: CsiConn
   const reset = /^(Received RST_STREAM|Call cancelled|Cancelled on client)/.test(details);
   // The second text is that of a driver built on grpc-js, whose own clock of our deadline may be the faster one.
   const local = details.startsWith('Deadline exceeded after ') || (atDeadline && details === 'Deadline exceeded');
-  if (code === status.DEADLINE_EXCEEDED && local) return deadlineExceeded(error);
-  if (reset && atDeadline) return deadlineExceeded(error);
+  if (code === status.DEADLINE_EXCEEDED && local) return deadlineExceeded({ cause: error });
+  if (reset && atDeadline) return deadlineExceeded({ cause: error });
   if (lostStatus.has(details)) {
     const text = `the driver's status did not arrive: it is longer than ${maxStatusTextBytes / 1024} KiB, or the driver reset the call`;
     return new LostStatusError(status.INTERNAL, text, { cause: error });

@@ -206,6 +206,16 @@ export function isTooLargeResourceVersion(error: unknown): boolean {
   return error.hasCause('ResourceVersionTooLarge') || /too large resource version/i.test(error.message);
 }
 
+/**
+ * Whether the same request will be refused again for what it asks: a 4xx other than 401, 403, 408, 409 and 429, which
+ * pass when somebody else acts.
+ */
+export function isRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code >= 400 && error.code < 500 && !passingCodes.has(error.code);
+}
+
+const passingCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
+
 /** Connection refused: the server is not there yet, nothing was sent. */
 export function isConnectionRefused(error: unknown): boolean {
   return error instanceof TransportError && error.code === 'ECONNREFUSED';

@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { warningLogger } from '../base/text-logger.ts';
 import { Credentials } from './credentials.ts';
 import { loadKubeConfig } from './kube-config.ts';
 import { TokenBucket } from './token-bucket.ts';
@@ -15,7 +16,7 @@ export interface ConnectOptions {
   rateLimit?: { perSecond: number; burst: number } | undefined;
   /** How the program calls itself towards the server. */
   userAgent?: string | undefined;
-  /** Default: nothing is logged. */
+  /** Default: warnings and errors, to standard error. */
   logger?: Logger | undefined;
   /** The process environment: `KUBECONFIG`, the variables of a pod, proxies, and what credential plugins inherit. */
   environment: Record<string, string | undefined>;
@@ -28,10 +29,10 @@ export interface ConnectOptions {
  * (Kubernetes page "Accessing the Kubernetes API from a Pod"). Credentials are renewed as they change. Nothing is sent
  * yet; dispose the transport at the end.
  *
- * @throws {KubeConfigError} when nothing usable is found, Node's errors for certificate files that cannot be read.
+ * @throws {KubeConfigError} when nothing usable is found, or a file of it cannot be read.
  */
 export function connect(options: ConnectOptions): Transport {
-  const { environment, master, rateLimit, logger = silentLogger, clock = systemClock } = options;
+  const { environment, master, rateLimit, logger = warningLogger, clock = systemClock } = options;
   const kubeconfig = options.kubeconfig ?? environment['KUBECONFIG'];
   return new Transport({
     credentials: new Credentials({ load: () => loadKubeConfig({ kubeconfig, master, environment }), clock, logger }),

@@ -7,6 +7,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ExecPlugin, type ExecPluginConfig } from './exec-plugin.ts';
+import { KubeConfigError } from './kube-config-error.ts';
 import type { LoadedKubeConfig } from './kube-config.ts';
 import type { RequestCredentials, RequestHeaders, TlsSettings } from './request-credentials.ts';
 import { systemRoots } from './system-roots.ts';
@@ -105,7 +106,7 @@ export class Credentials implements RequestCredentials {
     const exec = config.getCurrentUser()?.exec as ExecPluginConfig | null | undefined;
     if (exec === undefined || exec === null) return undefined;
     const cluster = config.getCurrentCluster();
-    const ca = content(cluster?.caData, cluster?.caFile);
+    const ca = content(cluster?.caData, cluster?.caFile, 'certificate-authority');
     return new ExecPlugin({
       config: exec,
       environment,
@@ -205,9 +206,9 @@ export class Credentials implements RequestCredentials {
     const cluster = config.getCurrentCluster();
     const user = config.getCurrentUser();
     const tls: TlsSettings = {};
-    const ca = content(cluster?.caData, cluster?.caFile);
-    const cert = content(user?.certData, user?.certFile);
-    const key = content(user?.keyData, user?.keyFile);
+    const ca = content(cluster?.caData, cluster?.caFile, 'certificate-authority');
+    const cert = content(user?.certData, user?.certFile, 'client-certificate');
+    const key = content(user?.keyData, user?.keyFile, 'client-key');
     if (ca !== undefined) tls.ca = ca;
     else if (this.serverUrl.protocol === 'https:' && cluster?.skipTLSVerify !== true) {
       this.#systemRoots ??= systemRoots(this.#loaded.environment);
@@ -236,10 +237,18 @@ function checkUsable(tls: TlsSettings): void {
   createSecureContext(tls);
 }
 
-/** Inline base64 data wins over the file form (KC-1.4). */
-function content(data: string | undefined, file: string | undefined): Buffer | undefined {
+/** Inline base64 data wins over the file form (KC-1.4). @throws {KubeConfigError} for a file that cannot be read. */
+function content(data: string | undefined, file: string | undefined, field: string): Buffer | undefined {
   if (data) return Buffer.from(data, 'base64'); // client-node gives null where a user has no fields at all
-  return file ? readFileSync(file) : undefined;
+  if (!file) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new KubeConfigError(`invalid configuration: unable to read ${field} ${file}: ${(error as Error).message}`, {
+      cure: `Correct the path, which starts at the folder of the kubeconfig file, or put the content into ${field}-data`,
+      cause: error,
+    });
+  }
 }
 
 function fingerprint(tls: TlsSettings): string {

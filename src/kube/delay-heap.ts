@@ -32,6 +32,11 @@ export class DelayHeap {
     this.#up(position);
   }
 
+  /** All keys, the next one first, the others in no order. */
+  get keys(): string[] {
+    return this.#heap.map(({ key }) => key);
+  }
+
   /** Takes out the first key if it is ready. */
   takeReady(nowMs: number): string | undefined {
     const first = this.#heap[0];

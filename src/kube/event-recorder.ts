@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { v4 as uuid } from 'uuid';
 import { untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { warningLogger } from '../base/text-logger.ts';
 import { AlreadyExistsError, ApiError, NotFoundError } from './api-error.ts';
 import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
 import type { KubeClient } from './kube-client.ts';
@@ -18,7 +19,7 @@ export interface EventRecorderOptions {
   component: string;
   /** Default: the machine's own time. */
   clock?: Clock;
-  /** Default: nothing is logged. */
+  /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   /** Uniform in [0, 1); default `Math.random`. */
   random?: () => number;
@@ -46,7 +47,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   #closed = false;
 
   constructor(options: EventRecorderOptions) {
-    const { clock = systemClock, logger = silentLogger } = options;
+    const { clock = systemClock, logger = warningLogger } = options;
     this.#options = { ...options, clock, logger };
     this.#ended = AbortSignal.any([this.#stop.signal, options.client.fenced]);
     this.#correlator = new EventCorrelator({ clock, newName: (about) => this.#newName(about) });

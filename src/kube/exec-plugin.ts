@@ -57,12 +57,20 @@ export class ExecPlugin {
     this.#options = options;
     this.#version = apiVersion ?? '';
     this.#command = command ?? '';
-    if (this.#command === '') throw new KubeConfigError('exec plugin: no command');
+    if (this.#command === '') {
+      throw new KubeConfigError('exec plugin: no command', {
+        cure: 'Set exec.command of the user in the kubeconfig file',
+      });
+    }
     if (!versions.has(this.#version)) {
-      throw new KubeConfigError(`exec plugin ${this.#command}: invalid apiVersion ${JSON.stringify(this.#version)}`);
+      throw new KubeConfigError(`exec plugin ${this.#command}: invalid apiVersion ${JSON.stringify(this.#version)}`, {
+        cure: `Set exec.apiVersion of the user in the kubeconfig file to one of ${[...versions].join(', ')}`,
+      });
     }
     if (interactiveMode === 'Always') {
-      throw new KubeConfigError(`exec plugin ${this.#command}: it wants a terminal, and there is none`);
+      throw new KubeConfigError(`exec plugin ${this.#command}: it wants a terminal, and there is none`, {
+        cure: 'Set exec.interactiveMode of the user in the kubeconfig file to IfAvailable or Never',
+      });
     }
   }
 

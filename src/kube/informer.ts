@@ -1,6 +1,7 @@
 import { type Clock, systemClock, type Timer } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
-import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { warningLogger } from '../base/text-logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey, type Resource } from './objects.ts';
 import { Reflector, type ReflectorMetrics, type ReflectorSink } from './reflector.ts';
@@ -63,7 +64,7 @@ export interface InformerOptions<T extends KubeObject> {
   clock?: Clock;
   /** Uniform in [0, 1); default `Math.random`. */
   random?: () => number;
-  /** Default: nothing is logged. */
+  /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   watchList?: 'auto' | 'on' | 'off';
   metrics?: ReflectorMetrics | undefined;
@@ -100,7 +101,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
 
   constructor(options: InformerOptions<T>) {
     const { indexers, freeze, sameContent, random = Math.random, ...reflector } = options;
-    const { clock = systemClock, logger = silentLogger, transform = (object) => object as T } = options;
+    const { clock = systemClock, logger = warningLogger, transform = (object) => object as T } = options;
     this.resource = options.resource;
     this.#clock = clock;
     this.#logger = logger;

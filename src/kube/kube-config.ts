@@ -53,7 +53,11 @@ export function loadKubeConfig(source: KubeConfigSource): LoadedKubeConfig {
   const cluster = found.config.getCurrentCluster();
   const server = cluster?.server ?? '';
   const url = URL.parse(server);
-  if (url === null) throw new KubeConfigError(`invalid configuration: ${JSON.stringify(server)} is no URL of a server`);
+  if (url === null) {
+    throw new KubeConfigError(`invalid configuration: ${JSON.stringify(server)} is no URL of a server`, {
+      cure: 'Correct the field server of the current cluster in the kubeconfig file, such as https://192.0.2.1:6443',
+    });
+  }
   const { environment } = source;
   return { ...found, environment, proxyUrl: proxyFor(url, { proxyUrl: cluster?.proxyUrl, environment }) };
 }
@@ -74,13 +78,15 @@ function fromFile(file: string, master: string | undefined): Found {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     const why = code === 'ENOENT' ? 'no such file or directory' : (error as Error).message;
-    throw new KubeConfigError(`stat ${file}: ${why}`, { cause: error });
+    const cure = 'Correct the path of the kubeconfig file, which is one file: KUBECONFIG may not be a list here';
+    throw new KubeConfigError(`stat ${file}: ${why}`, { cure, cause: error });
   }
   const config = new KubeConfig();
   try {
     if (text.trim() !== '') config.loadFromFile(file);
   } catch (error) {
     throw new KubeConfigError(`error loading config file ${JSON.stringify(file)}: ${(error as Error).message}`, {
+      cure: 'Correct the file: "kubectl config view --kubeconfig FILE" reads it, too',
       cause: error,
     });
   }
@@ -88,6 +94,7 @@ function fromFile(file: string, master: string | undefined): Found {
   if (cluster === null && (master === undefined || master === '')) {
     throw new KubeConfigError(
       `invalid configuration: no configuration has been provided, ${file} names no current context with a cluster`,
+      { cure: `Choose one: kubectl config use-context NAME --kubeconfig ${file}` },
     );
   }
   if (master !== undefined && master !== '') replaceServer(config, serverUrl(master));
@@ -115,7 +122,11 @@ function fromServer(master: string): KubeConfig {
 /** A host and port without scheme means http, as in the original. */
 function serverUrl(master: string): string {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(master) ? master : `http://${master}`;
-  if (!URL.canParse(text)) throw new KubeConfigError(`--master: ${JSON.stringify(master)} is no URL and no host:port`);
+  if (!URL.canParse(text)) {
+    throw new KubeConfigError(`--master: ${JSON.stringify(master)} is no URL and no host:port`, {
+      cure: 'Give the URL of the API server, such as https://192.0.2.1:6443',
+    });
+  }
   return text;
 }
 
@@ -125,13 +136,17 @@ function fromCluster({ environment, serviceAccountFolder: folder = mountedFolder
   if (host === '' || port === '') {
     throw new KubeConfigError(
       'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
+      { cure: 'In a pod they are set. Elsewhere name a kubeconfig file, such as with the variable KUBECONFIG' },
     );
   }
   const tokenFile = path.join(folder, 'token');
   try {
     readFileSync(tokenFile);
   } catch (error) {
-    throw new KubeConfigError(`open ${tokenFile}: ${(error as Error).message}`, { cause: error });
+    const cure =
+      'Mount a token: automountServiceAccountToken of the pod and its service account must not be false. ' +
+      'Elsewhere than in a pod name a kubeconfig file, such as with the variable KUBECONFIG';
+    throw new KubeConfigError(`open ${tokenFile}: ${(error as Error).message}`, { cure, cause: error });
   }
   const config = new KubeConfig();
   const caFile = path.join(folder, 'ca.crt');
@@ -172,7 +187,12 @@ function restOfUser(config: KubeConfig, text: string, file: string): Pick<Found,
   const raw = loadYaml<{ users?: { name?: string; user?: RawUser | null }[] } | undefined>(text);
   const user = raw?.users?.find((entry) => entry.name === name)?.user ?? {};
   if (user.token && user.username) {
-    throw new KubeConfigError(`${file}: user ${JSON.stringify(name)} has both a token and a user name, one is allowed`);
+    throw new KubeConfigError(
+      `${file}: user ${JSON.stringify(name)} has both a token and a user name, one is allowed`,
+      {
+        cure: 'Remove one of the fields token and username of this user',
+      },
+    );
   }
   const folder = path.dirname(file);
   const exec = config.getCurrentUser()?.exec as RawUser['exec'];

@@ -4,7 +4,8 @@
  */
 import { joinSignals } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { warningLogger } from '../base/text-logger.ts';
 import { Informer } from './informer.ts';
 import { KubeClient } from './kube-client.ts';
 import { LeaseLock } from './lease-lock.ts';
@@ -42,7 +43,7 @@ export interface LeaderElectorOptions {
   clock?: Clock;
   /** Uniform in [0, 1); default `Math.random`. */
   random?: () => number;
-  /** Default: nothing is logged. */
+  /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   metrics?: LeaderElectorMetrics;
 }
@@ -102,7 +103,7 @@ export class LeaderElector {
       releaseOnExit: true,
       random: Math.random,
       clock: systemClock,
-      logger: silentLogger,
+      logger: warningLogger,
       ...options,
     };
     checkElectionTimings(this.#options);

@@ -41,6 +41,7 @@ export function systemRoots(environment: Record<string, string | undefined>): st
     if (file === '' && dirs === '') return undefined;
     throw new KubeConfigError(
       `no CA certificate could be read: SSL_CERT_FILE is ${JSON.stringify(file)}, SSL_CERT_DIR is ${JSON.stringify(dirs)}`,
+      { cure: 'Name a file, or folders, with certificates in PEM format that this process may read, or unset both.' },
     );
   }
   for (const extra of getCACertificates('extra')) roots.add(extra.trim());

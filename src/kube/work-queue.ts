@@ -100,6 +100,19 @@ export class WorkQueue {
     this.#limiter.forget(key);
   }
 
+  /**
+   * What made keys fail is mended: the failures of all keys that are in the queue no longer count, and those that wait
+   * for their time come evenly spread over the next `withinMs` milliseconds, or sooner where they were due before.
+   */
+  retrySoon(withinMs: number): void {
+    const delayed = this.#delayed.keys;
+    for (const key of new Set([...delayed, ...this.#dirty.keys(), ...this.#processing.keys()]))
+      this.#limiter.forget(key);
+    const nowMs = this.#clock.monotonicMs();
+    for (const [index, key] of delayed.entries()) this.#delayed.add(key, nowMs + (withinMs * index) / delayed.length);
+    this.#arm();
+  }
+
   /** Failures of the key since it was last forgotten. */
   failures(key: string): number {
     return this.#limiter.failures(key);

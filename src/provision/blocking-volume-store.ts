@@ -1,7 +1,18 @@
 import type { Clock } from '../base/clock.ts';
+import { isRefusal } from '../kube/api-error.ts';
+import { objectKey } from '../kube/objects.ts';
 import { claimReference } from './claim-facts.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
-import { createVolume, failedReason, tellSuccess, type VolumeStore, type VolumeStoreParts } from './volume-store.ts';
+import { VolumeTakenError } from './stored-volume.ts';
+import {
+  createVolume,
+  failedReason,
+  isSaved,
+  reportTaken,
+  tellSuccess,
+  type VolumeStore,
+  type VolumeStoreParts,
+} from './volume-store.ts';
 
 /** How often the blocking store tries, with what pauses. */
 export interface SaveRetries {
@@ -12,8 +23,9 @@ export interface SaveRetries {
 }
 
 /**
- * Tries a few times while the worker waits, and deletes the storage when it cannot save the volume. Once the run is cut
- * off it does neither: after a lost lease the storage may be another process's by now.
+ * Tries a few times while the worker waits, once where the volume is refused for what it is, and deletes the storage
+ * when it cannot save the volume. Once the run is cut off it does neither: after a lost lease the storage may be another
+ * process's by now.
  */
 export class BlockingVolumeStore implements VolumeStore {
   readonly #parts: VolumeStoreParts;
@@ -40,14 +52,45 @@ export class BlockingVolumeStore implements VolumeStore {
 
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const cut = this.#cut();
-    const failure = await this.#try(() => createVolume(this.#parts, volume, cut), 'The volume could not be saved', cut);
-    if (failure === undefined) {
-      tellSuccess(this.#parts, claim, volume);
-      return;
+    const failure = await this.#try(
+      () => createVolume(this.#parts, volume, cut),
+      'The volume could not be saved',
+      cut,
+      (error) => isRefusal(error) || error instanceof VolumeTakenError,
+    );
+    if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
+    if (failure !== undefined) {
+      if (cut.aborted) throw failure;
+      if (!(await this.#undo(claim, volume, failure, cut))) throw failure;
     }
-    if (cut.aborted) throw failure;
-    const where = `${claim.metadata.namespace ?? ''}/${claim.metadata.name}`;
-    const { recorder } = this.#parts;
+    tellSuccess(this.#parts, claim, volume);
+  }
+
+  /**
+   * Deletes the storage, unless the API server has the volume: the answer to an attempt may have been lost, and then a
+   * pod may use it already.
+   *
+   * @returns whether the volume was saved after all.
+   * @throws {VolumeTakenError} when the name is another volume's: whose storage it is nobody knows.
+   */
+  async #undo(
+    claim: PersistentVolumeClaim,
+    volume: PersistentVolume,
+    failure: Error,
+    cut: AbortSignal,
+  ): Promise<boolean> {
+    const { client, recorder, onSaved } = this.#parts;
+    let leftover: Error | undefined;
+    try {
+      if (await isSaved(client, volume, cut)) {
+        onSaved(volume);
+        return true;
+      }
+    } catch (error) {
+      if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
+      leftover = error as Error;
+    }
+    const where = objectKey(claim);
     recorder.event(
       claimReference(claim),
       'Warning',
@@ -55,11 +98,7 @@ export class BlockingVolumeStore implements VolumeStore {
       `Error creating provisioned PV object for claim ${where}: ${failure.message}. Deleting the volume.`,
       { logged: true },
     );
-    const leftover = await this.#try(
-      () => this.#deleteStorage(volume, cut),
-      'The storage of an unsaved volume stays',
-      cut,
-    );
+    leftover ??= await this.#try(() => this.#deleteStorage(volume, cut), 'The storage of an unsaved volume stays', cut);
     if (leftover !== undefined) {
       recorder.event(
         claimReference(claim),
@@ -69,7 +108,7 @@ export class BlockingVolumeStore implements VolumeStore {
         { logged: true },
       );
     }
-    throw failure;
+    return false;
   }
 
   run(): Promise<void> {
@@ -80,14 +119,19 @@ export class BlockingVolumeStore implements VolumeStore {
     return Promise.resolve();
   }
 
-  async #try(attempt: () => Promise<void>, complaint: string, cut: AbortSignal): Promise<Error | undefined> {
+  async #try(
+    attempt: () => Promise<void>,
+    complaint: string,
+    cut: AbortSignal,
+    isFinal: (error: unknown) => boolean = () => false,
+  ): Promise<Error | undefined> {
     for (let failed = 0; ; failed++) {
       try {
         await attempt();
         return undefined;
       } catch (error) {
         this.#parts.logger.info({ err: error }, complaint);
-        if (failed + 1 >= this.#retries.attempts) return error as Error;
+        if (isFinal(error) || failed + 1 >= this.#retries.attempts) return error as Error;
         await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: cut }).catch(() => undefined);
         if (cut.aborted) return error as Error;
       }

@@ -1,23 +1,49 @@
-import type { ObjectReference } from '../kube/objects.ts';
+import { claimReference, className } from './claim-facts.ts';
 import { provisionedByKey, volumeFinalizer } from './keys.ts';
-import type { PersistentVolume } from './objects.ts';
+import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, StorageClass } from './objects.ts';
 
-/** The volume as it will be saved: what a provisioner returned, completed by what is the controller's to say. */
+/**
+ * The volume as it will be saved: what a provisioner returned, completed by what is the controller's to say, and, where
+ * it says nothing, by what the class and the claim ask for. Shares nothing with either.
+ */
 export function completeVolume(
   volume: PersistentVolume,
-  options: { claim: ObjectReference; className: string; provisionedBy: string; addFinalizer: boolean },
+  options: { claim: PersistentVolumeClaim; storageClass: StorageClass; addFinalizer: boolean },
 ): PersistentVolume {
+  const { claim, storageClass, addFinalizer } = options;
   const { finalizers = [], annotations } = volume.metadata;
-  const missing = options.addFinalizer && !finalizers.includes(volumeFinalizer);
+  const missing = addFinalizer && !finalizers.includes(volumeFinalizer);
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
     ...volume,
     metadata: {
       ...volume.metadata,
-      annotations: { ...annotations, [provisionedByKey]: options.provisionedBy },
+      annotations: { ...annotations, [provisionedByKey]: storageClass.provisioner },
       ...(missing && { finalizers: [...finalizers, volumeFinalizer] }),
     },
-    spec: { ...volume.spec, claimRef: options.claim, storageClassName: options.className },
+    spec: {
+      ...volume.spec,
+      ...asked(volume.spec, claim, storageClass),
+      claimRef: claimReference(claim),
+      storageClassName: className(claim),
+    },
+  };
+}
+
+/** What class and claim ask for and the spec leaves out. Without a policy the API server would keep the storage. */
+function asked(
+  spec: PersistentVolumeSpec,
+  { spec: { accessModes, volumeMode, resources } }: PersistentVolumeClaim,
+  { reclaimPolicy, mountOptions = [] }: StorageClass,
+): PersistentVolumeSpec {
+  const storage = resources?.requests?.['storage'];
+  return {
+    ...(spec.capacity === undefined && storage !== undefined && { capacity: { storage } }),
+    ...(spec.accessModes === undefined && accessModes !== undefined && { accessModes: [...accessModes] }),
+    ...(spec.volumeMode === undefined && volumeMode !== undefined && { volumeMode }),
+    ...(spec.mountOptions === undefined && mountOptions.length > 0 && { mountOptions: [...mountOptions] }),
+    ...(spec.persistentVolumeReclaimPolicy === undefined &&
+      reclaimPolicy !== undefined && { persistentVolumeReclaimPolicy: reclaimPolicy }),
   };
 }

@@ -1,6 +1,7 @@
 /** The caches of provisioning, made so that they can be shared: each keeps only what is read. */
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { warningLogger } from '../base/text-logger.ts';
 import { Informer } from '../kube/informer.ts';
 import type { KubeObject } from '../kube/objects.ts';
 import type { ReflectorMetrics } from '../kube/reflector.ts';
@@ -25,7 +26,7 @@ export interface ProvisionInformersOptions {
   isKnownProvisioner: (name: string) => boolean;
   /** Default: the machine's own time. */
   clock?: Clock;
-  /** Default: nothing is logged. */
+  /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   metrics?: (resource: string) => ReflectorMetrics;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
@@ -45,7 +46,7 @@ export const uidIndex = 'uid';
 /** Makes the three caches; nothing is read before they are run. */
 export function provisionInformers(options: ProvisionInformersOptions): ProvisionInformers {
   const { transport, isKnownProvisioner, metrics, freeze = false } = options;
-  const { clock = systemClock, logger = silentLogger } = options;
+  const { clock = systemClock, logger = warningLogger } = options;
   const shared = new SharedValues();
   const common = { transport, clock, logger, freeze };
   return {

@@ -1,7 +1,20 @@
 import type { KubeObject, ObjectMeta, ObjectReference, Resource } from '../kube/objects.ts';
+import type { CsiVolumeSource, SecretReference, VolumeSources } from './volume-source.ts';
 
 /** A quantity as it stands in JSON: usually a string such as `5Gi`, at times a bare number. */
 export type QuantityText = string | number;
+
+/** How many nodes, or the pods of how many nodes, may mount a volume, and how (core/v1 PersistentVolumeAccessMode). */
+export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany' | 'ReadWriteOncePod';
+
+/** Whether pods get a file system or the bare device. Absent means a file system. */
+export type VolumeMode = 'Filesystem' | 'Block';
+
+/** What becomes of the storage when the claim is gone; `Recycle` is deprecated. */
+export type ReclaimPolicy = 'Delete' | 'Retain' | 'Recycle';
+
+/** When the claims of a class get their volumes: at once, or when a pod is scheduled. */
+export type VolumeBindingMode = 'Immediate' | 'WaitForFirstConsumer';
 
 /** core/v1 TypedLocalObjectReference: what a claim is filled from, in its own namespace. */
 export interface TypedLocalObjectReference {
@@ -18,37 +31,17 @@ export interface TypedObjectReference extends TypedLocalObjectReference {
 /** core/v1 PersistentVolumeClaim: the fields that provisioning reads. */
 export interface PersistentVolumeClaim extends KubeObject {
   spec: {
-    accessModes?: string[];
+    accessModes?: AccessMode[];
     resources?: { requests?: Record<string, QuantityText>; limits?: Record<string, QuantityText> };
     selector?: object;
     storageClassName?: string;
-    volumeMode?: string;
+    volumeMode?: VolumeMode;
     volumeName?: string;
     volumeAttributesClassName?: string;
     dataSource?: TypedLocalObjectReference;
     dataSourceRef?: TypedObjectReference;
   };
-  status?: { phase?: string; accessModes?: string[]; capacity?: Record<string, QuantityText> };
-}
-
-/** core/v1 SecretReference. */
-export interface SecretReference {
-  name: string;
-  namespace: string;
-}
-
-/** core/v1 CSIPersistentVolumeSource: the fields that provisioning writes or reads. */
-export interface CsiVolumeSource {
-  driver: string;
-  volumeHandle: string;
-  fsType?: string;
-  readOnly?: boolean;
-  volumeAttributes?: Record<string, string>;
-  controllerPublishSecretRef?: SecretReference;
-  nodeStageSecretRef?: SecretReference;
-  nodePublishSecretRef?: SecretReference;
-  controllerExpandSecretRef?: SecretReference;
-  nodeExpandSecretRef?: SecretReference;
+  status?: { phase?: string; accessModes?: AccessMode[]; capacity?: Record<string, QuantityText> };
 }
 
 /** core/v1 NodeSelectorRequirement: one condition on a node. */
@@ -64,21 +57,22 @@ export interface NodeSelectorTerm {
   matchFields?: NodeSelectorRequirement[];
 }
 
-/** core/v1 PersistentVolume. Volume sources other than CSI pass through as unknown fields of `spec`. */
+/** core/v1 PersistentVolumeSpec. Where the storage is stands in one of the fields of `VolumeSources`. */
+export interface PersistentVolumeSpec extends Partial<VolumeSources> {
+  capacity?: Record<string, QuantityText> | undefined;
+  accessModes?: AccessMode[] | undefined;
+  claimRef?: ObjectReference;
+  mountOptions?: string[] | undefined;
+  nodeAffinity?: { required?: { nodeSelectorTerms: NodeSelectorTerm[] } };
+  persistentVolumeReclaimPolicy?: ReclaimPolicy | undefined;
+  storageClassName?: string;
+  volumeAttributesClassName?: string;
+  volumeMode?: VolumeMode | undefined;
+}
+
+/** core/v1 PersistentVolume. */
 export interface PersistentVolume extends KubeObject {
-  spec: {
-    capacity?: Record<string, QuantityText> | undefined;
-    accessModes?: string[] | undefined;
-    claimRef?: ObjectReference;
-    csi?: CsiVolumeSource;
-    mountOptions?: string[] | undefined;
-    nodeAffinity?: { required?: { nodeSelectorTerms: NodeSelectorTerm[] } };
-    persistentVolumeReclaimPolicy?: string | undefined;
-    storageClassName?: string;
-    volumeAttributesClassName?: string;
-    volumeMode?: string | undefined;
-    [source: string]: unknown;
-  };
+  spec: PersistentVolumeSpec;
   status?: { phase?: string; reason?: string; message?: string };
 }
 
@@ -91,10 +85,10 @@ export interface TopologySelectorTerm {
 export interface StorageClass extends KubeObject {
   provisioner: string;
   parameters?: Record<string, string>;
-  reclaimPolicy?: string;
+  reclaimPolicy?: ReclaimPolicy;
   mountOptions?: string[];
   allowVolumeExpansion?: boolean;
-  volumeBindingMode?: string;
+  volumeBindingMode?: VolumeBindingMode;
   allowedTopologies?: TopologySelectorTerm[];
 }
 
@@ -125,4 +119,4 @@ export const storageClasses: Resource = {
   namespaced: false,
 };
 
-export type { ObjectMeta };
+export type { CsiVolumeSource, ObjectMeta, SecretReference };

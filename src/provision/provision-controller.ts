@@ -6,7 +6,8 @@ import { hostname } from 'node:os';
 import { v4 as uuid } from 'uuid';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
+import { warningLogger } from '../base/text-logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { type Informer, Tombstone } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
@@ -81,6 +82,7 @@ export interface ProvisionControllerOptions {
   /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
   clock?: Clock;
+  /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
   freezeCache?: boolean;
@@ -95,6 +97,9 @@ export interface RunOptions {
 }
 
 const resyncDefaultMs = 900_000;
+
+/** Thousands of claims that waited for a backend must not fall on it all at once. */
+const retrySpreadMs = 1000;
 
 /**
  * Watches claims, volumes and classes; has storage made for the claims that ask for `provisionerName`, saves the volumes
@@ -113,6 +118,7 @@ export class ProvisionController {
   readonly #claimQueue: WorkQueue;
   readonly #volumeQueue: WorkQueue;
   readonly #store: VolumeStore;
+  readonly #slowSet: SlowSet;
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
   readonly #recentlySaved: RecentlySaved;
@@ -123,7 +129,7 @@ export class ProvisionController {
   constructor(options: ProvisionControllerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#logger = options.logger ?? silentLogger;
+    this.#logger = options.logger ?? warningLogger;
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
     const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
     const isKnownProvisioner = (name: string): boolean => names.has(name);
@@ -162,6 +168,7 @@ export class ProvisionController {
       volumes: this.#informers.volumes,
     };
     this.#store = this.#makeStore({ client, recorder });
+    this.#slowSet = new SlowSet({ clock: this.#clock });
     this.#volumeSyncer = new VolumeSyncer(parts);
     this.#claimSyncer = new ClaimSyncer({
       ...parts,
@@ -169,7 +176,7 @@ export class ProvisionController {
       claims: this.#informers.claims,
       classes: this.#informers.classes,
       store: this.#store,
-      slowSet: new SlowSet({ clock: this.#clock }),
+      slowSet: this.#slowSet,
       volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
       recentlySaved: this.#recentlySaved,
     });
@@ -194,6 +201,17 @@ export class ProvisionController {
   /** Looks at a volume again now: something outside Kubernetes' own volume object changed for it. */
   wakeVolume(name: string): void {
     this.#volumeQueue.add(name);
+  }
+
+  /**
+   * The backend is back after an outage, or was restarted: claims and volumes whose last attempt failed are tried again
+   * within a second, infeasible ones too, and their failures so far no longer lengthen the back-off. What was given up
+   * at a threshold still waits until it changes. Safe to repeat.
+   */
+  retryFailed(): void {
+    this.#slowSet.clear();
+    this.#claimQueue.retrySoon(retrySpreadMs);
+    this.#volumeQueue.retrySoon(retrySpreadMs);
   }
 
   /**

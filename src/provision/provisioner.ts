@@ -28,12 +28,14 @@ export interface ProvisionContext {
  */
 export interface Provisioner {
   /**
-   * Makes the storage and describes it as a PersistentVolume, not yet saved. The controller fills in the claim
-   * reference, the class name, the provisioned-by annotation and the finalizer.
+   * Makes the storage and describes it as a PersistentVolume, not yet saved. The controller sets the claim reference,
+   * the class name, the provisioned-by annotation and the finalizer. Where they are left out it fills in the reclaim
+   * policy and the mount options of the class, and the capacity, the access modes and the volume mode of the claim.
    *
    * @throws {ProvisionError} whose state tells the controller what is known about the backend.
    * @throws {IgnoredError} when this claim is not for this provisioner after all: no retry, no event.
-   * Anything else thrown counts as a `ProvisionError` with state `in-background`: nobody knows what was created.
+   * Anything else thrown counts as a `ProvisionError` with state `finished`: the attempt failed and nothing runs. Where
+   * a volume may be in the making all the same, say so with `in-background`, or a claim deleted now leaves it behind.
    */
   provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume>;
   /**

@@ -1,6 +1,7 @@
 import type { WorkQueue } from '../kube/work-queue.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
-import { createVolume, tellSuccess, type VolumeStore, type VolumeStoreParts } from './volume-store.ts';
+import { VolumeTakenError } from './stored-volume.ts';
+import { createVolume, reportTaken, tellSuccess, type VolumeStore, type VolumeStoreParts } from './volume-store.ts';
 
 /** Workers of the queue store, whatever the number of the controller's own. */
 const queueWorkers = 4;
@@ -19,11 +20,12 @@ export class QueueVolumeStore implements VolumeStore {
     this.#claimsByUid = options.claimsByUid;
   }
 
-  async save(_claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
+  async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const { name } = volume.metadata;
     try {
       await createVolume(this.#parts, volume);
     } catch (error) {
+      if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
       this.#parts.logger.error(
         { err: error, volume: name },
         'The volume could not be saved, trying again in the background',
@@ -58,7 +60,8 @@ export class QueueVolumeStore implements VolumeStore {
         this.#queue.forget(name);
       } catch (error) {
         this.#parts.logger.error({ err: error, volume: name }, 'The volume could not be saved, trying again');
-        this.#queue.addRateLimited(name);
+        if (volume !== undefined && error instanceof VolumeTakenError) this.#drop(volume, error);
+        else this.#queue.addRateLimited(name);
       } finally {
         this.#queue.done(name);
       }
@@ -66,9 +69,27 @@ export class QueueVolumeStore implements VolumeStore {
   }
 
   #finish(volume: PersistentVolume): void {
+    this.#settle(volume);
+    const claim = this.#claimOf(volume);
+    if (claim !== undefined) tellSuccess(this.#parts, claim, volume);
+  }
+
+  /** No repeat will save it: the next attempt of its claim meets the same volume and fails there. */
+  #drop(volume: PersistentVolume, error: VolumeTakenError): void {
+    this.#queue.forget(volume.metadata.name);
+    this.#settle(volume);
+    const claim = this.#claimOf(volume);
+    if (claim !== undefined) reportTaken(this.#parts, claim, error);
+  }
+
+  #settle(volume: PersistentVolume): void {
     this.#unsaved.delete(volume.metadata.name);
     if (this.#unsaved.size === 0) for (const resolve of this.#waiters.splice(0)) resolve();
-    const [claim, ...others] = this.#claimsByUid(volume.spec.claimRef?.uid ?? '');
-    if (claim !== undefined && others.length === 0) tellSuccess(this.#parts, claim, volume);
+  }
+
+  /** The claim that a volume was made for; undefined once it is gone. */
+  #claimOf({ spec }: PersistentVolume): PersistentVolumeClaim | undefined {
+    const [claim, ...others] = this.#claimsByUid(spec.claimRef?.uid ?? '');
+    return others.length === 0 ? claim : undefined;
   }
 }

@@ -35,6 +35,11 @@ export class SlowSet {
     this.#entries.delete(claimUid);
   }
 
+  /** Nobody is held back any more. */
+  clear(): void {
+    this.#entries.clear();
+  }
+
   /** Entries come in the order of time, so the expired ones stand first. */
   #sweep(): void {
     const nowMs = this.#clock.monotonicMs();

@@ -5,6 +5,7 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import type { Lister } from '../kube/lister.ts';
 import { objectKey } from '../kube/objects.ts';
 import type { Recorder } from '../kube/recorder.ts';
+import { isOlderVersion } from '../kube/resource-version.ts';
 import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
 import { completeVolume } from './complete-volume.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
@@ -58,6 +59,8 @@ export class ClaimSyncer {
   readonly #turns = new Set<string>();
   /** By UID: the missing class that a claim was last told to wait for. */
   readonly #toldOfClass = new Map<string, string>();
+  /** By UID: version of our write that took the node off the claim, until the cache shows it. */
+  readonly #rescheduled = new Map<string, string>();
 
   constructor(options: ClaimSyncerOptions) {
     this.#options = options;
@@ -94,6 +97,7 @@ export class ClaimSyncer {
     if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
     this.#toldOfClass.delete(uid);
     this.#options.slowSet.delete(uid);
+    this.#rescheduled.delete(uid);
     this.#options.provisioner.forget?.(uid);
     return true;
   }
@@ -114,7 +118,9 @@ export class ClaimSyncer {
   }
 
   async #turn(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
-    const claim = this.#known(uid);
+    const cached = this.#options.claims.byIndex(uidIndex, uid)[0];
+    if (cached !== undefined) this.#checkVersion(cached);
+    const claim = cached ?? this.#inProgress.get(uid);
     if (claim === undefined) {
       this.#options.logger.debug({ uid }, 'Claim in work queue no longer exists');
       return 'gone';
@@ -122,6 +128,17 @@ export class ClaimSyncer {
     const outcome = await this.#syncClaim(claim, signal);
     this.#inProgress.delete(uid);
     return outcome;
+  }
+
+  /** @throws when the cached claim still has the node that we took off: on it there is no room. */
+  #checkVersion(claim: PersistentVolumeClaim): void {
+    const uid = claimUid(claim);
+    const ours = this.#rescheduled.get(uid);
+    if (ours === undefined) return;
+    if (isOlderVersion(claim.metadata.resourceVersion, ours)) {
+      throw new Error(`claim ${objectKey(claim)} was rescheduled and the cache does not show it yet`);
+    }
+    this.#rescheduled.delete(uid);
   }
 
   async #syncClaim(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<ClaimOutcome> {
@@ -191,12 +208,7 @@ export class ClaimSyncer {
     } catch (error) {
       throw await this.#afterFailure(claim, error, signal);
     }
-    const volume = completeVolume(made, {
-      claim: reference,
-      className: className(claim),
-      provisionedBy: storageClass.provisioner,
-      addFinalizer,
-    });
+    const volume = completeVolume(made, { claim, storageClass, addFinalizer });
     try {
       await store.save(claim, volume);
     } catch (error) {
@@ -280,7 +292,8 @@ export class ClaimSyncer {
     const { [selectedNodeKey]: _node, ...annotations } = claim.metadata.annotations ?? {};
     const update = { ...claim, metadata: { ...claim.metadata, annotations } };
     try {
-      await this.#options.client.update(persistentVolumeClaims, update, { signal });
+      const { metadata } = await this.#options.client.update(persistentVolumeClaims, update, { signal });
+      if (metadata.resourceVersion !== undefined) this.#rescheduled.set(claimUid(claim), metadata.resourceVersion);
       return true;
     } catch (error) {
       this.#options.logger.info(
@@ -292,11 +305,11 @@ export class ClaimSyncer {
   }
 }
 
-/** Whatever else a provisioner throws: nobody knows what it began, so it counts as still going on. */
+/** Whatever else a provisioner throws: the attempt failed and nothing runs. Who knows better throws a `ProvisionError`. */
 function toProvisionError(error: unknown): ProvisionError {
   if (error instanceof ProvisionError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  return new ProvisionError(message, { state: 'in-background', cause: error });
+  return new ProvisionError(message, { state: 'finished', cause: error });
 }
 
 function metricLabels(claim: PersistentVolumeClaim): { class: string; source: string } {

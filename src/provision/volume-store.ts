@@ -1,14 +1,17 @@
 import type { Logger } from '../base/logger.ts';
 import { AlreadyExistsError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import { objectKey } from '../kube/objects.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
+import { checkStored, type VolumeTakenError } from './stored-volume.ts';
 
 /** Saves new volumes to the API server. */
 export interface VolumeStore {
   /**
-   * Saves a completed volume; one that exists already counts as saved. Safe to repeat.
+   * Saves a completed volume; that of an earlier attempt, for the same claim and of the same storage, counts as saved.
+   * Safe to repeat.
    *
    * @throws the last failure, when the store gives up; the storage was then cleaned up or reported.
    */
@@ -32,7 +35,12 @@ export const succeededReason = 'ProvisioningSucceeded';
 export const failedReason = 'ProvisioningFailed';
 export const waitingReason = 'ProvisioningWaiting';
 
-/** Creates the object; one that is there already counts as created. @throws {ApiError} and {TransportError}. */
+/**
+ * Creates the object. One that is there already counts as created when it is for the same claim and of the same storage:
+ * then the answer to an earlier attempt was lost.
+ *
+ * @throws {VolumeTakenError} when it is another one, {ApiError} and {TransportError}.
+ */
 export async function createVolume(
   { client, onSaved }: VolumeStoreParts,
   volume: PersistentVolume,
@@ -41,10 +49,39 @@ export async function createVolume(
   try {
     await client.create(persistentVolumes, volume, { signal });
   } catch (error) {
-    // saved by an earlier attempt whose answer was lost; names are made from UIDs, so it can be no other's
     if (!(error instanceof AlreadyExistsError)) throw error;
+    if (!(await isSaved(client, volume, signal))) throw error; // gone again: the next attempt creates it
   }
   onSaved(volume);
+}
+
+/**
+ * Whether the API server has the volume. Read live, by a list: that needs no right beyond those of the caches.
+ *
+ * @throws {VolumeTakenError} when it has another one of the name, {ApiError} and {TransportError}.
+ */
+export async function isSaved(
+  client: KubeClient,
+  volume: PersistentVolume,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const { name } = volume.metadata;
+  const options = { fieldSelector: `metadata.name=${name}`, signal };
+  const found = await client.list<PersistentVolume>(persistentVolumes, options);
+  const stored = found.find(({ metadata }) => metadata.name === name);
+  if (stored !== undefined) checkStored(stored, volume);
+  return stored !== undefined;
+}
+
+/** Records on the claim that the name of its volume is taken. @returns what the attempt fails with. */
+export function reportTaken(
+  { recorder }: VolumeStoreParts,
+  claim: PersistentVolumeClaim,
+  error: VolumeTakenError,
+): VolumeTakenError {
+  const message = `Error creating provisioned PV object for claim ${objectKey(claim)}: ${error.message}`;
+  recorder.event(claimReference(claim), 'Warning', failedReason, message);
+  return error;
 }
 
 /** Tells the claim's owner that the volume is there. */

@@ -31,7 +31,8 @@ function toInTree(plugin: InTreePlugin, volume: PersistentVolume): PersistentVol
 }
 
 function toCsi(plugin: InTreePlugin, volume: PersistentVolume): PersistentVolume {
-  const { [plugin.sourceField]: source, ...spec } = volume.spec;
+  const { [plugin.sourceField]: given, ...spec } = volume.spec;
+  const source: unknown = given;
   if (typeof source !== 'object' || source === null) return volume;
   const csi = { driver: plugin.driverName, ...plugin.csiSource(source, volume) };
   const translated = { ...volume, spec: { ...spec, csi } };

@@ -1,4 +1,5 @@
 import type { CsiVolumeSource, PersistentVolume, StorageClass } from '../../provision/objects.ts';
+import type { InTreeSourceField } from '../../provision/volume-source.ts';
 
 /** A volume source as an in-tree plugin keeps it, and what else it keeps on the volume. */
 export interface InTreeSource {
@@ -12,7 +13,7 @@ export interface InTreePlugin {
   readonly name: string;
   readonly driverName: string;
   /** Where a volume's `spec` holds its source, such as `awsElasticBlockStore`. */
-  readonly sourceField: string;
+  readonly sourceField: InTreeSourceField;
   /** A copy of a class of the plugin, for the driver. @throws {Error} when the class contradicts itself. */
   translateClass(storageClass: StorageClass): StorageClass;
   /** The source for a volume of the driver. @throws {Error} when it cannot be expressed. */

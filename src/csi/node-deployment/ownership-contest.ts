@@ -133,6 +133,7 @@ export class OwnershipContest {
     if (this.#due.shuttingDown) return; // a node that may never come back must not name itself
     if (!this.#options.isReady()) {
       logger.debug({ claim: objectKey(claim) }, 'The driver is away, the claim is left to other nodes for now');
+      this.#options.limiter.forget(uid); // an outage does not lengthen the wait after it
       this.#wait(uid, entry);
       return;
     }

@@ -95,10 +95,96 @@ describe('connect', () => {
     assert.equal(seen.length, 3);
   });
 
-  test('without anything to go by, says what is missing', () => {
-    assert.throws(() => connect({ environment: {} }), {
-      name: 'KubeConfigError',
-      message: /KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined/,
+  const user = { name: 'u', user: {} };
+  const broken = (fields: object): string =>
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: 'https://192.0.2.1:6443' } }],
+      users: [user],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+      ...fields,
     });
-  });
+  const withUser = (fields: object): string => broken({ users: [{ ...user, user: fields }] });
+  const withCluster = (fields: object): string => broken({ clusters: [{ name: 'c', cluster: fields }] });
+  for (const { title, text, options = {}, problem, cure } of [
+    {
+      title: 'nothing to go by',
+      problem: /KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined/,
+      cure: /name a kubeconfig file/,
+    },
+    {
+      title: 'a missing file',
+      options: { kubeconfig: '/nowhere/config' },
+      problem: /^stat \/nowhere\/config: no such file or directory/,
+      cure: /Correct the path of the kubeconfig file/,
+    },
+    {
+      title: 'a pod without a token',
+      options: { environment: { KUBERNETES_SERVICE_HOST: '192.0.2.1', KUBERNETES_SERVICE_PORT: '443' } },
+      problem: /^open .*token/,
+      cure: /automountServiceAccountToken/,
+    },
+    { title: 'a server that is none', options: { master: 'http://[' }, problem: /is no URL/, cure: /https:\/\// },
+    { title: 'a file that is no YAML', text: '{', problem: /error loading config file/, cure: /kubectl config view/ },
+    { title: 'no context', text: '{}', problem: /names no current context/, cure: /kubectl config use-context/ },
+    {
+      title: 'a cluster whose server is no URL',
+      text: withCluster({ server: 'https://[' }),
+      problem: /is no URL of a server/,
+      cure: /field server/,
+    },
+    {
+      title: 'a proxy that is no URL',
+      text: withCluster({ server: 'https://192.0.2.1', 'proxy-url': 'ftp://x' }),
+      problem: /proxy-url/,
+      cure: /Correct or remove proxy-url/,
+    },
+    {
+      title: 'a missing certificate',
+      text: withUser({ 'client-certificate': 'gone.crt', 'client-key': 'gone.key' }),
+      problem: /unable to read client-certificate .*gone\.crt: ENOENT/,
+      cure: /client-certificate-data/,
+    },
+    {
+      title: 'a token beside a user name',
+      text: withUser({ token: 't', username: 'n' }),
+      problem: /both a token and a user name/,
+      cure: /Remove one/,
+    },
+    {
+      title: 'a plugin of another time',
+      text: withUser({ exec: { apiVersion: 'client.authentication.k8s.io/v1alpha1', command: 'x' } }),
+      problem: /invalid apiVersion/,
+      cure: /exec\.apiVersion .*client\.authentication\.k8s\.io\/v1/,
+    },
+    {
+      title: 'a plugin without a command',
+      text: withUser({ exec: { apiVersion: 'client.authentication.k8s.io/v1' } }),
+      problem: /no command/,
+      cure: /exec\.command/,
+    },
+    {
+      title: 'a plugin that wants a terminal',
+      text: withUser({
+        exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'x', interactiveMode: 'Always' },
+      }),
+      problem: /wants a terminal/,
+      cure: /interactiveMode/,
+    },
+  ] satisfies { title: string; text?: string; options?: ConnectOptions; problem: RegExp; cure: RegExp }[]) {
+    test(`says of ${title} what is wrong and what to do`, async () => {
+      const kubeconfig = path.join(folder, 'broken');
+      if (text !== undefined) await writeFile(kubeconfig, text);
+      assert.throws(
+        () => connect({ environment: {}, ...(text !== undefined && { kubeconfig }), ...options }),
+        (error) => {
+          assert.ok(error instanceof KubeConfigError);
+          assert.match(error.message, problem);
+          assert.match(error.cure, cure);
+          assert.ok(error.message.endsWith(`. ${error.cure}`), error.message);
+          return true;
+        },
+      );
+    });
+  }
 });

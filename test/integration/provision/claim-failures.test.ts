@@ -296,7 +296,7 @@ describe('what a failed attempt leads to', () => {
     assert.deepEqual(rig.limiter.turns(uid), [{ end: 'retry', delayMs: 1000 }]);
   });
 
-  test('an error of no known kind is told as it is and cared for like a background attempt', async () => {
+  test('an error of no known kind is reported as it is and means that the attempt failed and nothing runs', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(new Error('surprise'));
@@ -305,8 +305,46 @@ describe('what a failed attempt leads to', () => {
     await rig.settle();
     await passPause(rig, clock, uid);
     await rig.stop();
-    assert.equal(rig.provisioner.provisions.length, 2);
+    assert.equal(rig.provisioner.provisions.length, 1);
     assert.ok(rig.events.some(({ reason, message }) => reason === 'ProvisioningFailed' && message === 'surprise'));
+  });
+});
+
+describe('a backend that is back after an outage', () => {
+  test('gets the claims that failed meanwhile within a second, and their failures no longer count', async () => {
+    const { rig, clock, uid } = await scene({ controller: { failedProvisionThreshold: 0 } });
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(...Array<ProvisionError>(8).fill(failure('no-change', 'away')));
+    await rig.start();
+    for (let call = 2; call <= 7; call++) await passPause(rig, clock, uid);
+    assert.equal(rig.limiter.delays(uid).at(-1), 64_000);
+    rig.controller.retryFailed();
+    await clock.advance(999);
+    await rig.until('the end of another attempt', () => rig.limiter.delays(uid).length === 8);
+    assert.equal(rig.limiter.delays(uid).at(-1), 1000, 'the pause after the next failure is the first one');
+    assert.equal(rig.provisioner.provisions.length, 8);
+  });
+
+  test('gets claims that were infeasible, too: it may have been mended', async () => {
+    const { rig, clock } = await scene();
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(new ProvisionError('bad', { state: 'finished', infeasible: true }));
+    await rig.start();
+    rig.controller.retryFailed();
+    await clock.advance(1000);
+    await rig.until('the volume', () => rig.volumes.length === 1);
+  });
+
+  test('gets the volumes whose deletion failed', async () => {
+    const { rig, clock } = await scene();
+    await using _rig = rig;
+    rig.addVolume('v', 'Released');
+    rig.provisioner.deleteSteps.push(new Error('away'));
+    await rig.start();
+    assert.equal(rig.provisioner.deletions.length, 1);
+    rig.controller.retryFailed();
+    await clock.advance(1000);
+    await rig.until('the end of the volume', () => rig.volume('v') === undefined);
   });
 });
 
@@ -496,6 +534,23 @@ describe('another node is wanted', () => {
       ['done', 'retry'],
     );
     assert.deepEqual(rig.metrics.totals, { pf: 2 });
+  });
+
+  test('a claim that the cache still shows with the node taken off is not provisioned there again', async () => {
+    const { rig, uid } = await lateBinding();
+    await using _rig = rig;
+    const match = { resource: 'persistentvolumeclaims', watch: true };
+    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+    rig.fault({ match, action: { type: 'watchStall' } });
+    rig.provisioner.provisionSteps.push(failure('reschedule'));
+    rig.startOnly();
+    await rig.turn(uid);
+    assert.deepEqual(rig.writes, [`PUT ${path}`]);
+    rig.controller.wakeClaim(uid);
+    await rig.turn(uid, 2);
+    assert.equal(rig.limiter.turns(uid)[1]?.end, 'retry');
+    assert.equal(rig.provisioner.provisions.length, 1);
+    assert.equal(rig.claimInCache('a')?.metadata.annotations?.[annotation.node], 'n1', 'the cache was kept behind');
   });
 
   test('case 58: the node that the scheduler chooses next is used', async () => {

@@ -18,25 +18,89 @@ const post = 'POST /api/v1/persistentvolumes';
 const boom = { code: 500, reason: 'InternalError', message: 'boom' };
 
 describe('saving a volume', () => {
-  test('case 61: a volume that is there already counts as saved', async () => {
+  for (const store of ['blocking', 'queue'] as const) {
+    const save = {
+      blocking: { kind: 'blocking', attempts: 3, pauseMs: 1 } as const,
+      queue: { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) } as const,
+    }[store];
+
+    test(`a volume that is there already for this claim, with this storage, counts as saved, ${store} store`, async () => {
+      const { rig, uid } = await scene({ controller: { save } });
+      await using _rig = rig;
+      const csi = { driver: 'drv', volumeHandle: 'handle-taken', volumeAttributes: { since: 'before' } };
+      rig.addVolume('taken', 'Available', {
+        annotations: {},
+        spec: { csi, claimRef: { namespace: 'ns', name: 'a', uid } },
+      });
+      rig.provisioner.provisionSteps.push(() => madeVolume('taken'));
+      await rig.start();
+      await rig.stop();
+      assert.deepEqual(rig.writes, [post]);
+      assert.deepEqual(rig.volumes[0]?.spec.csi, csi, 'the stored volume is left as it was');
+      assert.deepEqual(
+        rig.events.map(({ reason, message }) => [reason, message]),
+        [
+          ['Provisioning', 'External provisioner is provisioning volume for claim "ns/a"'],
+          ['ProvisioningSucceeded', 'Successfully provisioned volume taken'],
+        ],
+      );
+      assert.deepEqual(rig.metrics.totals, { pt: 1 });
+    });
+
+    for (const { title, claimRef, handle, told } of [
+      {
+        title: 'for no claim',
+        claimRef: undefined,
+        handle: 'handle-taken',
+        told: 'is for no claim. Delete it if nobody uses it, or recreate the claim',
+      },
+      {
+        title: 'for another claim',
+        claimRef: { namespace: 'ns', name: 'a', uid: 'other' },
+        handle: 'handle-taken',
+        told: 'is for claim ns/a with UID "other". Delete it if nobody uses it, or recreate the claim',
+      },
+      {
+        title: 'with other storage',
+        claimRef: { namespace: 'ns', name: 'a' },
+        handle: 'other',
+        told: 'with other storage: csi {"driver":"drv","volumeHandle":"other"}. What was provisioned now is in no volume: csi {"driver":"drv","volumeHandle":"handle-taken"}',
+      },
+    ]) {
+      test(`a volume that is there already ${title} is a failure, and no storage is deleted, ${store} store`, async () => {
+        const { rig, uid } = await scene({ controller: { save } });
+        await using _rig = rig;
+        const csi = { driver: 'drv', volumeHandle: handle };
+        rig.addVolume('taken', 'Available', { annotations: {}, spec: { csi, ...(claimRef && { claimRef }) } });
+        rig.provisioner.provisionSteps.push(() => madeVolume('taken'));
+        await rig.start();
+        assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+        await rig.stop();
+        assert.deepEqual(rig.writes, [post]);
+        assert.deepEqual(rig.provisioner.deletions, []);
+        const failures = rig.events.filter(({ type }) => type === 'Warning');
+        assert.equal(failures.length, 1);
+        assert.equal(failures[0]?.reason, 'ProvisioningFailed');
+        assert.ok(
+          failures[0].message.startsWith(
+            'Error creating provisioned PV object for claim ns/a: PersistentVolume "taken" exists already',
+          ),
+        );
+        assert.ok(failures[0].message.endsWith(told), failures[0].message);
+        assert.deepEqual(rig.metrics.totals, { pf: 1 });
+      });
+    }
+  }
+
+  test('a volume that exists and cannot be read is tried again', async () => {
     const { rig } = await scene();
     await using _rig = rig;
-    rig.addVolume('taken', 'Available', { annotations: {}, spec: { nfs: { server: 's', path: '/p' } } });
-    rig.provisioner.provisionSteps.push(() => madeVolume('taken'));
+    rig.fault({ match: { verb: 'create', resource: 'persistentvolumes' }, action: { type: 'dropAfter' }, times: 1 });
+    const unread = rig.refuse('list', 'persistentvolumes', { ...boom, times: 1 });
     await rig.start();
     await rig.stop();
-    assert.deepEqual(rig.writes, [post]);
-    assert.ok(
-      rig.volumes.every(({ spec }) => spec.claimRef === undefined),
-      'the stored volume is left as it was',
-    );
-    assert.deepEqual(
-      rig.events.map(({ reason, message }) => [reason, message]),
-      [
-        ['Provisioning', 'External provisioner is provisioning volume for claim "ns/a"'],
-        ['ProvisioningSucceeded', 'Successfully provisioned volume taken'],
-      ],
-    );
+    assert.equal(unread.hits, 1);
+    assert.deepEqual(rig.writes, [post, post, post]);
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
@@ -79,7 +143,7 @@ describe('saving a volume', () => {
       storageClassName: 'wrong',
       claimRef: { kind: 'X', namespace: 'y', name: 'z', uid: 'wrong' },
       mountOptions: ['ro'],
-      persistentVolumeReclaimPolicy: 'Retain',
+      persistentVolumeReclaimPolicy: 'Retain' as const,
     };
     const annotations = { [annotation.provisionedBy]: 'wrong', mine: 'kept' };
     rig.provisioner.provisionSteps.push(() => ({
@@ -100,6 +164,19 @@ describe('saving a volume', () => {
     assert.equal(body.spec.persistentVolumeReclaimPolicy, 'Retain');
     assert.deepEqual(body.spec.csi, { driver: 'drv', volumeHandle: 'handle-v' });
   });
+});
+
+test('a volume that was returned with nothing but its source is saved with what class and claim ask for', async () => {
+  await using rig = await Rig.prepare();
+  rig.addClass('c1', { reclaimPolicy: 'Delete' });
+  const { uid } = rig.addClaim().metadata;
+  const name = `pvc-${uid}`;
+  rig.provisioner.provisionSteps.push(() => ({ metadata: { name }, spec: { nfs: { server: 's', path: '/p' } } }));
+  await rig.start();
+  const volume = await rig.until('the volume', () => rig.volume(name));
+  assert.equal(volume.spec.persistentVolumeReclaimPolicy, 'Delete');
+  assert.deepEqual(volume.spec.capacity, { storage: '1Gi' });
+  assert.deepEqual(volume.spec.accessModes, ['ReadWriteOnce']);
 });
 
 describe('the blocking store', () => {
@@ -133,6 +210,22 @@ describe('the blocking store', () => {
     await rig.turn(uid);
     assert.equal(rig.writes.length, 5);
     assert.equal(clock.monotonicMs(), 40_000);
+  });
+
+  test('a volume that the API server refuses for what it is is not tried again, and its words are the event', async () => {
+    const { rig } = await scene({ controller: { save: { kind: 'blocking', attempts: 3, pauseMs: 3_600_000 } } });
+    await using _rig = rig;
+    rig.provisioner.provisionSteps.push(({ volumeName }) => ({ metadata: { name: volumeName }, spec: {} }));
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(rig.writes, [post]);
+    assert.equal(rig.provisioner.deletions.length, 1);
+    const message = rig.events.find(({ type }) => type === 'Warning')?.message ?? '';
+    assert.match(
+      message,
+      /^Error creating provisioned PV object for claim ns\/a: PersistentVolume "pvc-[^"]+" is invalid: /,
+    );
+    assert.match(message, /must specify a volume type. Deleting the volume\.$/);
   });
 
   test('case 63: a volume that cannot be saved is deleted again, and the claim tried later', async () => {
@@ -179,6 +272,32 @@ describe('the blocking store', () => {
     assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' });
     assert.equal(rig.provisioner.provisions.length, 2);
     assert.equal(rig.provisioner.deletions.length, 1);
+  });
+
+  test('a volume that was saved while every answer was lost keeps its storage', async () => {
+    const { rig } = await scene();
+    await using _rig = rig;
+    rig.fault({ match: { verb: 'create', resource: 'persistentvolumes' }, action: { type: 'dropAfter' }, times: 1 });
+    rig.refuse('create', 'persistentvolumes', boom);
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(rig.writes, [post, post, post]);
+    assert.deepEqual(rig.provisioner.deletions, []);
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+    assert.deepEqual(rig.metrics.totals, { pt: 1 });
+  });
+
+  test('storage of which nobody can say whether its volume was saved is not deleted', async () => {
+    const { rig } = await scene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', boom);
+    const unread = rig.refuse('list', 'persistentvolumes', { ...boom, message: 'no answer' });
+    await rig.start();
+    await rig.stop();
+    assert.equal(unread.hits, 1);
+    assert.deepEqual(rig.provisioner.deletions, []);
+    assert.match(rig.events.at(-1)?.message ?? '', /^Error cleaning provisioned volume for claim ns\/a: no answer\. /);
+    assert.deepEqual(rig.metrics.totals, { pf: 1 });
   });
 
   for (const { title, step, text } of [
@@ -286,6 +405,22 @@ describe('the queue store', () => {
     assert.equal(rig.provisioner.provisions.length, 2);
     assert.equal(rig.volumes.length, 1);
     assert.deepEqual(rig.metrics.totals, { pt: 2 });
+  });
+
+  test('a volume whose name is taken while it is unsaved is a failure, and no longer waits', async () => {
+    const { rig, clock } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', { ...boom, times: 2 });
+    rig.provisioner.provisionSteps.push(() => madeVolume('taken'));
+    await rig.start();
+    await rig.until('the second try to fail', () => rig.unsavedLines === 2);
+    rig.addVolume('taken', 'Available');
+    await rig.settle();
+    await clock.advance(5);
+    await rig.until('the third try to fail', () => rig.unsavedLines === 3);
+    await rig.stop();
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed']);
+    assert.match(rig.events.at(-1)?.message ?? '', /PersistentVolume "taken" exists already and is for no claim/);
   });
 
   test('a volume that is unsaved at a stop is saved before the end', async () => {

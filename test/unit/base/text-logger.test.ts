@@ -37,10 +37,20 @@ describe('textLogger', () => {
     const error = new Error('no room');
     const brief = recorded();
     brief.logger.error({ err: error }, 'Failed');
-    assert.deepEqual(brief.lines, ['error Failed err="no room"\n']);
+    assert.deepEqual(brief.lines, ['error Failed err=no room\n']);
     const detailed = recorded({ level: 'trace' });
     detailed.logger.error({ err: error }, 'Failed');
     assert.match(detailed.lines[0] ?? '', /^error Failed err="Error: no room\\n +at .*text-logger\.test\.ts.*"\n$/);
+  });
+
+  test('gives the words of an error last and unescaped, on one line and without control characters', () => {
+    const { lines, logger } = recorded();
+    const error = new Error('PersistentVolume "v" is invalid:\nspec: Required value\u001b[2J\u009b2J');
+    logger.warn({ err: error, volume: 'v' }, 'Failed');
+    assert.deepEqual(lines, [
+      String.raw`warn  Failed volume=v err=PersistentVolume "v" is invalid: spec: Required value\u001b[2J\u009b2J` +
+        '\n',
+    ]);
   });
 
   test('never gives a secret away', () => {

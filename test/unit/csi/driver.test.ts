@@ -14,6 +14,37 @@ import { csi } from './rig.ts';
 /** Distinguishes the timer of the limit from all others: only that one is held still. */
 const awayLimitMs = 3_600_001;
 
+describe('a call about volumes that cannot reach the driver', () => {
+  const notSent = { name: 'CsiCallError', codeName: 'Unavailable', sent: false };
+
+  test('is not sent while the driver is away', async (context) => {
+    await using rig = await connected(context);
+    rig.first.kill();
+    await rig.logged('Lost connection');
+    await assert.rejects(rig.driver.calls.createVolume({ name: 'v' }), notSent);
+    await assert.rejects(rig.driver.calls.deleteVolume({ volume_id: 'v' }), notSent);
+  });
+
+  test('is not sent while a driver that listens again has not said who it is', async (context) => {
+    await using rig = await connected(context);
+    await using second = await silentDriver(rig);
+    await assert.rejects(rig.driver.calls.createVolume({ name: 'v' }), notSent);
+    assert.deepEqual(second.callsOf('CreateVolume'), []);
+  });
+
+  test('may have been sent when the driver dies during it, or answers that it is unavailable', async (context) => {
+    await using rig = await connected(context);
+    const mayBeSent = { codeName: 'Unavailable', sent: true };
+    rig.first.next('CreateVolume', new DriverFailure(status.UNAVAILABLE, 'No connection established'));
+    await assert.rejects(rig.driver.calls.createVolume({ name: 'v' }), mayBeSent);
+    rig.first.next('CreateVolume', () => new Promise<object>(() => undefined));
+    const answer = rig.driver.calls.createVolume({ name: 'v' });
+    await rig.first.called('CreateVolume', 2);
+    rig.first.kill();
+    await assert.rejects(answer, mayBeSent);
+  });
+});
+
 describe('X3: the limit on the absence of a driver', () => {
   test('ends the wait when the driver is not back in time', async (context) => {
     await using rig = await connected(context);
@@ -43,11 +74,7 @@ describe('X3: the limit on the absence of a driver', () => {
 
   test('goes on while a driver that listens again does not say who it is', async (context) => {
     await using rig = await connected(context);
-    rig.first.kill();
-    await rig.logged('Lost connection');
-    await using second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
-    second.always('GetPluginInfo', new DriverFailure(status.UNAVAILABLE, 'not yet'));
-    await second.called('GetPluginInfo');
+    await using _second = await silentDriver(rig);
     await rig.limit.advance(awayLimitMs);
     assert.equal(rig.gone.length, 1);
   });
@@ -65,7 +92,18 @@ describe('X3: the limit on the absence of a driver', () => {
   });
 });
 
+/** The driver is away, and back without saying who it is. */
+async function silentDriver(rig: Rig): Promise<RecordingDriver> {
+  rig.first.kill();
+  await rig.logged('Lost connection');
+  const second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
+  second.always('GetPluginInfo', new DriverFailure(status.UNAVAILABLE, 'not yet'));
+  await second.called('GetPluginInfo');
+  return second;
+}
+
 interface Rig extends AsyncDisposable {
+  driver: Driver;
   first: RecordingDriver;
   socketPath: string;
   limit: ManualClock;
@@ -101,6 +139,7 @@ async function connected(context: TestContext): Promise<Rig> {
     while (!holds()) await systemClock.sleep(5, { signal: context.signal });
   };
   return {
+    driver,
     first,
     socketPath,
     limit,

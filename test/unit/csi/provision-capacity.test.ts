@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import type { AccessMode } from '../../../src/provision/objects.ts';
 import { DriverFailure } from '../../fakes/recording-driver.ts';
 import { assertFailed, base64, makeClaim, makeClass, Rig, uid, volumeOf } from './rig.ts';
 
@@ -16,7 +17,7 @@ const precise = ['CREATE_DELETE_VOLUME', 'SINGLE_NODE_MULTI_WRITER'];
 describe('CsiProvisioner, access modes', () => {
   const cases: {
     name: string;
-    accessModes: string[];
+    accessModes: AccessMode[];
     controller?: string[];
     readOnlyFlag?: boolean;
     sent: string[];
@@ -71,7 +72,7 @@ describe('CsiProvisioner, access modes', () => {
 
   test('an unknown mode is refused', async () => {
     await using rig = await Rig.start();
-    const outcome = await rig.provision(makeClaim({ accessModes: ['Odd'] }));
+    const outcome = await rig.provision(makeClaim({ accessModes: ['Odd' as AccessMode] }));
     assertFailed(outcome, 'finished', 'unsupported AccessMode combination: [Odd]');
   });
 });

@@ -1,7 +1,12 @@
 /** Cases 60 to 73, C1 and C10: volumes cloned from another claim. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
+import type {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  StorageClass,
+  VolumeMode,
+} from '../../../src/provision/objects.ts';
 import { conflictMessage } from '../../fakes/api-server.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, makeClass, Rig, uid, volumeOf } from './rig.ts';
 
@@ -150,7 +155,7 @@ describe('CsiProvisioner, clones', () => {
       message: `${wrapped}volume name is empty in source PVC src`,
     },
     ...invalidVolumes(),
-    ...[undefined, 'Filesystem'].map((mode) => ({
+    ...([undefined, 'Filesystem'] as const).map((mode) => ({
       name: `case 70: claim Block, source volume ${mode ?? 'without mode'}`,
       claim: makeClaim({ ...clone.spec, volumeMode: 'Block' }),
       volume: withMode(mode),
@@ -304,7 +309,7 @@ function invalidVolumes(): (Setup & { name: string; message: string })[] {
   }));
 }
 
-function withMode(mode: string | undefined): Change<PersistentVolume> {
+function withMode(mode: VolumeMode | undefined): Change<PersistentVolume> {
   return ({ spec: { volumeMode: _, ...spec }, ...volume }) => ({
     ...volume,
     spec: { ...spec, ...(mode === undefined ? {} : { volumeMode: mode }) },

@@ -31,6 +31,13 @@ describe('createVolumeError', () => {
     }
   }
 
+  for (const code of [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED, status.INTERNAL]) {
+    test(`${codeName(code)} of a request that never left the process changes nothing`, () => {
+      const error = createVolumeError(new CsiCallError(code, 'x', { sent: false }), { mayReschedule: true });
+      assert.equal(error.state, 'no-change');
+    });
+  }
+
   test('what is no gRPC status leaves everything open', () => {
     assert.equal(createVolumeError(new Error('x'), { mayReschedule: true }).state, 'in-background');
   });
@@ -75,6 +82,20 @@ describe('CsiProvisioner, failures of CreateVolume', () => {
     const outcome = await rig.provision();
     assertFailed(outcome, 'finished', 'rpc error: code = InvalidArgument desc = no');
     assert.ok(outcome.error !== undefined && outcome.infeasible);
+  });
+
+  test('an exception that is no gRPC status leaves the outcome open', async () => {
+    await using rig = await Rig.start();
+    await rig.connection[Symbol.asyncDispose]();
+    assertFailed(await rig.provision(), 'in-background', 'Channel has been shut down');
+  });
+
+  test('an exception that no step foresaw leaves the outcome open', async () => {
+    const surprise = (): never => {
+      throw new TypeError('surprise');
+    };
+    await using rig = await Rig.start({ settings: { capabilities: surprise } });
+    assertFailed(await rig.provision(), 'in-background', 'surprise');
   });
 
   test('an aborted attempt leaves the outcome open', async () => {
@@ -186,6 +207,17 @@ describe('CsiProvisioner, the topology seam', () => {
       assert.deepEqual(topology.forgotten, forgotten);
     });
   }
+
+  test('a request that never left the process keeps the topology for the repeat', async () => {
+    const topology = new RecordingTopology();
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    assertFailed(
+      await rig.provision(makeClaim(), makeClass(), { signal: AbortSignal.abort() }),
+      'no-change',
+      'context canceled',
+    );
+    assert.deepEqual(topology.forgotten, []);
+  });
 
   test('W14: what is kept for a claim goes when the controller is done with the claim', async () => {
     const topology = new RecordingTopology();

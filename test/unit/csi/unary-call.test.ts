@@ -67,7 +67,7 @@ describe('unaryCall', () => {
   for (const timeoutMs of [0, -5]) {
     test(`a timeout of ${timeoutMs} ms fails at once without calling the driver`, async () => {
       await using rig = await Rig.start();
-      await assert.rejects(rig.calls.probe({ timeoutMs }), { codeName: 'DeadlineExceeded' });
+      await assert.rejects(rig.calls.probe({ timeoutMs }), { codeName: 'DeadlineExceeded', sent: false });
       assert.deepEqual(rig.driver.calls, []);
     });
   }
@@ -99,8 +99,18 @@ describe('unaryCall', () => {
 
   test('a signal that aborted before keeps the call from being made', async () => {
     await using rig = await Rig.start();
-    await assert.rejects(rig.calls.probe({ signal: AbortSignal.abort() }), { codeName: 'Canceled' });
+    await assert.rejects(rig.calls.probe({ signal: AbortSignal.abort() }), { codeName: 'Canceled', sent: false });
     assert.deepEqual(rig.driver.calls, []);
+  });
+
+  test('a failure that is none of the call stays what it is and counts as Unknown', async () => {
+    await using rig = await Rig.start();
+    await rig.connection[Symbol.asyncDispose]();
+    await assert.rejects(rig.calls.probe(), { name: 'Error', message: 'Channel has been shut down' });
+    assert.deepEqual(
+      rig.finishedCalls.map(({ code }) => code),
+      ['Unknown'],
+    );
   });
 
   test('a call in flight when the driver dies fails with Unavailable: nobody knows what it did', async () => {
@@ -111,6 +121,7 @@ describe('unaryCall', () => {
     rig.driver.kill();
     await assert.rejects(answer, (error: CsiCallError) => {
       assert.equal(error.message, 'rpc error: code = Unavailable desc = error reading from server: EOF');
+      assert.equal(error.sent, true);
       return true;
     });
   });

@@ -171,6 +171,38 @@ describe('WorkQueue', () => {
     assert.equal(await queue.get(), 'a');
   });
 
+  test('once the cause of failures is mended, delayed keys come spread over the time given, with no failures left', async () => {
+    const { queue, clock } = newQueue();
+    const taken: [string, number][] = [];
+    for (const key of ['a', 'b', 'c', 'd']) for (let failure = 0; failure < 6; failure++) queue.addRateLimited(key);
+    queue.retrySoon(1000);
+    void work(queue, clock, taken);
+    await clock.advance(999);
+    assert.deepEqual(taken.map(([key]) => key).sort(), ['a', 'b', 'c', 'd']);
+    assert.deepEqual(
+      taken.map(([, atMs]) => atMs),
+      [0, 250, 500, 750],
+    );
+    assert.equal(queue.failures('a'), 0);
+    assert.equal(queue.delayedLength, 0);
+    queue.shutDown();
+  });
+
+  test('once the cause of failures is mended, a key that is at work or due earlier than the spread keeps its place', async () => {
+    const { queue, clock } = newQueue();
+    queue.add('working');
+    for (let failure = 0; failure < 6; failure++) queue.addRateLimited('working');
+    await queue.get();
+    queue.addAfter('soon', 10);
+    queue.retrySoon(1000);
+    assert.equal(queue.failures('working'), 0);
+    const taken: [string, number][] = [];
+    void work(queue, clock, taken);
+    await clock.advance(10);
+    assert.deepEqual(taken.at(-1)?.[0], 'soon');
+    queue.shutDown();
+  });
+
   test('KC-9.5: shutting down refuses new keys, drops delayed ones and hands out the rest', async () => {
     const { queue, clock } = newQueue();
     queue.add('a');

@@ -51,7 +51,7 @@ describe('the cached form of a volume', () => {
     ]) {
       for (const finalizers of [[], [F], ['x/y'], ['x/y', F]]) {
         for (const phase of ['Pending', 'Available', 'Bound', 'Released', 'Failed']) {
-          for (const persistentVolumeReclaimPolicy of ['Delete', 'Retain']) {
+          for (const persistentVolumeReclaimPolicy of ['Delete', 'Retain'] as const) {
             for (const deletion of [{}, { deletionTimestamp: 't' }]) {
               const sketch = [
                 { annotations, finalizers, ...deletion },

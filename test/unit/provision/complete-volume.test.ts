@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { claimReference } from '../../../src/provision/claim-facts.ts';
 import { completeVolume } from '../../../src/provision/complete-volume.ts';
-import { F, makeClaim, makeVolume } from './claims-and-volumes.ts';
+import { F, makeClaim, makeClass, makeVolume } from './claims-and-volumes.ts';
 
-const claim = claimReference(makeClaim());
-const options = { claim, className: 'c1', provisionedBy: 'drv', addFinalizer: true };
+const claim = makeClaim();
+const options = { claim, storageClass: makeClass(), addFinalizer: true };
 
 describe('completeVolume', () => {
   test('case 69: the finalizer comes last', () => {
@@ -30,13 +30,19 @@ describe('completeVolume', () => {
       { storageClassName: 'wrong', claimRef: { name: 'wrong' }, mountOptions: ['ro'] },
     );
     const before = structuredClone(made);
-    const { metadata, spec } = completeVolume(made, { ...options, provisionedBy: 'in-tree' });
+    const storageClass = makeClass('c1', { provisioner: 'in-tree', mountOptions: ['rw'], reclaimPolicy: 'Retain' });
+    const { metadata, spec } = completeVolume(made, { ...options, storageClass });
     assert.deepEqual(metadata, {
       ...before.metadata,
       annotations: { 'pv.kubernetes.io/provisioned-by': 'in-tree', mine: 'kept' },
       finalizers: [F],
     });
-    assert.deepEqual(spec, { ...before.spec, storageClassName: 'c1', claimRef: claim });
+    assert.deepEqual(spec, {
+      ...before.spec,
+      volumeMode: 'Filesystem',
+      storageClassName: 'c1',
+      claimRef: claimReference(claim),
+    });
     assert.deepEqual(made, before, 'the returned object is the provisioner’s');
   });
 
@@ -50,5 +56,47 @@ describe('completeVolume', () => {
       annotations: { 'pv.kubernetes.io/provisioned-by': 'drv' },
       finalizers: [F],
     });
+  });
+
+  const storageClass = makeClass('c1', { mountOptions: ['hard'], reclaimPolicy: 'Delete' });
+
+  test('what the provisioner leaves out comes from the class and the claim', () => {
+    const { spec } = completeVolume(
+      { metadata: { name: 'v' }, spec: { nfs: { server: 's', path: '/p' } } },
+      { ...options, storageClass, claim: makeClaim({}, { volumeMode: 'Block' }) },
+    );
+    assert.deepEqual(spec, {
+      nfs: { server: 's', path: '/p' },
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      volumeMode: 'Block',
+      mountOptions: ['hard'],
+      persistentVolumeReclaimPolicy: 'Delete',
+      claimRef: claimReference(claim),
+      storageClassName: 'c1',
+    });
+    assert.notEqual(spec.mountOptions, storageClass.mountOptions);
+    assert.notEqual(spec.accessModes, claim.spec.accessModes);
+  });
+
+  test('what the provisioner says counts, also that there are no mount options', () => {
+    const said = {
+      nfs: { server: 's', path: '/p' },
+      capacity: { storage: '2Gi' },
+      accessModes: ['ReadWriteMany' as const],
+      volumeMode: 'Filesystem' as const,
+      mountOptions: [],
+      persistentVolumeReclaimPolicy: 'Retain' as const,
+    };
+    const { spec } = completeVolume({ metadata: { name: 'v' }, spec: said }, { ...options, storageClass });
+    assert.deepEqual(spec, { ...said, claimRef: claimReference(claim), storageClassName: 'c1' });
+  });
+
+  test('what nobody says is left to the API server', () => {
+    const { spec } = completeVolume(
+      { metadata: { name: 'v' }, spec: {} },
+      { ...options, claim: { metadata: claim.metadata, spec: { storageClassName: 'c1' } } },
+    );
+    assert.deepEqual(spec, { claimRef: claimReference(claim), storageClassName: 'c1' });
   });
 });

@@ -37,7 +37,13 @@ describe('claimNeedsSync', () => {
 });
 
 describe('volumeNeedsSync', () => {
-  for (const { name, addFinalizer = true, metadata = {}, spec = {}, want } of [
+  const cases: {
+    name: string;
+    addFinalizer?: boolean;
+    metadata?: Parameters<typeof makeVolume>[0];
+    spec?: Parameters<typeof makeVolume>[1];
+    want: boolean;
+  }[] = [
     { name: 'bound, with our finalizer', metadata: { finalizers: [F] }, want: false },
     { name: 'bound, without our finalizer', want: true },
     { name: 'bound, without our finalizer, being deleted', metadata: terminating, want: false },
@@ -85,7 +91,8 @@ describe('volumeNeedsSync', () => {
       want: true,
     },
     { name: 'made by hand for our driver, without our finalizer', metadata: { annotations: {} }, want: true },
-  ]) {
+  ];
+  for (const { name, addFinalizer = true, metadata = {}, spec = {}, want } of cases) {
     test(`${name}: ${want ? 'yes' : 'no'}`, () => {
       const transform = volumeTransform({ shared: new SharedValues(), isKnownProvisioner });
       const cached = transform(makeVolume(metadata, spec));

@@ -15,13 +15,13 @@ describe('shouldDelete', () => {
     {
       name: 'case 92: to be kept',
       on: false,
-      spec: { ...released, persistentVolumeReclaimPolicy: 'Retain' },
+      spec: { ...released, persistentVolumeReclaimPolicy: 'Retain' as const },
       want: false,
     },
     {
       name: 'to be recycled',
       on: true,
-      spec: { ...released, persistentVolumeReclaimPolicy: 'Recycle' },
+      spec: { ...released, persistentVolumeReclaimPolicy: 'Recycle' as const },
       want: false,
     },
     { name: 'case 93: finalizers off, being deleted', on: false, metadata: terminating, want: false },

@@ -9,7 +9,7 @@ const terminating = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 /** The whole table of the contract: option, policy, phase, being deleted, present. */
 describe('finalizerUpkeep', () => {
   for (const on of [true, false]) {
-    for (const policy of ['Delete', 'Retain', 'Recycle']) {
+    for (const policy of ['Delete', 'Retain', 'Recycle'] as const) {
       for (const phase of ['Pending', 'Available', 'Bound', 'Released', 'Failed']) {
         for (const deleting of [false, true]) {
           for (const present of [false, true]) {

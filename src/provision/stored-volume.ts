@@ -1,0 +1,66 @@
+import type { ObjectReference } from '../kube/objects.ts';
+import type { PersistentVolume, PersistentVolumeSpec } from './objects.ts';
+import type { VolumeSources } from './volume-source.ts';
+
+/** The name of a new volume is taken by a volume of another claim, or of other storage. */
+export class VolumeTakenError extends Error {
+  override readonly name = 'VolumeTakenError';
+}
+
+/** What says which storage it is, by kind of source; the other fields say how it is used. */
+const storageFields: Partial<Record<keyof VolumeSources, readonly string[]>> = {
+  csi: ['driver', 'volumeHandle'],
+  nfs: ['server', 'path'],
+  hostPath: ['path'],
+  local: ['path'],
+  iscsi: ['targetPortal', 'iqn', 'lun'],
+  awsElasticBlockStore: ['volumeID', 'partition'],
+  azureDisk: ['diskURI'],
+  azureFile: ['secretNamespace', 'secretName', 'shareName'],
+  cinder: ['volumeID'],
+  gcePersistentDisk: ['pdName', 'partition'],
+  portworxVolume: ['volumeID'],
+  vsphereVolume: ['volumePath'],
+};
+
+/**
+ * Whether a volume that is stored under the name of a new one is that very volume, saved by an earlier attempt.
+ *
+ * @throws {VolumeTakenError} when it is not.
+ */
+export function checkStored(stored: PersistentVolume, made: PersistentVolume): void {
+  const name = JSON.stringify(made.metadata.name);
+  if (!isReserved(stored.spec.claimRef, made.spec.claimRef)) {
+    const owner = claimText(stored.spec.claimRef);
+    throw new VolumeTakenError(
+      `PersistentVolume ${name} exists already and is for ${owner}. Delete it if nobody uses it, or recreate the claim`,
+    );
+  }
+  for (const kind of Object.keys(storageFields) as (keyof VolumeSources)[]) {
+    const [there, ours] = [storageText(stored.spec, kind), storageText(made.spec, kind)];
+    if (ours === undefined || there === ours) continue;
+    throw new VolumeTakenError(
+      `PersistentVolume ${name} exists already with other storage: ${there ?? `no ${kind}`}. ` +
+        `What was provisioned now is in no volume: ${ours}`,
+    );
+  }
+}
+
+/** By UID; a volume that an administrator reserved by hand names no UID. */
+function isReserved(reference: ObjectReference | undefined, claim: ObjectReference | undefined): boolean {
+  if ((reference?.uid ?? '') !== '') return reference?.uid === claim?.uid;
+  return reference !== undefined && reference.namespace === claim?.namespace && reference.name === claim?.name;
+}
+
+function claimText(reference: ObjectReference | undefined): string {
+  if (reference === undefined) return 'no claim';
+  const { namespace = '', name = '', uid = '' } = reference;
+  return `claim ${namespace}/${name} with UID ${JSON.stringify(uid)}`;
+}
+
+function storageText(spec: PersistentVolumeSpec, kind: keyof VolumeSources): string | undefined {
+  const source = spec[kind] as Record<string, unknown> | undefined;
+  if (source === undefined) return undefined;
+  const identity = (storageFields[kind] ?? []).map((field) => [field, source[field]]);
+  return `${kind} ${JSON.stringify(Object.fromEntries(identity))}`;
+}

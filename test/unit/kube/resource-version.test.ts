@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { isOlderVersion } from '../../../src/kube/resource-version.ts';
+
+describe('isOlderVersion', () => {
+  const cases = [
+    { version: '99', than: '100', older: true },
+    { version: '100', than: '100', older: false },
+    { version: '101', than: '100', older: false },
+    { version: '9007199254740992', than: '9007199254740993', older: true },
+    { version: undefined, than: '100', older: false },
+    { version: 'a', than: 'b', older: false },
+  ];
+  for (const { version, than, older } of cases) {
+    test(`${version} is ${older ? '' : 'not '}older than ${than}`, () =>
+      assert.equal(isOlderVersion(version, than), older));
+  }
+});
