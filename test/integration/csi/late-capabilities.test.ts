@@ -9,6 +9,26 @@ const snapshotProtection = 'provisioner.storage.kubernetes.io/volumesnapshot-as-
 const attachments = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattachments' };
 const snapshots = { group: 'snapshot.storage.k8s.io', version: 'v1', plural: 'volumesnapshots' };
 
+/** A volume whose claim is gone. */
+const releasedVolume = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolume',
+  metadata: {
+    name: 'old',
+    annotations: { 'pv.kubernetes.io/provisioned-by': driverName },
+    finalizers: ['external-provisioner.volume.kubernetes.io/finalizer'],
+  },
+  spec: {
+    capacity: { storage: '1Gi' },
+    accessModes: ['ReadWriteOnce'],
+    persistentVolumeReclaimPolicy: 'Delete',
+    claimRef: { kind: 'PersistentVolumeClaim', namespace: 'ns1', name: 'gone', uid: 'uid-gone' },
+    csi: { driver: driverName, volumeHandle: 'vol-0' },
+    storageClassName: 'sc',
+  },
+  status: { phase: 'Released' },
+};
+
 /** The driver ends, and another with these capabilities besides CREATE_DELETE_VOLUME listens in its place. */
 async function comesBack(scene: Scene, ...capabilities: string[]): Promise<RecordingDriver> {
   const { socketPath } = scene.driver;
@@ -19,6 +39,43 @@ async function comesBack(scene: Scene, ...capabilities: string[]): Promise<Recor
   await scene.program.logged('The driver came back');
   return driver;
 }
+
+describe('a driver without dynamic provisioning', () => {
+  for (const { name, plugin, controller } of [
+    { name: 'controller CREATE_DELETE_VOLUME', plugin: ['CONTROLLER_SERVICE'], controller: ['LIST_VOLUMES'] },
+    { name: 'plugin CONTROLLER_SERVICE', plugin: [], controller: [] },
+  ]) {
+    const missing = `CSI driver does not support dynamic provisioning: ${name} capability is not reported`;
+
+    test(`of ${name}: claims and volumes fail, and the log says it once`, async () => {
+      await using scene = await Scene.start({ plugin, controller, objects: [releasedVolume] });
+      scene.addClaim();
+      assert.equal((await scene.event('ProvisioningFailed')).message, missing);
+      assert.equal((await scene.event('VolumeFailedDelete', 'old')).message, missing);
+      const errors = scene.program.lines.filter((line) => line.startsWith('E') && line.includes(missing));
+      assert.equal(errors.length, 1, errors.join(''));
+      assert.deepEqual([scene.driver.callsOf('CreateVolume'), scene.driver.callsOf('DeleteVolume')], [[], []]);
+    });
+
+    test(`of ${name}: goes on once it comes back with it`, async () => {
+      await using scene = await Scene.start({ plugin, controller, flags: ['--retry-interval-max=200ms'] });
+      scene.addClaim();
+      await scene.event('ProvisioningFailed');
+      await using _driver = await comesBack(scene);
+      await scene.volume();
+    });
+  }
+
+  test('is said again when a driver comes back without it', async () => {
+    await using scene = await Scene.start();
+    await scene.program.logged('Started provisioner controller');
+    const { socketPath } = scene.driver;
+    scene.driver.kill();
+    await using _driver = await RecordingDriver.start({ csi, name: driverName, socketPath, controller: [] });
+    const line = await scene.program.logged('controller CREATE_DELETE_VOLUME capability is not reported');
+    assert.match(line, /^E/);
+  });
+});
 
 describe('a driver that comes back', () => {
   test('with CLONE_VOLUME: sources that are being deleted lose their protection', async () => {
