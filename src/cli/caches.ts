@@ -1,5 +1,4 @@
 /** The caches that the sidecar adds to those of the provision controller. */
-import { attachedVolume, attachmentsByVolume, type VolumeAttachment, volumeAttachments } from '../csi/attachments.ts';
 import { type ReferenceGrant, referenceGrants } from '../csi/sources/reference-grants.ts';
 import { nodeInformers, type NodeInformers } from '../csi/topology/topology-nodes.ts';
 import { Informer } from '../kube/informer.ts';
@@ -48,30 +47,6 @@ export function clusterNodes({
   if (config.nodeDeployment !== null) return undefined;
   if (!config.featureGates.topology && config.capacity === null) return undefined;
   return nodeInformers({ transport, driverName: driver.name, metrics: metrics.reflector, clock, logger });
-}
-
-/** Drivers that attach volumes must not lose one that is still attached. */
-export function attachmentInformer({
-  driver,
-  transport,
-  metrics,
-  clock,
-  logger,
-}: RunPhaseOptions): Informer<VolumeAttachment> | undefined {
-  if (!driver.capabilities.publishUnpublishVolume) {
-    logger.info({}, 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments');
-    return undefined;
-  }
-  logger.info({}, 'CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments');
-  return new Informer<VolumeAttachment>({
-    transport,
-    resource: volumeAttachments,
-    metrics: metrics.reflector(volumeAttachments.plural),
-    transform: withoutManagedFields<VolumeAttachment>,
-    indexers: { [attachmentsByVolume]: attachedVolume },
-    clock,
-    logger,
-  });
 }
 
 export function grantInformer({ transport, metrics, clock, logger }: RunPhaseOptions): Informer<ReferenceGrant> {

@@ -10,6 +10,7 @@ import { Topology } from '../csi/topology/topology.ts';
 import type { TopologyHook } from '../csi/topology/topology-hook.ts';
 import { Informer } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { ProvisionInformers } from '../provision/informers.ts';
 import { centralTopology, type CentralTopologyOptions } from './central-topology.ts';
@@ -20,7 +21,7 @@ export function provisionerSettings(
   parts: {
     client: KubeClient;
     informers: ProvisionInformers;
-    attachments: Informer<VolumeAttachment> | undefined;
+    attachments: Lister<VolumeAttachment>;
     grants: Informer<ReferenceGrant> | undefined;
     recorder: Recorder;
     attributesClasses: () => boolean;

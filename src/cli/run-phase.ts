@@ -1,6 +1,5 @@
 /** What the leader does, or whoever runs alone: the caches, the CSI provisioner on them, and the controllers. */
 import { collectGarbage } from '../base/collect-garbage.ts';
-import { attachedVolume } from '../csi/attachments.ts';
 import { RefreshingProvisioner } from '../capacity/refreshing-provisioner.ts';
 import { CloningProtectionController } from '../csi/sources/cloning-protection.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
@@ -10,10 +9,10 @@ import { referenceGrants } from '../csi/sources/reference-grants.ts';
 import { volumeSnapshots } from '../csi/sources/snapshot-objects.ts';
 import { runSnapshotSweep } from '../csi/sources/snapshot-sweep.ts';
 import type { NodeInformers } from '../csi/topology/topology-nodes.ts';
+import { untilCapable } from '../csi/until-capable.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import { Tombstone } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import type { Resource } from '../kube/objects.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
@@ -22,9 +21,10 @@ import { type ProvisionInformers, provisionInformers } from '../provision/inform
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
+import { AttachmentCache } from './attachment-cache.ts';
 import { type CapacityWork, capacityWork } from './capacity.ts';
 import type { Config } from './config.ts';
-import { type AnyInformer, attachmentInformer, checkCaches, clusterNodes, grantInformer } from './caches.ts';
+import { type AnyInformer, checkCaches, clusterNodes, grantInformer } from './caches.ts';
 import { clusterTopology, nodeDeployment, nodeTopology, provisionerSettings } from './provisioner-parts.ts';
 import type { RunPhaseOptions } from './run-phase-options.ts';
 
@@ -44,7 +44,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     clock,
     logger,
   });
-  const attachments = attachmentInformer(options);
+  const attachments = new AttachmentCache(options, (name) => controller.wakeVolume(name));
   const grants = config.featureGates.crossNamespaceVolumeDataSource ? grantInformer(options) : undefined;
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
   const lasting = new AbortController(); // caches and lookers: they end last, work under way reads them
@@ -82,21 +82,23 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const provisioner = refreshing(options, new CsiProvisioner({ ...settings, node }), capacity);
   const controller = makeController(options, { provisioner, informers });
   checks.use(driver.onBack(() => controller.retryFailed()));
-  attachments?.addHandler({
-    onDelete: (gone) => {
-      for (const name of attachedVolume(gone instanceof Tombstone ? gone.object : gone)) controller.wakeVolume(name);
-    },
-  });
   const grantsApi = new OptionalApi({ client, resource: referenceGrants, clock, logger });
   // Where grants are served they must be known before the first claim: an empty cache grants nothing.
   const grantsNeeded = grants !== undefined && (await grantsApi.look(lasting.signal)) === 'present';
+  const attachmentInformer = attachments.needed();
   const needed: Record<string, AnyInformer> = {
     ...informers,
-    ...(attachments && { attachments }),
+    ...(attachmentInformer && { attachments: attachmentInformer }),
     ...(grantsNeeded && { grants }),
     ...(topology !== undefined && driver.capabilities.volumeAccessibilityConstraints && nodes),
   };
   follow(needed);
+  checks.use(
+    driver.onBack(() => {
+      const late = attachments.needed();
+      if (late !== undefined) follow({ attachments: late });
+    }),
+  );
   if (capacity !== undefined) {
     // Not needed: where they may not be read no capacity is published, and claims are served all the same.
     run({ ...nodes });
@@ -112,7 +114,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     await Promise.all([
       controller.run(until),
       node?.run(until),
-      protectClones(options, { client, informers }),
+      protectClones(options, { client, informers, ending }),
       capacity?.controller.run(until),
     ]);
   } catch (error) {
@@ -224,9 +226,13 @@ async function attributesClassGate(
 /** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
 async function protectClones(
   { config, driver, metrics, shutdown, cut, clock, logger }: RunPhaseOptions,
-  parts: { client: KubeClient; informers: ProvisionInformers },
+  parts: { client: KubeClient; informers: ProvisionInformers; ending: AbortSignal },
 ): Promise<void> {
-  if (!driver.capabilities.cloneVolume) return;
+  try {
+    await untilCapable(driver, ({ cloneVolume }) => cloneVolume, parts.ending);
+  } catch {
+    return; // we end
+  }
   const { cloningProtectionThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   const controller = new CloningProtectionController({
     client: parts.client,
@@ -250,7 +256,12 @@ async function sweepSnapshots(
 ): Promise<void> {
   const { config, driver, transport, metrics, clock, logger } = options;
   const intervalMs = config.provisioning.snapshotSweepIntervalMs;
-  if (intervalMs === null || !driver.capabilities.createDeleteSnapshot) return;
+  if (intervalMs === null) return;
+  try {
+    await untilCapable(driver, ({ createDeleteSnapshot }) => createDeleteSnapshot, signal);
+  } catch {
+    return; // we end
+  }
   await onceServed(options, client, volumeSnapshots, signal, (lasting) =>
     runSnapshotSweep(
       { client, transport, claims, intervalMs, clock, logger, metrics: metrics.reflector(volumeSnapshots.plural) },

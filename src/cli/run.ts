@@ -5,6 +5,7 @@ import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { csiCallMetrics } from '../csi/call-metrics.ts';
 import { CsiAddressError } from '../csi/csi-address.ts';
 import { Driver } from '../csi/driver.ts';
+import { missingCapability } from '../csi/driver-requirements.ts';
 import { addBuildInfo } from '../diagnostics/build-info.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
@@ -58,12 +59,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   addProcessMetrics(registry);
   const metrics = controllerMetrics(registry, config); // also on a standby: series at zero, as dashboards expect
   await using driver = await connectDriver(options, registry);
-  if (!driver.capabilities.controllerService || !driver.capabilities.createDeleteVolume) {
-    const missing = driver.capabilities.controllerService
-      ? 'controller CREATE_DELETE_VOLUME'
-      : 'plugin CONTROLLER_SERVICE';
-    throw failureExit(`CSI driver does not support dynamic provisioning: ${missing} capability is not reported`);
-  }
+  using _requirements = reportMissingCapability(driver, logger);
   await using capacityTransport = ownCapacityTransport(config)
     ? kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.capacityRateLimit })
     : undefined;
@@ -102,6 +98,18 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   }
   if (shutdown.failure !== undefined) throw failureExit(shutdown.failure.message, {}, shutdown.failure);
   if (shutdown.cut.aborted) throw failureExit('Work under way did not end in time and was aborted');
+}
+
+/** Logs once what the driver lacks, and again when it lacks something else; every claim and volume fails meanwhile. */
+function reportMissingCapability(driver: Driver, logger: Logger): Disposable {
+  let reported: string | undefined;
+  const look = (): void => {
+    const missing = missingCapability(driver.capabilities);
+    if (missing !== undefined && missing !== reported) logger.error({ driver: driver.name }, missing);
+    reported = missing;
+  };
+  look();
+  return driver.onBack(look);
 }
 
 /** Where neither client is limited, both are one: a rate that only one of them has must not slow the other. */

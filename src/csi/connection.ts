@@ -3,7 +3,8 @@ import { Client, connectivityState, credentials, type ChannelOptions } from '@gr
 import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { csiTarget } from './csi-address.ts';
+import { connectionProblem } from './connection-problem.ts';
+import { csiTarget, socketPath } from './csi-address.ts';
 import { adjustHttp2Connect } from './http2-connect.ts';
 
 /** Largest answer we accept, in bytes. */
@@ -111,7 +112,7 @@ export class CsiConnection implements AsyncDisposable {
     while (!(await this.#readyWithin(Math.min(retryPauseMs, nextNotice - now(), end - now()), signal))) {
       if (now() >= end) throw new ConnectTimeoutError();
       if (now() >= nextNotice) {
-        this.#logger.info({ address: this.target }, 'Still connecting');
+        this.#logger.info({ address: this.target, err: await this.#problem() }, 'Still connecting');
         nextNotice = now() + noticeIntervalMs;
       }
     }
@@ -138,6 +139,10 @@ export class CsiConnection implements AsyncDisposable {
       await (signal === undefined ? changed : untilAborted(changed, signal));
     }
     return true;
+  }
+
+  #problem(): Promise<string> {
+    return connectionProblem(socketPath(this.target));
   }
 
   /** Makes an idle channel dial; true when it is ready already. */
@@ -177,7 +182,7 @@ export class CsiConnection implements AsyncDisposable {
       // At once after a connection that held; a driver that drops each one gets about one a second.
       await this.#clock.sleep(since + retryPauseMs - this.#clock.monotonicMs(), { signal });
       while (!(await this.#readyWithin(retryPauseMs, signal))) {
-        this.#logger.debug({ address: this.target }, 'Still connecting');
+        this.#logger.debug({ address: this.target, err: await this.#problem() }, 'Still connecting');
       }
       this.#state = 'ready';
       this.#logger.info({ address: this.target }, 'Connected again');

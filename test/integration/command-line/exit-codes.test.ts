@@ -37,7 +37,7 @@ const rows: Row[] = [
     row: '§1.1: the next argument is the value, whatever it looks like',
     args: ['--csi-address', '--version', master],
     code: 1,
-    last: /OnConnectionLoss callback only supported for unix:\/\/ addresses$/,
+    last: /OnConnectionLoss callback only supported for unix:\/\/ addresses: --csi-address must be an absolute path/,
   },
   {
     row: '§1.3: a bad logging configuration is one error line',
@@ -119,14 +119,14 @@ const rows: Row[] = [
       row: `§9: the address ${JSON.stringify(address)} is refused at once`,
       args: [master, `--csi-address=${address}`],
       code: 1,
-      last: /^E.*\] OnConnectionLoss callback only supported for unix:\/\/ addresses$/,
+      last: /^E.*\] OnConnectionLoss callback only supported for unix:\/\/ addresses: --csi-address must be an absolute path/,
     }),
   ),
   {
     row: '§9: unix:// with an authority',
     args: [master, '--csi-address=unix://rel/csi.sock'],
     code: 1,
-    last: /^E.*\] failed to exit idle mode: failed to start resolver: invalid \(non-empty\) authority: rel$/,
+    last: /^E.*\] failed to exit idle mode: failed to start resolver: invalid \(non-empty\) authority: rel: --csi-address must be an absolute path/,
   },
 ];
 

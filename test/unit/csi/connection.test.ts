@@ -20,8 +20,14 @@ async function socketFolder(context: TestContext): Promise<string> {
 }
 
 describe('csiTarget', () => {
-  const foreign = 'OnConnectionLoss callback only supported for unix:// addresses';
-  const authority = 'failed to exit idle mode: failed to start resolver: invalid (non-empty) authority: ';
+  const foreign = (address: string): string =>
+    'OnConnectionLoss callback only supported for unix:// addresses: ' +
+    `--csi-address must be an absolute path, or unix:// with one, not "${address}"`;
+  const authority = (name: string, address: string): string =>
+    `failed to exit idle mode: failed to start resolver: invalid (non-empty) authority: ${name}: ` +
+    `--csi-address must be an absolute path, or unix:// with one, not "${address}"`;
+  const noSocket =
+    'unix:// names no socket: --csi-address must be an absolute path, or unix:// with one, not "unix://"';
   const accepted = [
     { address: '/run/csi/socket', target: 'unix:///run/csi/socket' },
     { address: 'unix:///run/csi/socket', target: 'unix:///run/csi/socket' },
@@ -30,14 +36,15 @@ describe('csiTarget', () => {
     test(`turns ${address} into ${target}`, () => assert.equal(csiTarget(address), target));
   }
   const refused = [
-    { address: '', message: foreign },
-    { address: 'csi.sock', message: foreign },
-    { address: 'unix:/run/csi.sock', message: foreign },
-    { address: 'localhost:9000', message: foreign },
-    { address: 'tcp://localhost:9000', message: foreign },
-    { address: 'dns:///localhost', message: foreign },
-    { address: 'unix://rel', message: `${authority}rel` },
-    { address: 'unix://rel/csi.sock', message: `${authority}rel` },
+    { address: '', message: foreign('') },
+    { address: 'csi.sock', message: foreign('csi.sock') },
+    { address: 'unix:/run/csi.sock', message: foreign('unix:/run/csi.sock') },
+    { address: 'localhost:9000', message: foreign('localhost:9000') },
+    { address: 'tcp://localhost:9000', message: foreign('tcp://localhost:9000') },
+    { address: 'dns:///localhost', message: foreign('dns:///localhost') },
+    { address: 'unix://rel', message: authority('rel', 'unix://rel') },
+    { address: 'unix://rel/csi.sock', message: authority('rel', 'unix://rel/csi.sock') },
+    { address: 'unix://', message: noSocket },
   ];
   for (const { address, message } of refused) {
     test(`refuses ${JSON.stringify(address)}`, () =>
@@ -74,7 +81,11 @@ describe('CsiConnection', () => {
     const waiting = connection.connect({ limitMs: 400, noticeIntervalMs: 100 });
     assert.deepEqual(lines[0], { level: 'info', fields: { address: `unix://${address}` }, message: 'Connecting' });
     await assert.rejects(waiting, new ConnectTimeoutError());
-    assert.ok(lines.some(({ message }) => message === 'Still connecting'));
+    const notice = lines.find(({ message }) => message === 'Still connecting');
+    assert.match(
+      (notice?.fields as { err?: string }).err ?? '',
+      /^ENOENT: there is no \/.*none\.sock: .*--csi-address/,
+    );
     assert.equal(connection.state, 'new');
   });
 

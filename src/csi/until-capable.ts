@@ -1,0 +1,22 @@
+import { untilAborted } from '../base/abort.ts';
+import type { DriverCapabilities } from './driver-info.ts';
+import type { Driver } from './driver.ts';
+
+/**
+ * Resolves once the driver has a capability: now, or when it comes back as another version.
+ *
+ * @throws the signal's reason when it aborts first.
+ */
+export async function untilCapable(
+  driver: Pick<Driver, 'capabilities' | 'onBack'>,
+  isCapable: (capabilities: DriverCapabilities) => boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const look = (): void => {
+    if (isCapable(driver.capabilities)) resolve(undefined);
+  };
+  using _back = driver.onBack(look);
+  look();
+  await untilAborted(promise, signal);
+}
