@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { inspect } from 'node:util';
-import type { Logger } from './logger.ts';
+import { type Logger, multiLineFields } from './logger.ts';
 
 /** The levels of a logger, the gravest first. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
@@ -16,8 +16,8 @@ export interface TextLoggerOptions {
 }
 
 /**
- * A logger for people at a terminal: `12:30:00.250 info  Storage deleted volume=pvc-1`, one line each. Errors give
- * their message, with the stack at level `trace`.
+ * A logger for people at a terminal: `12:30:00.250 info  Storage deleted volume=pvc-1`, one line each, but for an RBAC
+ * rule to copy. Errors give their message, with the stack at level `trace`.
  */
 export function textLogger({ level = 'info', write = writeStandardError }: TextLoggerOptions = {}): Logger {
   const shown = levels.slice(0, levels.indexOf(level) + 1);
@@ -29,7 +29,7 @@ export function textLogger({ level = 'info', write = writeStandardError }: TextL
         const time = new Date().toISOString().slice(11, 23);
         const details = Object.entries({ ...inherited, ...fields })
           .filter(([, value]) => value !== undefined)
-          .map(([key, value]) => ` ${key}=${valueText(value, level === 'trace')}`);
+          .map(([key, value]) => ` ${key}=${fieldText(key, value, level === 'trace')}`);
         write(`${time} ${name.padEnd(5)} ${singleLine(message)}${details.join('')}\n`);
       };
     return {
@@ -42,6 +42,11 @@ export function textLogger({ level = 'info', write = writeStandardError }: TextL
     };
   };
   return withFields({});
+}
+
+function fieldText(key: string, value: unknown, withStacks: boolean): string {
+  if (!multiLineFields.has(key) || typeof value !== 'string') return valueText(value, withStacks);
+  return `\n  ${value.replaceAll('\n', '\n  ')}`;
 }
 
 function valueText(value: unknown, withStacks: boolean): string {

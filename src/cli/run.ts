@@ -6,6 +6,7 @@ import { csiCallMetrics } from '../csi/call-metrics.ts';
 import { CsiAddressError } from '../csi/csi-address.ts';
 import { Driver } from '../csi/driver.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
+import { MissingRights } from '../kube/missing-rights.ts';
 import type { Transport } from '../kube/transport.ts';
 import { type CapacitySetup, setUpCapacity } from './capacity.ts';
 import type { Config } from './config.ts';
@@ -46,10 +47,12 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     logger,
   };
   const credentials = kubernetesCredentials(kubernetes);
-  await using transport = kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.rateLimit });
   const registry = createRegistry();
   addProcessMetrics(registry);
   const metrics = controllerMetrics(registry, config); // also on a standby: series at zero, as dashboards expect
+  const missingRights = new MissingRights({ clock, logger, onMissing: metrics.forbidden });
+  const connection = { ...kubernetes, credentials, missingRights };
+  await using transport = kubernetesTransport({ ...connection, rateLimit: config.kubernetes.rateLimit });
   await using driver = await connectDriver(options, registry);
   if (!driver.capabilities.controllerService || !driver.capabilities.createDeleteVolume) {
     const missing = driver.capabilities.controllerService
@@ -58,7 +61,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     throw failureExit(`CSI driver does not support dynamic provisioning: ${missing} capability is not reported`);
   }
   await using capacityTransport = ownCapacityTransport(config)
-    ? kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.capacityRateLimit })
+    ? kubernetesTransport({ ...connection, rateLimit: config.kubernetes.capacityRateLimit })
     : undefined;
   const capacity = await findCapacity(options, { driver, transport: capacityTransport ?? transport });
   const [live, ready] = [new Health(), new Health()];
@@ -71,8 +74,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     await work(shutdown.cut);
   } else {
     await using electionTransport = kubernetesTransport({
-      ...kubernetes,
-      credentials,
+      ...connection,
       rateLimit: config.kubernetes.rateLimit,
       component: 'leader-election',
     });
@@ -89,6 +91,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
         },
       },
       registry,
+      ready,
       serveHealth: (check) => endpoint.serveHealth(check),
       work,
     });

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { NotFoundError } from './api-error.ts';
+import { ForbiddenError, NotFoundError } from './api-error.ts';
 import type { KubeClient } from './kube-client.ts';
 import { type Lease, type LeaseRecord, leases, microTime, recordText } from './lease-record.ts';
 
@@ -28,6 +28,7 @@ export class LeaseLock {
   #lease: Lease | undefined;
   #observedText: string | undefined;
   #observedAtMs = -Infinity;
+  #forbidden: ForbiddenError | undefined;
 
   constructor(options: LeaseLockOptions) {
     this.#options = options;
@@ -41,6 +42,11 @@ export class LeaseLock {
   /** Whether we held it when it was last seen. */
   get isOurs(): boolean {
     return this.#lease !== undefined && this.holder === this.#options.identity;
+  }
+
+  /** Why the Lease may not be had: from a forbidden request until a write succeeds, or another is seen to hold it. */
+  get forbidden(): ForbiddenError | undefined {
+    return this.#forbidden;
   }
 
   /** Monotonic milliseconds at which the observed record expires. */
@@ -87,11 +93,12 @@ export class LeaseLock {
       lease = await this.#options.client.get<Lease>(leases, this.#name, { signal });
     } catch (error) {
       if (error instanceof NotFoundError) return this.#create(signal);
-      logger.error({ err: error, lock: this.#text }, 'Error retrieving lease lock');
+      logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error retrieving lease lock');
       return false;
     }
     this.observe(lease);
     if (this.holder !== '' && !this.isOurs && this.expiresAtMs > clock.monotonicMs()) {
+      this.#forbidden = undefined; // nothing is to be written now
       logger.debug({ lock: this.#text, holder: this.holder }, 'Lease is held by another and has not yet expired');
       return false;
     }
@@ -142,9 +149,10 @@ export class LeaseLock {
     };
     try {
       this.observe(await client.create(leases, lease, { signal }));
+      this.#forbidden = undefined;
       return true;
     } catch (error) {
-      logger.error({ err: error, lock: this.#text }, 'Error initially creating lease lock');
+      logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error initially creating lease lock');
       return false;
     }
   }
@@ -155,11 +163,19 @@ export class LeaseLock {
     const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
     try {
       this.observe(await client.update(leases, { ...lease, metadata, spec: { ...lease.spec, ...spec } }, { signal }));
+      this.#forbidden = undefined;
       return true;
     } catch (error) {
-      logger[level]({ err: error, lock: this.#text }, 'Failed to update lease');
+      logger[this.#noted(error, level)]({ err: error, lock: this.#text }, 'Failed to update lease');
       return false;
     }
+  }
+
+  /** Notes a failure for want of a right. @returns the level to log it at: missing rights are reported already. */
+  #noted(error: unknown, level: 'debug' | 'error'): 'debug' | 'error' {
+    if (!(error instanceof ForbiddenError)) return level;
+    this.#forbidden = error;
+    return error.isAdmission ? level : 'debug';
   }
 
   #renewed(): LeaseRecord {

@@ -35,6 +35,7 @@ export class Program implements AsyncDisposable {
   readonly ended: Promise<Ending>;
   readonly #bulletin = new Bulletin();
   readonly #shutdown: Shutdown;
+  readonly #signals = new EventEmitter();
 
   constructor(options: ProgramOptions) {
     const { socketPath, apiUrl, flags = [], environment = {}, clock = systemClock, random } = options;
@@ -52,7 +53,7 @@ export class Program implements AsyncDisposable {
     };
     const logger = createLogger({ ...config.logging, sink: { write } });
     const shutdown = listenForShutdown({
-      signals: new EventEmitter(),
+      signals: this.#signals,
       clock: systemClock,
       logger,
       callTimeoutMs: config.csiTimeoutMs,
@@ -73,6 +74,11 @@ export class Program implements AsyncDisposable {
   /** Resolves with the first line that holds the text. */
   async logged(text: string): Promise<string> {
     return await this.#bulletin.until(`a log line with ${text}`, () => this.lines.find((line) => line.includes(text)));
+  }
+
+  /** What SIGTERM does. */
+  terminate(): void {
+    this.#signals.emit('SIGTERM');
   }
 
   /** Ends the program without waiting for what is under way; safe to repeat. */
