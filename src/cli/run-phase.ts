@@ -17,6 +17,7 @@ import { Tombstone } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import type { Resource } from '../kube/objects.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
+import type { Recorder } from '../kube/recorder.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { type ProvisionInformers, provisionInformers } from '../provision/informers.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
@@ -111,7 +112,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     await Promise.all([
       controller.run(until),
       node?.run(until),
-      protectClones(options, { client, informers }),
+      protectClones(options, { client, informers, recorder }),
       capacity?.controller.run(until),
     ]);
   } catch (error) {
@@ -223,12 +224,13 @@ async function attributesClassGate(
 /** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
 async function protectClones(
   { config, driver, metrics, shutdown, cut, clock, logger }: RunPhaseOptions,
-  parts: { client: KubeClient; informers: ProvisionInformers },
+  parts: { client: KubeClient; informers: ProvisionInformers; recorder: Recorder },
 ): Promise<void> {
   if (!driver.capabilities.cloneVolume) return;
   const { cloningProtectionThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   const controller = new CloningProtectionController({
     client: parts.client,
+    recorder: parts.recorder,
     claims: parts.informers.claims,
     workers: cloningProtectionThreads,
     retryStartMs: retryIntervalStartMs,
