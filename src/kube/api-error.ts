@@ -116,8 +116,8 @@ export class ForbiddenError extends ApiError {
   override readonly name = 'ForbiddenError';
 
   /**
-   * Whether an admission plugin or webhook said no, such as a quota: RBAC rules change nothing about that. Authorizers
-   * name the user, or say nothing of the kind (Kubernetes, "Authorization" and "Admission Control").
+   * Whether an admission plugin or webhook said no, such as a quota, which no RBAC rule changes. A refusal by the
+   * authorizer names the user instead (Kubernetes, "Authorization" and "Admission Control").
    */
   get isAdmission(): boolean {
     return this.hasCause('NamespaceTerminating') || /^admission webhook |is forbidden: (?!user )/i.test(this.message);
