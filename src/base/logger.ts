@@ -15,6 +15,9 @@ export interface Logger {
   child(fields: Record<string, unknown>): Logger;
 }
 
+/** Fields whose text is made to be copied out of a log: text logs print their line breaks as they are. */
+export const multiLineFields: ReadonlySet<string> = new Set(['addRule']);
+
 const nothing = (): void => undefined;
 
 /** A logger that drops everything. */

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { inspect } from 'node:util';
-import type { Logger } from './logger.ts';
+import { type Logger, multiLineFields } from './logger.ts';
 
 /** The levels of a logger, the gravest first. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
@@ -16,8 +16,9 @@ export interface TextLoggerOptions {
 }
 
 /**
- * A logger for people at a terminal: `12:30:00.250 info  Storage deleted volume=pvc-1`, one line each. Errors come last
- * and give their message as it is, but for control characters; at level `trace` they give their stack.
+ * A logger for people at a terminal: `12:30:00.250 info  Storage deleted volume=pvc-1`, one line each, but for an RBAC
+ * rule to copy. Errors come last and give their message as it is, but for control characters; at level `trace` they give
+ * their stack.
  */
 export function textLogger({ level = 'info', write = writeStandardError }: TextLoggerOptions = {}): Logger {
   const shown = levels.slice(0, levels.indexOf(level) + 1);
@@ -30,7 +31,7 @@ export function textLogger({ level = 'info', write = writeStandardError }: TextL
         const given = Object.entries({ ...inherited, ...fields }).filter(([, value]) => value !== undefined);
         const isError = ([, value]: [string, unknown]): boolean => value instanceof Error;
         const details = [...given.filter((field) => !isError(field)), ...given.filter(isError)].map(
-          ([key, value]) => ` ${key}=${valueText(value, level === 'trace')}`,
+          ([key, value]) => ` ${key}=${fieldText(key, value, level === 'trace')}`,
         );
         write(`${time} ${name.padEnd(5)} ${singleLine(message)}${details.join('')}\n`);
       };
@@ -48,6 +49,11 @@ export function textLogger({ level = 'info', write = writeStandardError }: TextL
 
 /** What a library user sees who gives no logger: warnings and errors, on standard error. */
 export const warningLogger: Logger = textLogger({ level: 'warn' });
+
+function fieldText(key: string, value: unknown, withStacks: boolean): string {
+  if (!multiLineFields.has(key) || typeof value !== 'string') return valueText(value, withStacks);
+  return `\n  ${value.replaceAll('\n', '\n  ')}`;
+}
 
 function valueText(value: unknown, withStacks: boolean): string {
   if (value instanceof Error)

@@ -34,5 +34,6 @@ export function storageCapacities(version: CapacityApiVersion): Resource {
     plural: 'csistoragecapacities',
     kind: 'CSIStorageCapacity',
     namespaced: true,
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
   };
 }

@@ -9,6 +9,7 @@ import { LeaderElector, type LeaderElectorMetrics, LeaseLostError } from '../kub
 import type { Transport } from '../kube/transport.ts';
 import type { LeaderElectionConfig } from './config.ts';
 import { failureExit } from './exit.ts';
+import type { Health } from './health.ts';
 import type { Shutdown } from './shutdown.ts';
 
 export interface ElectionOptions {
@@ -24,6 +25,8 @@ export interface ElectionOptions {
   clock: Clock;
   logger: Logger;
   serveHealth: (check: () => string | undefined) => void;
+  /** Fails while the lease may not be had. */
+  ready: Health;
   /** What only the leader does. */
   work: (cut: AbortSignal) => Promise<void>;
 }
@@ -57,6 +60,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     metrics: electionMetrics(registry),
   });
   options.serveHealth(() => elector.complaint);
+  options.ready.add(() => elector.forbidden);
   const outcome = await elector.run({
     stop: shutdown.stop,
     work: (lost) => {

@@ -1,4 +1,5 @@
 import { goQuote } from '../base/go-quote.ts';
+import { multiLineFields } from '../base/logger.ts';
 
 /** Fields of a JSON line that the header or the message of a text line tells. */
 const headerFields = new Set(['level', 'v', 'ts', 'caller', 'msg', 'raw']);
@@ -11,7 +12,8 @@ const severityLetters = new Map([
 
 /**
  * A JSON log line as a klog text line: `Lmmdd hh:mm:ss.uuuuuu <pid> <file>:<line>] "message" key="value"`, in local
- * time. Numbers, booleans and null stand unquoted, objects as JSON; the result holds no line break but its last.
+ * time. Numbers, booleans and null stand unquoted, objects as JSON. The result holds no line break but its last, except
+ * in the fields that are made to be copied: klog's form for those, with two spaces before each line.
  *
  * @see klog, "Log line format".
  */
@@ -19,7 +21,7 @@ export function klogLine(json: string, pid: number = process.pid): string {
   const record = JSON.parse(json, keepDigits as Parameters<typeof JSON.parse>[1]) as Record<string, unknown>;
   let line = `${header(record, pid)} ${message(record)}`;
   for (const [key, value] of Object.entries(record)) {
-    if (!headerFields.has(key)) line += ` ${key}=${valueText(value)}`;
+    if (!headerFields.has(key)) line += ` ${key}=${fieldText(key, value)}`;
   }
   return `${line}\n`;
 }
@@ -54,6 +56,11 @@ function message(record: Record<string, unknown>): string {
 /** The text on one line: control characters are escaped, quotes and letters of any script stay as they are. */
 export function singleLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]/gu, (character) => goQuote(character).slice(1, -1));
+}
+
+function fieldText(key: string, value: unknown): string {
+  if (!multiLineFields.has(key) || typeof value !== 'string') return valueText(value);
+  return `<\n  ${value.replaceAll('\n', '\n  ')}\n >`;
 }
 
 function valueText(value: unknown): string {

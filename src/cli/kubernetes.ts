@@ -5,6 +5,7 @@ import type { Logger } from '../base/logger.ts';
 import { Credentials } from '../kube/credentials.ts';
 import { loadKubeConfig } from '../kube/kube-config.ts';
 import { KubeConfigError } from '../kube/kube-config-error.ts';
+import type { MissingRights } from '../kube/missing-rights.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import { Transport } from '../kube/transport.ts';
 import type { Config, KubernetesConfig, RateLimit } from './config.ts';
@@ -57,15 +58,17 @@ export function connectionsFor({ provisioning, capacity, nodeDeployment }: Confi
 export function kubernetesTransport(
   options: KubernetesOptions & {
     credentials: Credentials;
+    missingRights: MissingRights;
     rateLimit: RateLimit | null;
     component?: string;
     maxConnections?: number;
   },
 ): Transport {
-  const { credentials, rateLimit, clock, logger, argv0, component, maxConnections } = options;
+  const { credentials, missingRights, rateLimit, clock, logger, argv0, component, maxConnections } = options;
   const program = `${path.basename(argv0, '.ts')}/${version} (${os.platform()}/${os.arch()}) kubernetes/unknown`;
   return new Transport({
     credentials,
+    missingRights,
     clock,
     logger,
     maxConnections,

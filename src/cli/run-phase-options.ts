@@ -2,6 +2,11 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import type { Driver } from '../csi/driver.ts';
+import { secrets } from '../csi/secrets/read-secret.ts';
+import { volumeSnapshotContents, volumeSnapshots } from '../csi/sources/snapshot-objects.ts';
+import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
+import { events } from '../kube/event-recorder.ts';
+import { leases } from '../kube/lease-record.ts';
 import type { ReflectorMetrics } from '../kube/reflector.ts';
 import { reflectorMetrics } from '../kube/reflector-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
@@ -21,17 +26,27 @@ export interface RunPhaseMetrics {
   /** Undefined when capacity is not published. */
   capacity: CapacityFamilies | undefined;
   reflector: (resource: string) => ReflectorMetrics;
+  /** Counts a forbidden request by its resource. */
+  forbidden: (resource: string) => void;
 }
+
+/** What single requests are sent for, beside the resources that are always cached. */
+const requested = [events, leases, secrets, volumeAttributesClasses, volumeSnapshots, volumeSnapshotContents];
 
 /** Registers all that the run phase counts. @throws {Error} when the registry has it already. */
 export function controllerMetrics(registry: MetricRegistry, config: Config): RunPhaseMetrics {
   const queues = workQueueMetrics(registry);
   const { forQueue } = queues;
+  const reflector = reflectorMetrics(
+    registry,
+    requested.map(({ plural }) => plural),
+  );
   return {
     controller: prometheusMetrics(registry),
     queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
     capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),
-    reflector: reflectorMetrics(registry),
+    reflector: reflector.forResource,
+    forbidden: reflector.forbidden,
   };
 }
 

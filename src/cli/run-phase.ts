@@ -16,6 +16,7 @@ import { EventRecorder } from '../kube/event-recorder.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import type { Resource } from '../kube/objects.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
+import type { Recorder } from '../kube/recorder.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { type ProvisionInformers, provisionInformers } from '../provision/informers.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
@@ -114,7 +115,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     await Promise.all([
       controller.run(until),
       node?.run(until),
-      protectClones(options, { client, informers, ending }),
+      protectClones(options, { client, informers, recorder, ending }),
       capacity?.controller.run(until),
     ]);
   } catch (error) {
@@ -226,7 +227,7 @@ async function attributesClassGate(
 /** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
 async function protectClones(
   { config, driver, metrics, shutdown, cut, clock, logger }: RunPhaseOptions,
-  parts: { client: KubeClient; informers: ProvisionInformers; ending: AbortSignal },
+  parts: { client: KubeClient; informers: ProvisionInformers; recorder: Recorder; ending: AbortSignal },
 ): Promise<void> {
   try {
     await untilCapable(driver, ({ cloneVolume }) => cloneVolume, parts.ending);
@@ -236,6 +237,7 @@ async function protectClones(
   const { cloningProtectionThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   const controller = new CloningProtectionController({
     client: parts.client,
+    recorder: parts.recorder,
     claims: parts.informers.claims,
     workers: cloningProtectionThreads,
     retryStartMs: retryIntervalStartMs,

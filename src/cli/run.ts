@@ -8,6 +8,7 @@ import { Driver } from '../csi/driver.ts';
 import { missingCapability } from '../csi/driver-requirements.ts';
 import { addBuildInfo } from '../diagnostics/build-info.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
+import { MissingRights } from '../kube/missing-rights.ts';
 import type { Transport } from '../kube/transport.ts';
 import { type CapacitySetup, setUpCapacity } from './capacity.ts';
 import type { Config } from './config.ts';
@@ -48,20 +49,21 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     logger,
   };
   const credentials = kubernetesCredentials(kubernetes);
-  await using transport = kubernetesTransport({
-    ...kubernetes,
-    credentials,
-    rateLimit: config.kubernetes.rateLimit,
-    maxConnections: connectionsFor(config),
-  });
   const registry = createRegistry();
   addBuildInfo(registry, version);
   addProcessMetrics(registry);
   const metrics = controllerMetrics(registry, config); // also on a standby: series at zero, as dashboards expect
+  const missingRights = new MissingRights({ clock, logger, onMissing: metrics.forbidden });
+  const connection = { ...kubernetes, credentials, missingRights };
+  await using transport = kubernetesTransport({
+    ...connection,
+    rateLimit: config.kubernetes.rateLimit,
+    maxConnections: connectionsFor(config),
+  });
   await using driver = await connectDriver(options, registry);
   using _requirements = reportMissingCapability(driver, logger);
   await using capacityTransport = ownCapacityTransport(config)
-    ? kubernetesTransport({ ...kubernetes, credentials, rateLimit: config.kubernetes.capacityRateLimit })
+    ? kubernetesTransport({ ...connection, rateLimit: config.kubernetes.capacityRateLimit })
     : undefined;
   const capacity = await findCapacity(options, { driver, transport: capacityTransport ?? transport });
   const ready = new Health();
@@ -74,8 +76,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     await work(shutdown.cut);
   } else {
     await using electionTransport = kubernetesTransport({
-      ...kubernetes,
-      credentials,
+      ...connection,
       rateLimit: config.kubernetes.rateLimit,
       component: 'leader-election',
     });
@@ -92,6 +93,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
         },
       },
       registry,
+      ready,
       serveHealth: (check) => endpoint.serveHealth(check),
       work,
     });

@@ -34,6 +34,8 @@ export interface RequestInfo {
   namespace?: string | undefined;
   name?: string | undefined;
   subresource?: string | undefined;
+  /** The caller goes on without the answer where it may not have it. */
+  optional?: boolean | undefined;
 }
 
 /** Longest text kept of a body that is no Status, in characters. */
@@ -109,16 +111,37 @@ export class UnauthorizedError extends ApiError {
   override readonly name = 'UnauthorizedError';
 }
 
-/** The server knows who we are and says no. `missingRule` is the RBAC rule that would allow it. */
+/** The server knows who we are and says no: a right is missing, or admission refused the object. */
 export class ForbiddenError extends ApiError {
   override readonly name = 'ForbiddenError';
 
-  /** The RBAC rule to add, as YAML ready for a Role or ClusterRole. */
+  /**
+   * Whether an admission plugin or webhook said no, such as a quota, which no RBAC rule changes. A refusal by the
+   * authorizer names the user instead (Kubernetes, "Authorization" and "Admission Control").
+   */
+  get isAdmission(): boolean {
+    return this.hasCause('NamespaceTerminating') || /^admission webhook |is forbidden: (?!user )/i.test(this.message);
+  }
+
+  /** The RBAC rule to add, as YAML ready for a Role or ClusterRole, with all verbs that the resource is used with. */
   get missingRule(): string {
     const { resource, verb, subresource } = this.request;
-    const name = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
-    return `- apiGroups: ["${resource.group}"]\n  resources: ["${name}"]\n  verbs: ["${verb}"]`;
+    if (resource.version === '') return rule({ nonResourceURLs: [resource.plural], verbs: [verb] });
+    const isRead = verb === 'list' || verb === 'watch'; // a cache needs both
+    const declared = subresource === undefined ? (resource.verbs ?? []) : [];
+    return rule({
+      apiGroups: [resource.group],
+      resources: [subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`],
+      verbs: [...new Set([...declared, ...(isRead ? ['list', 'watch'] : [verb])])],
+    });
   }
+}
+
+function rule(fields: Record<string, string[]>): string {
+  const lines = Object.entries(fields).map(([name, values]) => {
+    return `${name}: [${values.map((value) => JSON.stringify(value)).join(', ')}]`;
+  });
+  return `- ${lines.join('\n  ')}`;
 }
 
 /** The server has too much to do (429). */
@@ -215,6 +238,11 @@ export function isRefusal(error: unknown): error is ApiError {
 }
 
 const passingCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
+
+/** Whether the server has no such resource at all: a 404 that names no object. */
+export function isUnservedResource(error: unknown): boolean {
+  return error instanceof NotFoundError && (error.status.details?.name ?? '') === '';
+}
 
 /** Connection refused: the server is not there yet, nothing was sent. */
 export function isConnectionRefused(error: unknown): boolean {

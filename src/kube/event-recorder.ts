@@ -4,13 +4,20 @@ import { untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
-import { AlreadyExistsError, ApiError, NotFoundError } from './api-error.ts';
+import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from './api-error.ts';
 import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
 import type { KubeClient } from './kube-client.ts';
 import type { ObjectReference, Resource } from './objects.ts';
 import type { EventType, Recorder } from './recorder.ts';
 
-export const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+export const events: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+  verbs: ['create', 'patch'],
+};
 
 /** What a recorder works with. */
 export interface EventRecorderOptions {
@@ -114,7 +121,8 @@ export class EventRecorder implements Recorder, AsyncDisposable {
           const expected =
             error instanceof AlreadyExistsError ||
             (error instanceof ApiError && error.hasCause('NamespaceTerminating'));
-          logger[expected ? 'trace' : 'error'](fields, 'The API server did not take an event');
+          const reported = error instanceof ForbiddenError && !error.isAdmission; // once a minute, with the rule
+          logger[expected ? 'trace' : reported ? 'debug' : 'error'](fields, 'The API server did not take an event');
           return;
         }
         if (tries >= maxTries || this.#closed) {

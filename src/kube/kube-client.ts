@@ -8,6 +8,8 @@ import { isReduced } from './reduced-object.ts';
 export interface CallOptions {
   /** Ends the wait for an answer; the outcome of a write is then unknown. */
   signal?: AbortSignal | undefined;
+  /** The caller goes on without the answer where it may not have it: the missing right is logged once, as a warning. */
+  optional?: boolean | undefined;
 }
 
 /** How a patch is read (Kubernetes API concepts, "Patch"): JSON merge, strategic merge, JSON patch. */
@@ -54,12 +56,12 @@ export class KubeClient {
 
   /** Objects of one namespace or of all, read live and at once: for small lists; caches use the reflector. */
   async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<T[]> {
-    const { namespace, signal, ...query } = options;
+    const { namespace, signal, optional, ...query } = options;
     const answer = await this.#transport.request<{ items?: T[] | null }>({
       method: 'GET',
       path: resourcePath(resource, { namespace }),
       query: { ...query },
-      info: { verb: 'list', resource, namespace },
+      info: { verb: 'list', resource, namespace, optional },
       signal,
     });
     return answer.items ?? [];
@@ -73,7 +75,7 @@ export class KubeClient {
       path: resourcePath(resource, { namespace, required: true }),
       query: { fieldManager: this.#fieldManager },
       body: object,
-      info: { verb: 'create', resource, namespace, name: object.metadata.name },
+      info: { verb: 'create', resource, namespace, name: object.metadata.name, optional: options.optional },
       signal: options.signal,
     });
   }
@@ -140,7 +142,7 @@ export class KubeClient {
       query: method === 'PUT' || method === 'PATCH' ? { fieldManager: this.#fieldManager } : {},
       body,
       contentType,
-      info: { verb, resource, namespace: where, name, subresource: options.subresource },
+      info: { verb, resource, namespace: where, name, subresource: options.subresource, optional: options.optional },
       signal: options.signal,
     });
   }

@@ -139,6 +139,12 @@ export class LeaderElector {
     return `failed election to renew leadership on lease ${name}`;
   }
 
+  /** Undefined while the lease may be had; else why this instance cannot lead: for readiness. */
+  get forbidden(): string | undefined {
+    const refusal = this.#lock.forbidden;
+    return refusal && `not permitted to hold the lease ${this.#text}: ${refusal.message}`;
+  }
+
   /**
    * Waits for the lease, then leads: `work` runs until it ends by itself, usually because `stop` aborted, and the lease
    * is kept until then. `lost` aborts with a `LeaseLostError` the moment we can no longer be sure to hold the lease;

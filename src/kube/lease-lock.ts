@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { NotFoundError } from './api-error.ts';
+import { ForbiddenError, NotFoundError } from './api-error.ts';
 import type { KubeClient } from './kube-client.ts';
 import { type Lease, type LeaseRecord, leases, microTime, recordText } from './lease-record.ts';
 
@@ -31,6 +31,7 @@ export class LeaseLock {
   #lease: Lease | undefined;
   #observedText: string | undefined;
   #observedAtMs = -Infinity;
+  #forbidden: ForbiddenError | undefined;
 
   constructor(options: LeaseLockOptions) {
     this.#options = options;
@@ -44,6 +45,11 @@ export class LeaseLock {
   /** Whether we held it when it was last seen. */
   get isOurs(): boolean {
     return this.#lease !== undefined && this.holder === this.#options.identity;
+  }
+
+  /** Why the Lease may not be had: from a forbidden request until a write succeeds, or another is seen to hold it. */
+  get forbidden(): ForbiddenError | undefined {
+    return this.#forbidden;
   }
 
   /**
@@ -99,11 +105,12 @@ export class LeaseLock {
       lease = await this.#options.client.get<Lease>(leases, this.#name, { signal });
     } catch (error) {
       if (error instanceof NotFoundError) return this.#create(signal);
-      logger.error({ err: error, lock: this.#text }, 'Error retrieving lease lock');
+      logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error retrieving lease lock');
       return false;
     }
     this.observe(lease);
     if (this.holder !== '' && !this.isOurs && !this.#hasExpired()) {
+      this.#forbidden = undefined; // nothing is to be written now
       logger.debug({ lock: this.#text, holder: this.holder }, 'Lease is held by another and has not yet expired');
       return false;
     }
@@ -168,7 +175,7 @@ export class LeaseLock {
       this.#wrote(await client.create(leases, lease, { signal }), sentAtMs);
       return true;
     } catch (error) {
-      logger.error({ err: error, lock: this.#text }, 'Error initially creating lease lock');
+      logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error initially creating lease lock');
       return false;
     }
   }
@@ -183,7 +190,7 @@ export class LeaseLock {
       this.#wrote(await client.update(leases, written, { signal }), sentAtMs);
       return true;
     } catch (error) {
-      logger[level]({ err: error, lock: this.#text }, 'Failed to update lease');
+      logger[this.#noted(error, level)]({ err: error, lock: this.#text }, 'Failed to update lease');
       return false;
     }
   }
@@ -195,6 +202,14 @@ export class LeaseLock {
   #wrote(lease: Lease, sentAtMs: number): void {
     this.observe(lease);
     this.#observedAtMs = sentAtMs;
+    this.#forbidden = undefined;
+  }
+
+  /** Notes a failure for want of a right. @returns the level to log it at: missing rights are reported already. */
+  #noted(error: unknown, level: 'debug' | 'error'): 'debug' | 'error' {
+    if (!(error instanceof ForbiddenError)) return level;
+    this.#forbidden = error;
+    return error.isAdmission ? level : 'debug';
   }
 
   #renewed(): LeaseRecord {

@@ -6,6 +6,7 @@ export const leases: Resource = {
   plural: 'leases',
   kind: 'Lease',
   namespaced: true,
+  verbs: ['get', 'list', 'watch', 'create', 'update'],
 };
 
 /** coordination.k8s.io/v1 Lease. */

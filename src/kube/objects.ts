@@ -51,6 +51,8 @@ export interface Resource {
   plural: string;
   kind: string;
   namespaced: boolean;
+  /** RBAC verbs that its users need, logged all together when one is missing. Default: the refused one. */
+  verbs?: readonly string[];
 }
 
 /** The name that addresses one object; `namespace` only for namespaced resources. */

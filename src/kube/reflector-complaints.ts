@@ -24,8 +24,9 @@ export class ReflectorComplaints {
     this.#resource = options.resource;
   }
 
-  /** @returns what the failure is called in metrics. */
-  tell(error: unknown): string {
+  /** @returns what the failure is called in metrics; undefined where it is counted already. */
+  tell(error: unknown): string | undefined {
+    if (error instanceof ForbiddenError && !error.isAdmission) return undefined; // `MissingRights` reported it
     const fields = { resource: this.#resource.plural, err: error };
     if (error instanceof ExpiredError) {
       this.#logger.debug(fields, 'The watch is too old, listing again');
@@ -45,12 +46,7 @@ export class ReflectorComplaints {
   }
 
   #log(error: unknown, fields: object): void {
-    if (error instanceof ForbiddenError) {
-      this.#logger.error(
-        { ...fields, addRule: error.missingRule },
-        'Not permitted to read a resource; add the rule to the RBAC role, it is noticed by itself',
-      );
-    } else if (error instanceof ApiError && error.code === 404) {
+    if (error instanceof ApiError && error.code === 404) {
       this.#logger.warn(fields, 'The API server does not serve the resource, asking again');
     } else if (error instanceof ShortWatch) {
       this.#logger.info(fields, 'A watch ended at once, listing again');

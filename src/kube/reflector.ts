@@ -9,6 +9,7 @@ import {
   ApiError,
   errorFromStatus,
   ExpiredError,
+  ForbiddenError,
   isConnectionRefused,
   isTooLargeResourceVersion,
   type Status,
@@ -374,7 +375,9 @@ export class Reflector<T extends KubeObject> {
   }
 
   #streamError(event: WatchEvent): ApiError {
-    return errorFromStatus(event.object as unknown as Status, this.#info);
+    const error = errorFromStatus(event.object as unknown as Status, this.#info);
+    if (error instanceof ForbiddenError) this.#options.transport.missingRights.report(error);
+    return error;
   }
 
   /** The cached form; the object that is there already when it is the same version, so that a relist costs no memory. */
@@ -403,7 +406,7 @@ export class Reflector<T extends KubeObject> {
   #complain(error: unknown): void {
     this.#lastError = error as Error;
     const reason = this.#complaints.tell(error);
-    this.#options.metrics?.failed(reason);
+    if (reason !== undefined) this.#options.metrics?.failed(reason);
   }
 }
 

@@ -13,11 +13,13 @@ import {
   ApiError,
   errorFromAnswer,
   errorFromStatus,
+  ForbiddenError,
   type RequestInfo,
   type Status,
   TransportError,
 } from './api-error.ts';
 import { type Answer, exchange } from './exchange.ts';
+import { MissingRights } from './missing-rights.ts';
 import type { RequestCredentials, RequestHeaders, TlsSettings } from './request-credentials.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
@@ -59,6 +61,8 @@ export interface TransportOptions {
    */
   maxConnections?: number | undefined;
   onRequest?: ((observation: RequestObservation) => void) | undefined;
+  /** Reports what the server forbids; several transports share one. Default: one of its own, which only logs. */
+  missingRights?: MissingRights | undefined;
 }
 
 /** An open answer whose body is read piece by piece. Abort the signal of the request to end it. */
@@ -83,6 +87,7 @@ const throttlingNoticeMs = 10_000;
 
 /** The connections to one API server, with their credentials. Dispose it at the end. */
 export class Transport implements AsyncDisposable {
+  readonly missingRights: MissingRights;
   readonly #options: TransportOptions;
   readonly #origin: string;
   readonly #pathPrefix: string;
@@ -97,6 +102,7 @@ export class Transport implements AsyncDisposable {
 
   constructor(options: TransportOptions) {
     this.#options = options;
+    this.missingRights = options.missingRights ?? new MissingRights(options);
     const { credentials } = options;
     this.#origin = credentials.serverUrl.origin;
     this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
@@ -311,7 +317,9 @@ export class Transport implements AsyncDisposable {
   }
 
   #failure(answer: Pick<Answer, 'statusCode' | 'headers'>, body: string, { info }: RequestOptions): never {
-    throw errorFromAnswer(answer.statusCode, body, info, retryAfter(answer.headers['retry-after']));
+    const error = errorFromAnswer(answer.statusCode, body, info, retryAfter(answer.headers['retry-after']));
+    if (error instanceof ForbiddenError) this.missingRights.report(error);
+    throw error;
   }
 
   #warnOnce(header: string | string[] | undefined): void {

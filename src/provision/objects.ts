@@ -99,6 +99,7 @@ export const persistentVolumeClaims: Resource = {
   plural: 'persistentvolumeclaims',
   kind: 'PersistentVolumeClaim',
   namespaced: true,
+  verbs: ['get', 'list', 'watch', 'update'],
 };
 
 /** The resource of volumes, for clients and informers. */
@@ -108,6 +109,7 @@ export const persistentVolumes: Resource = {
   plural: 'persistentvolumes',
   kind: 'PersistentVolume',
   namespaced: false,
+  verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
 };
 
 /** The resource of classes, for clients and informers. */
@@ -117,6 +119,7 @@ export const storageClasses: Resource = {
   plural: 'storageclasses',
   kind: 'StorageClass',
   namespaced: false,
+  verbs: ['get', 'list', 'watch'],
 };
 
 export type { CsiVolumeSource, ObjectMeta, SecretReference };

@@ -1,17 +1,36 @@
+import { ForbiddenError, isRefusal } from '../kube/api-error.ts';
+import { objectKey } from '../kube/objects.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
+import { claimReference } from './claim-facts.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
-import { createVolume, reportTaken, tellSuccess, type VolumeStore, type VolumeStoreParts } from './volume-store.ts';
+import {
+  createVolume,
+  failedReason,
+  reportTaken,
+  tellSuccess,
+  type VolumeStore,
+  type VolumeStoreParts,
+} from './volume-store.ts';
 
 /** Workers of the queue store, whatever the number of the controller's own. */
 const queueWorkers = 4;
+/** Pause between two tries of a volume that the API server refuses for what it is, in milliseconds. */
+const refusedPauseMs = 5 * 60_000;
+/** Pause between two tries without the right to create volumes, in milliseconds. */
+const forbiddenPauseMs = 60_000;
 
-/** Tries once while the worker waits, then for ever in the background; the claim counts as done at once. */
+/**
+ * Tries once while the worker waits, then for ever in the background; the claim counts as done at once. Failures that
+ * pass by themselves are retried with back-off, others rarely: those are events on the claim and hold up no stop.
+ */
 export class QueueVolumeStore implements VolumeStore {
   readonly #parts: VolumeStoreParts;
   readonly #queue: WorkQueue;
   readonly #claimsByUid: (uid: string) => PersistentVolumeClaim[];
   readonly #unsaved = new Map<string, PersistentVolume>();
+  /** Names of unsaved volumes that are tried rarely, with whether the missing right is why. */
+  readonly #stuck = new Map<string, 'forbidden' | 'refused'>();
   #waiters: (() => void)[] = [];
 
   constructor(options: VolumeStoreParts & { queue: WorkQueue; claimsByUid: (uid: string) => PersistentVolumeClaim[] }) {
@@ -31,7 +50,7 @@ export class QueueVolumeStore implements VolumeStore {
         'The volume could not be saved, trying again in the background',
       );
       this.#unsaved.set(name, volume);
-      this.#queue.add(name);
+      if (!this.#isStuck(volume, error)) this.#queue.add(name);
       return;
     }
     this.#finish(volume);
@@ -43,10 +62,21 @@ export class QueueVolumeStore implements VolumeStore {
     if (signal.aborted) stop();
     await Promise.all(Array.from({ length: queueWorkers }, () => this.#work(signal)));
     signal.removeEventListener('abort', stop);
+    for (const [name, { spec }] of this.#unsaved) {
+      const { namespace = '', name: claim = '' } = spec.claimRef ?? {};
+      const fields = { volume: name, handle: spec.csi?.volumeHandle, claim: `${namespace}/${claim}` };
+      this.#parts.logger.error(fields, 'Ended before a volume could be saved');
+    }
   }
 
+  /** What is forbidden is tried once more: often the right is granted before the process is restarted. */
   async settled(): Promise<void> {
-    if (this.#unsaved.size > 0) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    for (const [name, why] of this.#stuck) {
+      if (why !== 'forbidden') continue;
+      this.#stuck.delete(name);
+      this.#queue.add(name);
+    }
+    if (!this.#isSettled) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
   async #work(signal: AbortSignal): Promise<void> {
@@ -59,13 +89,39 @@ export class QueueVolumeStore implements VolumeStore {
         }
         this.#queue.forget(name);
       } catch (error) {
-        this.#parts.logger.error({ err: error, volume: name }, 'The volume could not be saved, trying again');
+        const reported = error instanceof ForbiddenError && !error.isAdmission; // once a minute, with the rule
+        const fields = { err: error, volume: name };
+        this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
         if (volume !== undefined && error instanceof VolumeTakenError) this.#drop(volume, error);
-        else this.#queue.addRateLimited(name);
+        else if (volume === undefined || !this.#isStuck(volume, error)) this.#queue.addRateLimited(name);
       } finally {
         this.#queue.done(name);
       }
     }
+  }
+
+  /** Has a failure that does not pass by itself tried again rarely, and records it on the claim. */
+  #isStuck(volume: PersistentVolume, error: unknown): boolean {
+    const { name } = volume.metadata;
+    const forbidden = error instanceof ForbiddenError;
+    if (!forbidden && !isRefusal(error)) {
+      this.#stuck.delete(name);
+      return false;
+    }
+    const claim = this.#claimOf(volume);
+    if (claim !== undefined) {
+      this.#parts.recorder.event(
+        claimReference(claim),
+        'Warning',
+        failedReason,
+        `Error creating provisioned PV object for claim ${objectKey(claim)}: ${error.message}. The volume is kept at the storage, saving it is tried again every ${forbidden ? 'minute' : '5 minutes'}.`,
+      );
+    }
+    this.#stuck.set(name, forbidden ? 'forbidden' : 'refused');
+    this.#queue.forget(name);
+    this.#queue.addAfter(name, forbidden ? forbiddenPauseMs : refusedPauseMs);
+    this.#wakeWaiters();
+    return true;
   }
 
   #finish(volume: PersistentVolume): void {
@@ -84,7 +140,16 @@ export class QueueVolumeStore implements VolumeStore {
 
   #settle(volume: PersistentVolume): void {
     this.#unsaved.delete(volume.metadata.name);
-    if (this.#unsaved.size === 0) for (const resolve of this.#waiters.splice(0)) resolve();
+    this.#stuck.delete(volume.metadata.name);
+    this.#wakeWaiters();
+  }
+
+  get #isSettled(): boolean {
+    return this.#unsaved.size === this.#stuck.size;
+  }
+
+  #wakeWaiters(): void {
+    if (this.#isSettled) for (const resolve of this.#waiters.splice(0)) resolve();
   }
 
   /** The claim that a volume was made for; undefined once it is gone. */

@@ -1,5 +1,6 @@
+import type { KubeClient } from '../kube/kube-client.ts';
 import type { ObjectReference } from '../kube/objects.ts';
-import type { PersistentVolume, PersistentVolumeSpec } from './objects.ts';
+import { type PersistentVolume, type PersistentVolumeSpec, persistentVolumes } from './objects.ts';
 import type { VolumeSources } from './volume-source.ts';
 
 /** The name of a new volume is taken by a volume of another claim, or of other storage. */
@@ -24,6 +25,21 @@ const storageFields: Partial<Record<keyof VolumeSources, readonly string[]>> = {
 };
 
 /**
+ * The volume of this name as the API server has it now. Read by a list, which needs no right beyond those of the caches.
+ *
+ * @throws {ApiError} and {TransportError} when it cannot be read.
+ */
+export async function storedVolume(
+  client: KubeClient,
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<PersistentVolume | undefined> {
+  const options = { fieldSelector: `metadata.name=${name}`, signal };
+  const found = await client.list<PersistentVolume>(persistentVolumes, options);
+  return found.find(({ metadata }) => metadata.name === name);
+}
+
+/**
  * Whether a volume that is stored under the name of a new one is that very volume, saved by an earlier attempt.
  *
  * @throws {VolumeTakenError} when it is not.
@@ -46,8 +62,11 @@ export function checkStored(stored: PersistentVolume, made: PersistentVolume): v
   }
 }
 
-/** By UID; a volume that an administrator reserved by hand names no UID. */
-function isReserved(reference: ObjectReference | undefined, claim: ObjectReference | undefined): boolean {
+/**
+ * Whether a volume's claim reference names this claim: by UID; that of a volume which an administrator reserved by hand
+ * names no UID (Kubernetes, "Reserving a PersistentVolume").
+ */
+export function isReserved(reference: ObjectReference | undefined, claim: ObjectReference | undefined): boolean {
   if ((reference?.uid ?? '') !== '') return reference?.uid === claim?.uid;
   return reference !== undefined && reference.namespace === claim?.namespace && reference.name === claim?.name;
 }

@@ -1,14 +1,16 @@
 /** One turn of a claim: decide, provision, save. What is decided lies in pure functions; this file does it. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { ForbiddenError, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Lister } from '../kube/lister.ts';
 import { objectKey } from '../kube/objects.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
-import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
+import { claimReference, claimUid, className, requestedProvisioner, selectedNode } from './claim-facts.ts';
 import { completeVolume } from './complete-volume.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
+import { isReservedFor } from './existing-volume.ts';
 import { uidIndex } from './informers.ts';
 import { selectedNodeKey } from './keys.ts';
 import {
@@ -16,9 +18,10 @@ import {
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   type StorageClass,
+  storageClasses,
 } from './objects.ts';
 import { IgnoredError, ProvisionError, type Provisioner } from './provisioner.ts';
-import { shouldProvision } from './should-provision.ts';
+import { type ClaimDecision, shouldProvision } from './should-provision.ts';
 import type { SlowSet } from './slow-set.ts';
 import { failedReason, type VolumeStore, waitingReason } from './volume-store.ts';
 
@@ -143,15 +146,11 @@ export class ClaimSyncer {
 
   async #syncClaim(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<ClaimOutcome> {
     this.#checkSlowSet(claim);
-    const { provisioner, isKnownProvisioner, classes, metrics, clock, logger } = this.#options;
+    const { metrics, clock, logger } = this.#options;
     const labels = metricLabels(claim);
+    let decision: ClaimDecision;
     try {
-      const decision = await shouldProvision({
-        claim,
-        qualifies: () => provisioner.shouldProvision?.(claim, { signal }) ?? true,
-        isKnownProvisioner,
-        getClass: (name) => classes.get(name),
-      });
+      decision = await this.#decide(claim, signal);
       if (!decision.provision) {
         // that a claim has its volume is no news, and said of every one at each resync
         const level = decision.reason === 'bound' ? 'trace' : 'debug';
@@ -167,7 +166,7 @@ export class ClaimSyncer {
     }
     const startedMs = clock.monotonicMs();
     try {
-      await this.#provision(claim, signal);
+      await this.#provision(claim, decision.storageClass, signal);
     } catch (error) {
       metrics.provisionFailed(labels);
       if (!(error instanceof Stop)) throw error;
@@ -176,6 +175,36 @@ export class ClaimSyncer {
     }
     metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
     return 'provisioned';
+  }
+
+  async #decide(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<ClaimDecision> {
+    const { provisioner, isKnownProvisioner, classes } = this.#options;
+    const decision = await shouldProvision({
+      claim,
+      qualifies: () => provisioner.shouldProvision?.(claim, { signal }) ?? true,
+      isKnownProvisioner,
+      getClass: (name) => classes.get(name),
+    });
+    if (decision.provision || decision.reason !== 'class-missing') return decision;
+    const storageClass = await this.#readClass(claim, decision.className, signal);
+    if (storageClass === undefined) return decision;
+    return shouldProvision({ claim, qualifies: () => true, isKnownProvisioner, getClass: () => storageClass });
+  }
+
+  /**
+   * Reads a class live before a claim is first said to wait for it: the two are often applied together, and the caches
+   * show them in any order.
+   */
+  async #readClass(claim: PersistentVolumeClaim, name: string, signal: AbortSignal): Promise<StorageClass | undefined> {
+    if (name === '' || this.#toldOfClass.get(claimUid(claim)) === name) return undefined;
+    try {
+      return await this.#options.client.get<StorageClass>(storageClasses, { name }, { signal });
+    } catch (error) {
+      // a TypeError: no object can have such a name
+      if (error instanceof NotFoundError || error instanceof ForbiddenError || error instanceof TypeError)
+        return undefined;
+      throw error;
+    }
   }
 
   #checkSlowSet(claim: PersistentVolumeClaim): void {
@@ -189,11 +218,11 @@ export class ClaimSyncer {
   }
 
   /** @throws {Stop} when there is nothing to do or to retry, anything else for a retry. */
-  async #provision(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
+  async #provision(claim: PersistentVolumeClaim, storageClass: StorageClass, signal: AbortSignal): Promise<void> {
     const { provisioner, store, recorder, addFinalizer } = this.#options;
     const volumeName = this.#options.volumeName(claim);
     const reference = claimReference(claim);
-    const storageClass = this.#admit(claim, volumeName, signal);
+    await this.#admit(claim, volumeName, storageClass, signal);
     const key = objectKey(claim);
     recorder.event(
       reference,
@@ -218,9 +247,19 @@ export class ClaimSyncer {
   }
 
   /** The last checks before the backend is asked; none of them touches it. */
-  #admit(claim: PersistentVolumeClaim, volumeName: string, signal: AbortSignal): StorageClass {
-    const { provisioner, provisionerName, volumes, recentlySaved, classes, recorder, logger } = this.#options;
-    if (volumes.get(volumeName) !== undefined || recentlySaved.has(volumeName)) {
+  async #admit(
+    claim: PersistentVolumeClaim,
+    volumeName: string,
+    storageClass: StorageClass,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { provisioner, provisionerName, volumes, recentlySaved, recorder, client } = this.#options;
+    const existing = volumes.get(volumeName);
+    if (existing !== undefined || recentlySaved.has(volumeName)) {
+      if (existing !== undefined && !(await isReservedFor(claim, existing, { client, signal }))) {
+        const message = `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`;
+        recorder.event(claimReference(claim), 'Warning', failedReason, message);
+      }
       throw new Stop(`volume ${volumeName} exists already`);
     }
     if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
@@ -228,18 +267,13 @@ export class ClaimSyncer {
       recorder.event(claimReference(claim), 'Warning', failedReason, message);
       throw new Stop(message);
     }
-    const name = className(claim);
-    const storageClass = classes.get(name);
-    if (storageClass === undefined) {
-      this.#inProgress.delete(claimUid(claim));
-      throw this.#classMissing(claim, name);
-    }
     if (!this.#options.isKnownProvisioner(storageClass.provisioner)) {
-      const fields = { claim: objectKey(claim), class: name, provisioner: storageClass.provisioner };
-      logger.error(fields, 'The class of the claim names another provisioner');
-      throw new Stop(`class ${name} is of provisioner ${storageClass.provisioner}`);
+      const { name } = storageClass.metadata;
+      const asked = requestedProvisioner(claim) ?? '';
+      const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(storageClass.provisioner)}, and the claim asks for ${JSON.stringify(asked)}. Nothing is provisioned until both agree`;
+      recorder.event(claimReference(claim), 'Warning', failedReason, message);
+      throw new Stop(message);
     }
-    return storageClass;
   }
 
   /** Tells the claim's owner once, since the retries alone tell nobody. @returns what the turn fails with. */
@@ -296,10 +330,12 @@ export class ClaimSyncer {
       if (metadata.resourceVersion !== undefined) this.#rescheduled.set(claimUid(claim), metadata.resourceVersion);
       return true;
     } catch (error) {
-      this.#options.logger.info(
-        { err: error, claim: objectKey(claim) },
-        'The selected node could not be taken off the claim',
-      );
+      const { recorder, logger } = this.#options;
+      logger.info({ err: error, claim: objectKey(claim) }, 'The selected node could not be taken off the claim');
+      if (error instanceof ForbiddenError) {
+        const message = `The selected node could not be taken off the claim, so that another is chosen: ${error.message}`;
+        recorder.event(claimReference(claim), 'Warning', failedReason, message);
+      }
       return false;
     }
   }

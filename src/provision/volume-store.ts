@@ -5,7 +5,7 @@ import { objectKey } from '../kube/objects.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
-import { checkStored, type VolumeTakenError } from './stored-volume.ts';
+import { checkStored, storedVolume, type VolumeTakenError } from './stored-volume.ts';
 
 /** Saves new volumes to the API server. */
 export interface VolumeStore {
@@ -56,7 +56,7 @@ export async function createVolume(
 }
 
 /**
- * Whether the API server has the volume. Read live, by a list: that needs no right beyond those of the caches.
+ * Whether the API server has the volume. Read live.
  *
  * @throws {VolumeTakenError} when it has another one of the name, {ApiError} and {TransportError}.
  */
@@ -65,10 +65,7 @@ export async function isSaved(
   volume: PersistentVolume,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const { name } = volume.metadata;
-  const options = { fieldSelector: `metadata.name=${name}`, signal };
-  const found = await client.list<PersistentVolume>(persistentVolumes, options);
-  const stored = found.find(({ metadata }) => metadata.name === name);
+  const stored = await storedVolume(client, volume.metadata.name, signal);
   if (stored !== undefined) checkStored(stored, volume);
   return stored !== undefined;
 }

@@ -153,11 +153,11 @@ export class ScriptedApiServer implements AsyncDisposable {
   }
 
   #notFound(path: string, name: string, response: ServerResponse): void {
-    this.#refuse(response, 404, 'NotFound', `${qualified(path)} "${name}" not found`);
+    this.#refuse(response, 404, 'NotFound', `${qualified(path)} "${name}" not found`, { name });
   }
 
-  #refuse(response: ServerResponse, code: number, reason: string, message: string): void {
-    send(response, code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
+  #refuse(response: ServerResponse, code: number, reason: string, message: string, details = {}): void {
+    send(response, code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message, details });
   }
 }
 

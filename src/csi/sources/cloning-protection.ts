@@ -1,12 +1,14 @@
 /** Takes the cloning protection off claims that are being deleted, once nobody clones from them any more. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { NotFoundError } from '../../kube/api-error.ts';
+import { ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { objectKey } from '../../kube/objects.ts';
+import type { Recorder } from '../../kube/recorder.ts';
 import { ExponentialLimiter } from '../../kube/rate-limiter.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../../kube/work-queue.ts';
+import { claimReference } from '../../provision/claim-facts.ts';
 import { persistentVolumeClaims, type PersistentVolumeClaim } from '../../provision/objects.ts';
 import { runWorkers } from '../../provision/run-workers.ts';
 import { cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';
@@ -18,6 +20,8 @@ export interface CloningProtectionOptions {
   client: KubeClient;
   /** All claims; shared with the provision controller. */
   claims: Pick<Informer<PersistentVolumeClaim>, 'get' | 'list' | 'addHandler'>;
+  /** Who reports on claims that keep their protection. Default: nobody. */
+  recorder?: Recorder | undefined;
   /** `--cloning-protection-threads`. */
   workers: number;
   /** `--retry-interval-start`, in milliseconds. */
@@ -69,7 +73,7 @@ export class CloningProtectionController {
   }
 
   async #sync(key: string, signal: AbortSignal): Promise<void> {
-    const { claims, client, logger } = this.#options;
+    const { claims, client, recorder, logger } = this.#options;
     const claim = claims.get(key);
     if (claim === undefined || claim.metadata.finalizers?.includes(cloningProtectionFinalizer) !== true) return;
     if (this.#isCloned(claim)) throw new Error(`PVC '${key}' is in 'Pending' state, cloning in progress`);
@@ -87,7 +91,12 @@ export class CloningProtectionController {
       });
       logger.info({ claim: key }, 'Removed the cloning protection');
     } catch (error) {
-      if (!(error instanceof NotFoundError)) throw error;
+      if (error instanceof NotFoundError) return;
+      if (error instanceof ForbiddenError) {
+        const message = `The cloning protection could not be removed, the claim stays until it is: ${error.message}`;
+        recorder?.event(claimReference(claim), 'Warning', 'CloneProtectionFailed', message);
+      }
+      throw error;
     }
   }
 

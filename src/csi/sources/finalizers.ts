@@ -18,6 +18,8 @@ export interface FinalizerChange<T extends KubeObject> {
   signal?: AbortSignal | undefined;
   /** Looks at the object as it is now, before it is written; throws to leave it alone. */
   check?: (live: T) => void;
+  /** The caller goes on without where it may not write the object. Default false. */
+  optional?: boolean;
 }
 
 /**
@@ -45,7 +47,7 @@ export async function removeFinalizer<T extends KubeObject>(change: FinalizerCha
 }
 
 async function rewrite<T extends KubeObject>(
-  { client, resource, object, check, signal }: FinalizerChange<T>,
+  { client, resource, object, check, signal, optional = false }: FinalizerChange<T>,
   next: (finalizers: string[]) => string[] | undefined,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
@@ -54,7 +56,7 @@ async function rewrite<T extends KubeObject>(
     const finalizers = next(live.metadata.finalizers ?? []);
     if (finalizers === undefined) return;
     try {
-      await client.update<T>(resource, { ...live, metadata: { ...live.metadata, finalizers } }, { signal });
+      await client.update<T>(resource, { ...live, metadata: { ...live.metadata, finalizers } }, { signal, optional });
       return;
     } catch (error) {
       if (!(error instanceof ConflictError) || attempt >= attempts) throw error;

@@ -19,6 +19,7 @@ export const volumeSnapshots: Resource = {
   plural: 'volumesnapshots',
   kind: 'VolumeSnapshot',
   namespaced: true,
+  verbs: ['get', 'list', 'watch', 'update'],
 };
 
 export const volumeSnapshotContents: Resource = {

@@ -1,9 +1,9 @@
 /** Checks of a snapshot that a new volume shall be restored from (Kubernetes, "Volume Snapshots"). */
 import { quantityBytes } from '../../base/quantity.ts';
 import type { Logger } from '../../base/logger.ts';
-import { ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
+import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import type { ObjectName } from '../../kube/objects.ts';
+import { apiVersion, type ObjectName } from '../../kube/objects.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { DataSource } from './data-source.ts';
 import { errorMessage } from '../error-message.ts';
@@ -63,7 +63,10 @@ async function readSnapshot({ client, source, signal }: RestoreOptions): Promise
   try {
     return await client.get<VolumeSnapshot>(volumeSnapshots, source, { signal });
   } catch (error) {
-    throw new Error(`error getting snapshot ${source.name} from api server: ${errorMessage(error)}`, { cause: error });
+    const why = isUnservedResource(error)
+      ? `the API ${apiVersion(volumeSnapshots)} is not installed in the cluster`
+      : errorMessage(error);
+    throw new Error(`error getting snapshot ${source.name} from api server: ${why}`, { cause: error });
   }
 }
 
@@ -124,6 +127,7 @@ export async function protectSnapshot({ client, logger, snapshot, signal }: Snap
       resource: volumeSnapshots,
       object: snapshot,
       finalizer: snapshotProtectionFinalizer,
+      optional: true,
       signal,
     });
   } catch (error) {
@@ -140,6 +144,7 @@ export async function unprotectSnapshot({ client, logger, snapshot, signal }: Sn
       resource: volumeSnapshots,
       object: snapshot,
       finalizer: snapshotProtectionFinalizer,
+      optional: true,
       signal,
     });
   } catch (error) {

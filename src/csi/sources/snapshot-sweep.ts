@@ -74,7 +74,7 @@ function cachedSnapshot({ metadata }: KubeObject): KubeObject {
 
 async function mayList({ client, logger }: SnapshotSweepOptions, signal: AbortSignal): Promise<boolean> {
   try {
-    await client.list(volumeSnapshots, { limit: 1, signal });
+    await client.list(volumeSnapshots, { limit: 1, signal, optional: true });
   } catch (error) {
     if (!(error instanceof ForbiddenError)) return !signal.aborted;
     logger.debug({ err: error }, 'Not allowed to list VolumeSnapshots: left-over protection is not swept');
@@ -101,6 +101,7 @@ async function sweep(
         resource: volumeSnapshots,
         object: { namespace: metadata.namespace ?? '', name: metadata.name },
         finalizer: snapshotProtectionFinalizer,
+        optional: true,
         signal,
         check: () => {
           if (snapshotsInUse(claims.list()).has(key)) throw new WantedAgainError();

@@ -3,4 +3,7 @@ import type { ReflectorMetrics } from '../../../src/kube/reflector.ts';
 import { reflectorMetrics } from '../../../src/kube/reflector-metrics.ts';
 
 /** Metrics of caches that nobody reads. */
-export const noReflectorMetrics: (resource: string) => ReflectorMetrics = reflectorMetrics(createRegistry());
+export const noReflectorMetrics: (resource: string) => ReflectorMetrics = reflectorMetrics(
+  createRegistry(),
+  [],
+).forResource;

@@ -420,7 +420,7 @@ describe('reading nodes', () => {
       flags: [`--http-endpoint=127.0.0.1:${port}`],
       onServer: (server) => server.faults.add({ match: { resource: 'nodes' }, action: forbidden }),
     });
-    const line = await topology.scene.program.logged('Not permitted to read a resource');
+    const line = await topology.scene.program.logged('Not permitted to use a resource');
     assert.match(line, /nodes/);
     const claim = topology.addClaim('c1');
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`);

@@ -221,7 +221,7 @@ describe('EventRecorder', () => {
   });
 
   for (const { code, reason, level } of [
-    { code: 403, reason: 'Forbidden', level: 'error' },
+    { code: 403, reason: 'Forbidden', level: 'debug' },
     { code: 409, reason: 'AlreadyExists', level: 'trace' },
     { code: 422, reason: 'Invalid', level: 'error' },
     { code: 500, reason: 'InternalError', level: 'error' },
@@ -283,7 +283,7 @@ describe('EventRecorder', () => {
 
   test('an event told in the very moment in which the last one is done is sent too', async () => {
     await using rig = await Rig.start();
-    rig.server.otherwise((reply) => reply.status(403, 'Forbidden'));
+    rig.server.otherwise((reply) => reply.status(422, 'Invalid'));
     const logger = recordedLogger(rig.log);
     let told = 0;
     const tellNext = async (): Promise<void> => {

@@ -282,7 +282,7 @@ describe('an informer', () => {
     assert.ok(complaints.length >= 2 && complaints.length <= 3, 'once, then at most once a minute');
     assert.equal(
       (complaints[0]?.fields as { addRule?: string }).addRule,
-      '- apiGroups: [""]\n  resources: ["configmaps"]\n  verbs: ["list"]',
+      '- apiGroups: [""]\n  resources: ["configmaps"]\n  verbs: ["list", "watch"]',
     );
     granted = true;
     rig.server.next(streams, (reply) => reply.status(403, 'Forbidden'));

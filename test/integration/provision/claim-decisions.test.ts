@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
+import type { InjectedFault } from '../../../src/sandbox/api/faults.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 import { annotation, type ClaimSketch, pvProtection, resource, Rig, type RigOptions } from './rig.ts';
 
@@ -53,13 +54,23 @@ function assertNotQueued(scene: Scene): void {
   assertNothing(scene, []);
 }
 
-/** No call and no event, one failure, no retry. */
-function assertStopped({ rig, uid }: Scene): void {
+/** No call and this one event at most, one failure, no retry. */
+function assertStopped({ rig, uid }: Scene, message?: string): void {
   assert.deepEqual(rig.provisioner.provisions, []);
-  assert.deepEqual(rig.events, []);
+  const event = { type: 'Warning', reason: 'ProvisioningFailed', count: 1, object: 'ns/a' };
+  assert.deepEqual(rig.events, message === undefined ? [] : [{ ...event, message }]);
   assert.deepEqual(rig.metrics.totals, { pf: 1 });
   assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
 }
+
+/** Classes made after the start do not come to the cache. */
+function stallClasses(rig: Rig): InjectedFault {
+  const match = { resource: 'storageclasses', watch: true };
+  rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+  return rig.fault({ match, action: { type: 'watchStall' } });
+}
+
+const foreign = { nfs: { server: 's', path: '/p' } };
 
 describe('whether a claim is provisioned', () => {
   test('case 1: a claim of ours gets a volume that names it, two events and a count', async () => {
@@ -241,9 +252,74 @@ describe('whether a claim is provisioned', () => {
     });
   });
 
-  test('case 15: a class that names another provisioner by now stops the claim', async () => {
-    await once({ classFields: { provisioner: 'other' } }, assertStopped);
+  test('a class that names another provisioner by now stops the claim, with an event', async () => {
+    await once({ classFields: { provisioner: 'other' } }, (scene) => {
+      assertStopped(
+        scene,
+        'StorageClass "c1" names provisioner "other", and the claim asks for "drv". Nothing is provisioned until both agree',
+      );
+    });
   });
+
+  test('a class that the cache does not show yet is read, and the claim provisioned at once', async () => {
+    await using rig = await Rig.prepare();
+    const stall = stallClasses(rig);
+    await rig.start();
+    rig.addClass();
+    const { uid } = rig.addClaim().metadata;
+    await rig.turn(uid);
+    await rig.stop();
+    assert.ok(stall.hits > 0);
+    assert.equal(rig.provisioner.provisions[0]?.storageClass.metadata.name, 'c1');
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+    assert.deepEqual(rig.metrics.totals, { pt: 1 });
+    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+  });
+
+  test('a class read in this way that waits for a consumer is waited for', async () => {
+    await using rig = await Rig.prepare();
+    stallClasses(rig);
+    await rig.start();
+    rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
+    const { uid } = rig.addClaim().metadata;
+    await rig.turn(uid);
+    await rig.stop();
+    assertNothing({ rig, uid });
+  });
+
+  test('a class that cannot be read is not said to be missing', async () => {
+    await once(
+      {
+        claim: { storageClassName: 'c2' },
+        before: (rig) =>
+          rig.refuse('get', 'storageclasses', { code: 500, reason: 'InternalError', message: 'boom', times: 1 }),
+      },
+      ({ rig, uid }) => {
+        assert.deepEqual(rig.events, []);
+        assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+      },
+    );
+  });
+
+  for (const { title, storageClassName, fault } of [
+    { title: 'that may not be read', storageClassName: 'c2', fault: { code: 403, reason: 'Forbidden', message: 'no' } },
+    { title: 'whose name no object can have', storageClassName: 'a/b', fault: undefined },
+  ]) {
+    test(`a missing class ${title} is waited for`, async () => {
+      const options = {
+        claim: { annotations: { [annotation.provisioner]: 'drv', [annotation.betaClass]: storageClassName } },
+        before: (rig: Rig) => fault !== undefined && rig.refuse('get', 'storageclasses', fault),
+      };
+      await once(options, ({ rig }) => {
+        assert.deepEqual(
+          rig.events.map(({ message }) => message),
+          [
+            `Waiting for StorageClass "${storageClassName}", which does not exist. Create it, or make the claim anew with another`,
+          ],
+        );
+      });
+    });
+  }
 
   for (const { title, annotations, classFields = {}, node } of [
     {
@@ -327,12 +403,36 @@ describe('whether a claim is provisioned', () => {
     await once({ claim: { spec: { volumeMode: 'Filesystem' } } }, assertProvisioned);
   });
 
-  test('case 29: a volume that is there already stops the claim', async () => {
-    const before = (rig: Rig, uid: string): void => {
-      rig.addVolume(`pvc-${uid}`, 'Available', { spec: { nfs: { server: 's', path: '/p' } }, annotations: {} });
-    };
-    await once({ before }, assertStopped);
-  });
+  const isTaken = (name: string): string =>
+    `PersistentVolume "${name}" exists already and is not for this claim. Delete it, or recreate the claim`;
+  const reference = { kind: 'PersistentVolumeClaim', apiVersion: 'v1', namespace: 'ns', name: 'a' };
+
+  for (const { title, claimRef, isOurs } of [
+    { title: 'a volume that is nobody’s', claimRef: undefined, isOurs: false },
+    {
+      title: 'a volume for another claim of the same name',
+      claimRef: (): object => ({ ...reference, uid: 'other' }),
+      isOurs: false,
+    },
+    { title: 'a volume for the claim', claimRef: (uid: string): object => ({ ...reference, uid }), isOurs: true },
+    { title: 'a volume that somebody reserved for the claim by name', claimRef: () => reference, isOurs: true },
+  ]) {
+    for (const { whose, phase, fields } of [
+      { whose: 'of ours', phase: 'Available', fields: {} },
+      { whose: 'of ours that is bound', phase: 'Bound', fields: {} },
+      { whose: 'of another provisioner', phase: 'Available', fields: { annotations: {}, spec: foreign } },
+    ]) {
+      test(`${title}, ${whose}, stops it ${isOurs ? 'in silence' : 'with an event'}`, async () => {
+        const before = (rig: Rig, uid: string): void => {
+          const spec = { ...fields.spec, ...(claimRef && { claimRef: claimRef(uid) }) };
+          rig.addVolume(`pvc-${uid}`, phase, { ...fields, spec });
+        };
+        await once({ before }, (scene) => {
+          assertStopped(scene, isOurs ? undefined : isTaken(`pvc-${scene.uid}`));
+        });
+      });
+    }
+  }
 
   test('case 30: a change of the claim before it is bound does not provision it again', async () => {
     await using rig = await Rig.prepare();
@@ -383,7 +483,9 @@ describe('whether a claim is provisioned', () => {
     const before = (rig: Rig, uid: string): void => {
       rig.addVolume(`x-${uid}`, 'Available', { spec: { nfs: { server: 's', path: '/p' } }, annotations: {} });
     };
-    await once({ controller: { volumeName }, before }, assertStopped);
+    await once({ controller: { volumeName }, before }, (scene) => {
+      assertStopped(scene, isTaken(`x-${scene.uid}`));
+    });
   });
 
   test('case 33: the kind of the data source labels the metric', async () => {

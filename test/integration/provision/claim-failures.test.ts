@@ -505,6 +505,26 @@ describe('another node is wanted', () => {
     );
   });
 
+  test('a node that may not be taken off the claim is an event of its own', async () => {
+    const { rig } = await lateBinding();
+    await using _rig = rig;
+    rig.provisioner.otherwiseProvision = failure('reschedule');
+    const message = 'claims are not for you';
+    rig.refuse('update', 'persistentvolumeclaims', { code: 403, reason: 'Forbidden', message });
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(
+      rig.events.slice(-1).map(({ type, reason, message: text }) => [type, reason, text]),
+      [
+        [
+          'Warning',
+          'ProvisioningFailed',
+          `The selected node could not be taken off the claim, so that another is chosen: ${message}`,
+        ],
+      ],
+    );
+  });
+
   test('case 56: without a node on the claim it is an ordinary failure', async () => {
     const { rig, uid } = await scene();
     await using _rig = rig;

@@ -423,6 +423,112 @@ describe('the queue store', () => {
     assert.match(rig.events.at(-1)?.message ?? '', /PersistentVolume "taken" exists already and is for no claim/);
   });
 
+  const claimEvents = (rig: Rig): string[] =>
+    rig.events.filter(({ reason }) => reason === 'ProvisioningFailed').map(({ type, message }) => `${type} ${message}`);
+  const refusal = {
+    code: 422,
+    reason: 'Invalid',
+    message: 'PersistentVolume is invalid: spec.csi.volumeHandle: Required',
+  };
+  const missingRight = {
+    code: 403,
+    reason: 'Forbidden',
+    message: 'persistentvolumes is forbidden: User "u" cannot create resource "persistentvolumes" at the cluster scope',
+  };
+
+  test('a volume that the API server refuses is tried every five minutes, with an event on the claim', async () => {
+    const { rig, clock } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', { ...refusal, times: 2 });
+    await rig.start();
+    await clock.advance(299_999);
+    await rig.settle();
+    assert.equal(rig.writes.length, 1, 'it is not tried again soon');
+    await clock.advance(1);
+    await rig.until('the second try to fail', () => rig.unsavedLines === 2);
+    await clock.advance(300_000);
+    await rig.until('the volume', () => rig.volumes.length === 1);
+    await rig.stop();
+    assert.deepEqual(claimEvents(rig), [
+      `Warning Error creating provisioned PV object for claim ns/a: ${refusal.message}. The volume is kept at the storage, saving it is tried again every 5 minutes.`,
+    ]);
+    assert.equal(rig.events.find(({ reason }) => reason === 'ProvisioningFailed')?.count, 2);
+    assert.equal(rig.reasons.at(-1), 'ProvisioningSucceeded');
+    assert.deepEqual(rig.provisioner.deletions, []);
+  });
+
+  test('a volume that the API server refuses holds up no stop, and the log says what is left', async () => {
+    const { rig } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', refusal);
+    await rig.start();
+    await rig.stop();
+    assert.equal(rig.writes.length, 1);
+    const [left, ...more] = rig.log.filter(({ message }) => message === 'Ended before a volume could be saved');
+    assert.deepEqual(more, []);
+    const { volume, handle, claim } = left?.fields as Record<string, string>;
+    assert.deepEqual({ handle, claim }, { handle: `handle-${volume}`, claim: 'ns/a' });
+  });
+
+  test('a stop waits for a volume that may still be saved, beside one that is refused', async () => {
+    const { rig, clock } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', { ...refusal, times: 1 });
+    await rig.start();
+    rig.refuse('create', 'persistentvolumes', { ...boom, times: 2 });
+    const second = rig.addClaim('b').metadata.uid;
+    await rig.turn(second);
+    await rig.until('the second volume to fail twice', () => rig.unsavedLines === 3);
+    const stopped = rig.stop();
+    await clock.advance(5);
+    await stopped;
+    assert.deepEqual(
+      rig.volumes.map(({ metadata }) => metadata.name),
+      [`pvc-${second}`],
+    );
+  });
+
+  test('without the right to create volumes it is tried once a minute, with an event on the claim', async () => {
+    const { rig, clock } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', { ...missingRight, times: 2 });
+    await rig.start();
+    await clock.advance(59_999);
+    await rig.settle();
+    assert.equal(rig.writes.length, 1);
+    await clock.advance(1);
+    await rig.until('the second try to fail', () => rig.unsavedLines === 2);
+    await clock.advance(60_000);
+    await rig.until('the volume', () => rig.volumes.length === 1);
+    await rig.stop();
+    assert.deepEqual(claimEvents(rig), [
+      `Warning Error creating provisioned PV object for claim ns/a: ${missingRight.message}. The volume is kept at the storage, saving it is tried again every minute.`,
+    ]);
+    const rules = rig.log.filter(({ message }) => message.startsWith('Not permitted'));
+    assert.equal(rules.length, 1, 'both tries lie in one minute of the transport, whose clock is the real one');
+    assert.match((rules[0]?.fields as { addRule: string }).addRule, /verbs: \["get", "list", "watch", "create", /);
+  });
+
+  test('a right that was granted meanwhile counts at a stop: each volume is tried once more', async () => {
+    const { rig } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', { ...missingRight, times: 1 });
+    await rig.start();
+    await rig.stop();
+    assert.equal(rig.volumes.length, 1);
+    assert.equal(rig.reasons.at(-1), 'ProvisioningSucceeded');
+  });
+
+  test('a right that is still missing holds up no stop', async () => {
+    const { rig } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', missingRight);
+    await rig.start();
+    await rig.stop();
+    assert.equal(rig.writes.length, 2);
+    assert.equal(rig.log.filter(({ message }) => message === 'Ended before a volume could be saved').length, 1);
+  });
+
   test('a volume that is unsaved at a stop is saved before the end', async () => {
     const { rig, clock } = await queueScene();
     await using _rig = rig;

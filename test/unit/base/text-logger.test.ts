@@ -33,6 +33,12 @@ describe('textLogger', () => {
     ]);
   });
 
+  test('keeps the line breaks of a rule to copy', () => {
+    const { lines, logger } = recorded();
+    logger.error({ verb: 'list', addRule: '- apiGroups: [""]\n  verbs: ["list"]' }, 'Not permitted');
+    assert.deepEqual(lines, ['error Not permitted verb=list addRule=\n  - apiGroups: [""]\n    verbs: ["list"]\n']);
+  });
+
   test('gives the message of an error, and its stack at the level trace only', () => {
     const error = new Error('no room');
     const brief = recorded();

@@ -65,10 +65,10 @@ describe('topology whose caches do not run yet', () => {
 
   test('gives an attempt up after ten seconds, with the reason', async () => {
     await using rig = await scene();
-    const action = { type: 'status', code: 403, reason: 'Forbidden', message: 'no right to nodes' } as const;
+    const action = { type: 'status', code: 500, reason: 'InternalError', message: 'etcd is away' } as const;
     rig.api.server.faults.add({ match: { resource: 'nodes' }, action });
     const answer = Promise.resolve(rig.topology.requirements(question));
-    const rejected = assert.rejects(answer, /^Error: nodes and CSINodes could not be read yet: .*no right to nodes/);
+    const rejected = assert.rejects(answer, /^Error: nodes and CSINodes could not be read yet: .*etcd is away/);
     await rig.refused;
     await rig.clock.advance(9_999);
     assert.equal(await Promise.race([answer, Promise.resolve('waits')]), 'waits');

@@ -34,6 +34,14 @@ describe('klogLine', () => {
     );
   });
 
+  test('a rule to copy keeps its line breaks, indented as below `rules:`', () => {
+    const addRule = '- apiGroups: [""]\n  resources: ["events"]\n  verbs: ["create"]';
+    assert.match(
+      line({ verb: 'create', addRule }),
+      /"m" verb="create" addRule=<\n {2}- apiGroups: \[""\]\n {4}resources: \["events"\]\n {4}verbs: \["create"\]\n >\n$/,
+    );
+  });
+
   test('integers beyond 2^53 keep their digits, alone and inside objects', () => {
     const json = `{"level":"info","ts":${ts},"caller":"a:1","msg":"m","bytes":9223372036854775807,"at":{"n":-9007199254740993}}`;
     assert.match(klogLine(json), /bytes=9223372036854775807 at=\{"n":"-9007199254740993"\}\n$/);

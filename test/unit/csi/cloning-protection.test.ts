@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
+import type { Recorder } from '../../../src/kube/recorder.ts';
 import { CloningProtectionController } from '../../../src/csi/sources/cloning-protection.ts';
 import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
 import { awaitingLogger, claimsRef, SandboxApi } from './sandbox-api.ts';
@@ -12,11 +13,17 @@ const source = { namespace: 'ns1', name: 'src' };
 const cloneSpec = { dataSource: { kind: 'PersistentVolumeClaim', name: 'src' } };
 
 /** Runs the controller until the test ends. */
-function runController(context: TestContext, api: SandboxApi, logger: Logger = silentLogger): void {
+function runController(
+  context: TestContext,
+  api: SandboxApi,
+  logger: Logger = silentLogger,
+  recorder?: Recorder,
+): void {
   const stop = new AbortController();
   const { client, claims } = api;
   const controller = new CloningProtectionController({
     client,
+    recorder,
     claims,
     workers: 1,
     retryStartMs: 10,
@@ -126,16 +133,20 @@ describe('CloningProtectionController', () => {
     assert.equal(fault.hits, 1);
   });
 
-  test('any other failure comes back after a pause', async (context) => {
+  test('without the right to update claims it comes back after a pause, with an event on the claim', async (context) => {
     await using api = await SandboxApi.start();
     const fault = api.server.faults.add({
       match: { verb: 'update', resource: 'persistentvolumeclaims' },
-      action: { type: 'status', code: 403, reason: 'Forbidden' },
+      action: { type: 'status', code: 403, reason: 'Forbidden', message: 'claims are not for you' },
       times: 2,
     });
     addDeletedSource(api);
-    runController(context, api);
+    const events: unknown[] = [];
+    runController(context, api, undefined, { event: (about, ...event) => events.push([about.name, ...event]) });
     await api.until(claimsRef, source, isLetGo);
     assert.equal(fault.hits, 2);
+    const message = 'The cloning protection could not be removed, the claim stays until it is: claims are not for you';
+    const event = ['src', 'Warning', 'CloneProtectionFailed', message];
+    assert.deepEqual(events, [event, event]);
   });
 });

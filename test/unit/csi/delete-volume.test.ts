@@ -158,7 +158,10 @@ describe('CsiProvisioner.delete', () => {
     rig.api.fail({ method: 'GET', path, code: 403, reason: 'Forbidden', message: 'secrets are not for you' });
     await rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal });
     assert.deepEqual(deletes(rig), [{ volume_id: 'vol-1' }]);
-    assert.equal(lines.filter(({ level }) => level === 'error').length, 1);
+    const errors = lines.filter(({ level }) => level === 'error').map(({ message }) => message);
+    assert.equal(errors.length, 2);
+    assert.match(errors[0] ?? '', /^Not permitted to use a resource/);
+    assert.match(errors[1] ?? '', /secret/);
   });
 
   test('D23: without a claim reference no secret is looked for', async () => {

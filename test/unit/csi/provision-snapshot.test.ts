@@ -266,6 +266,15 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     assertFailed(outcome, 'no-change', `${wrapped}error getting snapshot snap from api server: not to be read`);
   });
 
+  test('a cluster without the snapshot API is named as the cause', async () => {
+    await using rig = await startRig();
+    const message = 'the server could not find the requested resource';
+    rig.api.fail({ method: 'GET', path: snapshotPath, code: 404, reason: 'NotFound', message });
+    const want = 'the API snapshot.storage.k8s.io/v1 is not installed in the cluster';
+    const outcome = await rig.provision(restore);
+    assertFailed(outcome, 'no-change', `${wrapped}error getting snapshot snap from api server: ${want}`);
+  });
+
   test('case 91: a failed CreateVolume leaves the protection', async () => {
     await using rig = await startRig();
     rig.driver.next('CreateVolume', new DriverFailure(status.INTERNAL, 'x'));

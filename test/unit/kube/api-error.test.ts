@@ -10,7 +10,9 @@ import {
   ForbiddenError,
   InvalidError,
   isConnectionRefused,
+  isRefusal,
   isTooLargeResourceVersion,
+  isUnservedResource,
   NotFoundError,
   TooManyRequestsError,
   TransportError,
@@ -93,6 +95,67 @@ describe('what an error tells', () => {
       error.missingRule,
       '- apiGroups: ["storage.k8s.io"]\n  resources: ["storageclasses/status"]\n  verbs: ["patch"]',
     );
+  });
+
+  test('the rule to add has all verbs that the resource is used with, and both of a cache', () => {
+    const ruleFor = (info: Partial<RequestInfo>): string => {
+      const error = errorFromStatus({ reason: 'Forbidden', code: 403 }, { verb: 'create', resource, ...info });
+      assert.ok(error instanceof ForbiddenError);
+      return error.missingRule;
+    };
+    const declared = { ...resource, verbs: ['get', 'create'] };
+    assert.match(ruleFor({ resource: declared }), /verbs: \["get", "create"\]$/);
+    assert.match(ruleFor({ resource: declared, verb: 'patch' }), /verbs: \["get", "create", "patch"\]$/);
+    assert.match(ruleFor({ verb: 'watch' }), /verbs: \["list", "watch"\]$/);
+    const path = { group: '', version: '', plural: '/apis/x.io/v1', kind: '', namespaced: false };
+    assert.equal(ruleFor({ resource: path, verb: 'get' }), '- nonResourceURLs: ["/apis/x.io/v1"]\n  verbs: ["get"]');
+  });
+
+  for (const { message, isAdmission } of [
+    {
+      message:
+        'persistentvolumes is forbidden: User "system:serviceaccount:a:b" cannot create resource "persistentvolumes" in API group "" at the cluster scope',
+      isAdmission: false,
+    },
+    { message: 'forbidden: User "u" cannot get path "/apis"', isAdmission: false },
+    { message: 'Access denied by the proxy', isAdmission: false },
+    { message: 'persistentvolumes "v" is forbidden: exceeded quota: q, requested: count=1', isAdmission: true },
+    { message: 'admission webhook "w.example.com" denied the request: no', isAdmission: true },
+  ]) {
+    test(`${isAdmission ? 'admission refused' : 'a right is missing'}: ${message}`, () => {
+      const error = errorFromStatus({ reason: 'Forbidden', code: 403, message }, create);
+      assert.ok(error instanceof ForbiddenError);
+      assert.equal(error.isAdmission, isAdmission);
+    });
+  }
+
+  for (const [code, refused] of [
+    [400, true],
+    [404, true],
+    [422, true],
+    [401, false],
+    [403, false],
+    [408, false],
+    [409, false],
+    [429, false],
+    [500, false],
+  ] as const) {
+    test(`an answer ${code} ${refused ? 'is' : 'is not'} a refusal for good`, () => {
+      assert.equal(isRefusal(errorFromAnswer(code, '', create)), refused);
+    });
+  }
+
+  test('no answer is no refusal', () => {
+    assert.equal(isRefusal(new TransportError('x', { code: 'ECONNRESET' })), false);
+  });
+
+  test('a resource that is not served differs from an object that is not there', () => {
+    const status = (details?: object): string =>
+      JSON.stringify({ kind: 'Status', apiVersion: 'v1', reason: 'NotFound', code: 404, details });
+    assert.equal(isUnservedResource(errorFromAnswer(404, '404 page not found\n', update)), true);
+    assert.equal(isUnservedResource(errorFromAnswer(404, status({}), update)), true);
+    assert.equal(isUnservedResource(errorFromAnswer(404, status({ name: 'fast' }), update)), false);
+    assert.equal(isUnservedResource(errorFromAnswer(500, '', update)), false);
   });
 
   test('KC-3.5: causes are found by type', () => {

@@ -1,0 +1,20 @@
+import type { KubeClient } from '../kube/kube-client.ts';
+import { isReduced } from '../kube/reduced-object.ts';
+import { claimReference } from './claim-facts.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import { isReserved, storedVolume } from './stored-volume.ts';
+
+/**
+ * Whether a volume that exists already is reserved for the claim. One whose cached form lacks the reference is read
+ * live.
+ *
+ * @throws {ApiError} and {TransportError} when it cannot be read.
+ */
+export async function isReservedFor(
+  claim: PersistentVolumeClaim,
+  volume: PersistentVolume,
+  { client, signal }: { client: KubeClient; signal: AbortSignal },
+): Promise<boolean> {
+  const whole = isReduced(volume) ? await storedVolume(client, volume.metadata.name, signal) : volume;
+  return whole !== undefined && isReserved(whole.spec.claimRef, claimReference(claim));
+}
