@@ -16,6 +16,7 @@ COPY LICENSE tsconfig.json ./
 COPY proto proto
 COPY scripts scripts
 COPY src src
+COPY sandbox sandbox
 RUN npm run build && npm run sbom
 
 FROM build AS driver-build
@@ -39,8 +40,8 @@ COPY --from=driver-build /csi-provisioner/LICENSE /csi-provisioner/package.json 
 COPY --from=driver-build /csi-provisioner/node_modules /app/node_modules
 COPY --from=driver-build /csi-provisioner/proto /app/proto
 COPY --from=driver-build /csi-provisioner/src/base /app/src/base
-COPY --from=driver-build /csi-provisioner/src/sandbox /app/src/sandbox
-ENTRYPOINT ["/nodejs/bin/node", "/app/src/sandbox/hostpath/main.ts"]
+COPY --from=driver-build /csi-provisioner/sandbox /app/sandbox
+ENTRYPOINT ["/nodejs/bin/node", "/app/sandbox/hostpath/main.ts"]
 
 FROM runtime AS sidecar
 LABEL org.opencontainers.image.title="csi-provisioner" \

@@ -174,7 +174,7 @@ async function sharedFolders(folder: string): Promise<{ csi: string; state: stri
 async function startApi(folder: string, account: string) {
   const { process: server, announced } = await startAnnounced<{ url: string; kubeconfig: string }>({
     program: process.execPath,
-    args: [path.join(root, 'src/sandbox/main.ts'), '--tls', `--kubeconfig=${path.join(folder, 'kubeconfig')}`],
+    args: [path.join(root, 'sandbox/main.ts'), '--tls', `--kubeconfig=${path.join(folder, 'kubeconfig')}`],
   });
   const config = new KubeConfig();
   config.loadFromFile(announced.kubeconfig);

@@ -22,7 +22,7 @@ export interface LocalCluster extends AsyncDisposable {
   sidecarLog(): string;
 }
 
-const sources = path.join(import.meta.dirname, '../src');
+const root = path.join(import.meta.dirname, '..');
 
 /** Starts the three and waits until they work. @throws when one of them ends at once. */
 export async function startLocalCluster(
@@ -36,7 +36,7 @@ export async function startLocalCluster(
   const stateDir = path.join(folder, 'state');
   const processes: Record<string, number> = {};
   const start = async (what: string, program: string, args: string[]): Promise<Child> => {
-    const child = new Child(what, [path.join(sources, program), ...args]);
+    const child = new Child(what, [path.join(root, program), ...args]);
     cleanup.use(child);
     const pid = await child.spawned();
     processes[what] = pid;
@@ -51,7 +51,7 @@ export async function startLocalCluster(
     `--driver-name=${driverName}`,
   ]);
   await driver.firstLine();
-  const sidecar = await start('sidecar', 'main.ts', [`--csi-address=${socket}`, `--kubeconfig=${kubeconfig}`]);
+  const sidecar = await start('sidecar', 'src/main.ts', [`--csi-address=${socket}`, `--kubeconfig=${kubeconfig}`]);
   await sidecar.logs('Started provisioner controller');
   const owned = cleanup.move();
   return {

@@ -2,7 +2,7 @@ import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startAnnounced, type StartedProcess } from './started-process.ts';
 
-const program = join(import.meta.dirname, '../../src/sandbox/hostpath/main.ts');
+const program = join(import.meta.dirname, '../../sandbox/hostpath/main.ts');
 
 /** One entry of the driver's `faults.json`. */
 export interface Fault {

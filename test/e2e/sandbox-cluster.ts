@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ApiServer, Cluster } from './cluster.ts';
 import { startAnnounced, type StartedProcess } from './started-process.ts';
 
-const program = join(import.meta.dirname, '../../src/sandbox/main.ts');
+const program = join(import.meta.dirname, '../../sandbox/main.ts');
 
 /**
  * Starts the sandbox as a process of its own, without nodes: tests make the nodes they need.

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { Sandbox } from '../../sandbox/sandbox.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { type DriverProcess, startDriver } from '../e2e/driver-process.ts';
 import { eventually } from '../e2e/eventually.ts';

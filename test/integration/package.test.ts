@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import * as library from '../../src/index.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { Sandbox } from '../../sandbox/sandbox.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { startProcess } from '../e2e/started-process.ts';
 

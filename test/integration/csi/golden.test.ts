@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
-import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { RecordingDriver } from '../../fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 import { type SentRequest, Wire } from '../provision/wire.ts';

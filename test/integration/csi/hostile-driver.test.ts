@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type { SandboxClient, SandboxObject } from '../../../src/sandbox/api/client.ts';
+import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import { type StartedProcess, startProcess } from '../../e2e/started-process.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 import { createdVolume, encoded, startAnswers } from './encoded-answers.ts';

@@ -1,8 +1,8 @@
 /** Nodes with a driver by script and the whole program on each, one API server, and time that a test moves. */
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
-import { ApiServer } from '../../../src/sandbox/api/api-server.ts';
-import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
-import type { FaultRule } from '../../../src/sandbox/api/faults.ts';
+import { ApiServer } from '../../../sandbox/api/api-server.ts';
+import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
+import type { FaultRule } from '../../../sandbox/api/faults.ts';
 import { ManualClock } from '../../fakes/manual-clock.ts';
 import { type RecordedCall, RecordingDriver } from '../../fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { CertificateAuthority } from '../../../src/sandbox/api/certificates.ts';
+import { CertificateAuthority } from '../../../sandbox/api/certificates.ts';
 import { UnauthorizedError } from '../../../src/kube/api-error.ts';
 import { Credentials } from '../../../src/kube/credentials.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { runSnapshotSweep, snapshotsInUse } from '../../../src/csi/sources/snapshot-sweep.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
-import type { FaultMatch } from '../../../src/sandbox/api/faults.ts';
+import type { FaultMatch } from '../../../sandbox/api/faults.ts';
 import { awaitingLogger, SandboxApi, snapshotsRef } from './sandbox-api.ts';
 import { makeClaim } from './rig.ts';
 
