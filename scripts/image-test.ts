@@ -19,7 +19,7 @@ import tls from 'node:tls';
 import { parseArgs } from 'node:util';
 import { KubeConfig, loadYaml, type V1Container, type V1Deployment } from '@kubernetes/client-node';
 import { bundled } from '../bench/bench-cluster.ts';
-import { startAnnounced, type StartedProcess } from '../test/e2e/started-process.ts';
+import { startAnnounced, type StartedProcess } from '../test/support/started-process.ts';
 import { startBuildah } from './image/buildah.ts';
 import { startDocker } from './image/docker.ts';
 import type { ContainerOptions, Engine, Image } from './image/engine.ts';

@@ -1,7 +1,7 @@
 /** Images without an engine that runs in the background: buildah builds, `unshare` and `chroot` run. Needs root. */
 import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { startProcess, type StartedProcess } from '../../test/e2e/started-process.ts';
+import { startProcess, type StartedProcess } from '../../test/support/started-process.ts';
 import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
 import { type BaseImage, buildBase, removeBase, runtimeBase } from './local-base.ts';
 import { npmConfig, npmSettings } from './npm-settings.ts';

@@ -18,10 +18,10 @@ import {
   type V1Service,
   type V1StorageClass,
 } from '@kubernetes/client-node';
-import { connectAdmin } from './admin.ts';
-import { startCluster, type Cluster } from './cluster.ts';
-import { eventually } from './eventually.ts';
-import { findKubectl, kustomize } from './kubectl.ts';
+import { connectAdmin } from '../support/admin.ts';
+import { startCluster, type Cluster } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { findKubectl, kustomize } from '../support/kubectl.ts';
 import { plainJson } from './plain-json.ts';
 
 const folder = join(import.meta.dirname, '../../deploy');

@@ -8,9 +8,9 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { SandboxObject } from '../../sandbox/api/client.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { type Example, exampleFolder, installExample } from '../e2e/example-process.ts';
-import type { StartedProcess } from '../e2e/started-process.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Example, exampleFolder, installExample } from '../support/example-process.ts';
+import type { StartedProcess } from '../support/started-process.ts';
 
 const provisioner = 'hostpath.example.com';
 const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };

@@ -9,8 +9,8 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import * as library from '../../src/index.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { startProcess } from '../e2e/started-process.ts';
+import { eventually } from '../support/eventually.ts';
+import { startProcess } from '../support/started-process.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const examples = path.join(root, 'examples/hostpath-provisioner');

@@ -11,7 +11,7 @@ import { controllerMetrics } from '../../../src/cli/run-phase-options.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject, SandboxOwner } from '../../../sandbox/api/client.ts';
 import type { FaultRule } from '../../../sandbox/api/faults.ts';
-import { DriverFailure, RecordingDriver } from '../../fakes/recording-driver.ts';
+import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 import { Program } from '../csi/program.ts';
 import { csi, refs, zone } from './rig.ts';

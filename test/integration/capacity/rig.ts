@@ -28,9 +28,9 @@ import { type StorageClass, storageClasses } from '../../../src/provision/object
 import { ApiServer } from '../../../sandbox/api/api-server.ts';
 import type { ResourceRef, SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { LoggedRequest } from '../../../sandbox/api/request-log.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
-import { RecordingDriver, type RecordedCall } from '../../fakes/recording-driver.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { RecordingDriver, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 
 export const csi = loadCsi();

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
-import { startProcess } from '../../e2e/started-process.ts';
+import { startProcess } from '../../support/started-process.ts';
 import { mainFile } from './program-run.ts';
 import { startSidecar } from './sidecar-process.ts';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
-import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 import { type SentRequest, Wire } from '../provision/wire.ts';
 import { Program } from './program.ts';

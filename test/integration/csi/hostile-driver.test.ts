@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
-import { type StartedProcess, startProcess } from '../../e2e/started-process.ts';
+import { type StartedProcess, startProcess } from '../../support/started-process.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 import { createdVolume, encoded, startAnswers } from './encoded-answers.ts';
 import { Program } from './program.ts';

@@ -2,7 +2,7 @@
 import { status } from '@grpc/grpc-js';
 import type { TopologyRequirement } from '../../../src/csi/generated/csi/v1/TopologyRequirement.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
-import { DriverFailure, type RecordedCall } from '../../fakes/recording-driver.ts';
+import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import {
   allowed,
   type ClusterName,

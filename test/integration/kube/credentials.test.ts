@@ -11,9 +11,9 @@ import { Credentials } from '../../../src/kube/credentials.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
 import { Transport } from '../../../src/kube/transport.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
-import { type ScriptedReply, ScriptedServer, type ScriptedServerOptions } from '../../fakes/scripted-server.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { type ScriptedReply, ScriptedServer, type ScriptedServerOptions } from '../../support/fakes/scripted-server.ts';
 import { configMap, configMaps } from './rig.ts';
 
 const name = { namespace: 'ns', name: 'a' };

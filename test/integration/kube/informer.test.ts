@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { deepFreeze } from '../../../src/kube/shared-values.ts';
 import { waitForSync } from '../../../src/kube/wait-for-sync.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
-import { failure, type ScriptedReply } from '../../fakes/scripted-server.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { failure, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import {
   bookmark,
   type ConfigMap,

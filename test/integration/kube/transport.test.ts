@@ -11,7 +11,7 @@ import {
 } from '../../../src/kube/api-error.ts';
 import { markReduced } from '../../../src/kube/reduced-object.ts';
 import { TokenBucket } from '../../../src/kube/token-bucket.ts';
-import type { Answer, ScriptedReply } from '../../fakes/scripted-server.ts';
+import type { Answer, ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import { configMap, configMaps, listOf, lists, nothing, quiet, Rig, watches } from './rig.ts';
 
 const name = { namespace: 'ns', name: 'a' };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, type ClaimSketch, pvProtection, resource, Rig, type RigOptions } from './rig.ts';
 
 interface Scene {

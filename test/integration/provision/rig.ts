@@ -11,9 +11,9 @@ import { ProvisionController, type ProvisionControllerOptions } from '../../../s
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultRule, InjectedFault } from '../../../sandbox/api/faults.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { Bulletin } from './bulletin.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { RecordedLimiter } from './recorded-limiter.ts';
 import { RecordedMetrics } from './recorded-metrics.ts';
 import { type OptionalMethods, ScriptedProvisioner } from './scripted-provisioner.ts';

@@ -5,7 +5,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { centralTopology } from '../../../src/cli/central-topology.ts';
 import { csiNodeResource, nodeInformers, nodeResource } from '../../../src/csi/topology/topology-nodes.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { SandboxApi } from '../csi/sandbox-api.ts';
 import { csiNodeObject, driverName, nodeObject, nodesOf, terms } from '../csi/topology-clusters.ts';
 

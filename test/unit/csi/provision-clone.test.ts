@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
-import { conflictMessage } from '../../fakes/api-server.ts';
+import { conflictMessage } from '../../support/fakes/api-server.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, makeClass, Rig, uid, volumeOf } from './rig.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/cloning-protection';

@@ -5,7 +5,7 @@ import { createRegistry } from '../../../src/base/metrics.ts';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/work-queue.ts';
 import { workQueueMetrics } from '../../../src/kube/work-queue-metrics.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 function newQueue(): { queue: WorkQueue; clock: ManualClock } {
   const clock = new ManualClock({ turns: 1 });

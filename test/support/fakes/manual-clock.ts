@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock, Timer } from '../../src/base/clock.ts';
+import type { Clock, Timer } from '../../../src/base/clock.ts';
 
 interface Entry {
   dueMs: number;

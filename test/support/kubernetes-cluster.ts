@@ -10,8 +10,8 @@ import {
   loadAllYaml,
   type KubernetesObject,
 } from '@kubernetes/client-node';
-import { startControlPlane } from '../control-plane/control-plane.ts';
-import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
+import { startControlPlane } from './control-plane/control-plane.ts';
+import { writeKubeconfig } from './control-plane/kubeconfig.ts';
 import type { Cluster, ClusterOptions, ServiceAccountName } from './cluster.ts';
 
 const rbacFile = join(import.meta.dirname, '../../deploy/base/rbac.yaml');

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, ServerCredentials, status, type handleUnaryCall, type Metadata } from '@grpc/grpc-js';
-import type { Csi } from '../../src/csi/csi-proto.ts';
+import type { Csi } from '../../../src/csi/csi-proto.ts';
 
 /** One call as it arrived. */
 export interface RecordedCall {

@@ -1,4 +1,4 @@
-import type { Logger } from '../../src/base/logger.ts';
+import type { Logger } from '../../../src/base/logger.ts';
 
 export interface LogLine {
   level: 'error' | 'warn' | 'info' | 'debug' | 'trace';

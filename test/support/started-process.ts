@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { dieWithParent } from '../control-plane/die-with-parent.ts';
+import { dieWithParent } from './control-plane/die-with-parent.ts';
 
 /** A child process whose standard error is kept. */
 export interface StartedProcess {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { kubernetesVersion } from '../control-plane/programs.ts';
+import { kubernetesVersion } from './control-plane/programs.ts';
 
 /** The kubectl of the control plane that the tests know, or undefined where it was never compiled. */
 export async function findKubectl(env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {

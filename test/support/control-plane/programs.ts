@@ -32,6 +32,7 @@ function cacheFolder(env: NodeJS.ProcessEnv): string {
 /** The Kubernetes version that `go.mod` pins, without the leading `v`. */
 export async function kubernetesVersion(): Promise<string> {
   const match = /^\s*k8s\.io\/kubernetes v(\S+)$/m.exec(await readFile(join(here, 'go.mod'), 'utf8'));
-  if (match?.[1] === undefined) throw new Error('test/control-plane/go.mod names no version of k8s.io/kubernetes');
+  if (match?.[1] === undefined)
+    throw new Error('test/support/control-plane/go.mod names no version of k8s.io/kubernetes');
   return match[1];
 }
