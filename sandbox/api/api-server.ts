@@ -32,8 +32,6 @@ import { Store } from './store.ts';
 
 /** Everything about a server that can be chosen; the defaults are those of the demo. */
 export interface ApiServerOptions {
-  /** Loopback address to listen on; `127.0.0.1` by default. */
-  readonly host?: string;
   /** 0, the default, takes any free port. */
   readonly port?: number;
   /** HTTPS, with an authority of its own made at start or with these PEM texts; plain HTTP by default (CP-1.2). */
@@ -42,20 +40,14 @@ export interface ApiServerOptions {
   readonly clock?: Clock;
   /** For names, uids and faults; seeded, two runs give the same ones (CP-1.5). */
   readonly random?: RandomSource;
-  /** Changes kept for watches and pages; 10 000 by default. */
+  /** Changes kept for watches and pages, for 5 min at most; 10 000 by default. */
   readonly historyLimit?: number;
-  /** How long they are kept; 5 min by default. */
-  readonly historyAgeMs?: number;
   /** 60 s by default. */
   readonly bookmarkIntervalMs?: number;
-  /** Changes that may wait for a slow watcher; 1000 by default. */
-  readonly watchBacklogLimit?: number;
   /** 410 as HTTP status of a watch instead of an ERROR event; off by default. */
   readonly goneAsHttpStatus?: boolean;
   /** Streaming lists; on by default. */
   readonly watchList?: boolean;
-  /** Whether `limit` counts for lists at RV "0"; off by default, as in a watch cache. */
-  readonly honourLimitAtRv0?: boolean;
   /** Who is let in and what they may do; everybody everything by default. */
   readonly auth?: AuthenticationOptions & { readonly authorization?: AuthorizationOptions };
   /** Lets HTTP clients control faults and read the request log under `/embedded`; off by default. */
@@ -66,8 +58,6 @@ export interface ApiServerOptions {
   readonly versions?: Readonly<Record<string, readonly string[]>>;
   /** The minor version the server claims to have; 34 by default. */
   readonly minorVersion?: number;
-  /** How long events live after their last write; 1 h by default. */
-  readonly eventTtlMs?: number;
   /** Requests kept in the log; 100 000 by default. */
   readonly requestLogLimit?: number;
   /** Keeps the objects in a file; in memory only by default. */
@@ -79,6 +69,9 @@ export interface ApiServerOptions {
 /** Node closes idle connections after 5 s by default, which clients with longer pools see as resets (CP-3.1). */
 const keepAliveMs = 130_000;
 const firstRv = 1000;
+const historyAgeMs = 300_000;
+/** How long events live after their last write, as the default of `--event-ttl` of kube-apiserver. */
+const eventTtlMs = 3_600_000;
 
 /**
  * A Kubernetes API server in this process: real HTTP on a loopback port, objects in memory. It runs no controllers:
@@ -125,7 +118,7 @@ export class ApiServer implements AsyncDisposable {
     const store = (this.#store = new Store({
       clock,
       historyLimit: options.historyLimit ?? 10_000,
-      historyAgeMs: options.historyAgeMs ?? 300_000,
+      historyAgeMs,
       firstRv,
     }));
     const registry = (this.#registry = new ObjectRegistry({
@@ -133,7 +126,7 @@ export class ApiServer implements AsyncDisposable {
       clock,
       ...(options.random === undefined ? {} : { random: options.random }),
     }));
-    this.#log = options.persistence === undefined ? undefined : new AppendLog({ ...options.persistence, store, clock });
+    this.#log = options.persistence === undefined ? undefined : new AppendLog({ ...options.persistence, store });
     this.#customResources = serveCustomResources({
       store,
       types,
@@ -153,7 +146,7 @@ export class ApiServer implements AsyncDisposable {
     this.authentication = new Authentication({ ...options.auth, clock });
     this.authorization = new Authorization({ ...options.auth?.authorization, store });
     this.#events = new EventRecording({ registry, types, clock });
-    this.#expiry = new EventExpiry({ store, clock, ttlMs: options.eventTtlMs ?? 3_600_000 });
+    this.#expiry = new EventExpiry({ store, clock, ttlMs: eventTtlMs });
     this.#resources = new ResourceRequests({
       store,
       registry,
@@ -161,10 +154,8 @@ export class ApiServer implements AsyncDisposable {
       clock,
       random,
       watchList: options.watchList ?? true,
-      limitAtZero: options.honourLimitAtRv0 ?? false,
       watches: {
         bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
-        backlogLimit: options.watchBacklogLimit ?? 1000,
         goneAsHttpStatus: options.goneAsHttpStatus ?? false,
       },
     });
@@ -196,7 +187,7 @@ export class ApiServer implements AsyncDisposable {
 
   /** Opens the port; rejects if it is taken. Not to be repeated. */
   async start(): Promise<{ url: string; port: number }> {
-    const { host = '127.0.0.1', port = 0 } = this.#options;
+    const { port = 0 } = this.#options;
     const tls = this.#tls;
     const settings = { keepAliveTimeout: keepAliveMs, requestTimeout: 0, noDelay: true };
     const handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -212,12 +203,11 @@ export class ApiServer implements AsyncDisposable {
     this.#server = server;
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     server.once('error', reject);
-    server.listen(port, host, () => resolve(undefined));
+    server.listen(port, '127.0.0.1', () => resolve(undefined));
     await promise;
     server.off('error', reject);
     const bound = server.address() as AddressInfo;
-    const shownHost = host.includes(':') ? `[${host}]` : host;
-    const url = `${tls === undefined ? 'http' : 'https'}://${shownHost}:${bound.port}`;
+    const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${bound.port}`;
     this.#logger.info({ url }, 'the API server listens');
     return { url, port: bound.port };
   }

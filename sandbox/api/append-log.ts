@@ -8,7 +8,6 @@ import {
   renameSync,
   writeSync,
 } from 'node:fs';
-import type { Clock, Timer } from '../../src/base/clock.ts';
 import type { SandboxObject, Subscription } from './client.ts';
 import { isObject } from './json.ts';
 import type { Store } from './store.ts';
@@ -16,8 +15,6 @@ import type { Store } from './store.ts';
 /** Where the objects outlive the process. */
 export interface PersistenceOptions {
   readonly path: string;
-  /** When the disk is told to hurry: after each change, once a second, or never, which is the default. */
-  readonly fsync?: 'never' | 'interval' | 'always';
 }
 
 /** One change, one line. */
@@ -29,7 +26,6 @@ interface Entry {
   readonly object?: SandboxObject;
 }
 
-const fsyncIntervalMs = 1000;
 /** Below this size a rewrite is not worth it. */
 const smallestRewriteBytes = 1024 * 1024;
 
@@ -39,23 +35,18 @@ const smallestRewriteBytes = 1024 * 1024;
  */
 export class AppendLog implements Disposable {
   readonly #store: Store;
-  readonly #clock: Clock;
   readonly #path: string;
-  readonly #fsync: NonNullable<PersistenceOptions['fsync']>;
   readonly #subscription: Subscription;
   /** Bytes of the newest line of each object. */
   readonly #live = new Map<string, number>();
   #liveBytes = 0;
   #fileBytes = 0;
   #file: number;
-  #timer: Timer | undefined;
 
   /** @throws if the file cannot be read or written, or if anything but its last line is no entry. */
-  constructor(options: PersistenceOptions & { store: Store; clock: Clock }) {
+  constructor(options: PersistenceOptions & { store: Store }) {
     this.#store = options.store;
-    this.#clock = options.clock;
     this.#path = options.path;
-    this.#fsync = options.fsync ?? 'never';
     this.#restore();
     this.#file = openSync(this.#path, 'a', 0o600);
     this.#subscription = this.#store.onEveryCommit(({ type, rv, storage, revision: { key, object } }) => {
@@ -67,7 +58,6 @@ export class AppendLog implements Disposable {
   /** Closes the file; safe to repeat. */
   [Symbol.dispose](): void {
     this.#subscription.close();
-    this.#timer?.cancel();
     if (this.#file === -1) return;
     closeSync(this.#file);
     this.#file = -1;
@@ -97,13 +87,6 @@ export class AppendLog implements Disposable {
     this.#fileBytes += writeSync(this.#file, line);
     this.#count(`${entry.storage} ${entry.key}`, entry.op === 'put' ? Buffer.byteLength(line) : 0);
     if (this.#fileBytes > Math.max(2 * this.#liveBytes, smallestRewriteBytes)) this.#rewrite();
-    if (this.#fsync === 'always') fsyncSync(this.#file);
-    else if (this.#fsync === 'interval') {
-      this.#timer ??= this.#clock.after(fsyncIntervalMs, () => {
-        this.#timer = undefined;
-        fsyncSync(this.#file);
-      });
-    }
   }
 
   #count(id: string, bytes: number): void {

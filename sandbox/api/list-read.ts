@@ -39,17 +39,17 @@ export function scopeFilter(scope: Scope, options: ReadOptions): (revision: Revi
 /**
  * One page of a list as of the RV that the options ask for, which must not lie ahead (CP-9.2 to CP-9.5).
  *
- * @param limitAtZero - whether `limit` counts for RV "0", which a cache answers as a whole by default.
+ * `limit` does not count for RV "0", which a watch cache answers as a whole.
  * @throws {StatusError} `Expired` for a state that has left the history.
  */
-export function readList(store: Store, scope: Scope, options: ReadOptions, limitAtZero: boolean): ListPage {
+export function readList(store: Store, scope: Scope, options: ReadOptions): ListPage {
   const { type, namespace } = scope;
   const matches = scopeFilter(scope, options);
   const hasSelector = options.labelSelector !== undefined || options.fieldSelector !== undefined;
   const point = options.continueToken === undefined ? undefined : decodeContinue(options.continueToken);
   const exact = options.resourceVersion !== undefined && options.resourceVersion > 0 && isExact(options);
   const rv = point !== undefined && point.rv > 0 ? point.rv : exact ? (options.resourceVersion ?? 0) : store.rv;
-  const limit = options.resourceVersion === 0 && !limitAtZero && point === undefined ? 0 : options.limit;
+  const limit = options.resourceVersion === 0 && point === undefined ? 0 : options.limit;
   let all: readonly Revision[] | undefined;
   if (rv === store.rv && limit === 0) all = narrowed(store, scope, options) ?? store.list(type.storage, namespace);
   else all = store.listAt(type.storage, rv);

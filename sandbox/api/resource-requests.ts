@@ -50,8 +50,6 @@ export interface ResourceRequestsOptions {
   readonly random: () => number;
   /** Whether lists are streamed on request (CP-9.11). */
   readonly watchList: boolean;
-  /** Whether `limit` counts for lists at RV "0". */
-  readonly limitAtZero: boolean;
   readonly watches: WatchSettings;
 }
 
@@ -120,7 +118,7 @@ export class ResourceRequests {
   }
 
   async #list(request: ResourceRequest): Promise<void> {
-    const { store, limitAtZero } = this.#options;
+    const { store } = this.#options;
     const { fault, query } = request;
     const renderer = this.#renderer(request);
     let options = parseReadOptions(query, { watchList: this.#options.watchList });
@@ -130,7 +128,7 @@ export class ResourceRequests {
       options = { ...options, resourceVersion, resourceVersionMatch: 'Exact' };
     }
     if (fault?.type === 'expireContinue' && options.continueToken !== undefined) store.compact();
-    const page = readList(store, scopeOf(request), options, limitAtZero);
+    const page = readList(store, scopeOf(request), options);
     request.reply.json(200, renderer.list(page.revisions, page));
   }
 

@@ -14,8 +14,6 @@ import type { Store } from './store.ts';
 /** How a server treats all its watches. */
 export interface WatchSettings {
   readonly bookmarkIntervalMs: number;
-  /** Changes that may wait for a client that does not read; one more cuts the connection (CP-9.10). */
-  readonly backlogLimit: number;
   /** Answers an RV that left the history with HTTP 410 instead of an ERROR event (CP-9.6). */
   readonly goneAsHttpStatus: boolean;
 }
@@ -37,7 +35,9 @@ export interface WatchStreamOptions {
 const batchBytes = 64 * 1024;
 const defaultTimeoutSeconds = 1800;
 const lastBookmarkBeforeEndMs = 2000;
-/** How much may lie in the socket's buffer of a client that does not read. */
+/** Changes that may wait for a client that does not read; one more aborts the connection. */
+const backlogEvents = 1000;
+/** How much may lie in the socket's buffer of such a client. */
 const backlogBytes = 64 * 1024 * 1024;
 
 /**
@@ -132,10 +132,10 @@ export class WatchStream {
   #enqueue(change: Change): void {
     if (this.#ended) return;
     this.#queue.push(change);
-    const { settings, reply } = this.#options;
+    const { reply } = this.#options;
     if (this.#blocked && this.#initialSent >= this.#initial.length) {
       const { writableLength } = reply.response;
-      if (this.#queue.length > settings.backlogLimit || writableLength > backlogBytes) {
+      if (this.#queue.length > backlogEvents || writableLength > backlogBytes) {
         this.#cut();
         return;
       }

@@ -16,7 +16,7 @@ async function logPath(t: TestContext): Promise<string> {
 describe('persistence', () => {
   test('case 89: a restarted server has the same objects, higher versions, and no history', async (t) => {
     const path = await logPath(t);
-    const first = await startApi(t, { persistence: { path, fsync: 'always' } });
+    const first = await startApi(t, { persistence: { path } });
     const { body: kept } = await first.post(paths.claims, claim('kept'));
     await first.post(paths.configMaps, configMap('gone'));
     await first.post(paths.configMaps, configMap('changed', '1'));
@@ -53,7 +53,7 @@ describe('persistence', () => {
 
   test('the file is rewritten when most of it is past', async (t) => {
     const path = await logPath(t);
-    const api = await startApi(t, { persistence: { path, fsync: 'interval' } });
+    const api = await startApi(t, { persistence: { path } });
     const large = 'x'.repeat(100_000);
     await api.post(paths.configMaps, configMap('a'));
     for (let n = 0; n < 30; n++) {
