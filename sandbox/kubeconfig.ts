@@ -3,7 +3,7 @@ export interface KubeconfigTarget {
   readonly url: string;
   /** PEM text of the CA that signed the server's certificate. */
   readonly ca?: string;
-  /** Bearer token; clients do not send it over plain HTTP (KC-1.5). */
+  /** Bearer token; clients do not send it over plain HTTP. */
   readonly token?: string;
 }
 

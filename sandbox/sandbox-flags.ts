@@ -11,7 +11,7 @@ export const sandboxUsage = `Usage: node sandbox/main.ts [--port N] [--kubeconfi
 
   --port N           port on 127.0.0.1; 0, the default, takes any free one
   --kubeconfig PATH  where to write the kubeconfig; by default a temporary file
-  --nodes N          number of nodes, 0 to 1000, by turns in zones a and b; 2 by default
+  --nodes N          number of nodes, 0 to 1000, alternating between zones a and b; 2 by default
   --data PATH        keep the objects in this file; in memory by default
   --tls              serve HTTPS with an authority made at start, which the kubeconfig names
   --faults           let clients inject faults and read the request log under /embedded

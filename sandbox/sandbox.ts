@@ -25,7 +25,7 @@ export interface SandboxOptions {
   readonly api?: Omit<ApiServerOptions, 'logger' | 'clock'>;
   /** Of the controllers. */
   readonly controlPlane?: Omit<ControlPlaneOptions, 'client' | 'logger' | 'clock'>;
-  /** How many nodes there are (`node-1` in zone `a`, `node-2` in zone `b`, and so on by turns), or which; 2 by default. */
+  /** How many nodes there are (`node-1` in zone `a`, `node-2` in zone `b`, alternating), or which; 2 by default. */
   readonly nodes?: number | readonly NodeSketch[];
   /** Drivers to register on every node as a kubelet would; none by default, and then there is no CSINode. */
   readonly drivers?: readonly NodeDriver[];

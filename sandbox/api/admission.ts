@@ -6,7 +6,7 @@ import type { ResourceType } from './resource-type.ts';
 import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
 
-/** Finalizers the server puts on every new claim and volume (CP-12.12 a). */
+/** Finalizers the server puts on every new claim and volume. */
 export const protectionFinalizers: Readonly<Record<string, string>> = {
   persistentvolumeclaims: 'kubernetes.io/pvc-protection',
   persistentvolumes: 'kubernetes.io/pv-protection',
@@ -64,7 +64,7 @@ function setDefaultClass(store: Store, claim: SandboxObject): void {
   if (name !== undefined) spec['storageClassName'] = name;
 }
 
-/** The default class: of several the newest, then the one first by name (CP-12.12 b). */
+/** The default class: of several the newest, then the one first by name. */
 function defaultClassName(store: Store): string | undefined {
   const marked = store
     .list('storageclasses.storage.k8s.io')
@@ -78,7 +78,7 @@ function defaultClassName(store: Store): string | undefined {
   return marked[0]?.name;
 }
 
-/** @throws {StatusError} `Forbidden` for a bound claim that asks for more than its class lets it grow (CP-12.12). */
+/** @throws {StatusError} `Forbidden` for a bound claim that asks for more than its class lets it grow. */
 export function admitUpdate(store: Store, type: ResourceType, object: SandboxObject, old: SandboxObject): void {
   if (type.storage !== 'persistentvolumeclaims' || stringAt(old, 'status', 'phase') !== 'Bound') return;
   const [size, oldSize] = [object, old].map((claim) =>

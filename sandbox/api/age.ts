@@ -4,7 +4,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const year = 365 * day;
 
-/** How long ago a timestamp was, in the short form of tables (CP-11.5). */
+/** How long ago a timestamp was, in the short form of tables. */
 export function ageText(time: unknown, nowMs: number): string {
   const then = typeof time === 'string' ? Date.parse(time) : NaN;
   if (Number.isNaN(then)) return '<unknown>';

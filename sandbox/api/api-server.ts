@@ -34,11 +34,11 @@ import { Store } from './store.ts';
 export interface ApiServerOptions {
   /** 0, the default, takes any free port. */
   readonly port?: number;
-  /** HTTPS, with an authority of its own made at start or with these PEM texts; plain HTTP by default (CP-1.2). */
+  /** HTTPS, with an authority of its own made at start or with these PEM texts; plain HTTP by default. */
   readonly tls?: boolean | { readonly cert: string; readonly key: string; readonly ca?: string };
   readonly logger?: Logger;
   readonly clock?: Clock;
-  /** For names, uids and faults; seeded, two runs give the same ones (CP-1.5). */
+  /** For names, uids and faults; seeded, two runs give the same ones. */
   readonly random?: RandomSource;
   /** Changes kept for watches and pages, for 5 min at most; 10 000 by default. */
   readonly historyLimit?: number;
@@ -66,7 +66,7 @@ export interface ApiServerOptions {
   readonly namespaces?: readonly string[];
 }
 
-/** Node closes idle connections after 5 s by default, which clients with longer pools see as resets (CP-3.1). */
+/** Node closes idle connections after 5 s by default, which clients with longer pools see as resets. */
 const keepAliveMs = 130_000;
 const firstRv = 1000;
 const historyAgeMs = 300_000;
@@ -235,12 +235,12 @@ export class ApiServer implements AsyncDisposable {
     return String(this.#store.rv);
   }
 
-  /** Forgets the history up to `rv`, by default all of it: older watches and pages get 410 (CP-9.5). */
+  /** Forgets the history up to `rv`, by default all of it: older watches and pages get 410. */
   compact(rv?: number): void {
     this.#store.compact(rv);
   }
 
-  /** Ends watches, cuts what is left and frees the port, within a second. Safe to repeat. */
+  /** Ends watches, closes what is left and frees the port, within a second. Safe to repeat. */
   async close(): Promise<void> {
     this.#expiry[Symbol.dispose]();
     this.#customResources.close();
@@ -254,9 +254,9 @@ export class ApiServer implements AsyncDisposable {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
     // Answers under way get a moment; real time, since no clock of a test may hold up the end.
-    const cut = setTimeout(() => server.closeAllConnections(), 200);
+    const closing = setTimeout(() => server.closeAllConnections(), 200);
     await closed;
-    clearTimeout(cut);
+    clearTimeout(closing);
     this.#log?.[Symbol.dispose]();
   }
 

@@ -30,7 +30,7 @@ interface Entry {
 const smallestRewriteBytes = 1024 * 1024;
 
 /**
- * Keeps a store in an append-only file, one JSON line per commit (CP-15.1). Opening it fills the store with what an
+ * Keeps a store in an append-only file, one JSON line per commit. Opening it fills the store with what an
  * earlier process left; a line that its crash cut short is dropped. The history is not kept: older watches get 410.
  */
 export class AppendLog implements Disposable {

@@ -10,7 +10,7 @@ export interface User {
   readonly groups: readonly string[];
 }
 
-/** How users prove who they are (CP-13.1). */
+/** How users prove who they are. */
 export interface AuthenticationOptions {
   /** Users by bearer token. Without it everyone is `system:admin`. */
   readonly tokens?: Readonly<Record<string, User>>;
@@ -55,7 +55,7 @@ export class Authentication {
     this.#tokens.delete(token);
   }
 
-  /** A new token for a service account (CP-8.13). */
+  /** A new token for a service account. */
   mint(namespace: string, name: string, uid: string, expiresInMs: number): string {
     const token = randomBytes(32).toString('base64url');
     this.grant(token, serviceAccountUser(namespace, name, uid), expiresInMs);

@@ -34,7 +34,7 @@ export interface Grant {
   readonly namespace?: string;
 }
 
-/** Who may do what (CP-13.2). */
+/** Who may do what. */
 export interface AuthorizationOptions {
   /** `allowAll` is the default; `rbac` asks the RBAC objects of the store and `grants`. */
   readonly mode?: 'allowAll' | 'rbac';
@@ -66,7 +66,7 @@ export class Authorization {
     return false;
   }
 
-  /** Discovery, health, version and schemas are open to whoever is known (CP-13.2). */
+  /** Discovery, health, version and schemas are open to whoever is known. */
   allowsPath(user: User, path: string, method: string): boolean {
     if (this.#mode === 'allowAll' || isMaster(user) || openPaths.test(path)) return true;
     const verb = method.toLowerCase();
@@ -145,7 +145,7 @@ function holds(list: readonly string[], wanted: string): boolean {
   return list.includes('*') || list.includes(wanted);
 }
 
-/** The 403 for a request for a resource, in the exact words of a real server (KC-14.1). */
+/** The 403 for a request for a resource, in the exact words of a real server. */
 export function forbiddenError(request: AccessRequest): StatusError {
   const { user, verb, group, resource, subresource, namespace, name } = request;
   const what = qualifiedResource({ group, plural: resource }) + (name === '' ? '' : ` ${JSON.stringify(name)}`);

@@ -181,5 +181,5 @@ const sketches: ResourceSketch[] = [
   },
 ];
 
-/** The resources a server has from the start (CP-6). */
+/** The resources a server has from the start. */
 export const builtInResources: readonly ResourceType[] = sketches.map(defineResource);

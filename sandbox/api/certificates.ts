@@ -35,7 +35,7 @@ export class CertificateAuthority {
     ]);
   }
 
-  /** A certificate for a server on this machine: `localhost`, `127.0.0.1`, `::1` (CP-1.2). */
+  /** A certificate for a server on this machine: `localhost`, `127.0.0.1`, `::1`. */
   server(): KeyPair {
     const loopback6 = Buffer.alloc(16);
     loopback6[15] = 1;
@@ -45,7 +45,7 @@ export class CertificateAuthority {
     ]);
   }
 
-  /** A certificate that makes its holder the user `name` in `groups` (CP-13.1). */
+  /** A certificate that makes its holder the user `name` in `groups`. */
   client(name: string, groups: readonly string[] = []): KeyPair {
     return this.#issue(distinguishedName(name, groups), '1.3.6.1.5.5.7.3.2', []);
   }

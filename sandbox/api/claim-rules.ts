@@ -28,7 +28,7 @@ export function volumeModeErrors(mode: unknown, field: string): FieldError[] {
   return [notSupported(field, mode, ['Block', 'Filesystem'])];
 }
 
-/** Defaults and checks of PersistentVolumeClaim (CP-12.5 to CP-12.7). */
+/** Defaults and checks of PersistentVolumeClaim. */
 export const claimRules: KindRules = {
   prepareCreate(claim) {
     claim['status'] = { phase: 'Pending' };
@@ -49,7 +49,7 @@ function specOf(claim: SandboxObject): JsonObject {
   return (claim['spec'] = {});
 }
 
-/** Drops data sources no server knows and mirrors `dataSource` and `dataSourceRef` (CP-12.6). */
+/** Drops data sources no server knows and mirrors `dataSource` and `dataSourceRef`. */
 function completeDataSources(spec: JsonObject): void {
   const { dataSource, dataSourceRef } = spec;
   if (isObject(dataSource) && !isKnownSource(dataSource)) delete spec['dataSource'];

@@ -62,7 +62,7 @@ export interface Subscription {
 
 /**
  * The API as the in-process controllers use it: the validation, admission and store that HTTP clients meet, under a
- * user name of its own, without authorisation (CP-1.4, CP-13.4). All calls are synchronous. What is handed out is
+ * user name of its own, without authorisation. All calls are synchronous. What is handed out is
  * deeply frozen: copy (`structuredClone`) before changing it. What is handed in is copied.
  */
 export interface SandboxClient {
@@ -81,14 +81,14 @@ export interface SandboxClient {
   updateStatus(resource: ResourceRef, object: SandboxObject): SandboxObject;
   /**
    * Deletes, or marks as deleted while finalizers hold the object; `uid` is a precondition. `gracePeriodSeconds`
-   * matters for pods only (CP-8.9).
+   * matters for pods only.
    * @throws {StatusError} `NotFound`, `Conflict` for a failed precondition.
    */
   delete(resource: ResourceRef, name: SandboxName, options?: { uid?: string; gracePeriodSeconds?: number }): void;
   /** POST on the subresource `binding`: assigns the pod to the node. @throws {StatusError} `Conflict` if assigned. */
   bindPod(pod: SandboxName, node: string): void;
   /**
-   * Drops `spec.finalizers` of a terminating namespace, which removes it (subresource `finalize`, CP-16.3).
+   * Drops `spec.finalizers` of a terminating namespace, which removes it (subresource `finalize`).
    * @throws {StatusError} `NotFound`.
    */
   finalizeNamespace(name: string): void;

@@ -9,7 +9,7 @@ export interface ContinuePoint {
   readonly after: string;
 }
 
-/** The opaque token of a point (CP-9.4). */
+/** The opaque token of a point. */
 export function encodeContinue({ rv, after }: ContinuePoint): string {
   return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv, start: `${after}\0` })).toString('base64url');
 }

@@ -5,7 +5,7 @@ import { arrayAt, at, isObject, jsonEqual, objectAt, stringAt } from './json.ts'
 import type { KindRules } from './kind-rules.ts';
 import { labelNameProblem, pathSegmentProblem } from './names.ts';
 
-/** Namespaces start Active and hold themselves with a finalizer of their own (CP-16.3). */
+/** Namespaces start Active and hold themselves with a finalizer of their own. */
 export const namespaceRules: KindRules = {
   nameProblem: labelNameProblem,
   prepareCreate(namespace) {
@@ -21,7 +21,7 @@ export const namespaceRules: KindRules = {
   },
 };
 
-/** Defaults and checks of Pod (CP-12.11). */
+/** Defaults and checks of Pod. */
 export const podRules: KindRules = {
   prepareCreate(pod) {
     const spec = { ...objectAt(pod, 'spec') };
@@ -72,7 +72,7 @@ export const configMapRules: KindRules = {
   validateUpdate: (configMap, old) => immutableContent(configMap, old, ['data', 'binaryData']),
 };
 
-/** Events belong into the namespace of what they are about (CP-8.14). */
+/** Events belong into the namespace of what they are about. */
 export const eventRules: KindRules = {
   prepareCreate: completeEvent,
   prepareUpdate: completeEvent,

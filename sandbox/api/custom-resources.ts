@@ -10,7 +10,7 @@ import { timestamp } from './timestamps.ts';
 const storage = 'customresourcedefinitions.apiextensions.k8s.io';
 
 /**
- * Serves what CustomResourceDefinitions define, from the commit of the definition on (CP-6). Schemas of definitions
+ * Serves what CustomResourceDefinitions define, from the commit of the definition on. Schemas of definitions
  * are not checked: objects are kept as they come. Kinds that are built in stay as they are.
  */
 export function serveCustomResources(options: {

@@ -16,14 +16,14 @@ export function namespaceFinalizers(type: ResourceType, object: SandboxObject): 
   return type.storage === 'namespaces' ? arrayAt(object, 'spec', 'finalizers') : [];
 }
 
-/** Whether nothing holds an object any more that is marked as deleted (CP-8.8). */
+/** Whether nothing holds an object any more that is marked as deleted. */
 export function isReleased(type: ResourceType, object: SandboxObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata;
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false;
   return namespaceFinalizers(type, object).length === 0;
 }
 
-/** Seconds a pod keeps running after its deletion; other kinds have none (CP-8.9). */
+/** Seconds a pod keeps running after its deletion; other kinds have none. */
 export function graceSeconds(type: ResourceType, object: SandboxObject, { gracePeriodSeconds }: DeleteOptions): number {
   if (type.storage !== 'pods') return 0;
   const phase = stringAt(object, 'status', 'phase');
@@ -32,7 +32,7 @@ export function graceSeconds(type: ResourceType, object: SandboxObject, { graceP
   return Math.max(0, gracePeriodSeconds ?? (typeof own === 'number' ? own : 30));
 }
 
-/** @throws {StatusError} `Conflict` if the deletion was meant for another object or another state (CP-8.6). */
+/** @throws {StatusError} `Conflict` if the deletion was meant for another object or another state. */
 export function checkPreconditions(
   type: ResourceType,
   name: string,

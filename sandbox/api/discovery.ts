@@ -5,7 +5,7 @@ import { reviewKinds } from './review-kinds.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** What discovery tells of a subresource. */
+/** What discovery says of a subresource. */
 const subresources: Record<Subresource, { verbs: string[]; group?: string; version?: string; kind?: string }> = {
   status: { verbs: ['get', 'patch', 'update'] },
   finalize: { verbs: ['update'] },
@@ -14,7 +14,7 @@ const subresources: Record<Subresource, { verbs: string[]; group?: string; versi
   token: { verbs: ['create'], group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
 };
 
-/** Answer to `/version` (CP-4.1). */
+/** Answer to `/version`. */
 export function versionInfo(minor: number): object {
   return {
     major: '1',
@@ -59,7 +59,7 @@ function allGroups(types: ResourceTypes): { group: string; versions: string[] }[
   return groups;
 }
 
-/** Answer to `/api/v1` and `/apis/<group>/<version>`, or `undefined` if nothing is served there (CP-4.2). */
+/** Answer to `/api/v1` and `/apis/<group>/<version>`, or `undefined` if nothing is served there. */
 export function resourceList(types: ResourceTypes, group: string, version: string): object | undefined {
   const resources: object[] = [];
   for (const type of types.inVersion(group, version)) {
@@ -100,7 +100,7 @@ function names({ shortNames, categories }: ResourceType): object {
 
 /**
  * The version of aggregated discovery a client understands, or `undefined` for legacy discovery. A client that names
- * only v2beta1 must not get v2: it would see no resources at all (CP-4.3).
+ * only v2beta1 must not get v2: it would see no resources at all.
  */
 export function aggregatedVersion(accept: string | undefined): 'v2' | 'v2beta1' | undefined {
   const offered = parseAccept(accept)
@@ -110,7 +110,7 @@ export function aggregatedVersion(accept: string | undefined): 'v2' | 'v2beta1' 
   return offered.includes('v2beta1') ? 'v2beta1' : undefined;
 }
 
-/** Aggregated discovery for `/api` (`core`) or `/apis`, and its content type (CP-4.4). */
+/** Aggregated discovery for `/api` (`core`) or `/apis`, and its content type. */
 export function aggregatedDiscovery(
   types: ResourceTypes,
   version: 'v2' | 'v2beta1',

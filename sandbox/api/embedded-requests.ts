@@ -8,8 +8,8 @@ import { methodNotAllowed } from './resource-requests.ts';
 
 /**
  * What tests in other processes control, under `/embedded`: `POST faults` adds a rule and answers its id,
- * `DELETE faults[/<id>]` takes rules back (CP-14.1), `GET requests` answers the request log and `DELETE requests`
- * empties it (CP-1.6).
+ * `DELETE faults[/<id>]` takes rules back, `GET requests` answers the request log and `DELETE requests`
+ * empties it.
  */
 export class EmbeddedRequests {
   readonly #faults: Faults;

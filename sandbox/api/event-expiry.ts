@@ -3,7 +3,7 @@ import { copyJson } from './json.ts';
 import type { Revision } from './revision.ts';
 import type { Store } from './store.ts';
 
-/** Removes events a while after their last write, as a real server does (CP-16.1). */
+/** Removes events a while after their last write, as a real server does. */
 export class EventExpiry implements Disposable {
   readonly #store: Store;
   readonly #clock: Clock;

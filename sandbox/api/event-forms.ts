@@ -2,7 +2,7 @@ import type { SandboxObject } from './client.ts';
 import { isObject } from './json.ts';
 import type { JsonObject } from './json.ts';
 
-/** Field names of an event in `v1` and in `events.k8s.io/v1`; what is not named here is equal in both (CP-6.2). */
+/** Field names of an event in `v1` and in `events.k8s.io/v1`; what is not named here is equal in both. */
 const fieldPairs = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],

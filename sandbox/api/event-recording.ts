@@ -6,10 +6,10 @@ import type { ResourceTypes } from './resource-type.ts';
 import { StatusError } from './status-error.ts';
 import { timestamp } from './timestamps.ts';
 
-/** How many folded events are remembered (KC-11.11). */
+/** How many folded events are remembered. */
 const memory = 4096;
 
-/** Records events for the controllers of this process and folds repeats into a count (KC-11.2, KC-11.7, KC-11.8). */
+/** Records events for the controllers of this process and folds repeats into a count. */
 export class EventRecording {
   readonly #registry: ObjectRegistry;
   readonly #types: ResourceTypes;

@@ -1,6 +1,6 @@
 import type { RandomSource } from './object-names.ts';
 
-/** Which requests a fault hits; each given field must be equal (CP-14.1). */
+/** Which requests a fault hits; each given field must be equal. */
 export interface FaultMatch {
   readonly user?: string;
   /** Part of the `User-Agent` header. */
@@ -14,7 +14,7 @@ export interface FaultMatch {
   readonly watch?: boolean;
 }
 
-/** What a fault does (CP-14.2). */
+/** What a fault does. */
 export type FaultAction =
   | { readonly type: 'delay'; readonly ms: number }
   | {
@@ -25,11 +25,11 @@ export type FaultAction =
       /** Seconds in the header `Retry-After`. */
       readonly retryAfter?: number;
     }
-  /** Cuts the connection without handling the request. */
+  /** Aborts the connection without handling the request. */
   | { readonly type: 'dropBefore' }
-  /** Handles the request, then cuts the connection: the client cannot know the outcome. */
+  /** Handles the request, then aborts the connection: the client cannot know the outcome. */
   | { readonly type: 'dropAfter' }
-  /** Cuts the connection after this many bytes of the body. */
+  /** Aborts the connection after this many bytes of the body. */
   | { readonly type: 'truncate'; readonly bytes: number }
   | { readonly type: 'htmlBody'; readonly code: number }
   /** Changes the RV of the object right before the request reaches it. */
@@ -57,7 +57,7 @@ export type FaultAction =
   /** Answers 410 to every page but the first. */
   | { readonly type: 'expireContinue' }
   | { readonly type: 'throttleBytes'; readonly bytesPerSecond: number }
-  /** Cuts every connection for so long. */
+  /** Aborts every connection for so long. */
   | { readonly type: 'unavailable'; readonly ms: number };
 
 /** A fault and when it strikes. */

@@ -26,7 +26,7 @@ export interface ApplyRequest {
 }
 
 /**
- * Merges an applied configuration into the live object with a reduced model of ownership (CP-10.7): leaves that this
+ * Merges an applied configuration into the live object with a reduced model of ownership: leaves that this
  * manager applied before and that nobody else applied go when they are missing now; only applied leaves are owned.
  *
  * @throws {StatusError} `Conflict` if another manager applied another value, unless forced.

@@ -20,7 +20,7 @@ export interface FieldSelector {
 
 const eventReference = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
 
-/** Selectable fields beyond `metadata.name` and `metadata.namespace`, by qualified resource (CP-9.15). */
+/** Selectable fields beyond `metadata.name` and `metadata.namespace`, by qualified resource. */
 const fieldsByResource = new Map<string, readonly string[]>([
   [
     'pods',

@@ -14,7 +14,7 @@ export interface Change {
 }
 
 /**
- * The latest changes of all resources in the order of their RVs, bounded by number and age (CP-9.5). What has left it
+ * The latest changes of all resources in the order of their RVs, bounded by number and age. What has left it
  * can be neither watched nor listed any more.
  */
 export class History {

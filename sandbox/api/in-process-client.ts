@@ -20,7 +20,7 @@ export interface InProcessClientOptions {
   readonly events: EventRecording;
 }
 
-/** The API for controllers of this process: no HTTP and no authorisation, everything else as over HTTP (CP-1.4). */
+/** The API for controllers of this process: no HTTP and no authorisation, everything else as over HTTP. */
 export class InProcessClient implements SandboxClient {
   readonly #options: InProcessClientOptions;
 

@@ -93,7 +93,7 @@ function cannotBeHandled<T>({ type, version }: VersionedType, decode: () => T): 
 
 /**
  * @param name - the name in the path, or `undefined` on create.
- * @throws {StatusError} `BadRequest` if the object's name or namespace is not that of the path (CP-7.5).
+ * @throws {StatusError} `BadRequest` if the object's name or namespace is not that of the path.
  */
 export function requireSameObject(metadata: SandboxMeta, namespace: string, name: string | undefined): void {
   const given = metadata.namespace ?? '';

@@ -4,13 +4,13 @@ import { StatusError } from './status-error.ts';
 
 const operationLimit = 10_000;
 
-interface Place {
+interface Location {
   readonly parent: unknown;
   readonly field: string;
 }
 
 /**
- * Applies an RFC 6902 patch to a copy of `target` (CP-10.3).
+ * Applies an RFC 6902 patch to a copy of `target`.
  *
  * @throws {StatusError} `BadRequest` for what is no JSON patch, `RequestEntityTooLarge` for more than 10 000
  *   operations, `Invalid` for one that does not apply.
@@ -34,26 +34,26 @@ export function jsonPatch(target: unknown, patch: unknown): unknown {
 }
 
 function apply(document: JsonObject, operation: JsonObject): void {
-  const place = locate(document, String(operation['path']));
+  const location = locate(document, String(operation['path']));
   switch (operation['op']) {
     case 'add': {
-      add(place, copyJson(operation['value']));
+      add(location, copyJson(operation['value']));
       return;
     }
     case 'remove':
-      remove(place);
+      remove(location);
       return;
     case 'replace':
-      read(place);
+      read(location);
       {
-        write(place, copyJson(operation['value']));
+        write(location, copyJson(operation['value']));
         return;
       }
     case 'test':
-      if (!jsonEqual(read(place), operation['value'] ?? null)) throw failed();
+      if (!jsonEqual(read(location), operation['value'] ?? null)) throw failed();
       return;
     case 'copy': {
-      add(place, copyJson(read(locate(document, from(operation)))));
+      add(location, copyJson(read(locate(document, from(operation)))));
       return;
     }
     case 'move': {
@@ -71,7 +71,7 @@ function from(operation: JsonObject): string {
   throw new StatusError('BadRequest', 'an operation of this kind needs from');
 }
 
-function locate(document: JsonObject, pointer: string): Place {
+function locate(document: JsonObject, pointer: string): Location {
   if (pointer !== '' && !pointer.startsWith('/')) throw failed();
   const fields = pointer.split('/').map((field) => field.replaceAll('~1', '/').replaceAll('~0', '~'));
   let parent: unknown = document;
@@ -83,7 +83,7 @@ function locate(document: JsonObject, pointer: string): Place {
   return { parent, field };
 }
 
-function read({ parent, field }: Place): unknown {
+function read({ parent, field }: Location): unknown {
   if (Array.isArray(parent)) {
     const index = arrayIndex(field);
     if (index < parent.length) return parent[index];
@@ -91,24 +91,24 @@ function read({ parent, field }: Place): unknown {
   throw failed();
 }
 
-function write({ parent, field }: Place, value: unknown): void {
+function write({ parent, field }: Location, value: unknown): void {
   if (Array.isArray(parent)) parent[arrayIndex(field)] = value;
   else if (isObject(parent)) setField(parent, field, value);
 }
 
-function add(place: Place, value: unknown): void {
-  const { parent, field } = place;
+function add(location: Location, value: unknown): void {
+  const { parent, field } = location;
   if (Array.isArray(parent)) {
     const index = field === '-' ? parent.length : arrayIndex(field);
     if (index > parent.length) throw failed();
     parent.splice(index, 0, value);
-  } else if (isObject(parent)) write(place, value);
+  } else if (isObject(parent)) write(location, value);
   else throw failed();
 }
 
-function remove(place: Place): unknown {
-  const { parent, field } = place;
-  const value = read(place);
+function remove(location: Location): unknown {
+  const { parent, field } = location;
+  const value = read(location);
   if (Array.isArray(parent)) parent.splice(arrayIndex(field), 1);
   else if (isObject(parent)) Reflect.deleteProperty(parent, field);
   return value;

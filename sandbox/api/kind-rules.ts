@@ -7,7 +7,7 @@ export interface RuleContext {
   readonly nowMs: number;
 }
 
-/** Defaults and checks of one kind (CP-12). Objects are private copies in their stored form and may be changed. */
+/** Defaults and checks of one kind. Objects are private copies in their stored form and may be changed. */
 export interface KindRules {
   /** Fills in defaults before the checks, on create. */
   prepareCreate?(object: SandboxObject, context: RuleContext): void;

@@ -210,7 +210,7 @@ const eventFields = {
 
 const snapshotError = fields({ message: 'string', time: 'time' });
 
-/** Checked kinds by `kind.group`; a kind that is not here keeps whatever it is given (CP-7.10). */
+/** Checked kinds by `kind.group`; a kind that is not here keeps whatever it is given. */
 export const kindSchemas: ReadonlyMap<string, ObjectSchema> = new Map<string, ObjectSchema>([
   [
     'PersistentVolume',

@@ -57,7 +57,7 @@ const requirementForms: { form: RegExp; matcher: (match: RegExpExecArray) => Lab
 
 /**
  * Reads a label selector as it stands in a query, such as `a=b,c in (d,e),!f`; `undefined` for an empty one, which
- * matches everything (CP-9.14; Kubernetes, "Labels and Selectors").
+ * matches everything (Kubernetes, "Labels and Selectors").
  *
  * @throws {StatusError} `BadRequest` for what it cannot read.
  */

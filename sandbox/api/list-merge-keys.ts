@@ -26,7 +26,7 @@ const keys = new Map<string, string>([
 ]);
 const sets = new Set(['metadata.finalizers', 'spec.podCIDRs']);
 
-/** How the list `field` of a built-in kind merges; `path` is its path without indexes (CP-10.5). */
+/** How the list `field` of a built-in kind merges; `path` is its path without indexes. */
 export function listMerge(kind: string, path: string): ListMerge {
   if (sets.has(path)) return { by: 'value' };
   const field = path.slice(path.lastIndexOf('.') + 1);

@@ -37,7 +37,7 @@ export function scopeFilter(scope: Scope, options: ReadOptions): (revision: Revi
 }
 
 /**
- * One page of a list as of the RV that the options ask for, which must not lie ahead (CP-9.2 to CP-9.5).
+ * One page of a list as of the RV that the options ask for, which must not lie ahead.
  *
  * `limit` does not count for RV "0", which a watch cache answers as a whole.
  * @throws {StatusError} `Expired` for a state that has left the history.
@@ -63,7 +63,7 @@ export function readList(store: Store, scope: Scope, options: ReadOptions): List
     if (limit === 0 || page.length < limit) page.push(revision);
     else {
       rest++;
-      if (hasSelector) break; // the count is not told, so the first one too many is enough
+      if (hasSelector) break; // the count is not reported, so the first one too many is enough
     }
   }
   const last = page.at(-1);
@@ -72,7 +72,7 @@ export function readList(store: Store, scope: Scope, options: ReadOptions): List
   return { revisions: page, rv, continueToken, ...(hasSelector ? {} : { remaining: rest }) };
 }
 
-/** With a limit and no match rule, RV "N" means exactly N (the legacy rule of KC-4.2). */
+/** With a limit and no match rule, RV "N" means exactly N (the legacy rule). */
 function isExact({ resourceVersionMatch, limit }: ReadOptions): boolean {
   return resourceVersionMatch === 'Exact' || (resourceVersionMatch === undefined && limit > 0);
 }
@@ -112,7 +112,7 @@ export function expired(rv: number, store: Store, after?: string): StatusError {
   );
 }
 
-/** The 504 for an RV that lies ahead (CP-9.3). */
+/** The 504 for an RV that lies ahead. */
 export function tooLargeResourceVersion(wanted: number, current: number): StatusError {
   const text = `Too large resource version: ${wanted}, current: ${current}`;
   return new StatusError('Timeout', `Timeout: ${text}`, {

@@ -5,7 +5,7 @@ import { labelValueProblem, qualifiedNameProblem, subdomainProblem } from './nam
 
 const annotationBytes = 262_144;
 
-/** Complaints about `metadata` that hold for every kind (CP-7.8, CP-12.3). */
+/** Complaints about `metadata` that hold for every kind. */
 export function metadataErrors(
   meta: SandboxMeta,
   nameProblem: (name: string) => string = subdomainProblem,
@@ -60,7 +60,7 @@ function ownerErrors({ ownerReferences = [] }: SandboxMeta): FieldError[] {
   return errors;
 }
 
-/** Complaint about finalizers added to an object that is being deleted (CP-7.7). */
+/** Complaint about finalizers added to an object that is being deleted. */
 export function finalizerErrors(meta: SandboxMeta, old: SandboxMeta): FieldError[] {
   if (old.deletionTimestamp === undefined) return [];
   const added = (meta.finalizers ?? []).filter((finalizer) => !(old.finalizers ?? []).includes(finalizer));

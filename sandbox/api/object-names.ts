@@ -5,7 +5,7 @@ const baseLength = 58;
 /** A number in [0,1), as `Math.random`. */
 export type RandomSource = () => number;
 
-/** A name made of `generateName`, cut to 58 characters, and five random characters (CP-7.4). */
+/** A name made of `generateName`, cut to 58 characters, and five random characters. */
 export function generatedName(base: string, random: RandomSource): string {
   let suffix = '';
   for (let index = 0; index < suffixLength; index++) {
@@ -14,7 +14,7 @@ export function generatedName(base: string, random: RandomSource): string {
   return base.slice(0, baseLength) + suffix;
 }
 
-/** A UUID of version 4 from a source that tests may seed (CP-1.5). */
+/** A UUID of version 4 from a source that tests may seed. */
 export function randomUid(random: RandomSource): string {
   let digits = '';
   for (let index = 0; index < 32; index++) digits += Math.floor(random() * 16).toString(16);

@@ -27,7 +27,7 @@ export interface WriteOptions {
   /** Everything but the commit. */
   readonly dryRun?: boolean;
   readonly fieldManager?: string;
-  /** What happens to unknown fields; `Warn` by default (CP-7.10). */
+  /** What happens to unknown fields; `Warn` by default. */
   readonly fieldValidation?: FieldValidation;
   /** Takes warnings for the client. */
   readonly warn?: (text: string) => void;
@@ -55,7 +55,7 @@ export type WritePart = 'main' | 'status' | 'finalize' | 'everything';
 const generateNameTries = 8;
 
 /**
- * The rules of writing objects (CP-7, CP-8), the same for HTTP clients and for the controllers of this process: every
+ * The rules of writing objects, the same for HTTP clients and for the controllers of this process: every
  * method reads, checks and commits in one synchronous step and throws `StatusError` with nothing changed.
  */
 export class ObjectRegistry {
@@ -160,7 +160,7 @@ export class ObjectRegistry {
     return this.#replace(target, stored, object, part, options);
   }
 
-  /** Server-side apply (CP-10.7). */
+  /** Server-side apply. */
   apply(
     target: Target,
     body: JsonObject,
@@ -295,7 +295,7 @@ const serverFields = [
   'generateName',
 ] as const;
 
-/** Overwrites what clients cannot set (CP-7.2, CP-7.6). */
+/** Overwrites what clients cannot set. */
 function setServerFields(metadata: SandboxMeta, server: Partial<SandboxMeta>): void {
   for (const field of serverFields) {
     if (server[field] === undefined) Reflect.deleteProperty(metadata, field);
@@ -332,7 +332,7 @@ function joinParts(type: ResourceType, part: WritePart, incoming: SandboxObject,
   return copyJson({ ...rest, metadata, ...(status === undefined ? {} : { status }) });
 }
 
-/** Everything whose change counts as a new generation (CP-7.3). */
+/** Everything whose change counts as a new generation. */
 function desired(object: SandboxObject): JsonObject {
   return { ...object, metadata: undefined, status: undefined };
 }

@@ -3,7 +3,7 @@ import { groupVersion } from './resource-type.ts';
 import type { ResourceType, ResourceTypes } from './resource-type.ts';
 import type { Schema } from './schema.ts';
 
-/** Answer to `/openapi/v3`: every served group version, since kubectl asks no further for one that is missing (CP-5.1). */
+/** Answer to `/openapi/v3`: every served group version, since kubectl asks no further for one that is missing. */
 export function openApiIndex(types: ResourceTypes): object {
   const paths: Record<string, object> = {};
   for (const { group, versions } of types.groups()) {
@@ -15,7 +15,7 @@ export function openApiIndex(types: ResourceTypes): object {
   return { paths };
 }
 
-/** The document of one group version, or `undefined` if it is not served (CP-5.2, CP-5.3). */
+/** The document of one group version, or `undefined` if it is not served. */
 export function openApiDocument(types: ResourceTypes, group: string, version: string): object | undefined {
   const served = types.inVersion(group, version);
   if (served.length === 0) return undefined;

@@ -25,7 +25,7 @@ export interface PathRequest {
   readonly reply: Reply;
 }
 
-/** Answers discovery (CP-4), schemas (CP-5), version and health, and passes on what tests control. */
+/** Answers discovery, schemas, version and health, and passes on what tests control. */
 export class PathRequests {
   readonly #types: ResourceTypes;
   readonly #minor: number;

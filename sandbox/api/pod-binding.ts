@@ -4,7 +4,7 @@ import { StatusError } from './status-error.ts';
 import { timestamp } from './timestamps.ts';
 
 /**
- * Assigns a pod to a node, once, and notes that it is scheduled (CP-8.12).
+ * Assigns a pod to a node, once, and notes that it is scheduled.
  *
  * @throws {StatusError} `Conflict` if the pod has a node or is being deleted, `NotFound`.
  */

@@ -40,7 +40,7 @@ export function acceptsJson(type: string): boolean {
   return type === 'application/json' || type === '*/*' || type === 'application/*';
 }
 
-/** @throws {StatusError} `NotAcceptable` if the client takes nothing that we make (CP-3.4). */
+/** @throws {StatusError} `NotAcceptable` if the client takes nothing that we make. */
 export function choosePresentation(accept: string | undefined, query: URLSearchParams): Presentation {
   for (const { type, parameters } of parseAccept(accept)) {
     if (!acceptsJson(type)) continue;

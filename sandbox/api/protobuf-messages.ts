@@ -1,5 +1,5 @@
 /**
- * Fields of the protobuf messages that clients post (CP-3.3): `<message>: <number> <JSON name> <type>, ...`. A type is
+ * Fields of the protobuf messages that clients post: `<message>: <number> <JSON name> <type>, ...`. A type is
  * a scalar, a message, a list (`[]`) or a map of texts (in braces); a `*` marks fields whose empty values count, since
  * Go holds them as pointers and leaves them out otherwise; the name `+` marks a message whose fields lie one level
  * higher in JSON. Fields that are not listed are ignored.

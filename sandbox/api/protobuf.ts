@@ -28,7 +28,7 @@ interface WireField {
 let messages: ReadonlyMap<string, Message> | undefined;
 
 /**
- * The object in a protobuf body, as its JSON form (CP-3.3).
+ * The object in a protobuf body, as its JSON form.
  *
  * @throws {StatusError} `UnsupportedMediaType` for a kind without a table, `BadRequest` for bytes that are no message.
  */

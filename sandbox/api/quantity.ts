@@ -1,7 +1,7 @@
 import { formatQuantity, parseQuantity, QuantityError } from '../../src/base/quantity.ts';
 import type { Quantity } from '../../src/base/quantity.ts';
 
-/** The value in 1e-9 of its unit, or `undefined` for what is no quantity (CP-12.4). */
+/** The value in 1e-9 of its unit, or `undefined` for what is no quantity. */
 export function quantityNanos(text: unknown): bigint | undefined {
   return parsed(text)?.nanos;
 }

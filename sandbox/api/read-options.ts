@@ -20,8 +20,7 @@ export interface ReadOptions {
 
 /**
  * @param options.watchList - whether the server streams lists; without it `sendInitialEvents` is an error.
- * @throws {StatusError} `BadRequest` for an unreadable value, `Invalid` for options that do not go together (KC-4.3,
- *   KC-6.7).
+ * @throws {StatusError} `BadRequest` for an unreadable value, `Invalid` for options that do not go together.
  */
 export function parseReadOptions(query: URLSearchParams, { watchList }: { watchList: boolean }): ReadOptions {
   const options: ReadOptions = {

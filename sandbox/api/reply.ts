@@ -19,7 +19,7 @@ export class Reply {
     response.setHeader('Cache-Control', 'no-cache, private');
   }
 
-  /** Adds a `Warning` header to the answer (CP-3.6). */
+  /** Adds a `Warning` header to the answer. */
   warn(text: string): void {
     this.#warnings.add(text);
   }
@@ -42,8 +42,8 @@ export class Reply {
     this.json(error.code, JSON.stringify(error.toStatus()));
   }
 
-  /** Cuts the connection so that the client sees a reset. */
-  cut(): void {
+  /** Aborts the connection so that the client sees a reset. */
+  abort(): void {
     const { socket } = this.response;
     if (socket === null) this.response.destroy();
     else socket.resetAndDestroy();
@@ -53,7 +53,7 @@ export class Reply {
     const { response, fault } = this;
     if (response.headersSent || response.destroyed) return;
     if (fault?.type === 'dropAfter') {
-      this.cut();
+      this.abort();
       return;
     }
     response.statusCode = code;

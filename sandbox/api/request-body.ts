@@ -9,7 +9,7 @@ export const objectTypes: readonly string[] = ['application/json', 'application/
 
 const limitBytes = 3 * 1024 * 1024;
 
-/** The bytes of a request's body. @throws {StatusError} `RequestEntityTooLarge` above 3 MiB (CP-3.2). */
+/** The bytes of a request's body. @throws {StatusError} `RequestEntityTooLarge` above 3 MiB. */
 export function readBody(request: IncomingMessage): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];

@@ -90,7 +90,7 @@ export class RequestHandler {
   async #answer(request: IncomingMessage, reply: Reply, entry: LoggedRequest, signal: AbortSignal): Promise<void> {
     const { authentication, clock } = this.#options;
     if (clock.monotonicMs() < this.#unavailableUntilMs) {
-      reply.cut();
+      reply.abort();
       return;
     }
     const target = parseTarget(entry.path);
@@ -214,14 +214,14 @@ export class RequestHandler {
           ...(fault.retryAfter === undefined ? {} : { details: { retryAfterSeconds: fault.retryAfter } }),
         });
       case 'dropBefore':
-        reply.cut();
+        reply.abort();
         return true;
       case 'htmlBody':
         reply.text(fault.code, '<html><body><h1>Bad gateway</h1></body></html>', 'text/html');
         return true;
       case 'unavailable':
         this.#unavailableUntilMs = clock.monotonicMs() + fault.ms;
-        reply.cut();
+        reply.abort();
         return true;
       case 'compactNow':
         store.compact();

@@ -1,4 +1,4 @@
-/** One request as the server saw it (CP-1.6). */
+/** One request as the server saw it. */
 export interface LoggedRequest {
   /** Grows by one with each request, those of in-process controllers included. */
   readonly id: number;
@@ -18,7 +18,7 @@ export interface LoggedRequest {
   verb: string;
   /** Plural of the resource, with `/<subresource>` if there is one; empty for other paths. */
   resource: string;
-  /** HTTP status; 0 while unanswered or if the connection was cut before an answer. */
+  /** HTTP status; 0 while unanswered or if the connection was aborted before an answer. */
   status: number;
   /** Until the last byte of the answer; -1 while it is open. */
   durationMs: number;

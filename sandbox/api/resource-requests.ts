@@ -48,7 +48,7 @@ export interface ResourceRequestsOptions {
   readonly authentication: Authentication;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Whether lists are streamed on request (CP-9.11). */
+  /** Whether lists are streamed on request. */
   readonly watchList: boolean;
   readonly watches: WatchSettings;
 }
@@ -56,7 +56,7 @@ export interface ResourceRequestsOptions {
 const futureRvWaitMs = 3000;
 const defaultTokenSeconds = 3600;
 
-/** Answers requests for resources: the HTTP side of reading (CP-9) and writing (CP-8, CP-10). */
+/** Answers requests for resources: the HTTP side of reading and writing. */
 export class ResourceRequests {
   readonly #options: ResourceRequestsOptions;
   readonly #openWatches = new Set<WatchStream>();
@@ -289,7 +289,7 @@ export class ResourceRequests {
     return { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata, spec, status };
   }
 
-  /** Waits for an RV that lies ahead. @throws {StatusError} `Timeout` if it does not come (CP-9.3). */
+  /** Waits for an RV that lies ahead. @throws {StatusError} `Timeout` if it does not come. */
   async #waitFor({ resourceVersion = 0 }: ReadOptions, signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#options;
     if (resourceVersion <= store.rv) return;

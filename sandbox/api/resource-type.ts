@@ -1,10 +1,10 @@
 import type { ResourceRef, SandboxObject } from './client.ts';
 
-/** A served resource: how it is called, addressed and written (CP-6). */
+/** A served resource: how it is called, addressed and written. */
 export interface ResourceType {
   /** Empty for the core group. */
   readonly group: string;
-  /** Served versions, the preferred one first; they differ in nothing but their name (CP-6.3). */
+  /** Served versions, the preferred one first; they differ in nothing but their name. */
   readonly versions: readonly string[];
   readonly plural: string;
   readonly singular: string;
@@ -20,15 +20,15 @@ export interface ResourceType {
   readonly storedApiVersion: string;
   /** Custom-kind rules: no strategic merge, no unconditional PUT, `/status` leaves metadata alone. */
   readonly custom: boolean;
-  /** `metadata.generation` counts changes of anything but metadata and status (CP-7.3). */
+  /** `metadata.generation` counts changes of anything but metadata and status. */
   readonly generation: boolean;
-  /** PUT without a `resourceVersion` overwrites (CP-8.3). */
+  /** PUT without a `resourceVersion` overwrites. */
   readonly unconditionalUpdate: boolean;
-  /** PUT of a missing object creates it (CP-8.3). */
+  /** PUT of a missing object creates it. */
   readonly createOnUpdate: boolean;
-  /** DELETE answers the object instead of a Status (CP-8.7). */
+  /** DELETE answers the object instead of a Status. */
   readonly deleteAnswersObject: boolean;
-  /** From the stored form to the form of this type, where they differ in more than `apiVersion` (CP-6.2). */
+  /** From the stored form to the form of this type, where they differ in more than `apiVersion`. */
   readonly fromStored?: (object: SandboxObject) => SandboxObject;
   /** The way back. */
   readonly toStored?: (object: SandboxObject) => SandboxObject;
@@ -99,7 +99,7 @@ export function defineResource(sketch: ResourceSketch): ResourceType {
   };
 }
 
-/** The types a server serves, by group, version and plural; disabled ones are as if they did not exist (CP-6.4). */
+/** The types a server serves, by group, version and plural; disabled ones are as if they did not exist. */
 export class ResourceTypes {
   readonly #types: ResourceType[] = [];
   readonly #byPath = new Map<string, VersionedType>();

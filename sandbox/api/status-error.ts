@@ -1,4 +1,4 @@
-/** HTTP codes of the machine-readable reasons (CP-12.1; Kubernetes API conventions, "Response Status Kind"). */
+/** HTTP codes of the machine-readable reasons (Kubernetes API conventions, "Response Status Kind"). */
 export const reasonCodes = {
   BadRequest: 400,
   Unauthorized: 401,
@@ -47,7 +47,7 @@ export class StatusError extends Error {
   readonly reason: StatusReason;
   readonly code: number;
   readonly details: StatusDetails | undefined;
-  /** Token for the rest of a list whose snapshot is gone (CP-9.4). */
+  /** Token for the rest of a list whose snapshot is gone. */
   readonly continueToken: string | undefined;
 
   constructor(

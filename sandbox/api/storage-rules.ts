@@ -6,7 +6,7 @@ import type { KindRules } from './kind-rules.ts';
 import { qualifiedNameProblem, subdomainProblem } from './names.ts';
 import { quantityNanos } from './quantity.ts';
 
-/** Defaults and checks of StorageClass (CP-12.10). */
+/** Defaults and checks of StorageClass. */
 export const classRules: KindRules = {
   prepareCreate(storageClass) {
     storageClass['reclaimPolicy'] ??= 'Delete';

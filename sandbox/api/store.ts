@@ -21,7 +21,7 @@ const snapshotsKept = 16;
 
 /**
  * All objects of the cluster under one revision counter, with the history of the latest changes. It knows no rules:
- * what comes in is stored as it is. Comparison and commit of a write are one synchronous step of the caller (CP-8.4).
+ * what comes in is stored as it is. Comparison and commit of a write are one synchronous step of the caller.
  */
 export class Store {
   readonly #clock: Clock;
@@ -148,12 +148,12 @@ export class Store {
     return { close: () => this.#allListeners.delete(listener) };
   }
 
-  /** Forgets the history up to `rv`, by default all of it (CP-9.5). */
+  /** Forgets the history up to `rv`, by default all of it. */
   compact(rv = this.#rv): void {
     this.#history.compact(Math.min(rv, this.#rv));
   }
 
-  /** Puts back what an earlier process stored, without history and without telling anyone (CP-15.1). */
+  /** Puts back what an earlier process stored, without history and without notifying anyone. */
   restore(objects: Iterable<{ storage: string; object: SandboxObject }>, rv: number): void {
     for (const { storage, object } of objects) {
       const shelf = this.#shelf(storage);

@@ -8,8 +8,8 @@ const orderPrefix = '$setElementOrder/';
 const deletePrefix = '$deleteFromPrimitiveList/';
 
 /**
- * Applies a strategic merge patch to an object of a built-in kind; the arguments stay as they are (CP-10.5, CP-10.6;
- * Kubernetes, "Update API Objects in Place Using kubectl patch").
+ * Applies a strategic merge patch to an object of a built-in kind; the arguments stay as they are (Kubernetes,
+ * "Update API Objects in Place Using kubectl patch").
  *
  * @throws {StatusError} `BadRequest` for an unknown directive or one that does not fit its place.
  */

@@ -3,7 +3,7 @@ import type { SandboxObject } from './client.ts';
 import { arrayAt, at, objectAt, stringAt, stringsAt } from './json.ts';
 import type { ResourceType } from './resource-type.ts';
 
-/** One column of a table (CP-11.3). */
+/** One column of a table. */
 export interface Column {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'date';

@@ -13,7 +13,7 @@ import { timestamp } from './timestamps.ts';
 const sourceNames = Object.keys(volumeSources);
 const reclaimPolicies = ['Delete', 'Recycle', 'Retain'];
 
-/** Defaults and checks of PersistentVolume (CP-12.8, CP-12.9). */
+/** Defaults and checks of PersistentVolume. */
 export const volumeRules: KindRules = {
   prepareCreate(volume, { nowMs }) {
     volume['status'] = { phase: 'Pending', lastPhaseTransitionTime: timestamp(nowMs) };

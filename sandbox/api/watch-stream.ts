@@ -14,7 +14,7 @@ import type { Store } from './store.ts';
 /** How a server treats all its watches. */
 export interface WatchSettings {
   readonly bookmarkIntervalMs: number;
-  /** Answers an RV that left the history with HTTP 410 instead of an ERROR event (CP-9.6). */
+  /** Answers an RV that left the history with HTTP 410 instead of an ERROR event. */
   readonly goneAsHttpStatus: boolean;
 }
 
@@ -41,7 +41,7 @@ const backlogEvents = 1000;
 const backlogBytes = 64 * 1024 * 1024;
 
 /**
- * One open watch (CP-9.6 to CP-9.11): first the objects of its initial state, if it asked for them, then every change
+ * One open watch: first the objects of its initial state, if it asked for them, then every change
  * from the store in the order of RVs. It reads no faster than its client: what waits, waits as references.
  */
 export class WatchStream {
@@ -136,7 +136,7 @@ export class WatchStream {
     if (this.#blocked && this.#initialSent >= this.#initial.length) {
       const { writableLength } = reply.response;
       if (this.#queue.length > backlogEvents || writableLength > backlogBytes) {
-        this.#cut();
+        this.#abort();
         return;
       }
     }
@@ -192,7 +192,7 @@ export class WatchStream {
     return undefined;
   }
 
-  /** What the change is to a watcher with selectors (CP-9.8). */
+  /** What the change is to a watcher with selectors. */
   #typeFor({ type, revision, previous }: Change): Change['type'] | undefined {
     const before = previous !== undefined && this.#matches(previous);
     if (type === 'DELETED') return before ? 'DELETED' : undefined;
@@ -239,7 +239,7 @@ export class WatchStream {
 
   #injectedCut(): void {
     const { fault } = this.#options;
-    if (fault?.type === 'watchCut' && fault.how === 'reset') this.#cut();
+    if (fault?.type === 'watchCut' && fault.how === 'reset') this.#abort();
     else this.end();
   }
 
@@ -248,10 +248,10 @@ export class WatchStream {
     this.end();
   }
 
-  #cut(): void {
+  #abort(): void {
     if (this.#ended) return;
     this.#stop();
-    this.#options.reply.cut();
+    this.#options.reply.abort();
   }
 
   #after(ms: number, run: () => void): void {

@@ -17,7 +17,7 @@ export function conflict(type: ResourceType, name: string, why: string): StatusE
   });
 }
 
-/** The 409 for a name that is taken (CP-8.1). */
+/** The 409 for a name that is taken. */
 export function alreadyExists(type: ResourceType, name: string): StatusError {
   return new StatusError('AlreadyExists', `${qualifiedResource(type)} ${JSON.stringify(name)} already exists`, {
     details: { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.plural },

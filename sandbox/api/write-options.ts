@@ -8,7 +8,7 @@ import type { Verb } from './request-target.ts';
 import type { ResourceRequest } from './resource-requests.ts';
 import type { VersionedType } from './resource-type.ts';
 
-/** Media types of patches that the kind takes (CP-10.1). */
+/** Media types of patches that the kind takes. */
 export function patchTypes({ type }: VersionedType): string[] {
   return [
     'application/json-patch+json',
@@ -40,7 +40,7 @@ function isDryRun(values: readonly unknown[], verb: Verb): boolean {
   return values.includes('All');
 }
 
-/** Options of a deletion: the body's, then those of the query (CP-8.6). @throws {StatusError} for unreadable ones. */
+/** Options of a deletion: the body's, then those of the query. @throws {StatusError} for unreadable ones. */
 export async function deleteOptions({
   body,
   contentType,

@@ -8,7 +8,7 @@ import { refersTo } from './volume-fit.ts';
 
 /**
  * Links claim and volume in four writes, each left out when it is already right, so that a repeat after a failure goes
- * on where it stopped (CP-17.8). The claim is written last: whoever sees it bound sees a bound volume.
+ * on where it stopped. The claim is written last: whoever sees it bound sees a bound volume.
  * @throws {StatusError} from the first write that fails; the later ones are not tried.
  */
 export function bindVolume(context: BinderContext, claim: Claim, volume: Volume): void {

@@ -15,7 +15,7 @@ export class CapacityIndex {
     });
   }
 
-  /** Whether a segment of the class that the node belongs to can take a volume of `size` nano units (CP-20.5). */
+  /** Whether a segment of the class that the node belongs to can take a volume of `size` nano units. */
   hasRoom(className: string, node: Node, size: bigint): boolean {
     for (const segment of this.#byClass.get(className)) {
       if (segment.nodeTopology === undefined) continue;

@@ -3,7 +3,7 @@ import { annotation } from './annotations.ts';
 import { getObject, listObjects } from './object-access.ts';
 import { resources, type Claim, type StorageClass } from './objects.ts';
 
-/** The claim's class name: the beta annotation, else the field, else empty (CP-17.3). */
+/** The claim's class name: the beta annotation, else the field, else empty. */
 export function claimClass(claim: Claim): string {
   return claim.metadata.annotations?.[annotation.betaStorageClass] ?? claim.spec.storageClassName ?? '';
 }
@@ -15,7 +15,7 @@ export function saysNoClass(claim: Claim): boolean {
   );
 }
 
-/** Whether volumes of the class wait for the first pod; an unknown class does not (CP-17.3). */
+/** Whether volumes of the class wait for the first pod; an unknown class does not. */
 export function isDelayed(client: SandboxClient, className: string): boolean {
   if (className === '') return false;
   return getObject(client, resources.classes, { name: className })?.volumeBindingMode === 'WaitForFirstConsumer';
@@ -27,7 +27,7 @@ export function isMarkedDefault(storageClass: StorageClass): boolean {
   return annotations[annotation.defaultClass] === 'true' || annotations[annotation.betaDefaultClass] === 'true';
 }
 
-/** The default class: of several the newest, then the smallest name (CP-12.12). */
+/** The default class: of several the newest, then the smallest name. */
 export function findDefaultClass(client: SandboxClient): StorageClass | undefined {
   let best: StorageClass | undefined;
   // The list is ordered by name, so that only a newer one replaces an earlier one.

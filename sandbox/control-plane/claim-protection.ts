@@ -18,7 +18,7 @@ export interface ClaimProtectionOptions {
 }
 
 /**
- * Keeps a deleted claim until no scheduled pod uses it (CP-19.1; Kubernetes, "Storage Object in Use Protection").
+ * Keeps a deleted claim until no scheduled pod uses it (Kubernetes, "Storage Object in Use Protection").
  * Completed pods count until their objects are gone.
  */
 export class ClaimProtection implements Disposable {

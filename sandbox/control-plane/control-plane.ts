@@ -18,7 +18,7 @@ import { Scheduler, type SchedulingSettings } from './scheduler.ts';
 import { VolumeIndex } from './volume-index.ts';
 import { VolumeProtection } from './volume-protection.ts';
 
-/** The parts that can be switched off one by one (CP-1.3). */
+/** The parts that can be switched off one by one. */
 export type ControlPlanePart = 'pvBinder' | 'protection' | 'scheduler' | 'kubeletStub' | 'namespaceController' | 'gc';
 
 /** What `startControlPlane` needs. */
@@ -27,7 +27,7 @@ export interface ControlPlaneOptions {
   client: (user: string) => SandboxClient;
   logger: Logger;
   clock: Clock;
-  /** Milliseconds between two rounds of the binder over everything. Default 15,000 (CP-17.1). */
+  /** Milliseconds between two rounds of the binder over everything. Default 15,000. */
   resyncMs?: number;
   /** Parts to leave out, by `false`. Default: all run. */
   parts?: Partial<Record<ControlPlanePart, boolean>>;

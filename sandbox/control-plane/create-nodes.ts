@@ -30,7 +30,7 @@ export interface CreateNodesOptions {
 }
 
 /**
- * Creates ready nodes, and for each a CSINode with the drivers, as a kubelet would register them (CP-16.4).
+ * Creates ready nodes, and for each a CSINode with the drivers, as a kubelet would register them.
  * @throws {StatusError} `AlreadyExists` for the first name that is taken.
  */
 export function createNodes({ client, clock, nodes, drivers = [] }: CreateNodesOptions): void {

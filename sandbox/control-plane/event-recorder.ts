@@ -5,7 +5,7 @@ import type { SandboxClient, SandboxObject } from '../api/client.ts';
 export interface EventRecorderOptions {
   client: SandboxClient;
   clock: Clock;
-  /** The event's source, such as `persistentvolume-controller` (CP-17.2). */
+  /** The event's source, such as `persistentvolume-controller`. */
   component: string;
 }
 
@@ -18,7 +18,7 @@ const rememberedObjects = 4096;
 
 /**
  * Records events of one component and holds back what one object repeats too often: 25 events, then one per 300
- * seconds (CP-17.5). Without it every resync of a claim that waits for long would be a write.
+ * seconds. Without it every resync of a claim that waits for long would be a write.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;

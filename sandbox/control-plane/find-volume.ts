@@ -19,7 +19,7 @@ export interface FindVolumeOptions {
 }
 
 /**
- * The volume a claim without `volumeName` gets (CP-17.7): among volumes that offer the requested access modes, fewest
+ * The volume a claim without `volumeName` gets: among volumes that offer the requested access modes, fewest
  * modes first, one that refers to the claim, else the smallest available one of its class that its selector matches.
  */
 export function findVolume(claim: Claim, options: FindVolumeOptions): Volume | undefined {

@@ -18,7 +18,7 @@ const foregroundFinalizer = 'foregroundDeletion';
 
 /**
  * Deletes objects all of whose owners are gone, and carries out the deletion policies `Orphan` and `Foreground`
- * (CP-16.2; Kubernetes, "Garbage Collection").
+ * (Kubernetes, "Garbage Collection").
  */
 export class GarbageCollector implements Disposable {
   readonly #client: SandboxClient;

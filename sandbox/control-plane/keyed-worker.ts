@@ -12,7 +12,7 @@ export interface KeyedWorkerOptions {
   logger: Logger;
   /** Delay before the first retry of a key in milliseconds, doubled with each failure in a row. Default 5. */
   backoffBaseMs?: number;
-  /** Longest delay between retries in milliseconds. Default 1,000,000 (CP-19.3). */
+  /** Max delay between retries in milliseconds. Default 1,000,000. */
   backoffMaxMs?: number;
 }
 

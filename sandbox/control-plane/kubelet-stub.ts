@@ -21,7 +21,7 @@ export interface KubeletStubOptions {
 }
 
 /**
- * Plays the kubelet of every node (CP-20.11): assigned pods run once their claims are bound, deleted ones go without
+ * Plays the kubelet of every node: assigned pods run once their claims are bound, deleted ones go without
  * waiting for their grace period. Volumes are none of its business.
  */
 export class KubeletStub implements Disposable {

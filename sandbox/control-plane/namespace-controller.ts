@@ -15,7 +15,7 @@ export interface NamespaceControllerOptions {
 
 const contents = storedTypes().filter(({ namespaced }) => namespaced);
 
-/** Empties namespaces that are being deleted and lets them go once nothing is left (CP-16.3). */
+/** Empties namespaces that are being deleted and lets them go once nothing is left. */
 export class NamespaceController implements Disposable {
   readonly #client: SandboxClient;
   readonly #worker: KeyedWorker;

@@ -1,5 +1,5 @@
 /**
- * How the scheduler picks among the nodes a pod fits (CP-20.6): the first by name, each in turn, the one with the
+ * How the scheduler picks among the nodes a pod fits: the first by name, each in turn, the one with the
  * fewest pods, or at random from a seed.
  */
 export type NodeChoicePolicy = 'first' | 'roundRobin' | 'spread' | { randomSeed: number };

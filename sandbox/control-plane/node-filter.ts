@@ -6,8 +6,8 @@ type Taint = NonNullable<NonNullable<Node['spec']>['taints']>[number];
 const unschedulableTaint: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
 /**
- * Why the pod cannot run on the node, volumes aside, in the words of the scheduler; `undefined` if it can (CP-20.3;
- * Kubernetes, "Assigning Pods to Nodes" and "Taints and Tolerations").
+ * Why the pod cannot run on the node, volumes aside, in the words of the scheduler; `undefined` if it can (Kubernetes,
+ * "Assigning Pods to Nodes" and "Taints and Tolerations").
  */
 export function whyNodeUnfit(pod: Pod, node: Node): string | undefined {
   const { tolerations = [], nodeSelector = {}, affinity } = pod.spec;

@@ -27,7 +27,7 @@ export function setVolumePhase(context: BinderContext, volume: Volume, phase: st
 
 /**
  * Sets the phase of a claim that has no volume (`Pending`, `Lost`) and clears what it had from one; nothing is written
- * if all is so already. The warning is recorded only when the phase changes (CP-17.9).
+ * if all is so already. The warning is recorded only when the phase changes.
  * @throws {StatusError} if the write fails.
  */
 export function setUnboundPhase(context: BinderContext, claim: Claim, phase: string, warning?: PhaseEvent): void {
@@ -43,7 +43,7 @@ export function setUnboundPhase(context: BinderContext, claim: Claim, phase: str
 
 /**
  * Sets the claim's phase `Bound` with the volume's access modes; the volume's capacity is taken over at the change of
- * the phase only, since an expansion changes it later (CP-17.8, step 4).
+ * the phase only, since an expansion changes it later (step 4).
  * @throws {StatusError} if the write fails.
  */
 export function setBoundPhase(context: BinderContext, claim: Claim, volume: Volume): void {

@@ -22,9 +22,9 @@ export interface PodBinding {
 export type BindingProgress = { state: 'waiting' } | { state: 'ready' } | { state: 'failed'; why: string };
 
 /**
- * Writes the decision: the claim into each matched volume, the node into each claim to provision (CP-20.7). Safe to
+ * Writes the decision: the claim into each matched volume, the node into each claim to provision. Safe to
  * repeat.
- * @throws {StatusError} `Conflict` if somebody else was faster; the pod must be scheduled anew.
+ * @throws {StatusError} `Conflict` if somebody else was faster; the pod must be scheduled again.
  */
 export function startBinding(client: SandboxClient, { node, plan }: Placement, deadlineMs: number): PodBinding {
   const name = node.metadata.name;
@@ -38,7 +38,7 @@ export function startBinding(client: SandboxClient, { node, plan }: Placement, d
   };
 }
 
-/** Looks whether all claims are bound by now, or can no longer be for this node (CP-20.8). Writes nothing. */
+/** Looks whether all claims are bound by now, or can no longer be for this node. Writes nothing. */
 export function checkBinding(client: SandboxClient, binding: PodBinding, nowMs: number): BindingProgress {
   const node = getObject(client, resources.nodes, { name: binding.node });
   if (node === undefined) return failed(`failed to get node "${binding.node}": node "${binding.node}" not found`);

@@ -14,8 +14,7 @@ export interface PodClaims {
 }
 
 /**
- * The claims of the pod, or why the pod cannot be scheduled whatever the node, in the words of the scheduler's event
- * (CP-20.2).
+ * The claims of the pod, or why the pod cannot be scheduled whatever the node, in the words of the scheduler's event.
  */
 export function resolvePodClaims(client: SandboxClient, pod: Pod): PodClaims | { why: string } {
   const claims = new Map<string, Claim>();

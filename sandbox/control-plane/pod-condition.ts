@@ -13,7 +13,7 @@ export interface ReportUnscheduledOptions {
 }
 
 /**
- * Tells why a pod was not scheduled: the event `FailedScheduling` and the condition `PodScheduled` (CP-20.2). A repeat
+ * Reports why a pod was not scheduled: the event `FailedScheduling` and the condition `PodScheduled`. A repeat
  * with the same message writes the event only.
  * @throws {StatusError} if the status cannot be written.
  */

@@ -33,7 +33,7 @@ export interface PvBinderOptions {
 const schedulingGraceMs = 200;
 
 /**
- * The persistent-volume binder (CP-17): one worker for claims, one for volumes, both woken by changes and, every
+ * The persistent-volume binder: one worker for claims, one for volumes, both woken by changes and, every
  * `resyncMs`, by a round over everything. It reads the store live and keeps indexes only, so a sync costs the same
  * among ten claims and among ten thousand.
  */

@@ -6,7 +6,7 @@ import type { Volume } from './objects.ts';
 import { setVolumePhase } from './phases.ts';
 
 /**
- * Does what the reclaim policy of a released volume asks of the binder (CP-17.11): nothing for `Retain`, nothing for
+ * Does what the reclaim policy of a released volume asks of the binder: nothing for `Retain`, nothing for
  * `Delete` where an external deleter acts on the phase, and a failure for what nobody here can do. Safe to repeat.
  * @throws {StatusError} if a write fails.
  */

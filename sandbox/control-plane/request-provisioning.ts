@@ -7,7 +7,7 @@ import { resources, type Claim } from './objects.ts';
 
 /**
  * Asks the class's provisioner, or the driver that replaced it, for a volume: both annotations on the claim, then the
- * event (CP-17.4). A repeat writes the event only. The phase is not touched.
+ * event. A repeat writes the event only. The phase is not touched.
  *
  * @returns the claim as stored.
  * @throws {StatusError} if the claim cannot be written.

@@ -12,7 +12,7 @@ export interface Placement {
 /** The nodes a pod fits, in the order given; if there are none, the message for its event and condition. */
 export type SchedulingDecision = { placements: Placement[] } | { message: string };
 
-/** Decides where the pod may go (CP-20.2 to CP-20.5). Writes nothing. */
+/** Decides where the pod may go. Writes nothing. */
 export function schedulePod(context: VolumePlanContext, pod: Pod, nodes: readonly Node[]): SchedulingDecision {
   if (nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const claims = resolvePodClaims(context.client, pod);

@@ -24,7 +24,7 @@ export interface SchedulingSettings {
   avoidLastNode?: boolean;
   /** Delay before the second attempt of a pod in milliseconds, doubled with each further one. Default 1000. */
   backoffBaseMs?: number;
-  /** Longest delay between attempts in milliseconds. Default 10,000. */
+  /** Max delay between attempts in milliseconds. Default 10,000. */
   backoffMaxMs?: number;
   /** How long claims may take to be bound, in milliseconds. Default 600,000. */
   bindTimeoutMs?: number;
@@ -43,7 +43,7 @@ export interface SchedulerOptions {
 }
 
 /**
- * Stand-in for kube-scheduler (CP-20): one pod at a time is decided, many may wait for their volumes.
+ * Stand-in for kube-scheduler: one pod at a time is decided, many may wait for their volumes.
  */
 export class Scheduler implements Disposable {
   readonly #options: SchedulerOptions;

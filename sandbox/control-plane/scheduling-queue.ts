@@ -8,7 +8,7 @@ export interface SchedulingQueueOptions {
   clock: Clock;
   /** Delay before the second attempt of a pod in milliseconds, doubled with each further one. */
   backoffBaseMs: number;
-  /** Longest delay between attempts in milliseconds. */
+  /** Max delay between attempts in milliseconds. */
   backoffMaxMs: number;
 }
 
@@ -29,7 +29,7 @@ const unparkEveryMs = 30_000;
 
 /**
  * Pods on their way to a node. One that fits nowhere is parked until something changes that could help, and no pod is
- * tried again before its back-off is over (CP-20.10).
+ * tried again before its back-off is over.
  */
 export class SchedulingQueue implements Disposable {
   readonly #options: SchedulingQueueOptions;

@@ -12,14 +12,14 @@ import { requestProvisioning } from './request-provisioning.ts';
 import { refersTo, whyUnfit } from './volume-fit.ts';
 
 /**
- * Brings one claim one step further (CP-17.3, CP-17.9). Safe to repeat: in a settled state it writes nothing but
+ * Brings one claim one step further. Safe to repeat: in a settled state it writes nothing but
  * events.
  * @throws {StatusError} if a write fails; the claim should be synced again.
  */
 export function syncClaim(context: BinderContext, name: SandboxName): void {
   const claim = getObject(context.client, resources.claims, name);
   if (claim === undefined) {
-    // Its volumes are released at once rather than at the next resync (CP-17.13).
+    // Its volumes are released at once rather than at the next resync.
     for (const volume of context.volumes.namesForClaim(keyOf({ metadata: name }))) context.enqueueVolume(volume);
     return;
   }

@@ -7,7 +7,7 @@ import { reclaimVolume } from './reclaim-volume.ts';
 import { volumeModeOf } from './volume-fit.ts';
 
 /**
- * Brings one volume one step further (CP-17.10). Safe to repeat: in a settled state it writes nothing.
+ * Brings one volume one step further. Safe to repeat: in a settled state it writes nothing.
  * @throws {StatusError} if a write fails; the volume should be synced again.
  */
 export function syncVolume(context: BinderContext, name: string): void {

@@ -32,7 +32,7 @@ export function refersTo(volume: Volume, claim: Claim): boolean {
   );
 }
 
-/** Whether the search may consider the volume at all, before class and selector count (CP-17.7). */
+/** Whether the search may consider the volume at all, before class and selector count. */
 export function couldHold(volume: Volume, claim: Claim): boolean {
   return (
     (volume.spec.claimRef === undefined || refersTo(volume, claim)) &&
@@ -45,7 +45,7 @@ export function couldHold(volume: Volume, claim: Claim): boolean {
 
 /**
  * Why a volume the user asked for by name cannot be bound, in the words of the event `VolumeMismatch`; `undefined` if
- * it can (CP-17.3, step 2).
+ * it can (step 2).
  */
 export function whyUnfit(volume: Volume, claim: Claim, className: string): string | undefined {
   if (volume.metadata.deletionTimestamp !== undefined) {

@@ -29,7 +29,7 @@ const noSpace = 'node(s) did not have enough free storage';
 const wrongNode = 'node(s) had volume node affinity conflict';
 const volumeGone = 'node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)';
 
-/** The plan for the node, or why there is none, in the words of the scheduler (CP-20.3 to CP-20.5). */
+/** The plan for the node, or why there is none, in the words of the scheduler. */
 export function planVolumes(
   context: VolumePlanContext,
   claims: PodClaims,

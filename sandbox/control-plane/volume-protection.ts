@@ -13,7 +13,7 @@ export interface VolumeProtectionOptions {
   logger: Logger;
 }
 
-/** Keeps a deleted volume while it is bound (CP-19.2; Kubernetes, "Storage Object in Use Protection"). */
+/** Keeps a deleted volume while it is bound (Kubernetes, "Storage Object in Use Protection"). */
 export class VolumeProtection implements Disposable {
   readonly #client: SandboxClient;
   readonly #worker: KeyedWorker;

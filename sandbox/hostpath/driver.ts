@@ -84,7 +84,7 @@ export async function startDriver(options: DriverOptions): Promise<RunningDriver
   };
 }
 
-/** Lets calls in work end for a second, then cuts them. */
+/** Lets calls in work end for a second, then aborts them. */
 async function shutDown(server: Server): Promise<void> {
   const ended = new Promise<void>((resolve) => {
     server.tryShutdown(() => resolve());

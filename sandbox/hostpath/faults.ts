@@ -23,7 +23,7 @@ export interface Fault {
  * Takes the first fault that applies to a call, counting it down. Without the file, or an entry with calls left, there
  * is none. Reading and writing back happen in one turn, so that parallel calls never take the same count.
  *
- * @param file - read anew at every call, so that a test may change it at any time (by a rename, to be safe).
+ * @param file - read again at every call, so that a test may change it at any time (by a rename, to be safe).
  * @param methods - the calls there are.
  * @throws {CallError} `INTERNAL` when the file cannot be understood: a test must not pass on a fault nobody injected.
  */

@@ -44,7 +44,7 @@ export async function deleteVolume(driver: HostpathDriver, request: DeleteVolume
   return {};
 }
 
-/** ValidateVolumeCapabilities: what differs is told in `message`, without `confirmed`. */
+/** ValidateVolumeCapabilities: what differs is in `message`, without `confirmed`. */
 export function validateVolumeCapabilities(
   driver: HostpathDriver,
   request: ValidateVolumeCapabilitiesRequest,
@@ -117,7 +117,7 @@ export async function controllerExpandVolume(
     }
     return { ...volume, capacityBytes: String(requiredBytes) };
   });
-  // A directory needs nothing more; a loop device must be told that its file has grown.
+  // A directory needs nothing more; a loop device must be notified that its file has grown.
   const onNode = volume.accessType === 'block' && driver.capabilities.node.has('EXPAND_VOLUME');
   return { capacity_bytes: volume.capacityBytes, node_expansion_required: onNode };
 }

@@ -47,7 +47,7 @@ interface Shell {
   readonly file: (...objects: Draft[]) => Promise<string>;
 }
 
-/** A server, a kubeconfig for it and a cache of its own: kubectl's outlives a server on the same port (CP-4.6). */
+/** A server, a kubeconfig for it and a cache of its own: kubectl's outlives a server on the same port. */
 async function startShell(t: TestContext): Promise<Shell> {
   const api = await startApi(t);
   const folder = await mkdtemp(join(tmpdir(), 'kubectl-'));
@@ -84,14 +84,14 @@ async function watched(api: Api): Promise<void> {
 }
 
 describe('kubectl', options, () => {
-  test('case 1: version names the server', async (t) => {
+  test('version names the server', async (t) => {
     const { run } = await startShell(t);
     const { code, stdout } = await run('version');
     assert.equal(code, 0);
     assert.match(stdout, /Server Version: v1\.34\.0\+embedded/);
   });
 
-  test('case 2: api-resources lists what is served, by aggregated discovery', async (t) => {
+  test('api-resources lists what is served, by aggregated discovery', async (t) => {
     const { api, run } = await startShell(t);
     const { code, stdout } = await run('api-resources');
     assert.equal(code, 0);
@@ -103,7 +103,7 @@ describe('kubectl', options, () => {
     );
   });
 
-  test('case 5: a second apply of the same changes nothing and sends no patch', async (t) => {
+  test('a second apply of the same changes nothing and sends no patch', async (t) => {
     const { api, run, file } = await startShell(t);
     const path = await file(claim('a'));
     assert.equal((await run('apply', '-f', path)).stdout, 'persistentvolumeclaim/a created\n');
@@ -118,7 +118,7 @@ describe('kubectl', options, () => {
     assert.equal((await run('apply', '--server-side', '-f', changed)).code, 0);
   });
 
-  test('case 6: a custom kind is applied with a merge patch', async (t) => {
+  test('a custom kind is applied with a merge patch', async (t) => {
     const { api, run, file } = await startShell(t);
     assert.equal((await run('apply', '-f', await file(snapshot('a')))).code, 0);
     const labelled = await file({ ...snapshot('a'), metadata: { name: 'a', labels: { x: 'y' } } });
@@ -126,7 +126,7 @@ describe('kubectl', options, () => {
     assert.equal(api.server.requestLog.entries({ method: 'PATCH' })[0]?.contentType, 'application/merge-patch+json');
   });
 
-  test('case 7: creating twice fails with the text of the server', async (t) => {
+  test('creating twice fails with the text of the server', async (t) => {
     const { run, file } = await startShell(t);
     const path = await file(storageClass('fast'));
     assert.equal((await run('create', '-f', path)).code, 0);
@@ -135,7 +135,7 @@ describe('kubectl', options, () => {
     assert.match(stderr, /\(AlreadyExists\).*storageclasses\.storage\.k8s\.io "fast" already exists/);
   });
 
-  test('case 8: what kubectl creates from flags arrives, though it comes as protobuf', async (t) => {
+  test('what kubectl creates from flags arrives, though it comes as protobuf', async (t) => {
     const { api, run } = await startShell(t);
     const commands = [
       ['configmap', 'c', '--from-literal=value=b'],
@@ -155,14 +155,14 @@ describe('kubectl', options, () => {
     assert.equal((await run('auth', 'can-i', 'get', 'pods')).stdout, 'yes\n');
   });
 
-  test('case 9: create names a misspelt field', async (t) => {
+  test('create names a misspelt field', async (t) => {
     const { run, file } = await startShell(t);
     const { code, stderr } = await run('create', '-f', await file(claim('a', { foo: 1 })));
     assert.equal(code, 1);
     assert.match(stderr, /strict decoding error: unknown field "spec.foo"/);
   });
 
-  test('case 49: get -w prints the object and each change', async (t) => {
+  test('get -w prints the object and each change', async (t) => {
     const { api, start } = await startShell(t);
     await api.post(paths.claims, claim('a'));
     const watching = start('get', 'pvc', 'a', '-w', '--no-headers');
@@ -184,7 +184,7 @@ describe('kubectl', options, () => {
     assert.equal(printed.trim().split('\n').length, 3);
   });
 
-  test('case 50: wait sees the phase change', async (t) => {
+  test('wait sees the phase change', async (t) => {
     const { api, run } = await startShell(t);
     await api.post(paths.claims, claim('a'));
     const waiting = run('wait', '--for=jsonpath={.status.phase}=Bound', 'pvc/a', '--timeout=20s');
@@ -193,7 +193,7 @@ describe('kubectl', options, () => {
     assert.equal((await waiting).code, 0);
   });
 
-  test('case 51: delete waits for the last finalizer', async (t) => {
+  test('delete waits for the last finalizer', async (t) => {
     const { api, run } = await startShell(t);
     await api.post(paths.claims, claim('a'));
     const deleting = run('delete', 'pvc', 'a');
@@ -207,7 +207,7 @@ describe('kubectl', options, () => {
     assert.match(stdout, /persistentvolumeclaim "a" deleted/);
   });
 
-  test('case 54: get prints the columns of the printers', async (t) => {
+  test('get prints the columns of the printers', async (t) => {
     const { api, run } = await startShell(t);
     const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
     await api.post(paths.classes, { ...storageClass('fast'), metadata: { name: 'fast', annotations } });
@@ -220,7 +220,7 @@ describe('kubectl', options, () => {
     assert.match(stdout, /^storageclass.storage.k8s.io\/fast \(default\) +x.example.com +Delete +Immediate +false/m);
   });
 
-  test('case 58: a list is repeated after Retry-After', async (t) => {
+  test('a list is repeated after Retry-After', async (t) => {
     const { api, run } = await startShell(t);
     api.server.faults.add({
       match: { verb: 'list', resource: 'persistentvolumeclaims' },
@@ -231,7 +231,7 @@ describe('kubectl', options, () => {
     assert.equal(api.server.requestLog.entries({ verb: 'list', resource: 'persistentvolumeclaims' }).length, 3);
   });
 
-  test('case 55: over plain HTTP no credentials are sent', async (t) => {
+  test('over plain HTTP no credentials are sent', async (t) => {
     const { api, run } = await startShell(t);
     assert.equal((await run('get', 'pvc', '--token', 'secret')).code, 0);
     assert.ok(api.server.requestLog.entries().every(({ hasCredentials }) => !hasCredentials));

@@ -71,7 +71,7 @@ describe('the sandbox process', () => {
 });
 
 describe('Sandbox', () => {
-  test('case 66: a claim is bound once its volume is made', async () => {
+  test('a claim is bound once its volume is made', async () => {
     await using sandbox = await Sandbox.start();
     const { url } = sandbox;
     const post = (path: string, body: unknown): Promise<Body> =>

@@ -14,7 +14,7 @@ async function logPath(t: TestContext): Promise<string> {
 }
 
 describe('persistence', () => {
-  test('case 89: a restarted server has the same objects, higher versions, and no history', async (t) => {
+  test('a restarted server has the same objects, higher versions, and no history', async (t) => {
     const path = await logPath(t);
     const first = await startApi(t, { persistence: { path } });
     const { body: kept } = await first.post(paths.claims, claim('kept'));

@@ -28,7 +28,7 @@ function envelope(apiVersion: string, kind: string, raw: Buffer): Buffer {
   return Buffer.concat([Buffer.from('k8s\0'), message([1, typeMeta], [2, raw], [3, ''], [4, ''])]);
 }
 
-describe('decodeProtobuf (CP-3.3)', () => {
+describe('decodeProtobuf', () => {
   test('a volume: maps, quantities, lists and the source one level higher', () => {
     const entry = message([1, 'storage'], [2, message([1, '5Gi'])]);
     const csi = message([1, 'x.example.com'], [2, 'h'], [3, 0], [5, message([1, 'k'], [2, 'v'])]);

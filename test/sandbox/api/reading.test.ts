@@ -23,7 +23,7 @@ describe('listing', () => {
     assert.equal(body.metadata.resourceVersion, api.server.resourceVersion);
   });
 
-  test('case 38: all pages show the state of the first one', async (t) => {
+  test('all pages show the state of the first one', async (t) => {
     const api = await startApi(t);
     await createConfigMaps(api, ['a', 'b', 'c', 'd', 'e']);
     const first = (await api.get(`${paths.configMaps}?limit=2`)).body;
@@ -41,7 +41,7 @@ describe('listing', () => {
     assert.equal('continue' in third.metadata, false);
   });
 
-  test('case 39: a page whose state was compacted is 410 with a token for the rest', async (t) => {
+  test('a page whose state was compacted is 410 with a token for the rest', async (t) => {
     const api = await startApi(t);
     await createConfigMaps(api, ['a', 'b', 'c']);
     const first = (await api.get(`${paths.configMaps}?limit=1`)).body;
@@ -57,7 +57,7 @@ describe('listing', () => {
     assert.deepEqual(namesOf(rest.body), ['b', 'c', 'd']);
   });
 
-  test('case 40: a resource version from the future is waited for and then refused', async (t) => {
+  test('a resource version from the future is waited for and then refused', async (t) => {
     const api = await startApi(t);
     const started = performance.now();
     const { status, headers, body } = await api.get(`${paths.configMaps}?resourceVersion=999999`);
@@ -96,7 +96,7 @@ describe('listing', () => {
   });
 
   const badOptions = [
-    { name: 'case 41: a match rule without a resource version', query: 'resourceVersionMatch=Exact', code: 422 },
+    { name: 'a match rule without a resource version', query: 'resourceVersionMatch=Exact', code: 422 },
     { name: 'exactly any version', query: 'resourceVersionMatch=Exact&resourceVersion=0', code: 422 },
     { name: 'a match rule with a token', query: 'resourceVersionMatch=Exact&resourceVersion=5&continue=x', code: 422 },
     { name: 'initial events of a list', query: 'sendInitialEvents=true', code: 422 },
@@ -115,14 +115,14 @@ describe('listing', () => {
     });
   }
 
-  test('case 52: a field that pods cannot be selected by is 400', async (t) => {
+  test('a field that pods cannot be selected by is 400', async (t) => {
     const api = await startApi(t);
     const { status, body } = await api.get(`${paths.pods}?fieldSelector=spec.foo%3D1`);
     assert.equal(status, 400);
     assert.equal(body.message, 'field label not supported: spec.foo');
   });
 
-  test('case 53: events are found by what they are about, terms in any order', async (t) => {
+  test('events are found by what they are about, terms in any order', async (t) => {
     const api = await startApi(t);
     const about = { kind: 'PersistentVolumeClaim', name: 'a', namespace: 'default', uid: 'u1' };
     await api.post(paths.events, { metadata: { name: 'e1' }, involvedObject: about });
@@ -152,7 +152,7 @@ describe('listing', () => {
     assert.equal('message' in other, false);
   });
 
-  test('case 4: what is not served is 404', async (t) => {
+  test('what is not served is 404', async (t) => {
     const api = await startApi(t, { disabledResources: ['snapshot.storage.k8s.io'] });
     for (const path of ['/api/v1/nosuch', '/apis/no.such/v1/things', paths.snapshots, '/nosuch']) {
       const { status, body } = await api.get(path);
@@ -174,7 +174,7 @@ describe('watching', () => {
     return seen;
   };
 
-  test('case 42: every change comes once and in order', async (t) => {
+  test('every change comes once and in order', async (t) => {
     const api = await startApi(t);
     const { body: list } = await api.get(paths.configMaps);
     const watch = await api.watch(`${paths.configMaps}?watch=true&resourceVersion=${list.metadata.resourceVersion}`);
@@ -195,7 +195,7 @@ describe('watching', () => {
     assert.equal(events[2]?.object.data.value, 'b');
   });
 
-  test('case 43: a watch from any state begins with what is there', async (t) => {
+  test('a watch from any state begins with what is there', async (t) => {
     const api = await startApi(t);
     await createConfigMaps(api, ['a', 'b', 'c']);
     for (const from of ['', '&resourceVersion=0']) {
@@ -215,7 +215,7 @@ describe('watching', () => {
     assert.deepEqual(await types(watch, 1), ['DELETED a']);
   });
 
-  test('case 44: a watch from a compacted state gets one ERROR event and ends', async (t) => {
+  test('a watch from a compacted state gets one ERROR event and ends', async (t) => {
     const api = await startApi(t, { historyLimit: 5 });
     const from = api.server.resourceVersion;
     await createConfigMaps(api, ['a', 'b', 'c', 'd', 'e', 'f']);
@@ -228,7 +228,7 @@ describe('watching', () => {
     assert.equal(await watch.next(), undefined);
   });
 
-  test('case 44: or HTTP 410, if so set', async (t) => {
+  test('or HTTP 410, if so set', async (t) => {
     const api = await startApi(t, { goneAsHttpStatus: true });
     const from = api.server.resourceVersion;
     await createConfigMaps(api, ['a']);
@@ -236,7 +236,7 @@ describe('watching', () => {
     assert.equal((await api.get(`${paths.configMaps}?watch=true&resourceVersion=${from}`)).status, 410);
   });
 
-  test('case 45: a watch ends cleanly after its time', async (t) => {
+  test('a watch ends cleanly after its time', async (t) => {
     const api = await startApi(t);
     const started = performance.now();
     const watch = await api.watch(`${paths.configMaps}?watch=true&timeoutSeconds=1`);
@@ -245,7 +245,7 @@ describe('watching', () => {
     assert.ok(tookMs > 900 && tookMs < 3000, `${tookMs} ms`);
   });
 
-  test('case 46: bookmarks tell the resource version while nothing changes', async (t) => {
+  test('bookmarks tell the resource version while nothing changes', async (t) => {
     const api = await startApi(t, { bookmarkIntervalMs: 50 });
     const { body: list } = await api.get(paths.configMaps);
     const from = list.metadata.resourceVersion;
@@ -262,7 +262,7 @@ describe('watching', () => {
     assert.equal(later.object.metadata.resourceVersion, api.server.resourceVersion);
   });
 
-  test('case 47: an object that starts and stops matching is added and deleted', async (t) => {
+  test('an object that starts and stops matching is added and deleted', async (t) => {
     const api = await startApi(t);
     const from = api.server.resourceVersion;
     const watch = await api.watch(`${paths.configMaps}?watch=true&resourceVersion=${from}&labelSelector=a%3Db`);
@@ -275,7 +275,7 @@ describe('watching', () => {
     assert.deepEqual(await types(watch, 4), ['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED b']);
   });
 
-  test('case 48: a streamed list ends with a marked bookmark and goes on as a watch', async (t) => {
+  test('a streamed list ends with a marked bookmark and goes on as a watch', async (t) => {
     const api = await startApi(t);
     await createConfigMaps(api, ['a', 'b']);
     const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
@@ -290,7 +290,7 @@ describe('watching', () => {
     assert.deepEqual(await types(watch, 1), ['ADDED c']);
   });
 
-  test('case 48: with the feature off the parameters are refused', async (t) => {
+  test('with the feature off the parameters are refused', async (t) => {
     const api = await startApi(t, { watchList: false });
     const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
     const { status, body } = await api.get(`${paths.configMaps}?${query}`);
@@ -305,7 +305,7 @@ describe('watching', () => {
     assert.deepEqual(await types(watch, 1), ['ADDED b']);
   });
 
-  test('case 92 in small: three watchers see a thousand claims in order', async (t) => {
+  test('three watchers see a thousand claims in order', async (t) => {
     const api = await startApi(t);
     const from = api.server.resourceVersion;
     const watches = await Promise.all(

@@ -4,7 +4,7 @@ import { builtInResources } from '../../../sandbox/api/built-in-resources.ts';
 import { parseFieldSelector } from '../../../sandbox/api/field-selector.ts';
 import { parseLabelSelector } from '../../../sandbox/api/label-selector.ts';
 
-describe('label selectors (CP-9.14)', () => {
+describe('label selectors', () => {
   const labels = { a: 'b', tier: 'db', n: '5', 'x.io/y': '' };
   const cases: [string, boolean][] = [
     ['a', true],
@@ -39,7 +39,7 @@ describe('label selectors (CP-9.14)', () => {
   }
 });
 
-describe('field selectors (CP-9.15)', () => {
+describe('field selectors', () => {
   const type = (plural: string) => {
     const found = builtInResources.find((each) => each.plural === plural);
     assert.ok(found);

@@ -11,7 +11,7 @@ const aggregated = (version: string): string =>
   `application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=${version}`;
 
 describe('discovery', () => {
-  test('case 2: each client gets the newest form it understands', async (t) => {
+  test('each client gets the newest form it understands', async (t) => {
     const api = await startApi(t);
     const cases = [
       { accept: `${aggregated('v2')},${aggregated('v2beta1')},application/json`, want: 'apidiscovery.k8s.io/v2' },
@@ -32,7 +32,7 @@ describe('discovery', () => {
     }
   });
 
-  test('case 3: the list of groups leaves the core group out', async (t) => {
+  test('the list of groups leaves the core group out', async (t) => {
     const api = await startApi(t);
     const { body } = await api.get('/apis');
     const names = body.groups.map((group) => group.name);
@@ -84,7 +84,7 @@ describe('discovery', () => {
     assert.deepEqual([...found].sort(), [...legacy].sort());
   });
 
-  test('every served version has a schema document, and case 5: the old one is 404', async (t) => {
+  test('every served version has a schema document, and the old one is 404', async (t) => {
     const api = await startApi(t);
     const { body } = await api.get('/openapi/v3');
     const pathNames = Object.keys(body.paths);
@@ -203,7 +203,7 @@ describe('tables', () => {
     return body.rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row.cells[index]])));
   };
 
-  test('case 54: volumes, claims and classes show their columns', async (t) => {
+  test('volumes, claims and classes show their columns', async (t) => {
     const api = await startApi(t);
     const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
     await api.post(paths.classes, { ...storageClass('fast'), metadata: { name: 'fast', annotations } });
@@ -252,7 +252,7 @@ describe('tables', () => {
 });
 
 describe('faults', () => {
-  test('case 58: a refusal with Retry-After comes as often as told', async (t) => {
+  test('a refusal with Retry-After comes as often as told', async (t) => {
     const api = await startApi(t);
     const fault = api.server.faults.add({
       match: { verb: 'list', resource: 'configmaps' },
@@ -269,7 +269,7 @@ describe('faults', () => {
     assert.equal(api.server.requestLog.entries({ fault: 'status' }).length, 2);
   });
 
-  test('case 59: a cut after the commit leaves the object behind', async (t) => {
+  test('a cut after the commit leaves the object behind', async (t) => {
     const api = await startApi(t);
     api.server.faults.add({
       match: { verb: 'create', resource: 'persistentvolumes' },
@@ -297,7 +297,7 @@ describe('faults', () => {
     assert.equal((await api.put(`${paths.configMaps}/a`, fresh)).status, 200);
   });
 
-  test('case 60: a watcher that resumes after each cut misses nothing', async (t) => {
+  test('a watcher that resumes after each cut misses nothing', async (t) => {
     const api = await startApi(t);
     api.server.faults.add({ match: { watch: true }, action: { type: 'watchCut', afterEvents: 7, how: 'reset' } });
     let rv = api.server.resourceVersion;
@@ -369,7 +369,7 @@ describe('access', () => {
   };
   const as = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
-  test('case 56: no token or a bad one is 401, a revoked one too', async (t) => {
+  test('no token or a bad one is 401, a revoked one too', async (t) => {
     const api = await startApi(t, { auth });
     assert.equal((await api.get(paths.claims)).status, 401);
     const { status, body } = await api.get(paths.claims, as('wrong'));
@@ -381,7 +381,7 @@ describe('access', () => {
     assert.equal(api.server.requestLog.entries({ user: 'root' }).length, 1);
   });
 
-  test('case 56: over TLS the same, and a client certificate is a user', async (t) => {
+  test('over TLS the same, and a client certificate is a user', async (t) => {
     const server = new ApiServer({ tls: true, auth });
     const { url } = await server.start();
     t.after(() => server.close());
@@ -408,7 +408,7 @@ describe('access', () => {
     await assert.rejects(fetch(url), 'who does not know the authority does not trust the server');
   });
 
-  test('case 57: what nobody granted is forbidden in the exact words, until it is granted', async (t) => {
+  test('what nobody granted is forbidden in the exact words, until it is granted', async (t) => {
     const api = await startApi(t, { auth });
     const create = (name: string) => api.call('POST', paths.volumes, { body: volume(name), headers: as('token-p') });
     const { status, body } = await create('v');

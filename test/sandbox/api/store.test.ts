@@ -13,7 +13,7 @@ function newStore({ historyLimit = 100, nowMs = (): number => 0 } = {}): Store {
 }
 
 describe('Store', () => {
-  test('every commit gets the next resource version, whatever the resource (CP-7.1)', () => {
+  test('every commit gets the next resource version, whatever the resource', () => {
     const store = newStore();
     assert.equal(store.put('a', object('x')).rv, 1001);
     assert.equal(store.put('b', object('x')).rv, 1002);
@@ -84,7 +84,7 @@ describe('Store', () => {
     );
   });
 
-  test('changes grow old (CP-9.5)', () => {
+  test('changes grow old', () => {
     let nowMs = 0;
     const store = newStore({ nowMs: () => nowMs });
     store.put('a', object('x'));

@@ -15,7 +15,7 @@ import { canonicalQuantity, sameQuantity } from '../../../sandbox/api/quantity.t
 import { conform } from '../../../sandbox/api/schema.ts';
 import { parseSandboxFlags } from '../../../sandbox/sandbox-flags.ts';
 
-describe('ages (CP-11.5)', () => {
+describe('ages', () => {
   const s = 1000;
   const m = 60 * s;
   const h = 60 * m;
@@ -73,7 +73,7 @@ describe('names', () => {
   }
 });
 
-describe('quantities (CP-12.4)', () => {
+describe('quantities', () => {
   const cases: [unknown, string | undefined][] = [
     ['1024Mi', '1Gi'],
     ['0.5Gi', '512Mi'],

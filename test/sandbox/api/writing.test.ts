@@ -14,7 +14,7 @@ describe('creating', () => {
     text?: string;
   }[] = [
     {
-      name: 'case 10: a claim without access modes',
+      name: 'a claim without access modes',
       path: paths.claims,
       body: claim('a', { accessModes: undefined }),
       code: 422,
@@ -22,7 +22,7 @@ describe('creating', () => {
       field: 'spec.accessModes',
     },
     {
-      name: 'case 11: a claim for nothing',
+      name: 'a claim for nothing',
       path: paths.claims,
       body: claim('a', { resources: { requests: { storage: '0' } } }),
       code: 422,
@@ -30,7 +30,7 @@ describe('creating', () => {
       field: 'spec.resources[storage]',
     },
     {
-      name: 'case 11: a size that is no quantity',
+      name: 'a size that is no quantity',
       path: paths.claims,
       body: claim('a', { resources: { requests: { storage: 'abc' } } }),
       code: 400,
@@ -38,7 +38,7 @@ describe('creating', () => {
       text: 'quantities must match the regular expression',
     },
     {
-      name: 'case 12: a name with capitals',
+      name: 'a name with capitals',
       path: paths.claims,
       body: claim('Bad_Name'),
       code: 422,
@@ -47,7 +47,7 @@ describe('creating', () => {
       text: 'a lowercase RFC 1123 subdomain must consist of',
     },
     {
-      name: 'case 13: ReadWriteOncePod beside another mode',
+      name: 'ReadWriteOncePod beside another mode',
       path: paths.claims,
       body: claim('a', { accessModes: ['ReadWriteOncePod', 'ReadWriteOnce'] }),
       code: 422,
@@ -56,7 +56,7 @@ describe('creating', () => {
       text: 'Forbidden',
     },
     {
-      name: 'case 15: a namespace that is not there',
+      name: 'a namespace that is not there',
       path: '/api/v1/namespaces/nope/persistentvolumeclaims',
       body: claim('a'),
       code: 404,
@@ -64,7 +64,7 @@ describe('creating', () => {
       text: 'namespaces "nope" not found',
     },
     {
-      name: 'case 16: a volume without a source',
+      name: 'a volume without a source',
       path: paths.volumes,
       body: volume('a', { csi: undefined }),
       code: 422,
@@ -73,7 +73,7 @@ describe('creating', () => {
       text: 'must specify a volume type',
     },
     {
-      name: 'case 16: a volume with two sources',
+      name: 'a volume with two sources',
       path: paths.volumes,
       body: volume('a', { nfs: { server: 's', path: '/' } }),
       code: 422,
@@ -133,7 +133,7 @@ describe('creating', () => {
     });
   }
 
-  test('case 7: the second object of a name is refused in the words kubectl shows', async (t) => {
+  test('the second object of a name is refused in the words kubectl shows', async (t) => {
     const api = await startApi(t);
     assert.equal((await api.post(paths.classes, storageClass('fast'))).status, 201);
     const { status, body } = await api.post(paths.classes, storageClass('fast'));
@@ -143,7 +143,7 @@ describe('creating', () => {
     assert.deepEqual(body.details, { name: 'fast', group: 'storage.k8s.io', kind: 'storageclasses' });
   });
 
-  test('case 9: an unknown field is refused when strict, warned of by default, and never stored', async (t) => {
+  test('an unknown field is refused when strict, warned of by default, and never stored', async (t) => {
     const api = await startApi(t);
     const strict = await api.post(`${paths.claims}?fieldValidation=Strict`, claim('a', { foo: 1 }));
     assert.equal(strict.status, 400);
@@ -156,7 +156,7 @@ describe('creating', () => {
     assert.equal(ignored.headers.get('warning'), null);
   });
 
-  test('case 14: what only the server may set is taken from nobody', async (t) => {
+  test('what only the server may set is taken from nobody', async (t) => {
     const api = await startApi(t);
     const { body } = await api.post(paths.claims, {
       ...claim('a'),
@@ -172,7 +172,7 @@ describe('creating', () => {
     assert.deepEqual(body.metadata.finalizers, ['kubernetes.io/pvc-protection']);
   });
 
-  test('case 17: a new volume is Pending whatever it says', async (t) => {
+  test('a new volume is Pending whatever it says', async (t) => {
     const api = await startApi(t);
     const { body } = await api.post(paths.volumes, { ...volume('a'), status: { phase: 'Bound' } });
     assert.equal(body.status.phase, 'Pending');
@@ -180,7 +180,7 @@ describe('creating', () => {
     assert.deepEqual(body.metadata.finalizers, ['kubernetes.io/pv-protection']);
   });
 
-  test('case 18: a thousand generated names are all different', async (t) => {
+  test('a thousand generated names are all different', async (t) => {
     const api = await startApi(t);
     const names = new Set<string>();
     const create = () => api.post(paths.configMaps, { metadata: { generateName: 'a-' } });
@@ -206,7 +206,7 @@ describe('creating', () => {
     assert.equal(api.server.resourceVersion, before);
   });
 
-  test('case 61: a claim without a class gets the default one', async (t) => {
+  test('a claim without a class gets the default one', async (t) => {
     const api = await startApi(t);
     const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
     await api.post(paths.classes, { ...storageClass('fast'), metadata: { name: 'fast', annotations } });
@@ -217,7 +217,7 @@ describe('creating', () => {
     assert.equal('storageClassName' in (await api.post(paths.claims, beta)).body.spec, false);
   });
 
-  test('case 62: of two default classes the newer one wins', async (t) => {
+  test('of two default classes the newer one wins', async (t) => {
     let nowMs = Date.parse('2026-01-01T00:00:00Z');
     const { systemClock } = await import('../../../src/base/clock.ts');
     const api = await startApi(t, { clock: { ...systemClock, wallMs: () => nowMs } });
@@ -231,7 +231,7 @@ describe('creating', () => {
 });
 
 describe('updating', () => {
-  test('case 19: a PUT with an old resource version conflicts', async (t) => {
+  test('a PUT with an old resource version conflicts', async (t) => {
     const api = await startApi(t);
     const { body: created } = await api.post(paths.configMaps, configMap('a'));
     assert.equal((await api.put(`${paths.configMaps}/a`, { ...created, data: { value: 'b' } })).status, 200);
@@ -246,7 +246,7 @@ describe('updating', () => {
     assert.equal((await api.get(`${paths.configMaps}/a`)).body.data.value, 'b');
   });
 
-  test('case 20: of twenty parallel PUTs with one resource version exactly one succeeds', async (t) => {
+  test('of twenty parallel PUTs with one resource version exactly one succeeds', async (t) => {
     const api = await startApi(t);
     const { body: created } = await api.post(paths.configMaps, configMap('a'));
     const answers = await Promise.all(
@@ -258,7 +258,7 @@ describe('updating', () => {
     assert.deepEqual(codes, [200, ...Array.from({ length: 19 }, () => 409)]);
   });
 
-  test('case 21: a PUT of what is there already changes nothing and tells nobody', async (t) => {
+  test('a PUT of what is there already changes nothing and tells nobody', async (t) => {
     const api = await startApi(t);
     const { body: created } = await api.post(paths.claims, claim('a'));
     const watch = await api.watch(`${paths.claims}?watch=true&resourceVersion=${created.metadata.resourceVersion}`);
@@ -269,7 +269,7 @@ describe('updating', () => {
     assert.equal((await watch.event()).object.metadata.name, 'b');
   });
 
-  test('case 22: the main path leaves the status alone, the status path the spec', async (t) => {
+  test('the main path leaves the status alone, the status path the spec', async (t) => {
     const api = await startApi(t);
     const { body: created } = await api.post(paths.volumes, volume('a'));
     const main = await api.put(`${paths.volumes}/a`, {
@@ -291,7 +291,7 @@ describe('updating', () => {
     assert.deepEqual(status.body.metadata.labels, { a: 'b' }, 'built-in kinds store metadata on /status too');
   });
 
-  test('case 22: the status path of a custom kind leaves metadata alone and starts no new generation', async (t) => {
+  test('the status path of a custom kind leaves metadata alone and starts no new generation', async (t) => {
     const api = await startApi(t);
     const { body: created } = await api.post(paths.snapshots, { ...snapshot('a'), status: { readyToUse: true } });
     assert.equal('status' in created, false);
@@ -338,28 +338,28 @@ describe('updating', () => {
 
   const forbidden: { name: string; path: string; create: Draft; change: object; text: string }[] = [
     {
-      name: "case 31: a claim's access modes",
+      name: "a claim's access modes",
       path: paths.claims,
       create: claim('a'),
       change: { spec: { accessModes: ['ReadOnlyMany'] } },
       text: 'spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
     },
     {
-      name: 'case 32: the size of a pending claim',
+      name: 'the size of a pending claim',
       path: paths.claims,
       create: claim('a'),
       change: { spec: { resources: { requests: { storage: '2Gi' } } } },
       text: 'spec is immutable',
     },
     {
-      name: "case 33: a volume's handle",
+      name: "a volume's handle",
       path: paths.volumes,
       create: volume('a'),
       change: { spec: { csi: { volumeHandle: 'other' } } },
       text: 'spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation',
     },
     {
-      name: "case 34: a class's parameters",
+      name: "a class's parameters",
       path: paths.classes,
       create: storageClass('a', { parameters: { a: 'b' } }),
       change: { parameters: { a: 'c' } },
@@ -384,7 +384,7 @@ describe('updating', () => {
     });
   }
 
-  test('case 32: a bound claim grows if its class lets it', async (t) => {
+  test('a bound claim grows if its class lets it', async (t) => {
     const api = await startApi(t);
     await api.post(paths.classes, storageClass('grows', { allowVolumeExpansion: true }));
     await api.post(paths.classes, storageClass('stays'));
@@ -413,7 +413,7 @@ describe('updating', () => {
 });
 
 describe('patching', () => {
-  test('case 23: a resource version inside a patch makes it conditional', async (t) => {
+  test('a resource version inside a patch makes it conditional', async (t) => {
     const api = await startApi(t);
     await api.post(paths.configMaps, configMap('a'));
     const patch = { metadata: { resourceVersion: '1' }, data: { value: 'b' } };
@@ -421,7 +421,7 @@ describe('patching', () => {
     assert.equal((await api.patch(`${paths.configMaps}/a`, 'merge', { data: { value: 'b' } })).status, 200);
   });
 
-  test('case 24: a custom kind has no strategic merge', async (t) => {
+  test('a custom kind has no strategic merge', async (t) => {
     const api = await startApi(t);
     await api.post(paths.snapshots, snapshot('a'));
     const { status, body } = await api.patch(`${paths.snapshots}/a`, 'strategic', {});
@@ -429,14 +429,14 @@ describe('patching', () => {
     assert.equal(body.reason, 'UnsupportedMediaType');
   });
 
-  test('case 25: a strategic patch adds a finalizer to the others', async (t) => {
+  test('a strategic patch adds a finalizer to the others', async (t) => {
     const api = await startApi(t);
     await api.post(paths.claims, claim('a'));
     const { body } = await api.patch(`${paths.claims}/a`, 'strategic', { metadata: { finalizers: ['x/y'] } });
     assert.deepEqual(body.metadata.finalizers, ['x/y', 'kubernetes.io/pvc-protection']);
   });
 
-  test('case 26: a strategic patch removes only the named finalizer', async (t) => {
+  test('a strategic patch removes only the named finalizer', async (t) => {
     const api = await startApi(t);
     await api.post(paths.claims, { ...claim('a'), metadata: { name: 'a', finalizers: ['x/y', 'x/z'] } });
     const patch = {
@@ -455,10 +455,10 @@ describe('patching', () => {
   });
 
   const unfit: { name: string; kind: PatchKind; patch: unknown; code: number }[] = [
-    { name: 'case 27: a JSON patch that does not parse', kind: 'json', patch: '[{', code: 400 },
-    { name: 'case 27: a JSON patch that is no list', kind: 'json', patch: {}, code: 400 },
+    { name: 'a JSON patch that does not parse', kind: 'json', patch: '[{', code: 400 },
+    { name: 'a JSON patch that is no list', kind: 'json', patch: {}, code: 400 },
     {
-      name: 'case 27: a failing test',
+      name: 'a failing test',
       kind: 'json',
       patch: [
         { op: 'replace', path: '/data/value', value: 'changed' },
@@ -468,7 +468,7 @@ describe('patching', () => {
     },
     { name: 'a missing path', kind: 'json', patch: [{ op: 'remove', path: '/data/none' }], code: 422 },
     { name: 'an unknown directive', kind: 'strategic', patch: { $what: 1 }, code: 400 },
-    { name: 'case 28: an apply without a field manager', kind: 'apply', patch: configMap('a', 'b'), code: 422 },
+    { name: 'an apply without a field manager', kind: 'apply', patch: configMap('a', 'b'), code: 422 },
   ];
   for (const { name, kind, patch, code } of unfit) {
     test(`${name} is refused with ${code} and changes nothing`, async (t) => {
@@ -479,7 +479,7 @@ describe('patching', () => {
     });
   }
 
-  test('case 29: two managers cannot apply two values, unless one of them insists', async (t) => {
+  test('two managers cannot apply two values, unless one of them insists', async (t) => {
     const api = await startApi(t);
     const applied = (value: string): Draft => ({
       apiVersion: 'v1',
@@ -518,7 +518,7 @@ describe('patching', () => {
 });
 
 describe('deleting', () => {
-  test('case 30: a terminating object takes no new finalizers', async (t) => {
+  test('a terminating object takes no new finalizers', async (t) => {
     const api = await startApi(t);
     await api.post(paths.claims, claim('a'));
     await api.delete(`${paths.claims}/a`);
@@ -527,7 +527,7 @@ describe('deleting', () => {
     assert.ok(body.message.includes('no new finalizers can be added if the object is being deleted'), body.message);
   });
 
-  test('case 35: a delete meant for another object leaves this one', async (t) => {
+  test('a delete meant for another object leaves this one', async (t) => {
     const api = await startApi(t);
     await api.post(paths.configMaps, configMap('a'));
     const { status, body } = await api.delete(`${paths.configMaps}/a`, { preconditions: { uid: 'other' } });
@@ -536,7 +536,7 @@ describe('deleting', () => {
     assert.equal((await api.get(`${paths.configMaps}/a`)).status, 200);
   });
 
-  test('case 36: finalizers hold an object, and a second delete changes nothing', async (t) => {
+  test('finalizers hold an object, and a second delete changes nothing', async (t) => {
     const api = await startApi(t);
     await api.post(paths.claims, claim('a'));
     const first = await api.delete(`${paths.claims}/a`);
@@ -547,7 +547,7 @@ describe('deleting', () => {
     assert.deepEqual(second.body, first.body);
   });
 
-  test('case 37: the last finalizer takes the object with it', async (t) => {
+  test('the last finalizer takes the object with it', async (t) => {
     const api = await startApi(t);
     await api.post(paths.claims, claim('a'));
     const { body: terminating } = await api.delete(`${paths.claims}/a`);

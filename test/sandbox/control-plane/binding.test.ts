@@ -12,7 +12,7 @@ const defaultClass = (value = 'true'): object => ({
 });
 
 describe('claims and their class', () => {
-  test('case 61: a claim without class gets the one default class at create, and the finalizer', async () => {
+  test('a claim without class gets the one default class at create, and the finalizer', async () => {
     await using cluster = new Cluster();
     cluster.addClass('standard', defaultClass());
     const claim = cluster.addClaim('c');
@@ -20,7 +20,7 @@ describe('claims and their class', () => {
     assert.deepEqual(claim.metadata.finalizers, ['kubernetes.io/pvc-protection']);
   });
 
-  test('case 62: of two default classes the newest wins, also for a claim that is older than both', async () => {
+  test('of two default classes the newest wins, also for a claim that is older than both', async () => {
     const wallShift = { ms: 0 };
     await using cluster = new Cluster({ wallShift });
     cluster.addClaim('before');
@@ -33,7 +33,7 @@ describe('claims and their class', () => {
     assert.equal(claim, 'newer');
   });
 
-  test('case 63: a claim with the empty class stays with it and reports that nothing fits', async () => {
+  test('a claim with the empty class stays with it and reports that nothing fits', async () => {
     await using cluster = new Cluster();
     cluster.addClass('standard', defaultClass());
     cluster.addClaim('c', '');
@@ -44,7 +44,7 @@ describe('claims and their class', () => {
     assert.equal(cluster.claim('c')?.status?.phase, 'Pending');
   });
 
-  test('case 64: a default class that comes later is given to the waiting claim, and provisioning starts', async () => {
+  test('a default class that comes later is given to the waiting claim, and provisioning starts', async () => {
     await using cluster = new Cluster({ resyncMs: 60_000 });
     cluster.addClaim('c');
     await cluster.eventAbout('c', 'FailedBinding');
@@ -56,7 +56,7 @@ describe('claims and their class', () => {
 });
 
 describe('provisioning', () => {
-  test('case 65: without a provisioner the claim is annotated, reported at every resync and stays Pending', async () => {
+  test('without a provisioner the claim is annotated, reported at every resync and stays Pending', async () => {
     await using cluster = new Cluster({ resyncMs: 30 });
     cluster.addClaim('c', 'fast');
     const event = await cluster.until('a growing count', () => {
@@ -80,7 +80,7 @@ describe('provisioning', () => {
     assert.equal(claim.spec.volumeName, undefined);
   });
 
-  test('case 66: with a provisioner claim and volume are bound, the claim alone by the controller', async () => {
+  test('with a provisioner claim and volume are bound, the claim alone by the controller', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     const { metadata } = cluster.addClaim('c', 'fast', { size: '3Gi' });
@@ -96,7 +96,7 @@ describe('provisioning', () => {
     assert.ok(volume.metadata.finalizers?.includes(volumeProtectionFinalizer));
   });
 
-  test('case 66: the four writes of a binding come in their order (CP-17.8)', async () => {
+  test('the four writes of a binding come in their order', async () => {
     await using cluster = new Cluster();
     const seen: { rv: number; state: string }[] = [];
     subscribeTo(cluster.client, resources.volumes, ({ object: { metadata, spec, status } }) => {
@@ -127,7 +127,7 @@ describe('provisioning', () => {
     );
   });
 
-  test('case 67: an unknown class is reported with the not-found text and served once it exists', async () => {
+  test('an unknown class is reported with the not-found text and served once it exists', async () => {
     await using cluster = new Cluster({ resyncMs: 60_000 });
     cluster.addClaim('c', 'none-such');
     const event = await cluster.eventAbout('c', 'ProvisioningFailed');
@@ -145,7 +145,7 @@ describe('provisioning', () => {
     assert.equal(event.message, 'no volume plugin matched name: kubernetes.io/no-provisioner');
   });
 
-  test('case 68: a claim of a delayed class without a pod waits for its first consumer', async () => {
+  test('a claim of a delayed class without a pod waits for its first consumer', async () => {
     await using cluster = new Cluster();
     cluster.addClaim('c', 'late');
     const event = await cluster.eventAbout('c', 'WaitForFirstConsumer');
@@ -154,7 +154,7 @@ describe('provisioning', () => {
     assert.equal(cluster.claim('c')?.status?.phase, 'Pending');
   });
 
-  test('case 69: with an unschedulable pod the claim says which pod it waits for', async () => {
+  test('with an unschedulable pod the claim says which pod it waits for', async () => {
     await using cluster = new Cluster({ resyncMs: 60_000 });
     cluster.addClaim('c', 'late');
     await cluster.eventAbout('c', 'WaitForFirstConsumer');
@@ -166,7 +166,7 @@ describe('provisioning', () => {
 });
 
 describe('volumes made beforehand', () => {
-  test('case 76: the smallest volume that is large enough is bound, by the controller on both sides', async () => {
+  test('the smallest volume that is large enough is bound, by the controller on both sides', async () => {
     await using cluster = new Cluster();
     cluster.addVolume('ten', '10Gi');
     cluster.addVolume('five', '5Gi');
@@ -190,7 +190,7 @@ describe('volumes made beforehand', () => {
     assert.equal(cluster.volume('ten')?.status?.phase, 'Available');
   });
 
-  test('case 76: a claim that was there first gets the volume without waiting for a resync', async () => {
+  test('a claim that was there first gets the volume without waiting for a resync', async () => {
     await using cluster = new Cluster({ resyncMs: 60_000 });
     cluster.addClaim('picky', '', { selector: { matchLabels: { tier: 'gold' } } });
     cluster.addClaim('c', '', { size: '4Gi' });
@@ -200,7 +200,7 @@ describe('volumes made beforehand', () => {
     assert.equal(cluster.claim('picky')?.status?.phase, 'Pending');
   });
 
-  test('case 77: a volume reserved by name is bound to the claim of that name, not by the controller', async () => {
+  test('a volume reserved by name is bound to the claim of that name, not by the controller', async () => {
     await using cluster = new Cluster();
     cluster.addVolume('v', '1Gi', { claimRef: { namespace: 'default', name: 'c' } });
     await cluster.volumeInPhase('v', 'Available');
@@ -214,7 +214,7 @@ describe('volumes made beforehand', () => {
     assert.equal(cluster.claim('other')?.status?.phase, 'Pending');
   });
 
-  test('case 78: a claim that names a volume of another class reports the mismatch', async () => {
+  test('a claim that names a volume of another class reports the mismatch', async () => {
     await using cluster = new Cluster();
     cluster.addVolume('v', '1Gi', { storageClassName: 'other' });
     cluster.addClaim('c', '', { volumeName: 'v' });
@@ -239,7 +239,7 @@ describe('volumes made beforehand', () => {
     });
   }
 
-  test('case 79: of two claims that name the same volume the first is bound, the second reports', async () => {
+  test('of two claims that name the same volume the first is bound, the second reports', async () => {
     await using cluster = new Cluster();
     cluster.addVolume('v', '1Gi');
     cluster.addClaim('first', '', { volumeName: 'v' });
@@ -280,7 +280,7 @@ describe('volumes made beforehand', () => {
 });
 
 describe('the end of a binding', () => {
-  test('case 80: the volume of a deleted claim is Released and deleted by the provisioner', async () => {
+  test('the volume of a deleted claim is Released and deleted by the provisioner', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     const { metadata } = cluster.addClaim('c', 'fast');
@@ -295,7 +295,7 @@ describe('the end of a binding', () => {
     assert.equal(cluster.claim('c'), undefined);
   });
 
-  test('cases 81 and 82: a retained volume stays with its old claim, a claim of the same name gets another', async () => {
+  test('a retained volume stays with its old claim, a claim of the same name gets another', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     cluster.addClass('keep', { reclaimPolicy: 'Retain' });
@@ -310,7 +310,7 @@ describe('the end of a binding', () => {
     assert.deepEqual(cluster.volume(`pvc-${old.uid}`), released);
   });
 
-  test('a released volume becomes Available when an administrator drops its claimRef (CP-17.12)', async () => {
+  test('a released volume becomes Available when an administrator drops its claimRef', async () => {
     await using cluster = new Cluster();
     cluster.addVolume('v', '1Gi');
     cluster.addClaim('c', '', { volumeName: 'v' });
@@ -325,7 +325,7 @@ describe('the end of a binding', () => {
     assert.equal((await cluster.claimInPhase('next', 'Bound')).spec.volumeName, 'v');
   });
 
-  test('case 85: a bound volume that is deleted waits for its claim, then its deleter removes it', async () => {
+  test('a bound volume that is deleted waits for its claim, then its deleter removes it', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     const { metadata } = cluster.addClaim('c', 'fast');
@@ -341,7 +341,7 @@ describe('the end of a binding', () => {
     await cluster.until('no volume', () => cluster.volume(name) === undefined);
   });
 
-  test('case 86: a claim whose volume is removed by force is Lost, and says so once', async () => {
+  test('a claim whose volume is removed by force is Lost, and says so once', async () => {
     await using cluster = new Cluster({ resyncMs: 20 });
     cluster.addVolume('v', '1Gi');
     cluster.addClaim('c', '', { volumeName: 'v' });
@@ -375,7 +375,7 @@ describe('the end of a binding', () => {
     assert.equal(event.message, 'Two claims are bound to the same volume, this one is bound incorrectly');
   });
 
-  test('case 87: a volume made for a claim that is gone by now is Released and deleted', async () => {
+  test('a volume made for a claim that is gone by now is Released and deleted', async () => {
     await using cluster = new Cluster();
     const claim = cluster.addClaim('c', 'fast');
     await cluster.eventAbout('c', 'ExternalProvisioning');
@@ -413,7 +413,7 @@ describe('the end of a binding', () => {
     });
   }
 
-  test('a volume whose claim went to another one is set free again (CP-17.10)', async () => {
+  test('a volume whose claim went to another one is set free again', async () => {
     await using cluster = new Cluster();
     cluster.addVolume('taken', '1Gi');
     const { metadata } = cluster.addClaim('c', '', { volumeName: 'taken' });
@@ -424,7 +424,7 @@ describe('the end of a binding', () => {
     assert.equal(volume.spec.claimRef.uid, undefined);
   });
 
-  test('case 90: once settled, resyncs write nothing but event counts', async () => {
+  test('once settled, resyncs write nothing but event counts', async () => {
     await using cluster = new Cluster({ resyncMs: 20 });
     using _ = new ProvisionerDouble(cluster.client);
     cluster.addClaim('bound', 'fast');

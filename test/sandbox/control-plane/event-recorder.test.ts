@@ -6,7 +6,7 @@ import { listObjects } from '../../../sandbox/control-plane/object-access.ts';
 import { configMaps, eventsResource } from './cluster.ts';
 import { ManualClock } from './manual-clock.ts';
 
-test('an object gets 25 events, then one per 300 s, however many others there are (CP-17.5)', async () => {
+test('an object gets 25 events, then one per 300 s, however many others there are', async () => {
   await using server = new ApiServer();
   const client = server.client('test');
   const clock = new ManualClock();

@@ -36,7 +36,7 @@ const configMap = (cluster: Cluster, name: string): SandboxObject | undefined =>
   cluster.client.get(configMaps, { namespace: 'default', name });
 
 describe('namespaces', () => {
-  test('case 91: a deleted namespace takes its pod and bound claims along, their volumes are Released', async () => {
+  test('a deleted namespace takes its pod and bound claims along, their volumes are Released', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     cluster.addClass('keep', { reclaimPolicy: 'Retain' });

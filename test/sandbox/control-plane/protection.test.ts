@@ -7,7 +7,7 @@ import { Cluster } from './cluster.ts';
 import { ProvisionerDouble } from './provisioner-double.ts';
 
 describe('claim protection', () => {
-  test('case 83: a claim in use by a scheduled pod stays until the pod is gone', async () => {
+  test('a claim in use by a scheduled pod stays until the pod is gone', async () => {
     await using cluster = new Cluster({ parts: { kubeletStub: false } });
     using _ = new ProvisionerDouble(cluster.client);
     cluster.addClaim('c', 'fast');
@@ -22,7 +22,7 @@ describe('claim protection', () => {
     await cluster.until('the claim to go', () => cluster.claim('c') === undefined);
   });
 
-  test('a claim goes within 100 ms after its last pod (CP-19.3)', async () => {
+  test('a claim goes within 100 ms after its last pod', async () => {
     await using cluster = new Cluster({ parts: { kubeletStub: false } });
     using _ = new ProvisionerDouble(cluster.client);
     const reactionsMs: number[] = [];
@@ -40,7 +40,7 @@ describe('claim protection', () => {
     assert.ok(Math.min(...reactionsMs) < 100, `took ${reactionsMs.join(', ')} ms`);
   });
 
-  test('case 83: a finished pod counts until its object is deleted', async () => {
+  test('a finished pod counts until its object is deleted', async () => {
     await using cluster = new Cluster({ parts: { kubeletStub: false } });
     using _ = new ProvisionerDouble(cluster.client);
     cluster.addClaim('c', 'fast');
@@ -58,7 +58,7 @@ describe('claim protection', () => {
     await cluster.until('the claim to go', () => cluster.claim('c') === undefined);
   });
 
-  test('case 84: a claim used by unscheduled pods only goes at once', async () => {
+  test('a claim used by unscheduled pods only goes at once', async () => {
     await using cluster = new Cluster();
     cluster.addClaim('c', 'late');
     cluster.addPod('p', ['c'], { nodeSelector: { nowhere: 'true' } });

@@ -43,7 +43,7 @@ const inZone = (zone: string): object => ({
 });
 
 describe('delayed binding', () => {
-  test('case 70: the pod gets its node once its claim was provisioned for that node', async () => {
+  test('the pod gets its node once its claim was provisioned for that node', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     cluster.addClaim('c', 'late');
@@ -75,7 +75,7 @@ describe('delayed binding', () => {
     assert.equal(cluster.event('c', 'WaitForPodScheduled'), undefined);
   });
 
-  test('case 71: when the provisioner sends the node back, the pod fails and is scheduled anew', async () => {
+  test('when the provisioner sends the node back, the pod fails and is scheduled anew', async () => {
     await using cluster = new Cluster();
     using provisioner = new ProvisionerDouble(cluster.client, { refusals: 1 });
     cluster.addClaim('c', 'late');
@@ -90,7 +90,7 @@ describe('delayed binding', () => {
     assert.deepEqual(provisioner.refusedNodes, ['n1']);
   });
 
-  test('case 71: with avoidLastNode the next attempt goes to another node', async () => {
+  test('with avoidLastNode the next attempt goes to another node', async () => {
     await using cluster = new Cluster({ scheduling: { avoidLastNode: true, backoffBaseMs: 20 } });
     using provisioner = new ProvisionerDouble(cluster.client, { refusals: 1 });
     cluster.addClaim('c', 'late');
@@ -120,7 +120,7 @@ describe('delayed binding', () => {
     assert.equal(cluster.claim('c'), undefined);
   });
 
-  test('case 72: allowed topologies decide the node', async () => {
+  test('allowed topologies decide the node', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     cluster.addClass('zoned', {
@@ -146,7 +146,7 @@ describe('delayed binding', () => {
 });
 
 describe('storage capacity', () => {
-  test('case 73: the node with enough free storage is chosen', async () => {
+  test('the node with enough free storage is chosen', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     addDriver(cluster);
@@ -157,7 +157,7 @@ describe('storage capacity', () => {
     assert.equal(await cluster.podOnNode('p'), 'n2');
   });
 
-  test('case 74: without enough storage the pod waits, and goes on after a capacity update', async () => {
+  test('without enough storage the pod waits, and goes on after a capacity update', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     addDriver(cluster);
@@ -179,7 +179,7 @@ describe('storage capacity', () => {
     assert.equal(await cluster.podOnNode('p'), 'n2');
   });
 
-  test('case 75: the maximum volume size of a segment counts more than its capacity', async () => {
+  test('the maximum volume size of a segment counts more than its capacity', async () => {
     await using cluster = new Cluster();
     using _ = new ProvisionerDouble(cluster.client);
     addDriver(cluster);
@@ -201,7 +201,7 @@ describe('storage capacity', () => {
 });
 
 describe('pods that cannot be scheduled', () => {
-  test('case 88: a pod with an immediate claim that is not bound waits for it', async () => {
+  test('a pod with an immediate claim that is not bound waits for it', async () => {
     await using cluster = new Cluster();
     cluster.addClaim('c', 'fast');
     cluster.addPod('p', ['c']);

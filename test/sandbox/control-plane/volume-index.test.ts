@@ -72,7 +72,7 @@ describe('VolumeIndex', () => {
 });
 
 describe('findVolume', () => {
-  test('takes the smallest one that is large enough, of the fewest access modes (CP-17.7)', async () => {
+  test('takes the smallest one that is large enough, of the fewest access modes', async () => {
     await using bench = createBench();
     const { client, index } = bench;
     const find = (wanted: Claim): string | undefined =>
