@@ -7,13 +7,15 @@ export type SandboxFlags =
   | { readonly kind: 'error'; readonly message: string };
 
 /** Text for `--help`. */
-export const sandboxUsage = `Usage: node sandbox/main.ts [--port N] [--kubeconfig PATH] [--nodes N] [--data PATH] [--tls] [--faults]
+export const sandboxUsage = `Usage: node sandbox/main.ts [--port N] [--kubeconfig PATH] [--nodes N] [--data PATH] [--tls] [--rbac] [--faults]
 
   --port N           port on 127.0.0.1; 0, the default, takes any free one
   --kubeconfig PATH  where to write the kubeconfig; by default a temporary file
   --nodes N          number of nodes, 0 to 1000, alternating between zones a and b; 2 by default
   --data PATH        keep the objects in this file; in memory by default
   --tls              serve HTTPS with an authority made at start, which the kubeconfig names
+  --rbac             authorization as a cluster's, over HTTPS; the kubeconfig is that of an administrator. Without it
+                     everybody may do everything
   --faults           let clients inject faults and read the request log under /embedded
 
 Prints {"url","kubeconfig","pid"} as one line of JSON when it is ready. Ends with SIGTERM or SIGINT.
@@ -27,6 +29,7 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
   let nodes = 2;
   let faults = false;
   let tls = false;
+  let rbac = false;
   let kubeconfigPath: string | undefined;
   let dataPath: string | undefined;
   const rest = args.flatMap((arg) => {
@@ -43,6 +46,9 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
         break;
       case '--tls':
         tls = true;
+        break;
+      case '--rbac':
+        rbac = true;
         break;
       case '--kubeconfig':
       case '--data': {
@@ -65,7 +71,7 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
         return wrong(
           flag,
           undefined,
-          '--port, --kubeconfig, --nodes, --data, --tls, --faults or --help',
+          '--port, --kubeconfig, --nodes, --data, --tls, --rbac, --faults or --help',
           'unknown flag',
         );
     }
@@ -75,6 +81,7 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
     options: {
       api: { port, faults, tls, ...(dataPath === undefined ? {} : { persistence: { path: dataPath } }) },
       nodes,
+      rbac,
       ...(kubeconfigPath === undefined ? {} : { kubeconfigPath }),
     },
   };

@@ -2,6 +2,7 @@
  * A small Kubernetes in one process: the API over real HTTP, the controllers that provisioning depends on, and a few
  * nodes. For demos, driver authors and tests; not a cluster, since nothing runs in its pods.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +26,8 @@ export interface SandboxOptions {
   readonly api?: Omit<ApiServerOptions, 'logger' | 'clock'>;
   /** Of the controllers. */
   readonly controlPlane?: Omit<ControlPlaneOptions, 'client' | 'logger' | 'clock'>;
+  /** Authorization as a cluster's, which needs TLS; otherwise everybody may do everything. */
+  readonly rbac?: boolean;
   /** How many nodes there are (`node-1` in zone `a`, `node-2` in zone `b`, alternating), or which; 2 by default. */
   readonly nodes?: number | readonly NodeSketch[];
   /** Drivers to register on every node as a kubelet would; none by default, and then there is no CSINode. */
@@ -54,7 +57,9 @@ export class Sandbox implements AsyncDisposable {
   static async start(options: SandboxOptions = {}): Promise<Sandbox> {
     const { logger = silentLogger, clock = systemClock } = options;
     await using starting = new AsyncDisposableStack();
-    const api = starting.use(new ApiServer({ ...options.api, logger, clock }));
+    const api = starting.use(
+      new ApiServer({ ...options.api, ...(options.rbac === true && clusterAccess), logger, clock }),
+    );
     const client = (user: string): ReturnType<ApiServer['client']> => api.client(user);
     createNodes({
       client: client('system:admin'),
@@ -67,8 +72,23 @@ export class Sandbox implements AsyncDisposable {
     const { url, port } = await api.start();
     starting.use(startControlPlane({ ...options.controlPlane, client, logger, clock }));
     const kubeconfig = options.kubeconfigPath ?? (await temporaryPath(starting));
-    await writeFile(kubeconfig, kubeconfigText({ url, ...secretsFor(api, options.api) }), { mode: 0o600 });
+    await writeFile(kubeconfig, kubeconfigText({ url, ...adminSecrets(api, options.api) }), { mode: 0o600 });
     return new Sandbox(starting.move(), { api, url, port, kubeconfig });
+  }
+
+  /**
+   * Writes a kubeconfig for a service account that exists, with a token for as long as the sandbox runs.
+   *
+   * @throws when there is no such account.
+   */
+  async writeAccountKubeconfig(path: string, account: { namespace: string; name: string }): Promise<void> {
+    const { api, url } = this;
+    const accounts = { group: '', version: 'v1', plural: 'serviceaccounts' };
+    const found = api.client('system:admin').get(accounts, account);
+    if (found === undefined) throw new Error(`there is no service account ${account.namespace}/${account.name}`);
+    const token = api.authentication.mint(account.namespace, account.name, found.metadata.uid ?? '', Infinity);
+    const ca = api.ca === undefined ? {} : { ca: api.ca };
+    await writeFile(path, kubeconfigText({ url, token, ...ca }), { mode: 0o600 });
   }
 
   /** Stops the controllers, then the API. Safe to repeat. */
@@ -92,16 +112,22 @@ function nodeSketches(nodes: number | readonly NodeSketch[]): readonly NodeSketc
   }));
 }
 
+/** TLS, since clients send no token without; what who shows none may see is in the bootstrap roles. */
+const clusterAccess = {
+  tls: true,
+  auth: { tokens: {}, anonymous: true, authorization: { mode: 'rbac' } },
+} as const;
+
 /**
- * The first token of the server, so that the file is of use with authentication on; over TLS there is always one, since
- * kubectl asks its user for a password otherwise.
+ * The first token of the server, else over TLS a new one for an administrator: kubectl asks its user for a password
+ * otherwise.
  */
-function secretsFor({ ca }: ApiServer, options: SandboxOptions['api']): { ca?: string; token?: string } {
-  const token = Object.keys(options?.auth?.tokens ?? {})[0] ?? (ca === undefined ? undefined : 'anyone');
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(token === undefined ? {} : { token }),
-  };
+function adminSecrets(api: ApiServer, options: SandboxOptions['api']): { ca?: string; token?: string } {
+  const given = Object.keys(options?.auth?.tokens ?? {})[0];
+  if (api.ca === undefined) return given === undefined ? {} : { token: given };
+  const token = given ?? randomBytes(32).toString('base64url');
+  if (given === undefined) api.authentication.grant(token, { name: 'kubernetes-admin', groups: ['system:masters'] });
+  return { ca: api.ca, token };
 }
 
 async function temporaryPath(stack: AsyncDisposableStack): Promise<string> {

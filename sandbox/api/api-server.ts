@@ -12,6 +12,7 @@ import { Authentication } from './authentication.ts';
 import type { AuthenticationOptions } from './authentication.ts';
 import { Authorization } from './authorization.ts';
 import type { AuthorizationOptions } from './authorization.ts';
+import { bootstrapRoles } from './bootstrap-roles.ts';
 import { builtInResources } from './built-in-resources.ts';
 import { CertificateAuthority } from './certificates.ts';
 import type { SandboxClient, Subscription } from './client.ts';
@@ -21,6 +22,7 @@ import { EventExpiry } from './event-expiry.ts';
 import { EventRecording } from './event-recording.ts';
 import { Faults } from './faults.ts';
 import { InProcessClient } from './in-process-client.ts';
+import { stringAt } from './json.ts';
 import type { RandomSource } from './object-names.ts';
 import { ObjectRegistry } from './object-registry.ts';
 import { PathRequests } from './path-requests.ts';
@@ -143,7 +145,11 @@ export class ApiServer implements AsyncDisposable {
         : { ...this.certificates.server(), ca: this.certificates.cert };
     this.requestLog = new RequestLog({ limit: options.requestLogLimit ?? 100_000 });
     this.faults = new Faults({ random });
-    this.authentication = new Authentication({ ...options.auth, clock });
+    this.authentication = new Authentication({
+      ...options.auth,
+      clock,
+      accountUid: (namespace, name) => store.get('serviceaccounts', namespace, name)?.object.metadata.uid,
+    });
     this.authorization = new Authorization({ ...options.auth?.authorization, store });
     this.#events = new EventRecording({ registry, types, clock });
     this.#expiry = new EventExpiry({ store, clock, ttlMs: eventTtlMs });
@@ -178,6 +184,13 @@ export class ApiServer implements AsyncDisposable {
             : undefined,
       }),
     });
+    if (options.auth?.authorization?.mode === 'rbac') {
+      for (const { plural, object } of bootstrapRoles) {
+        const of = types.find({ group: 'rbac.authorization.k8s.io', version: 'v1', plural });
+        const name = stringAt(object, 'metadata', 'name');
+        if (of !== undefined && store.get(of.type.storage, '', name) === undefined) registry.create(of, '', object);
+      }
+    }
     const namespaces = types.find({ group: '', version: 'v1', plural: 'namespaces' });
     for (const name of namespaces === undefined ? [] : (options.namespaces ?? ['default', 'kube-system'])) {
       if (namespaces === undefined || store.get('namespaces', '', name) !== undefined) continue;

@@ -12,7 +12,7 @@ export interface User {
 
 /** How users prove who they are. */
 export interface AuthenticationOptions {
-  /** Users by bearer token. Without it everyone is `system:admin`. */
+  /** Users by bearer token. Without it who shows no credentials is `system:admin`. */
   readonly tokens?: Readonly<Record<string, User>>;
   /** Lets requests without credentials in as `system:anonymous`. */
   readonly anonymous?: boolean;
@@ -23,31 +23,35 @@ const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthentic
 
 interface Credential {
   readonly user: User;
+  /** Set for a token of a service account, which it does not outlive. */
+  readonly account?: { readonly namespace: string; readonly name: string; readonly uid: string };
   /** Monotonic time after which the token is worth nothing. */
   readonly untilMs: number;
 }
 
+/** The uid of a service account that exists. */
+type AccountLookup = (namespace: string, name: string) => string | undefined;
+
 /** Knows the bearer tokens; they can be granted and revoked while the server runs. */
 export class Authentication {
   readonly #clock: Clock;
+  readonly #accountUid: AccountLookup;
   readonly #required: boolean;
   readonly #anonymous: boolean;
   readonly #tokens = new Map<string, Credential>();
 
-  constructor(options: AuthenticationOptions & { clock: Clock }) {
+  constructor(options: AuthenticationOptions & { clock: Clock; accountUid: AccountLookup }) {
     this.#clock = options.clock;
+    this.#accountUid = options.accountUid;
     this.#required = options.tokens !== undefined;
     this.#anonymous = options.anonymous ?? false;
     for (const [token, user] of Object.entries(options.tokens ?? {})) this.grant(token, user);
   }
 
   /** Makes `token` stand for `user` from now on, replacing what it stood for. */
-  grant(token: string, user: User, expiresInMs = Infinity): void {
+  grant(token: string, user: User): void {
     const groups = new Set([...user.groups, 'system:authenticated']);
-    this.#tokens.set(token, {
-      user: { ...user, groups: [...groups] },
-      untilMs: this.#clock.monotonicMs() + expiresInMs,
-    });
+    this.#tokens.set(token, { user: { ...user, groups: [...groups] }, untilMs: Infinity });
   }
 
   /** Makes a token worthless; unknown ones are ignored. */
@@ -58,22 +62,31 @@ export class Authentication {
   /** A new token for a service account. */
   mint(namespace: string, name: string, uid: string, expiresInMs: number): string {
     const token = randomBytes(32).toString('base64url');
-    this.grant(token, serviceAccountUser(namespace, name, uid), expiresInMs);
+    this.#tokens.set(token, {
+      user: serviceAccountUser(namespace, name, uid),
+      account: { namespace, name, uid },
+      untilMs: this.#clock.monotonicMs() + expiresInMs,
+    });
     return token;
   }
 
   /** The user of a token, if it is good. */
   userOfToken(token: string): User | undefined {
     const credential = this.#tokens.get(token);
-    return credential !== undefined && credential.untilMs > this.#clock.monotonicMs() ? credential.user : undefined;
+    if (credential === undefined || credential.untilMs <= this.#clock.monotonicMs()) return undefined;
+    const { account, user } = credential;
+    return account === undefined || this.#accountUid(account.namespace, account.name) === account.uid
+      ? user
+      : undefined;
   }
 
   /** The user of a request; `undefined` means 401. */
   authenticate(request: IncomingMessage): User | undefined {
-    if (!this.#required) return everyone;
     const header = request.headers.authorization;
     if (header !== undefined) return this.userOfToken(/^bearer\s+(\S+)$/i.exec(header)?.[1] ?? '');
-    return certificateUser(request) ?? (this.#anonymous ? anonymous : undefined);
+    const user = certificateUser(request);
+    if (user !== undefined || !this.#required) return user ?? everyone;
+    return this.#anonymous ? anonymous : undefined;
   }
 }
 

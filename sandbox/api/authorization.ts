@@ -41,8 +41,6 @@ export interface AuthorizationOptions {
   readonly grants?: readonly Grant[];
 }
 
-const openPaths = /^\/($|api($|\/)|apis($|\/)|version$|openapi\/|healthz|livez|readyz)/;
-
 /** Decides by rules that may change at any time; open watches are not touched. */
 export class Authorization {
   readonly #store: Store;
@@ -66,10 +64,19 @@ export class Authorization {
     return false;
   }
 
-  /** Discovery, health, version and schemas are open to whoever is known. */
+  /** Everything the user may do in the namespace, and cluster-wide; the same rule may come more than once. */
+  rulesOf(user: User, namespace: string): PolicyRule[] {
+    if (this.#mode === 'rbac' && !isMaster(user)) return [...this.#rulesFor(user, namespace)];
+    return [
+      { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+      { verbs: ['*'], nonResourceURLs: ['*'] },
+    ];
+  }
+
+  /** Whether a path that is no resource may be asked for; what everybody may see is in the bootstrap roles. */
   allowsPath(user: User, path: string, method: string): boolean {
-    if (this.#mode === 'allowAll' || isMaster(user) || openPaths.test(path)) return true;
-    const verb = method.toLowerCase();
+    if (this.#mode === 'allowAll' || isMaster(user)) return true;
+    const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
     for (const rule of this.#rulesFor(user, '')) {
       const urls = rule.nonResourceURLs ?? [];
       const fits = urls.some((url) => (url.endsWith('*') ? path.startsWith(url.slice(0, -1)) : url === path));
@@ -100,13 +107,13 @@ export class Authorization {
       stringAt(binding, 'roleRef', 'kind') === 'ClusterRole'
         ? this.#store.get('clusterroles.rbac.authorization.k8s.io', '', name)
         : this.#store.get('roles.rbac.authorization.k8s.io', namespace, name);
-    return arrayAt(role?.object, 'rules').map((rule) => ({
-      apiGroups: stringsAt(rule, 'apiGroups'),
-      resources: stringsAt(rule, 'resources'),
-      resourceNames: stringsAt(rule, 'resourceNames'),
-      verbs: stringsAt(rule, 'verbs'),
-      nonResourceURLs: stringsAt(rule, 'nonResourceURLs'),
-    }));
+    return arrayAt(role?.object, 'rules').map((rule) => {
+      const fields = ['apiGroups', 'resources', 'resourceNames', 'nonResourceURLs'] as const;
+      const given = fields
+        .map((field) => [field, stringsAt(rule, field)] as const)
+        .filter(([, list]) => list.length > 0);
+      return { verbs: stringsAt(rule, 'verbs'), ...Object.fromEntries(given) };
+    });
   }
 }
 

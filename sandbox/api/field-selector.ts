@@ -76,6 +76,16 @@ export function parseFieldSelector(text: string | undefined, type: ResourceType)
   };
 }
 
+/** The one name that the field selector of a list or watch asks for, else empty: authorization goes by it. */
+export function selectedName(query: URLSearchParams): string {
+  try {
+    const terms = splitTerms(query.get('fieldSelector') ?? '').map(parseTerm);
+    return terms.find(({ field, negated }) => field === 'metadata.name' && !negated)?.value ?? '';
+  } catch {
+    return ''; // answered as a bad request once it is known who asks
+  }
+}
+
 /** The value a selector compares, as text. */
 function fieldText(object: SandboxObject, field: string): string {
   if (field === 'name') return object.metadata.name;

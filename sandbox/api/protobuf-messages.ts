@@ -84,6 +84,8 @@ SelfSubjectAccessReview: 1 metadata ObjectMeta, 2 spec SelfSubjectAccessReviewSp
   SubjectAccessReviewStatus
 SelfSubjectAccessReviewSpec: 1 resourceAttributes ResourceAttributes*, 2 nonResourceAttributes
   NonResourceAttributes*
+SelfSubjectRulesReview: 1 metadata ObjectMeta, 2 spec SelfSubjectRulesReviewSpec
+SelfSubjectRulesReviewSpec: 1 namespace string
 SelfSubjectReview: 1 metadata ObjectMeta, 2 status SelfSubjectReviewStatus
 SelfSubjectReviewStatus: 1 userInfo UserInfo
 ServiceAccount: 1 metadata ObjectMeta, 2 secrets ObjectReference[], 3 imagePullSecrets LocalObjectReference[], 4

@@ -4,7 +4,9 @@ import type { Logger } from '../../src/base/logger.ts';
 import type { Authentication, User } from './authentication.ts';
 import { forbiddenError, forbiddenPath } from './authorization.ts';
 import type { Authorization } from './authorization.ts';
+import { selectedName } from './field-selector.ts';
 import type { FaultAction, Faults } from './faults.ts';
+import { impersonate } from './impersonation.ts';
 import { noSuchPath } from './not-found.ts';
 import type { PathRequests } from './path-requests.ts';
 import { choosePresentation } from './presentation.ts';
@@ -107,8 +109,10 @@ export class RequestHandler {
     const exchange = { request, reply, path: entry.path, query, target, verb, fault, signal };
     if (fault !== undefined && (await this.#preempted(exchange, fault))) return;
     if (user === undefined) throw new StatusError('Unauthorized', 'Unauthorized');
-    if (target.kind === 'resource') await this.#answerResource({ ...exchange, user }, target);
-    else await this.#answerPath({ ...exchange, user }, target.path);
+    const acting = impersonate(request, user, this.#options.authorization);
+    entry.user = acting.name;
+    if (target.kind === 'resource') await this.#answerResource({ ...exchange, user: acting }, target);
+    else await this.#answerPath({ ...exchange, user: acting }, target.path);
   }
 
   async #answerResource(exchange: Exchange, target: ResourceTarget): Promise<void> {
@@ -116,9 +120,9 @@ export class RequestHandler {
     const { request, reply, user, verb, query, fault, signal } = exchange;
     if (verb === undefined) throw methodNotAllowed();
     const { group, namespace, plural, subresource } = target;
-    const name = target.name;
+    const name = target.name || (verb === 'list' || verb === 'watch' ? selectedName(query) : '');
     // A namespace is itself the scope of what is asked about it.
-    const scope = group === '' && plural === 'namespaces' && name !== '' ? name : namespace;
+    const scope = group === '' && plural === 'namespaces' && target.name !== '' ? target.name : namespace;
     const access = { user, verb, group, resource: plural, subresource, namespace: scope, name };
     const review = findReview(group, target.version, plural);
     const of = types.find(target);

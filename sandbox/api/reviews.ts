@@ -1,5 +1,5 @@
 import type { Authentication, User } from './authentication.ts';
-import type { AccessRequest, Authorization } from './authorization.ts';
+import type { AccessRequest, Authorization, PolicyRule } from './authorization.ts';
 import { objectAt, stringAt, stringsAt } from './json.ts';
 import type { JsonObject } from './json.ts';
 import type { ReviewKind } from './review-kinds.ts';
@@ -27,6 +27,11 @@ export function answerReview(
     }
     case 'SelfSubjectAccessReview':
       return { ...envelope, spec, status: { allowed: isAllowed(authorization, by, spec) } };
+    case 'SelfSubjectRulesReview': {
+      const rules = authorization.rulesOf(by, stringAt(spec, 'namespace'));
+      const [resourceRules, nonResourceRules] = [rules.filter(hasResources), rules.filter(hasPaths)];
+      return { ...envelope, spec, status: { resourceRules, nonResourceRules, incomplete: false } };
+    }
     case 'SubjectAccessReview': {
       const user: User = { name: stringAt(spec, 'user'), groups: stringsAt(spec, 'groups') };
       return { ...envelope, spec, status: { allowed: isAllowed(authorization, user, spec) } };
@@ -51,6 +56,9 @@ function isAllowed(authorization: Authorization, user: User, spec: JsonObject): 
   };
   return authorization.allows(request);
 }
+
+const hasResources = ({ resources = [] }: PolicyRule): boolean => resources.length > 0;
+const hasPaths = ({ nonResourceURLs = [] }: PolicyRule): boolean => nonResourceURLs.length > 0;
 
 function userInfo({ name, uid, groups }: User): object {
   return { username: name, ...(uid === undefined ? {} : { uid }), groups };
