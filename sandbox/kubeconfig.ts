@@ -7,6 +7,11 @@ export interface KubeconfigTarget {
   readonly token?: string;
 }
 
+/** Whether a file's text is empty or was made by `kubeconfigText`. */
+export function isSandboxKubeconfig(text: string): boolean {
+  return text.trim() === '' || /^current-context: sandbox$/m.test(text);
+}
+
 /** The text of a kubeconfig file with one context, `sandbox` (Kubernetes, "Organizing Cluster Access"). */
 export function kubeconfigText({ url, ca, token }: KubeconfigTarget): string {
   const authority = ca === undefined ? '' : `\n      certificate-authority-data: ${Buffer.from(ca).toString('base64')}`;

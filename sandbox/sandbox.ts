@@ -3,7 +3,8 @@
  * nodes. For demos, driver authors and tests; not a cluster, since nothing runs in its pods.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../src/base/clock.ts';
@@ -16,7 +17,7 @@ import { createNodes } from './control-plane/create-nodes.ts';
 import type { NodeDriver, NodeSketch } from './control-plane/create-nodes.ts';
 import { startControlPlane } from './control-plane/control-plane.ts';
 import type { ControlPlaneOptions } from './control-plane/control-plane.ts';
-import { kubeconfigText } from './kubeconfig.ts';
+import { isSandboxKubeconfig, kubeconfigText } from './kubeconfig.ts';
 
 /** Everything about a sandbox that can be chosen. */
 export interface SandboxOptions {
@@ -53,9 +54,14 @@ export class Sandbox implements AsyncDisposable {
     this.kubeconfig = parts.kubeconfig;
   }
 
-  /** Starts everything; resolves when the API answers. Nodes that an earlier process left are kept. Rejects, with nothing left running, if the port is taken. */
+  /**
+   * Starts everything; resolves when the API answers. Nodes that an earlier process left are kept.
+   *
+   * @throws if the port is taken or a file of somebody's own is at the kubeconfig's path; nothing is left running then.
+   */
   static async start(options: SandboxOptions = {}): Promise<Sandbox> {
     const { logger = silentLogger, clock = systemClock } = options;
+    if (options.kubeconfigPath !== undefined) await refuseForeignFile(options.kubeconfigPath);
     await using starting = new AsyncDisposableStack();
     const api = starting.use(
       new ApiServer({ ...options.api, ...(options.rbac === true && clusterAccess), logger, clock }),
@@ -128,6 +134,12 @@ function adminSecrets(api: ApiServer, options: SandboxOptions['api']): { ca?: st
   const token = given ?? randomBytes(32).toString('base64url');
   if (given === undefined) api.authentication.grant(token, { name: 'kubernetes-admin', groups: ['system:masters'] });
   return { ca: api.ca, token };
+}
+
+/** A kubeconfig of somebody's own is never overwritten; one that an earlier sandbox left is. */
+async function refuseForeignFile(path: string): Promise<void> {
+  if (!existsSync(path) || isSandboxKubeconfig(await readFile(path, 'utf8'))) return;
+  throw new Error(`--kubeconfig: ${path} is there and not from a sandbox; it stays as it is: name another file`);
 }
 
 async function temporaryPath(stack: AsyncDisposableStack): Promise<string> {

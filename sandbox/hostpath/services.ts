@@ -1,6 +1,5 @@
-import { fileURLToPath } from 'node:url';
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
+import { csiServices } from '../csi-services.ts';
 import { controllerPublishVolume, controllerUnpublishVolume } from './attachment.ts';
 import { createVolume } from './create-volume.ts';
 import { getCapacity } from './free-room.ts';
@@ -64,8 +63,7 @@ export interface ServedService {
  */
 export function hostpathServices(driver: HostpathDriver, options: Omit<ServeOptions, 'methods'>): ServedService[] {
   const methods = new Set(Object.values(calls).flatMap((service) => Object.keys(service)));
-  const file = fileURLToPath(new URL('../../proto/csi.proto', import.meta.url));
-  const csi = loadSync(file, { keepCase: true, longs: String, enums: String, defaults: false });
+  const csi = csiServices();
   return Object.entries(calls)
     .filter(([service]) => service !== 'Controller' || driver.capabilities.plugin.has('CONTROLLER_SERVICE'))
     .map(([service, answers]) => ({
