@@ -17,7 +17,7 @@ COPY proto proto
 COPY scripts scripts
 COPY src src
 COPY sandbox sandbox
-RUN npm run build && npm run sbom
+RUN npm run build csi-provisioner && npm run sbom
 
 FROM build AS driver-build
 RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund

@@ -1,4 +1,4 @@
-import { credentials, makeClientConstructor } from '@grpc/grpc-js';
+import { credentials, makeClientConstructor, status } from '@grpc/grpc-js';
 import type { ServiceError } from '@grpc/grpc-js';
 import { csiServices } from '../csi-services.ts';
 
@@ -15,7 +15,6 @@ export interface DriverFacts {
 }
 
 const callTimeoutMs = 10_000;
-const unimplemented = 12;
 
 /** Whether somebody listens at the path of a socket, and answers Probe that it is ready. Never rejects. */
 export async function isReady(socketPath: string): Promise<boolean> {
@@ -24,7 +23,7 @@ export async function isReady(socketPath: string): Promise<boolean> {
     const { ready } = await driver.call<{ ready?: { value?: boolean } }>('Identity', 'Probe');
     return ready === undefined || ready.value === true; // an absent value means ready, `false` of proto3 is left out
   } catch (error) {
-    return (error as ServiceError).code === unimplemented;
+    return isUnimplemented(error);
   }
 }
 
@@ -51,6 +50,10 @@ export async function readDriverFacts(socketPath: string): Promise<DriverFacts> 
 interface NodeInfo {
   node_id?: string;
   accessible_topology?: { segments?: Record<string, string> };
+}
+
+function isUnimplemented(error: unknown): boolean {
+  return (error as ServiceError).code === status.UNIMPLEMENTED;
 }
 
 type Unary = (request: object, options: object, done: (error: ServiceError | null, answer?: object) => void) => void;
@@ -85,7 +88,7 @@ class DriverClient implements Disposable {
     try {
       return await this.call<Answer>(service, method);
     } catch (error) {
-      if ((error as ServiceError).code === unimplemented) return undefined;
+      if (isUnimplemented(error)) return undefined;
       throw error;
     }
   }

@@ -16,8 +16,9 @@ export function watchDriver({ socketPath, register, report }: DriverWatchOptions
   const stop = new AbortController();
   const watch = async (): Promise<void> => {
     const { signal } = stop;
-    for (let known = socketIdentity(socketPath); !signal.aborted;) {
-      await delay(pollMs, undefined, { signal });
+    let known = socketIdentity(socketPath);
+    for (;;) {
+      await delay(pollMs, undefined, { signal }); // rejects at the end
       const current = socketIdentity(socketPath);
       if (current === known) continue;
       known = current;
@@ -29,11 +30,12 @@ export function watchDriver({ socketPath, register, report }: DriverWatchOptions
         await register(signal);
         report('The driver is back; its CSINodes are those of its NodeGetInfo now.');
       } catch (error) {
-        if (!signal.aborted) report(`The driver is back, but: ${(error as Error).message}`);
+        signal.throwIfAborted();
+        report(`The driver is back, but: ${(error as Error).message}`);
       }
     }
   };
-  const watching = watch().catch(() => undefined); // the delay rejects at the end
+  const watching = watch().catch(() => undefined);
   return {
     [Symbol.asyncDispose]: () => {
       stop.abort();

@@ -67,7 +67,7 @@ export function hostpathServices(driver: HostpathDriver, options: Omit<ServeOpti
   return Object.entries(calls)
     .filter(([service]) => service !== 'Controller' || driver.capabilities.plugin.has('CONTROLLER_SERVICE'))
     .map(([service, answers]) => ({
-      definition: csi[`csi.v1.${service}`] as ServiceDefinition,
+      definition: csi[`csi.v1.${service}`]!,
       implementation: Object.fromEntries(
         Object.entries(answers).map(([method, call]) => {
           // The proto file types the requests at run time; each call states what it reads of them.

@@ -73,7 +73,7 @@ describe('the package', () => {
   });
   after(() => rm(project, { recursive: true, force: true }));
 
-  test('holds the sidecar, the library and nothing else', () => {
+  test('holds the sidecar, the library, the sandbox and nothing else', () => {
     assert.deepEqual(
       files.filter((file) => !file.startsWith('dist/lib/')),
       [
@@ -83,6 +83,8 @@ describe('the package', () => {
         'dist/THIRD-PARTY-LICENSES.txt',
         'dist/csi-provisioner.js',
         'dist/csi-provisioner.js.map',
+        'dist/csi-sandbox-main.js',
+        'dist/csi-sandbox.js',
         'package.json',
       ],
     );
@@ -165,6 +167,37 @@ describe('the package', () => {
       await program.stop();
     }
     assert.equal(await program.ending(), 'exit code 0', program.log());
+  });
+
+  test('brings the sandbox as a command, with sidecar, sample driver and the rights of our manifests', async () => {
+    const program = `
+      const { KubeConfig, CoreV1Api } = await import(${JSON.stringify(import.meta.resolve('@kubernetes/client-node'))});
+      const config = new KubeConfig();
+      config.loadFromDefault();
+      const api = config.makeApiClient(CoreV1Api);
+      const namespace = 'default';
+      const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+      await api.createNamespacedPersistentVolumeClaim({ namespace, body: { metadata: { name: 'photos' }, spec } });
+      for (let phase; phase !== 'Bound'; ) {
+        const claim = await api.readNamespacedPersistentVolumeClaim({ namespace, name: 'photos' });
+        phase = claim.status?.phase;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      console.log('photos is bound');`;
+    const sandbox = path.join(project, 'node_modules/.bin/csi-sandbox');
+    const said = await run(
+      project,
+      sandbox,
+      '--rbac',
+      '--',
+      process.execPath,
+      '--input-type=module',
+      '--eval',
+      program,
+    );
+    assert.match(said, /photos is bound/);
+    assert.match(await run(project, sandbox, 'hostpath-driver', '--help'), /--csi-address ADDRESS/);
+    assert.match(await run(project, sandbox, 'api', '--help'), /--kubeconfig PATH/);
   });
 
   test('brings the sidecar as a command', async () => {
