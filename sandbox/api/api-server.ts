@@ -17,6 +17,7 @@ import { builtInResources } from './built-in-resources.ts';
 import { CertificateAuthority } from './certificates.ts';
 import type { SandboxClient, Subscription } from './client.ts';
 import { serveCustomResources } from './custom-resources.ts';
+import { kubernetesVersion } from './discovery.ts';
 import { EmbeddedRequests } from './embedded-requests.ts';
 import { EventExpiry } from './event-expiry.ts';
 import { EventRecording } from './event-recording.ts';
@@ -58,8 +59,6 @@ export interface ApiServerOptions {
   readonly disabledResources?: readonly string[];
   /** Versions to serve of a resource in place of its own, as an older cluster would, by `plural.group`. */
   readonly versions?: Readonly<Record<string, readonly string[]>>;
-  /** The minor version the server claims to have; 34 by default. */
-  readonly minorVersion?: number;
   /** Requests kept in the log; 100 000 by default. */
   readonly requestLogLimit?: number;
   /** Keeps the objects in a file; in memory only by default. */
@@ -177,7 +176,7 @@ export class ApiServer implements AsyncDisposable {
       resources: this.#resources,
       paths: new PathRequests({
         types,
-        minor: options.minorVersion ?? 34,
+        version: kubernetesVersion,
         embedded:
           options.faults === true
             ? new EmbeddedRequests({ faults: this.faults, requestLog: this.requestLog })

@@ -10,6 +10,8 @@ const apps = {
   subresources: ['status'],
   generation: true,
 } as const;
+/** Nothing makes pods of them here: they are there to be looked up as owners, and so that manifests can be applied. */
+const scaled = { ...apps, subresources: ['status', 'scale'] } as const;
 const snapshots = { group: 'snapshot.storage.k8s.io', custom: true } as const;
 const rbac = { group: 'rbac.authorization.k8s.io' } as const;
 
@@ -130,9 +132,9 @@ const sketches: ResourceSketch[] = [
     unconditionalUpdate: false,
     createOnUpdate: true,
   },
-  { ...apps, plural: 'deployments', kind: 'Deployment', shortNames: ['deploy'] },
-  { ...apps, plural: 'replicasets', kind: 'ReplicaSet', shortNames: ['rs'] },
-  { ...apps, plural: 'statefulsets', kind: 'StatefulSet', shortNames: ['sts'] },
+  { ...scaled, plural: 'deployments', kind: 'Deployment', shortNames: ['deploy'] },
+  { ...scaled, plural: 'replicasets', kind: 'ReplicaSet', shortNames: ['rs'] },
+  { ...scaled, plural: 'statefulsets', kind: 'StatefulSet', shortNames: ['sts'] },
   { ...apps, plural: 'daemonsets', kind: 'DaemonSet', shortNames: ['ds'] },
   {
     ...snapshots,
@@ -165,6 +167,15 @@ const sketches: ResourceSketch[] = [
     categories: ['gateway-api'],
     custom: true,
     storedApiVersion: 'gateway.networking.k8s.io/v1beta1',
+  },
+  {
+    group: 'policy',
+    plural: 'poddisruptionbudgets',
+    kind: 'PodDisruptionBudget',
+    namespaced: true,
+    shortNames: ['pdb'],
+    subresources: ['status'],
+    generation: true,
   },
   { ...rbac, plural: 'roles', kind: 'Role', namespaced: true },
   { ...rbac, plural: 'rolebindings', kind: 'RoleBinding', namespaced: true },

@@ -11,15 +11,20 @@ const subresources: Record<Subresource, { verbs: string[]; group?: string; versi
   finalize: { verbs: ['update'] },
   binding: { verbs: ['create'], group: '', version: 'v1', kind: 'Binding' },
   eviction: { verbs: ['create'], group: 'policy', version: 'v1', kind: 'Eviction' },
+  scale: { verbs: ['get', 'patch', 'update'], group: 'autoscaling', version: 'v1', kind: 'Scale' },
   token: { verbs: ['create'], group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
 };
 
-/** Answer to `/version`. */
-export function versionInfo(minor: number): object {
+/** The Kubernetes version whose behaviour the end-to-end tests compare with that of the sandbox. */
+export const kubernetesVersion = '1.36.3';
+
+/** Answer to `/version`. @param version - as in `1.36.3`. */
+export function versionInfo(version: string): object {
+  const [major, minor] = version.split('.');
   return {
-    major: '1',
-    minor: String(minor),
-    gitVersion: `v1.${minor}.0+embedded`,
+    major,
+    minor,
+    gitVersion: `v${version}+embedded`,
     gitCommit: '0000000000000000000000000000000000000000',
     gitTreeState: 'clean',
     buildDate: '1970-01-01T00:00:00Z',

@@ -1,3 +1,4 @@
+import { describeField, describeKind } from './kind-descriptions.ts';
 import { anyKindSchema, schemaOf } from './kind-schemas.ts';
 import { groupVersion } from './resource-type.ts';
 import type { ResourceType, ResourceTypes } from './resource-type.ts';
@@ -75,17 +76,20 @@ function kindSchema(group: string, version: string, type: ResourceType): object 
     fields: { apiVersion: 'string', kind: 'string', ...anyKindSchema.fields, spec: 'any', status: 'any' } as const,
   };
   return {
-    ...describe(known),
-    description: `${type.kind} of ${groupVersion(group, version)}.`,
+    ...describe(known, type.kind, []),
+    description: describeKind(type.kind, groupVersion(group, version)),
     'x-kubernetes-group-version-kind': [{ group, version, kind: type.kind }],
   };
 }
 
-function describe(schema: Schema): object {
+function describe(schema: Schema, kind: string, path: readonly string[]): object {
   if (typeof schema !== 'string') {
-    if ('list' in schema) return { type: 'array', items: describe(schema.list) };
-    if ('map' in schema) return { type: 'object', additionalProperties: describe(schema.map) };
-    const properties = Object.entries(schema.fields).map(([field, part]) => [field, describe(part)] as const);
+    if ('list' in schema) return { type: 'array', items: describe(schema.list, kind, path) };
+    if ('map' in schema) return { type: 'object', additionalProperties: describe(schema.map, kind, path) };
+    const properties = Object.entries(schema.fields).map(([field, part]) => {
+      const inner = [...path, field];
+      return [field, { ...describe(part, kind, inner), description: describeField(kind, inner) }] as const;
+    });
     return { type: 'object', properties: Object.fromEntries(properties) };
   }
   switch (schema) {

@@ -25,25 +25,29 @@ export interface PathRequest {
   readonly reply: Reply;
 }
 
+const openApiProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+/** A document of version 2 without kinds: kubectl asks for it when it does not find a kind in those of version 3. */
+const emptyOpenApi = Buffer.from([0x0a, 0x03, ...Buffer.from('2.0')]);
+
 /** Answers discovery, schemas, version and health, and passes on what tests control. */
 export class PathRequests {
   readonly #types: ResourceTypes;
-  readonly #minor: number;
+  readonly #version: string;
   readonly #embedded: EmbeddedRequests | undefined;
 
   /**
-   * @param options.minor - the minor version the server claims to have.
+   * @param options.version - the Kubernetes version the server claims to have, such as `1.36.3`.
    * @param options.embedded - what tests control under `/embedded`; not reachable if absent.
    */
-  constructor(options: { types: ResourceTypes; minor: number; embedded?: EmbeddedRequests | undefined }) {
+  constructor(options: { types: ResourceTypes; version: string; embedded?: EmbeddedRequests | undefined }) {
     this.#types = options.types;
-    this.#minor = options.minor;
+    this.#version = options.version;
     this.#embedded = options.embedded;
   }
 
   /** @throws {StatusError} `NotFound`, `MethodNotAllowed`. */
   async handle(exchange: PathRequest): Promise<void> {
-    const { method, path, reply, query } = exchange;
+    const { method, path, reply, query, request } = exchange;
     if (path.startsWith('/embedded/')) {
       if (this.#embedded === undefined) throw noSuchPath();
       return this.#embedded.handle(exchange);
@@ -51,6 +55,10 @@ export class PathRequests {
     if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
     if (path === '/healthz' || path === '/livez' || path === '/readyz') {
       reply.text(200, query.has('verbose') ? `[+]ping ok\n${path.slice(1)} check passed\n` : 'ok');
+      return;
+    }
+    if (path === '/openapi/v2' && request.headers.accept?.includes('proto-openapi') === true) {
+      reply.bytes(200, emptyOpenApi, openApiProtobuf);
       return;
     }
     const body = this.#document(exchange);
@@ -72,7 +80,7 @@ export class PathRequests {
       case '':
         return { body: { paths: ['/api', '/apis', '/healthz', '/livez', '/openapi/v3', '/readyz', '/version'] } };
       case 'version':
-        return first === '' ? { body: versionInfo(this.#minor) } : undefined;
+        return first === '' ? { body: versionInfo(this.#version) } : undefined;
       case 'openapi':
         return { body: openApiIndex(types) };
       case 'api':

@@ -18,8 +18,13 @@ CSIStorageCapacity: 1 metadata ObjectMeta, 2 nodeTopology LabelSelector*, 3 stor
 ClusterRole: 1 metadata ObjectMeta, 2 rules PolicyRule[]
 ClusterRoleBinding: 1 metadata ObjectMeta, 2 subjects Subject[], 3 roleRef RoleRef
 ConfigMap: 1 metadata ObjectMeta, 4 immutable bool*, 2 data {string}, 3 binaryData {bytes}
+Container: 1 name string, 2 image string, 3 command string[], 4 args string[], 6 ports ContainerPort[]
+ContainerPort: 1 name string, 3 containerPort int, 4 protocol string
 DeleteOptions: 1 gracePeriodSeconds int*, 2 preconditions Preconditions*, 3 orphanDependents bool*, 4
   propagationPolicy string*, 5 dryRun string[], 6 ignoreStoreReadErrorWithClusterBreakingPotential bool*
+Deployment: 1 metadata ObjectMeta, 2 spec DeploymentSpec
+DeploymentSpec: 1 replicas int*, 2 selector LabelSelector*, 3 template PodTemplateSpec, 5 minReadySeconds int, 6
+  revisionHistoryLimit int*, 7 paused bool, 9 progressDeadlineSeconds int*
 Event: 1 metadata ObjectMeta, 2 involvedObject ObjectReference, 3 reason string, 4 message string, 5 source
   EventSource, 6 firstTimestamp time, 7 lastTimestamp time, 8 count int, 9 type string, 10 eventTime microTime,
   11 series EventSeries*, 12 action string, 13 related ObjectReference*, 14 reportingComponent string, 15
@@ -70,6 +75,8 @@ PersistentVolumeSpec: 1 capacity {quantity}, 2 + PersistentVolumeSource, 3 acces
   ObjectReference*, 5 persistentVolumeReclaimPolicy string, 6 storageClassName string, 7 mountOptions string[],
   8 volumeMode string*, 9 nodeAffinity VolumeNodeAffinity*, 10 volumeAttributesClassName string*
 PersistentVolumeStatus: 1 phase string, 2 message string, 3 reason string, 4 lastPhaseTransitionTime time*
+PodSpec: 2 containers Container[], 3 restartPolicy string, 7 nodeSelector {string}, 8 serviceAccountName string
+PodTemplateSpec: 1 metadata ObjectMeta, 2 spec PodSpec
 PolicyRule: 1 verbs string[], 2 apiGroups string[], 3 resources string[], 4 resourceNames string[], 5
   nonResourceURLs string[]
 Preconditions: 1 uid string*, 2 resourceVersion string*

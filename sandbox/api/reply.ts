@@ -33,6 +33,11 @@ export class Reply {
     this.#send(code, contentType, [body]);
   }
 
+  /** Answers a body that is no text. */
+  bytes(code: number, body: Uint8Array, contentType: string): void {
+    this.#send(code, contentType, [body]);
+  }
+
   error(error: StatusError): void {
     const { details } = error;
     if (details?.retryAfterSeconds !== undefined) {
@@ -49,7 +54,7 @@ export class Reply {
     else socket.resetAndDestroy();
   }
 
-  #send(code: number, contentType: string, parts: readonly string[]): void {
+  #send(code: number, contentType: string, parts: readonly (string | Uint8Array)[]): void {
     const { response, fault } = this;
     if (response.headersSent || response.destroyed) return;
     if (fault?.type === 'dropAfter') {

@@ -11,6 +11,7 @@ import { mergePatch } from './merge-patch.ts';
 import { noSuchPath, notFound } from './not-found.ts';
 import { bindPod } from './pod-binding.ts';
 import type { ObjectRegistry, Target, WritePart, WriteResult } from './object-registry.ts';
+import { podStreamError } from './pod-streams.ts';
 import { choosePresentation, Renderer } from './presentation.ts';
 import { parseReadOptions } from './read-options.ts';
 import type { ReadOptions } from './read-options.ts';
@@ -18,6 +19,7 @@ import type { Reply } from './reply.ts';
 import { objectTypes, parseBody, parseObject } from './request-body.ts';
 import type { ResourceTarget, Verb } from './request-target.ts';
 import type { VersionedType } from './resource-type.ts';
+import { scaleOf, withScale } from './scale.ts';
 import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
 import { strategicMerge } from './strategic-merge.ts';
@@ -76,8 +78,14 @@ export class ResourceRequests {
     if (of.type.namespaced && target.namespace === '' && target.name !== '') throw noSuchPath();
     if (!of.type.namespaced && target.namespace !== '') throw noSuchPath();
     if (target.subresource !== '') {
+      const stream = podStreamError(target);
+      if (stream !== undefined) {
+        this.#options.registry.read(addressed(request));
+        throw stream;
+      }
       if (!(of.type.subresources as readonly string[]).includes(target.subresource)) throw noSuchPath();
       if (verb === 'create') return this.#createSubresource(request);
+      if (target.subresource === 'scale') return this.#scale(request);
       if (target.subresource !== 'status' && target.subresource !== 'finalize') throw methodNotAllowed();
     }
     if (request.fault?.type === 'conflictOnce' && target.name !== '') this.#touch(request);
@@ -165,6 +173,7 @@ export class ResourceRequests {
     const body = await parseObject(request.body, request.contentType, objectTypes);
     const options = writeOptions(request);
     const { revision } = this.#options.registry.create(of, target.namespace, body, options);
+    if (of.type.group === 'apps') reply.warn(`the sandbox runs no controller for ${of.type.plural}: no pods follow`);
     reply.json(201, renderer.object(revision));
   }
 
@@ -206,6 +215,27 @@ export class ResourceRequests {
       } else result = registry.patch(to, (current) => mergePatch(current, patch), part, options);
     }
     request.reply.json(result.created ? 201 : 200, renderer.object(result.revision));
+  }
+
+  async #scale(request: ResourceRequest): Promise<void> {
+    const { contentType, reply, verb } = request;
+    const { registry } = this.#options;
+    const to = addressed(request);
+    const current = registry.read(to).object;
+    let scale: JsonObject | undefined;
+    if (verb === 'update') scale = await parseObject(request.body, contentType, objectTypes);
+    else if (verb === 'patch') {
+      const accepted = ['application/merge-patch+json', 'application/json-patch+json'];
+      const patch = await parseBody(request.body, contentType, accepted);
+      const patched = contentType === accepted[0] ? mergePatch : jsonPatch;
+      scale = patched(scaleOf(current), patch) as JsonObject;
+    } else if (verb !== 'get') throw methodNotAllowed();
+    const wanted = scale;
+    const { object } =
+      wanted === undefined
+        ? { object: current }
+        : registry.patch(to, (workload) => withScale(workload, wanted), 'main', writeOptions(request)).revision;
+    reply.json(200, JSON.stringify(scaleOf(object)));
   }
 
   async #delete(request: ResourceRequest): Promise<void> {

@@ -35,7 +35,7 @@ export interface ResourceType {
 }
 
 /** Subresources with a route of their own. */
-export type Subresource = 'status' | 'binding' | 'eviction' | 'finalize' | 'token';
+export type Subresource = 'status' | 'binding' | 'eviction' | 'finalize' | 'token' | 'scale';
 
 /** A type as one request names it. */
 export interface VersionedType {

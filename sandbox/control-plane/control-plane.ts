@@ -6,6 +6,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/logger.ts';
 import type { SandboxClient } from '../api/client.ts';
 import { ClaimProtection } from './claim-protection.ts';
+import { ExpandController } from './expand-controller.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { guardHandlers } from './guarded-client.ts';
 import { KubeletStub } from './kubelet-stub.ts';
@@ -19,7 +20,8 @@ import { VolumeIndex } from './volume-index.ts';
 import { VolumeProtection } from './volume-protection.ts';
 
 /** The parts that can be switched off one by one. */
-export type ControlPlanePart = 'pvBinder' | 'protection' | 'scheduler' | 'kubeletStub' | 'namespaceController' | 'gc';
+export type ControlPlanePart =
+  'pvBinder' | 'protection' | 'scheduler' | 'kubeletStub' | 'namespaceController' | 'gc' | 'expansion';
 
 /** What `startControlPlane` needs. */
 export interface ControlPlaneOptions {
@@ -81,6 +83,7 @@ export function startControlPlane(options: ControlPlaneOptions): AsyncDisposable
   if (isOn('gc')) {
     running.push(new GarbageCollector({ ...shared, client: controllerClient('generic-garbage-collector') }));
   }
+  if (isOn('expansion')) running.push(new ExpandController({ client: controllerClient('expand-controller') }));
 
   for (const part of running) part.start();
   volumes.start();

@@ -61,9 +61,8 @@ describe('the manifests in deploy/', () => {
     assert.equal(applied.metadata?.name, manifest.metadata?.name);
   };
 
-  /** The operator's kinds are not built into Kubernetes; the sandbox knows nothing of disruptions. */
-  const isUnknown = ({ apiVersion }: KubernetesObject): boolean =>
-    apiVersion === 'monitoring.coreos.com/v1' || (cluster.name === 'sandbox' && apiVersion === 'policy/v1');
+  /** The operator's kinds are not built into Kubernetes. */
+  const isUnknown = ({ apiVersion }: KubernetesObject): boolean => apiVersion === 'monitoring.coreos.com/v1';
 
   test('are accepted by the API server, field by field', async () => {
     const { resources } = loadYaml<{ resources: string[] }>(await read('base/kustomization.yaml'));

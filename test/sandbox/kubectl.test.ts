@@ -15,6 +15,8 @@ import { Sandbox } from '../../sandbox/sandbox.ts';
 import { claim, paths, snapshot, startApi, storageClass, volume } from './api/api-fixture.ts';
 import type { Api, Draft } from './api/api-fixture.ts';
 
+const deploy = join(import.meta.dirname, '../../deploy');
+const overlays = readdirSync(join(deploy, 'overlays')).map((name) => `overlays/${name}`);
 const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
 const kubectl = findKubectl();
 const options = { skip: kubectl === undefined ? 'no kubectl in KUBE_BIN_DIR or the kube-bin cache folder' : false };
@@ -88,7 +90,7 @@ describe('kubectl', options, () => {
     const { run } = await startShell(t);
     const { code, stdout } = await run('version');
     assert.equal(code, 0);
-    assert.match(stdout, /Server Version: v1\.34\.0\+embedded/);
+    assert.match(stdout, /Server Version: v1\.\d+\.\d+\+embedded/);
   });
 
   test('api-resources lists what is served, by aggregated discovery', async (t) => {
@@ -285,4 +287,79 @@ describe('kubectl', options, () => {
     assert.deepEqual(metadata.labels, { x: 'y', z: '1' });
     assert.equal(status.phase, 'Bound');
   });
+
+  test('create deployment and scale do what they say, and a warning says that no pods follow', async (t) => {
+    const { api, run } = await startShell(t);
+    const created = await run('create', 'deployment', 'web', '--image=none', '--port=80', '--', 'serve');
+    assert.equal(created.code, 0, created.stderr);
+    assert.match(created.stderr, /^Warning: the sandbox runs no controller for deployments: no pods follow$/m);
+    assert.match((await run('scale', 'deployment/web', '--replicas=3')).stdout, /^deployment\.apps\/web scaled$/m);
+    const { stdout } = await run('get', 'deployment', 'web', '-o', 'json');
+    const { spec } = JSON.parse(stdout) as {
+      spec: { replicas: number; selector: unknown; template: { spec: { containers: unknown[] } } };
+    };
+    assert.equal(spec.replicas, 3);
+    assert.deepEqual(spec.selector, { matchLabels: { app: 'web' } });
+    assert.deepEqual(spec.template.spec.containers, [
+      { name: 'none', image: 'none', command: ['serve'], ports: [{ containerPort: 80 }] },
+    ]);
+    const scale = JSON.parse((await api.get('/apis/apps/v1/namespaces/default/deployments/web/scale')).text) as object;
+    assert.deepEqual(
+      { ...scale, metadata: undefined },
+      {
+        kind: 'Scale',
+        apiVersion: 'autoscaling/v1',
+        metadata: undefined,
+        spec: { replicas: 3 },
+        status: { replicas: 0, selector: 'app=web' },
+      },
+    );
+    assert.equal((await run('scale', 'deployment/none', '--replicas=3')).code, 1);
+  });
+
+  test('logs, exec and port-forward say that the sandbox runs no containers', async (t) => {
+    const { run } = await startShell(t);
+    assert.equal((await run('run', 'p', '--image=none')).code, 0);
+    for (const [args, why] of [
+      [['logs', 'p'], 'there are no logs'],
+      [['exec', 'p', '--', 'ls'], 'no command can run in it'],
+    ] as const) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 1);
+      assert.ok(stderr.includes(`the sandbox runs no containers, it only marks pods as running: ${why}`), stderr);
+    }
+    assert.match((await run('logs', 'none')).stderr, /pods "none" not found/);
+  });
+
+  test('explain describes kinds and fields', async (t) => {
+    const { run } = await startShell(t);
+    for (const [path, want] of [
+      ['pvc', /DESCRIPTION:\n\s+A claim asks for storage/],
+      ['pvc.spec.storageClassName', /DESCRIPTION:\n\s+\S.*class/],
+      ['pv.spec.csi.volumeHandle', /DESCRIPTION:\n\s+\S.*volume/],
+      ['storageclass.volumeBindingMode', /WaitForFirstConsumer/],
+      ['csidriver.spec.attachRequired', /DESCRIPTION:\n\s+\S.*attach/i],
+      ['volumesnapshot.spec.source', /DESCRIPTION:\n\s+\S/],
+    ] as const) {
+      const { code, stdout, stderr } = await run('explain', path);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, want);
+      assert.doesNotMatch(stdout, /<no description>|<empty>/, stdout);
+    }
+  });
+
+  for (const overlay of ['.', ...overlays]) {
+    test(`apply -k deploy/${overlay} works, twice, and says what it cannot`, async (t) => {
+      const { run } = await startShell(t);
+      const folder = join(deploy, overlay);
+      const first = await run('apply', '-k', folder);
+      if (overlay === 'overlays/monitored') {
+        assert.match(first.stderr, /no matches for kind "ServiceMonitor"/, 'as in a cluster without the operator');
+      } else assert.equal(first.code, 0, first.stderr);
+      assert.match(first.stdout, /created/);
+      const second = await run('apply', '-k', folder);
+      // kubectl replaces the selector of a disruption budget with every apply, in a cluster as well
+      assert.doesNotMatch(second.stdout, /created|(?<!policy\/\S+ )configured/, second.stdout);
+    });
+  }
 });
