@@ -7,7 +7,9 @@ export type SandboxFlags =
   | { readonly kind: 'error'; readonly message: string };
 
 /** Text for `--help`. */
-export const sandboxUsage = `Usage: node sandbox/main.ts [--port N] [--kubeconfig PATH] [--nodes N] [--data PATH] [--tls] [--rbac] [--faults]
+export const sandboxUsage = `Usage: csi-sandbox api [flags]
+
+The API of the sandbox with its controllers alone, for programs that start it.
 
   --port N           port on 127.0.0.1; 0, the default, takes any free one
   --kubeconfig PATH  where to write the kubeconfig; by default a temporary file

@@ -91,7 +91,7 @@ describe('decodeProtobuf', () => {
     ['JSON', Buffer.from('{}'), 400],
     ['a cut message', envelope('v1', 'Secret', message([3, 'Opaque'])).subarray(0, 20), 400],
     ['a number that does not end', Buffer.from('k8s\0\xff\xff\xff', 'latin1'), 400],
-    ['a kind without a table', envelope('apps/v1', 'Deployment', message()), 415],
+    ['a kind without a table', envelope('v1', 'Service', message()), 415],
   ];
   for (const [name, body, code] of bad) {
     test(`${name} is refused with ${code}`, () => assert.throws(() => decodeProtobuf(body), { code }));

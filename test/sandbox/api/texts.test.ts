@@ -205,11 +205,11 @@ describe('flags of the sandbox', () => {
   test('both forms of a flag are read', () => {
     assert.deepEqual(parseSandboxFlags(['--port=8080', '--nodes', '3', '--kubeconfig', '/k', '--faults']), {
       kind: 'run',
-      options: { api: { port: 8080, faults: true, tls: false }, nodes: 3, kubeconfigPath: '/k' },
+      options: { api: { port: 8080, faults: true, tls: false }, nodes: 3, rbac: false, kubeconfigPath: '/k' },
     });
-    assert.deepEqual(parseSandboxFlags(['--data=/d', '--tls']), {
+    assert.deepEqual(parseSandboxFlags(['--data=/d', '--tls', '--rbac']), {
       kind: 'run',
-      options: { api: { port: 0, faults: false, tls: true, persistence: { path: '/d' } }, nodes: 2 },
+      options: { api: { port: 0, faults: false, tls: true, persistence: { path: '/d' } }, nodes: 2, rbac: true },
     });
     assert.deepEqual(parseSandboxFlags(['--help']), { kind: 'help' });
   });
