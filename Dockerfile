@@ -16,7 +16,8 @@ COPY LICENSE tsconfig.json ./
 COPY proto proto
 COPY scripts scripts
 COPY src src
-RUN npm run build && npm run sbom
+COPY sandbox sandbox
+RUN npm run build csi-provisioner && npm run sbom
 
 FROM build AS driver-build
 RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
@@ -39,8 +40,8 @@ COPY --from=driver-build /csi-provisioner/LICENSE /csi-provisioner/package.json 
 COPY --from=driver-build /csi-provisioner/node_modules /app/node_modules
 COPY --from=driver-build /csi-provisioner/proto /app/proto
 COPY --from=driver-build /csi-provisioner/src/base /app/src/base
-COPY --from=driver-build /csi-provisioner/src/sandbox /app/src/sandbox
-ENTRYPOINT ["/nodejs/bin/node", "/app/src/sandbox/hostpath/main.ts"]
+COPY --from=driver-build /csi-provisioner/sandbox /app/sandbox
+ENTRYPOINT ["/nodejs/bin/node", "/app/sandbox/hostpath/main.ts"]
 
 FROM runtime AS sidecar
 LABEL org.opencontainers.image.title="csi-provisioner" \

@@ -13,7 +13,6 @@ export const floors = {
   capacity: ['diagnostics', 'cli', 'sandbox'],
   diagnostics: ['provision', 'csi', 'capacity', 'cli', 'sandbox'],
   cli: ['sandbox'],
-  sandbox: ['kube', 'provision', 'csi', 'capacity', 'diagnostics', 'cli'],
 };
 
 /** Packages that belong to one floor: what knows no gRPC must not import it. */
@@ -46,6 +45,33 @@ const floorRules = Object.entries(floors).map(([floor, above]) => ({
     ],
   },
 }));
+
+/** The sandbox is on the other side of the sockets: it shares `src/base`, and nothing of `src` knows it. */
+const sandboxBorders = [
+  {
+    files: ['sandbox/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            { regex: '^(\\.\\./)+src/(?!base/)', message: 'sandbox shares only src/base.' },
+            { regex: '(^|/)main\\.ts$', message: 'Nothing imports the process edge.' },
+          ],
+        },
+      ],
+    },
+  },
+  {
+    files: ['src/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { patterns: [{ regex: '^(\\.\\./)+sandbox/', message: 'src does not know the sandbox.' }] },
+      ],
+    },
+  },
+];
 
 export default tseslint.config(
   { ignores: ['node_modules', 'dist', 'coverage', '.cache', 'src/csi/generated'] },
@@ -92,7 +118,7 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/cli/**', 'src/check-node.ts', 'src/sandbox/**', 'src/csi/generated/**'],
+    ignores: ['src/cli/**', 'src/check-node.ts', 'src/csi/generated/**'],
     rules: {
       'no-restricted-properties': [
         'error',
@@ -102,9 +128,10 @@ export default tseslint.config(
     },
   },
   ...floorRules,
+  ...sandboxBorders,
   { files: ['**/*.js'], ...tseslint.configs.disableTypeChecked },
   {
-    files: ['test/**/*.ts', 'scripts/**/*.ts', 'src/sandbox/**/*.ts', 'bench/**/*.ts'],
+    files: ['test/**/*.ts', 'scripts/**/*.ts', 'sandbox/**/*.ts', 'bench/**/*.ts'],
     rules: { 'no-console': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
   },
 );

@@ -10,10 +10,10 @@ import { KubeClient } from '../src/kube/kube-client.ts';
 import type { KubeObject } from '../src/kube/objects.ts';
 import { Transport } from '../src/kube/transport.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes } from '../src/provision/objects.ts';
-import { readAuditLog } from '../test/control-plane/audit-log.ts';
-import { startControlPlane } from '../test/control-plane/control-plane.ts';
-import { attachToCluster } from '../test/e2e/kubernetes-cluster.ts';
-import { startSandbox } from '../test/e2e/sandbox-cluster.ts';
+import { readAuditLog } from '../test/support/control-plane/audit-log.ts';
+import { startControlPlane } from '../test/support/control-plane/control-plane.ts';
+import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
+import { startSandbox } from '../test/support/sandbox-cluster.ts';
 
 const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
 

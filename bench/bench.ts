@@ -21,8 +21,8 @@ import {
   type StorageClass,
 } from '../src/provision/objects.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../src/provision/objects.ts';
-import { type DriverProcess, startDriver } from '../test/e2e/driver-process.ts';
-import { startProcess } from '../test/e2e/started-process.ts';
+import { type DriverProcess, startDriver } from '../test/support/driver-process.ts';
+import { startProcess } from '../test/support/started-process.ts';
 import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
 import { cpuMs, peakMb, residentMb } from './process-usage.ts';
 

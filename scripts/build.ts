@@ -1,17 +1,21 @@
 /**
- * `npm run build`: the program as one minified file with its source map, `dist/csi-provisioner.js`, and the licences of
- * what is in it. Only what is used of the dependencies is there; the CSI descriptor is put in as JSON, so nothing is read
- * from disk at start.
+ * `npm run build`: the programs as one minified file each, and the licences of what is in them. Only what is used of the
+ * dependencies is there; the CSI descriptor is put in as JSON, so nothing is read from disk at start.
+ *
+ *   node scripts/build.ts                   dist/csi-provisioner.js with its source map, and dist/csi-sandbox.js
+ *   node scripts/build.ts csi-provisioner   the sidecar alone, as its image has it
  */
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { build, type BuildOptions, type Plugin } from 'esbuild';
+import { sidecarManifests } from '../sandbox/cluster/sidecar-manifests.ts';
+import { messageForm } from '../sandbox/csi-services.ts';
 import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
 import { callersInlined } from './inline-callers.ts';
 import { thirdPartyLicences } from './third-party-licences.ts';
 
 const root = path.join(import.meta.dirname, '..');
-const outfile = path.join(root, 'dist/csi-provisioner.js');
+const dist = path.join(root, 'dist');
 
 /** Puts the parsed descriptor in the place of the module that parses the proto file. */
 const descriptorInlined: Plugin = {
@@ -69,12 +73,13 @@ const unusedFiles: readonly (readonly [filter: RegExp, contents: string])[] = [
   [/\/undici\/lib\/dispatcher\/client-h2\.js$/, 'module.exports = undefined;'], // `allowH2` is off
 ];
 
-const thinned: Plugin = {
+/** @param whole - packages to leave as they are. */
+const thinned = (whole: readonly string[]): Plugin => ({
   name: 'thinned-packages',
   setup: (plugged) => {
     plugged.onResolve({ filter: /.*/ }, ({ path: name, namespace, importer }) => {
       const inClientNode = importer.includes('@kubernetes/client-node/dist/');
-      if (namespace === 'thinned' || usedParts[name] === undefined) return undefined;
+      if (namespace === 'thinned' || usedParts[name] === undefined || whole.includes(name)) return undefined;
       return name.startsWith('./') && !inClientNode ? undefined : { path: name, namespace: 'thinned' };
     });
     plugged.onLoad({ filter: /.*/, namespace: 'thinned' }, ({ path: name }) => ({
@@ -84,7 +89,7 @@ const thinned: Plugin = {
     }));
     for (const [filter, contents] of unusedFiles) plugged.onLoad({ filter }, () => ({ contents, loader: 'js' }));
   },
-};
+});
 
 /**
  * Node's own modules come by `require`: an `import` would read every property of them, and those of `node:http` that
@@ -122,47 +127,85 @@ async function versionCheck(): Promise<string> {
 /** The Node.js that still has to read the bundle, so as to say that it is too old. */
 const oldestParser = 'node18';
 
-await mkdir(path.dirname(outfile), { recursive: true });
-const result = await build({
-  entryPoints: [path.join(root, 'src/cli/main.ts')],
-  outfile,
+/** The sandbox reads two files of the repository, which the bundle brings along. */
+const sandboxFilesInlined: Plugin = {
+  name: 'sandbox-files',
+  setup: (plugged) => {
+    plugged.onLoad({ filter: /sandbox\/csi-services\.ts$/ }, () => ({
+      contents: `import { fromJSON } from '@grpc/proto-loader';
+        const form = ${JSON.stringify({ ...messageForm, longs: undefined, enums: undefined })};
+        export const messageForm = { ...form, longs: String, enums: String };
+        export const csiServices = () => fromJSON(${JSON.stringify(csiDescriptor())}, messageForm);`,
+      loader: 'js',
+      resolveDir: root,
+    }));
+    plugged.onLoad({ filter: /sandbox\/cluster\/sidecar-manifests\.ts$/ }, () => ({
+      contents: `export const sidecarManifests = () => ${JSON.stringify(sidecarManifests())};`,
+      loader: 'js',
+    }));
+  },
+};
+
+const common = {
   bundle: true,
   minify: true,
   legalComments: 'none', // they stand in the licence file; one letter beyond ASCII in the bundle doubles its memory
   keepNames: true, // error and class names stand in logs
-  sourcemap: true,
-  sourcesContent: false,
   platform: 'node',
   target: oldestParser,
   format: 'esm',
-  // dependencies in CommonJS ask for `require`, which an ES module has to make itself
-  banner: {
-    js: [
-      '#!/usr/bin/env node',
-      await versionCheck(),
-      "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
-    ].join('\n'),
-  },
   define: { esbuildDetection: 'true' }, // how undici's makers leave its experimental parser out
-  plugins: [descriptorInlined, callersInlined, thinned, builtinsRequired],
   metafile: true,
   logLevel: 'warning',
-});
-const bundled = Object.values(result.metafile.outputs)
-  .flatMap(({ inputs }) => Object.entries(inputs))
-  .filter(([, { bytesInOutput }]) => bytesInOutput > 0);
-const licences = await thirdPartyLicences(
-  root,
-  bundled.map(([input]) => input),
-);
-await writeFile(path.join(root, 'dist/THIRD-PARTY-LICENSES.txt'), licences);
-const { size } = await stat(outfile);
-const byPackage = new Map<string, number>();
-for (const [input, { bytesInOutput }] of bundled) {
-  const name = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? 'src';
-  byPackage.set(name, (byPackage.get(name) ?? 0) + bytesInOutput);
+} as const satisfies BuildOptions;
+
+// dependencies in CommonJS ask for `require`, which an ES module has to make itself
+const requireMade = "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);";
+
+/** Bundles one program and says what is in it. @returns the files that went into it. */
+async function bundle(outfile: string, options: BuildOptions): Promise<string[]> {
+  const result = await build({ ...common, ...options, metafile: true, outfile: path.join(dist, outfile) });
+  const bundled = Object.values(result.metafile.outputs)
+    .flatMap(({ inputs }) => Object.entries(inputs))
+    .filter(([, { bytesInOutput }]) => bytesInOutput > 0);
+  const byPackage = new Map<string, number>();
+  for (const [input, { bytesInOutput }] of bundled) {
+    const name = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? 'src';
+    byPackage.set(name, (byPackage.get(name) ?? 0) + bytesInOutput);
+  }
+  const { size } = await stat(path.join(dist, outfile));
+  console.log(`dist/${outfile}: ${(size / 1000).toFixed(0)} kB`);
+  for (const [name, bytes] of [...byPackage].toSorted(([, a], [, b]) => b - a).slice(0, 12)) {
+    console.log(`  ${name.padEnd(36)} ${(bytes / 1000).toFixed(0).padStart(6)} kB`);
+  }
+  return bundled.map(([input]) => input);
 }
-console.log(`dist/csi-provisioner.js: ${(size / 1000).toFixed(0)} kB`);
-for (const [name, bytes] of [...byPackage].toSorted(([, a], [, b]) => b - a).slice(0, 12)) {
-  console.log(`  ${name.padEnd(36)} ${(bytes / 1000).toFixed(0).padStart(6)} kB`);
+
+async function buildSidecar(): Promise<string[]> {
+  return await bundle('csi-provisioner.js', {
+    entryPoints: [path.join(root, 'src/cli/main.ts')],
+    sourcemap: true,
+    sourcesContent: false,
+    banner: { js: ['#!/usr/bin/env node', await versionCheck(), requireMade].join('\n') },
+    plugins: [descriptorInlined, callersInlined, thinned([]), builtinsRequired],
+  });
 }
+
+/** The bundle, and beside it the file that starts it, which an old Node.js can read. */
+async function buildSandbox(): Promise<string[]> {
+  const main = 'csi-sandbox-main.js';
+  const inputs = await bundle(main, {
+    entryPoints: [path.join(root, 'sandbox/cluster/main.ts')],
+    banner: { js: requireMade },
+    plugins: [sandboxFilesInlined, thinned(['@grpc/grpc-js', '@grpc/proto-loader']), builtinsRequired],
+  });
+  const starter = await readFile(path.join(root, 'sandbox/csi-sandbox.js'), 'utf8');
+  await writeFile(path.join(dist, 'csi-sandbox.js'), starter.replace('./cluster/main.ts', `./${main}`));
+  await chmod(path.join(dist, 'csi-sandbox.js'), 0o755);
+  return inputs;
+}
+
+const sidecarAlone = process.argv[2] === 'csi-provisioner';
+await mkdir(dist, { recursive: true });
+const inputs = new Set([...(await buildSidecar()), ...(sidecarAlone ? [] : await buildSandbox())]);
+await writeFile(path.join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicences(root, inputs));

@@ -4,7 +4,7 @@
  *   node scripts/csi-sanity.ts            mount volumes: with everything, without attachment, without staging
  *   node scripts/csi-sanity.ts --block    block volumes as well; needs loop devices
  *
- * Needs the right to mount (root), and Go once: the suite is compiled from the version pinned in test/csi-sanity and
+ * Needs the right to mount (root), and Go once: the suite is compiled from the version pinned in test/sandbox/csi-sanity and
  * kept below ${XDG_CACHE_HOME:-~/.cache}. Exits 1 when a test fails, after naming it; names each skipped test and why.
  */
 import { execFile, spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs, promisify } from 'node:util';
 
 const root = path.join(import.meta.dirname, '..');
-const goModule = path.join(root, 'test/csi-sanity');
+const goModule = path.join(root, 'test/sandbox/csi-sanity');
 const suite = 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity';
 
 /** One way to run the suite. */
@@ -65,7 +65,7 @@ async function buildSuite(): Promise<string> {
 }
 
 async function startDriver(folder: string, flags: string[]): Promise<ChildProcess> {
-  const main = path.join(root, 'src/sandbox/hostpath/main.ts');
+  const main = path.join(root, 'sandbox/hostpath/main.ts');
   const args = [main, '--csi-address', path.join(folder, 'csi.sock'), '--state-dir', path.join(folder, 'state')];
   const driver = spawn(process.execPath, [...args, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const _ of createInterface(driver.stdout)) return driver; // the line says that it listens

@@ -1,9 +1,9 @@
-/** `npm run demo`: two claims become volumes and go again, told step by step. */
+/** `npm run demo`: two claims become volumes and go again, step by step. */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type LocalCluster, sampleDriverName as driverName, startCluster } from '../sandbox/cluster/cluster.ts';
 import { type ApiObject, KubeApi } from './kube-api.ts';
-import { driverName, type LocalCluster, startLocalCluster } from './local-cluster.ts';
 
 interface Claim extends ApiObject {
   spec: { volumeName?: string };
@@ -34,15 +34,16 @@ const startedMs = performance.now();
 
 /** The plot: start, immediate claim, late claim with a pod, events, deletion. */
 async function main(): Promise<void> {
-  title('Starting a small cluster: a Kubernetes API, a CSI driver and the sidecar, a process each');
-  await using cluster = await startLocalCluster({ onStarted: (what, pid) => step(`${what} runs as process ${pid}`) });
+  title('Starting a small cluster: a Kubernetes API, a CSI driver and the sidecar');
+  await using cluster = await startCluster({ report: step });
+  step(`the API is at ${cluster.url}, driver ${cluster.driver.name} at ${cluster.driverSocket}`);
   const api = new KubeApi(cluster.url);
   await createClasses(api);
   await immediateClaim(api, cluster);
   await lateClaim(api, cluster);
-  await tellEvents(api);
+  await showEvents(api);
   await deleteAll(api, cluster);
-  title('Ending the three processes and removing their folder');
+  title('Ending all of it and removing its folder');
 }
 
 async function createClasses(api: KubeApi): Promise<void> {
@@ -128,21 +129,21 @@ async function showBound(api: KubeApi, cluster: LocalCluster, name: string): Pro
   show(`volume    ${volume.metadata.name}`);
   show(`capacity  ${capacity.storage}, policy ${policy}, phase ${volume.status?.phase ?? ''}`);
   show(`driver    ${csi.driver}, handle ${csi.volumeHandle}`);
-  const folder = path.join(cluster.volumesFolder, csi.volumeHandle);
+  const folder = path.join(cluster.volumesFolder ?? '', csi.volumeHandle);
   const [entries, record] = [await readdir(folder), await readFile(path.join(folder, 'record.json'), 'utf8')];
   if (record.includes('not shown anywhere')) throw new Error('the driver wrote down a secret');
   show(`on disk   ${folder}: ${entries.join(', ')}`);
 }
 
-async function tellEvents(api: KubeApi): Promise<void> {
-  title('What the sidecar told the owners of the claims');
-  const told = await eventually('both success events', async () => {
+async function showEvents(api: KubeApi): Promise<void> {
+  title('The events that the sidecar recorded for the claims');
+  const recorded = await eventually('both success events', async () => {
     const events = (await api.list<Event>('events', namespace)).filter(({ source }) =>
       source.component.startsWith(`${driverName}_`),
     );
     return events.filter(({ reason }) => reason === 'ProvisioningSucceeded').length >= 2 ? events : undefined;
   });
-  for (const { involvedObject, reason, message } of told) show(`${involvedObject.name}: ${reason}: ${message}`);
+  for (const { involvedObject, reason, message } of recorded) show(`${involvedObject.name}: ${reason}: ${message}`);
 }
 
 async function deleteAll(api: KubeApi, cluster: LocalCluster): Promise<void> {
@@ -153,8 +154,8 @@ async function deleteAll(api: KubeApi, cluster: LocalCluster): Promise<void> {
   await eventually('the volumes to be gone', async () =>
     (await api.list('persistentvolumes')).length === 0 ? true : undefined,
   );
-  const left = (await readdir(cluster.volumesFolder)).filter((entry) => !entry.startsWith('.'));
-  if (left.length > 0) throw new Error(`folders are left in ${cluster.volumesFolder}: ${left.join(', ')}`);
+  const left = (await readdir(cluster.volumesFolder ?? '')).filter((entry) => !entry.startsWith('.'));
+  if (left.length > 0) throw new Error(`folders are left in ${cluster.volumesFolder ?? ''}: ${left.join(', ')}`);
   step(`both volumes and their folders are gone after ${Math.round(performance.now() - fromMs)} ms`);
 }
 

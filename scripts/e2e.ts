@@ -1,16 +1,16 @@
 /**
  * `npm run test:e2e`: runs the end-to-end tests on a real Kubernetes control plane.
  *
- * Compiles the control plane if it is missing (see test/control-plane/build.sh), starts one for all test files and
+ * Compiles the control plane if it is missing (see test/support/control-plane/build.sh), starts one for all test files and
  * ends with the tests' exit code. Arguments are test files or flags for `node --test`; by default all of test/e2e
- * and of test/control-plane.
+ * and of test/support/control-plane.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startControlPlane } from '../test/control-plane/control-plane.ts';
-import { findPrograms } from '../test/control-plane/programs.ts';
+import { startControlPlane } from '../test/support/control-plane/control-plane.ts';
+import { findPrograms } from '../test/support/control-plane/programs.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -37,7 +37,7 @@ async function main(args: string[]): Promise<number> {
 
 async function allTests(): Promise<string[]> {
   const files: string[] = [];
-  for await (const file of glob('test/{control-plane,e2e}/**/*.test.ts', { cwd: root })) files.push(file);
+  for await (const file of glob('test/{support/control-plane,e2e}/**/*.test.ts', { cwd: root })) files.push(file);
   return files.toSorted();
 }
 

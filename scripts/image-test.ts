@@ -21,7 +21,7 @@ import tls from 'node:tls';
 import { parseArgs } from 'node:util';
 import { KubeConfig, loadYaml, type V1Container, type V1Deployment } from '@kubernetes/client-node';
 import { bundled } from '../bench/bench-cluster.ts';
-import { startAnnounced, type StartedProcess } from '../test/e2e/started-process.ts';
+import { startAnnounced, type StartedProcess } from '../test/support/started-process.ts';
 import { startBuildah } from './image/buildah.ts';
 import { startDocker } from './image/docker.ts';
 import type { ContainerOptions, Engine, Image } from './image/engine.ts';
@@ -232,7 +232,7 @@ async function sharedFolders(folder: string, user: string): Promise<SharedFolder
 async function startApi(folder: string, { account, config: configFolder, authorities }: SharedFolders) {
   const { process: server, announced } = await startAnnounced<{ url: string; kubeconfig: string }>({
     program: process.execPath,
-    args: [path.join(root, 'src/sandbox/main.ts'), '--tls', `--kubeconfig=${path.join(folder, 'kubeconfig')}`],
+    args: [path.join(root, 'sandbox/main.ts'), '--tls', `--kubeconfig=${path.join(folder, 'kubeconfig')}`],
   });
   const config = new KubeConfig();
   config.loadFromFile(announced.kubeconfig);

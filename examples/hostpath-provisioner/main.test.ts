@@ -1,4 +1,4 @@
-/** Runs main.ts against the sandbox: SANDBOX=.../csi-provisioner/src/sandbox/main.ts node --test */
+/** Runs main.ts against the sandbox: SANDBOX=.../csi-provisioner/sandbox/main.ts node --test */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import {
   storageClasses,
 } from 'csi-provisioner';
 
-const sandbox = process.env['SANDBOX'] ?? '../csi-provisioner/src/sandbox/main.ts';
+const sandbox = process.env['SANDBOX'] ?? '../csi-provisioner/sandbox/main.ts';
 
 test('a claim becomes a folder', { timeout: 60_000 }, async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'hostpath-test-'));

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { startProcess, type StartedProcess } from '../../test/e2e/started-process.ts';
+import { startProcess, type StartedProcess } from '../../test/support/started-process.ts';
 import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
 import { makeMemoryCgroup, type MemoryCgroup } from './memory-cgroup.ts';
 import { type BaseImage, buildBase, removeBase, runtimeBase } from './local-base.ts';

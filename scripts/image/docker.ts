@@ -1,5 +1,5 @@
 /** Images by a Docker engine, on the Dockerfile's own base images. */
-import { startProcess } from '../../test/e2e/started-process.ts';
+import { startProcess } from '../../test/support/started-process.ts';
 import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
 import { npmSettings } from './npm-settings.ts';
 import { runTool } from './run-tool.ts';

@@ -1,4 +1,4 @@
-import type { StartedProcess } from '../../test/e2e/started-process.ts';
+import type { StartedProcess } from '../../test/support/started-process.ts';
 
 /** What an image says of itself. */
 export interface ImageConfig {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { openScene, type Scene } from './scene.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 
 describe('an API server that is killed in the middle of 200 claims', () => {
   let scene: Scene;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setHeaderOptions, PatchStrategy } from '@kubernetes/client-node';
-import { openScene, type Scene } from './scene.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 
 describe('the volume of a deleted claim that is still attached', () => {
   let scene: Scene;

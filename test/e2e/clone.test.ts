@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
-import { ifFound } from './admin.ts';
-import { openScene, type Scene } from './scene.ts';
+import { ifFound } from '../support/admin.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/cloning-protection';
 

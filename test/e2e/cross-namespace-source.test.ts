@@ -4,8 +4,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
-import { referenceGrantKind, volumeSnapshotContentKind, volumeSnapshotKind } from './custom-kinds.ts';
-import { openScene, type Scene } from './scene.ts';
+import { referenceGrantKind, volumeSnapshotContentKind, volumeSnapshotKind } from '../support/custom-kinds.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 import { readSnapshot, snapshotFinalizer, takeSnapshot } from './snapshot-objects.ts';
 
 const feature = 'CrossNamespaceVolumeDataSource';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { openScene, type Scene } from './scene.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 
 const finalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
 

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { PatchStrategy, type KubernetesObject, type V1Deployment } from '@kubernetes/client-node';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { connectAdmin, type Admin } from './admin.ts';
-import { startCluster, type Cluster } from './cluster.ts';
-import { installKinds, prometheusRuleKind, serviceMonitorKind } from './custom-kinds.ts';
-import { eventually } from './eventually.ts';
-import { findKubectl } from './kubectl.ts';
+import { connectAdmin, type Admin } from '../support/admin.ts';
+import { startCluster, type Cluster } from '../support/cluster.ts';
+import { installKinds, prometheusRuleKind, serviceMonitorKind } from '../support/custom-kinds.ts';
+import { eventually } from '../support/eventually.ts';
+import { findKubectl } from '../support/kubectl.ts';
 import { builtObjects, deployFolder, onlyOf, ownInstall } from './kustomization.ts';
 
 const components = (await readdir(join(deployFolder, 'components'))).toSorted();

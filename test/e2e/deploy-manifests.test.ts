@@ -19,10 +19,10 @@ import {
   type V1Service,
   type V1StorageClass,
 } from '@kubernetes/client-node';
-import { connectAdmin } from './admin.ts';
-import { startCluster, type Cluster } from './cluster.ts';
-import { eventually } from './eventually.ts';
-import { findKubectl } from './kubectl.ts';
+import { connectAdmin } from '../support/admin.ts';
+import { startCluster, type Cluster } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { findKubectl } from '../support/kubectl.ts';
 import { builtObjects, deployFolder, onlyOf as ofKind, ownInstall } from './kustomization.ts';
 import { plainJson } from './plain-json.ts';
 
@@ -58,10 +58,8 @@ describe('the manifests in deploy/', () => {
     assert.equal(applied.metadata?.name, manifest.metadata?.name);
   };
 
-  /** The operator's kinds are not built into Kubernetes; the sandbox knows nothing of disruptions and networks. */
-  const isUnknown = ({ apiVersion = '' }: KubernetesObject): boolean =>
-    apiVersion === 'monitoring.coreos.com/v1' ||
-    (cluster.name === 'sandbox' && ['policy/v1', 'networking.k8s.io/v1'].includes(apiVersion));
+  /** The operator's kinds are not built into Kubernetes. */
+  const isUnknown = ({ apiVersion }: KubernetesObject): boolean => apiVersion === 'monitoring.coreos.com/v1';
 
   test('are accepted by the API server, field by field', async () => {
     const { resources } = loadYaml<{ resources: string[] }>(await read('base/kustomization.yaml'));

@@ -6,10 +6,10 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { AuthorizationV1Api } from '@kubernetes/client-node';
-import { connectAdmin, loadKubeconfig, type Admin } from './admin.ts';
-import { startCluster, type Cluster } from './cluster.ts';
-import { eventually } from './eventually.ts';
-import { findKubectl, runKubectl } from './kubectl.ts';
+import { connectAdmin, loadKubeconfig, type Admin } from '../support/admin.ts';
+import { startCluster, type Cluster } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { findKubectl, runKubectl } from '../support/kubectl.ts';
 import { deployFolder, ownInstall } from './kustomization.ts';
 
 const kubectl = await findKubectl();

@@ -6,11 +6,11 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { connectAdmin, eventsOf, ifFound, type Admin } from './admin.ts';
-import { startCluster, type Cluster } from './cluster.ts';
-import { eventually } from './eventually.ts';
-import { type Example, exampleFolder, installExample } from './example-process.ts';
-import type { StartedProcess } from './started-process.ts';
+import { connectAdmin, eventsOf, ifFound, type Admin } from '../support/admin.ts';
+import { startCluster, type Cluster } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Example, exampleFolder, installExample } from '../support/example-process.ts';
+import type { StartedProcess } from '../support/started-process.ts';
 
 const provisioner = 'hostpath.example.com';
 const namespace = `e2e-${randomBytes(4).toString('hex')}`;

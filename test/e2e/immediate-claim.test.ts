@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { plainJson } from './plain-json.ts';
-import { openScene, type Scene } from './scene.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 
 describe('a claim whose class binds at once', () => {
   let scene: Scene;

@@ -6,7 +6,7 @@ import { driverMigration } from '../../src/csi/migration/driver-migration.ts';
 import { inTreePlugins } from '../../src/csi/migration/in-tree-plugins.ts';
 import type { CsiVolumeSource } from '../../src/provision/objects.ts';
 import { plainJson } from './plain-json.ts';
-import { openScene, type Scene } from './scene.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 
 const driverName = 'ebs.csi.aws.com';
 const plugin = 'kubernetes.io/aws-ebs';

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { loadAllYaml, loadYaml, type KubernetesObject } from '@kubernetes/client-node';
-import { kustomize } from './kubectl.ts';
+import { kustomize } from '../support/kubectl.ts';
 
 /** The folder with the manifests of this repository. */
 export const deployFolder = join(import.meta.dirname, '../../deploy');

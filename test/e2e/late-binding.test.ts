@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test';
 import { plainJson } from './plain-json.ts';
-import { openScene, type Scene } from './scene.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
 
 const zone = 'topology.e2e.example.com/zone';

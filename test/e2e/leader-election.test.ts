@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1Lease } from '@kubernetes/client-node';
-import { freePorts } from '../control-plane/free-ports.ts';
-import { openScene, type Scene } from './scene.ts';
+import { freePorts } from '../support/control-plane/free-ports.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 
 describe('a sidecar with leader election', () => {
   let scene: Scene;

@@ -1,5 +1,5 @@
 import { Watch } from '@kubernetes/client-node';
-import { loadKubeconfig } from './admin.ts';
+import { loadKubeconfig } from '../support/admin.ts';
 
 /** One state of a Lease. */
 export interface LeaseState {

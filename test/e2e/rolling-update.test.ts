@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { watchLease, type LeaseWatch } from './lease-watch.ts';
-import { openScene, type Scene } from './scene.ts';
-import { canFakeHostName } from './sidecar-process.ts';
-import type { StartedProcess } from './started-process.ts';
+import { openScene, type Scene } from '../support/scene.ts';
+import { canFakeHostName } from '../support/sidecar-process.ts';
+import type { StartedProcess } from '../support/started-process.ts';
 
 const skip = canFakeHostName() ? false : 'two rivals on one machine need `unshare --uts`, which is not permitted here';
 const leaseSeconds = 3;

@@ -1,6 +1,6 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
-import { ifFound } from './admin.ts';
-import type { Scene } from './scene.ts';
+import { ifFound } from '../support/admin.ts';
+import type { Scene } from '../support/scene.ts';
 
 /** What pods and nodes need of a scene. */
 export type PodScene = Pick<Scene, 'admin' | 'namespace' | 'eventually'> & { driver: { driverName: string } };

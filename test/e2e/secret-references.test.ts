@@ -4,7 +4,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
 import { connectDriver } from './driver-client.ts';
 import { plainJson } from './plain-json.ts';
-import { openScene, type Scene } from './scene.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 
 const prefix = 'csi.storage.k8s.io/';
 const deletionKeys = ['name', 'namespace'].map((half) => `volume.kubernetes.io/provisioner-deletion-secret-${half}`);

@@ -1,7 +1,7 @@
-import { ifFound } from './admin.ts';
-import { volumeSnapshotContentKind, volumeSnapshotKind } from './custom-kinds.ts';
+import { ifFound } from '../support/admin.ts';
+import { volumeSnapshotContentKind, volumeSnapshotKind } from '../support/custom-kinds.ts';
 import { connectDriver } from './driver-client.ts';
-import type { Scene } from './scene.ts';
+import type { Scene } from '../support/scene.ts';
 
 export const snapshotFinalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
 

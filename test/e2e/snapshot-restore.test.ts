@@ -3,9 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
-import { installKinds, volumeSnapshotContentKind, volumeSnapshotKind } from './custom-kinds.ts';
-import { eventually } from './eventually.ts';
-import { openScene, type Scene } from './scene.ts';
+import { installKinds, volumeSnapshotContentKind, volumeSnapshotKind } from '../support/custom-kinds.ts';
+import { eventually } from '../support/eventually.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 import {
   createSnapshotObject,
   deleteSnapshot,

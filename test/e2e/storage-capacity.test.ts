@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1CSIStorageCapacity } from '@kubernetes/client-node';
-import { type Admin, ifFound } from './admin.ts';
-import { eventually } from './eventually.ts';
-import { openScene, type Scene } from './scene.ts';
+import { type Admin, ifFound } from '../support/admin.ts';
+import { eventually } from '../support/eventually.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
 
 const zone = 'topology.e2e.example.com/zone';

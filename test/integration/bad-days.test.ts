@@ -6,11 +6,11 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
-import { freePorts } from '../control-plane/free-ports.ts';
-import { type DriverProcess, startDriver } from '../e2e/driver-process.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { type StartedProcess, startProcess } from '../e2e/started-process.ts';
+import { Sandbox } from '../../sandbox/sandbox.ts';
+import { freePorts } from '../support/control-plane/free-ports.ts';
+import { type DriverProcess, startDriver } from '../support/driver-process.ts';
+import { eventually } from '../support/eventually.ts';
+import { type StartedProcess, startProcess } from '../support/started-process.ts';
 
 const program = path.join(import.meta.dirname, '../../src/main.ts');
 

@@ -6,11 +6,11 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import type { SandboxObject } from '../../src/sandbox/api/client.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { type Example, exampleFolder, installExample } from '../e2e/example-process.ts';
-import type { StartedProcess } from '../e2e/started-process.ts';
+import type { SandboxObject } from '../../sandbox/api/client.ts';
+import { Sandbox } from '../../sandbox/sandbox.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Example, exampleFolder, installExample } from '../support/example-process.ts';
+import type { StartedProcess } from '../support/started-process.ts';
 
 const provisioner = 'hostpath.example.com';
 const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
@@ -167,7 +167,7 @@ describe('examples/hostpath-provisioner', () => {
   });
 
   test('its own test passes on the sandbox', async () => {
-    const program = path.join(import.meta.dirname, '../../src/sandbox/main.ts');
+    const program = path.join(import.meta.dirname, '../../sandbox/main.ts');
     const { NODE_TEST_CONTEXT: _outer, ...env } = process.env;
     const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap'], {
       cwd: example.folder,

@@ -1,8 +1,8 @@
 /** What the running program answers on /metrics once it has seen some of everything. */
 import assert from 'node:assert/strict';
 import { PatchStrategy } from '@kubernetes/client-node';
-import { freePorts } from '../control-plane/free-ports.ts';
-import { openScene, type Scene } from '../e2e/scene.ts';
+import { freePorts } from '../support/control-plane/free-ports.ts';
+import { openScene, type Scene } from '../support/scene.ts';
 import { parseExposition, type MetricFamily } from './exposition.ts';
 
 /** The families of one answer by their names. */

@@ -8,9 +8,9 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import * as library from '../../src/index.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { startProcess } from '../e2e/started-process.ts';
+import { Sandbox } from '../../sandbox/sandbox.ts';
+import { eventually } from '../support/eventually.ts';
+import { startProcess } from '../support/started-process.ts';
 import { claimingVersion, runNode } from './command-line/program-run.ts';
 import { startSidecar } from './command-line/sidecar-process.ts';
 import { RawGrpcServer } from './csi/raw-grpc-server.ts';
@@ -86,7 +86,7 @@ describe('the package', () => {
   });
   after(() => rm(project, { recursive: true, force: true }));
 
-  test('holds the sidecar, the library and nothing else', () => {
+  test('holds the sidecar, the library, the sandbox and nothing else', () => {
     assert.deepEqual(
       files.filter((file) => !file.startsWith('dist/lib/')),
       [
@@ -96,6 +96,8 @@ describe('the package', () => {
         'dist/THIRD-PARTY-LICENSES.txt',
         'dist/csi-provisioner.js',
         'dist/csi-provisioner.js.map',
+        'dist/csi-sandbox-main.js',
+        'dist/csi-sandbox.js',
         'package.json',
       ],
     );
@@ -239,6 +241,37 @@ describe('the package', () => {
       const text = (await readFile(path.join(root, 'src', file), 'utf8')).split('\n')[Number(line) - 1];
       assert.match(text ?? '', /logger[.[]/i, caller);
     }
+  });
+
+  test('brings the sandbox as a command, with sidecar, sample driver and the rights of our manifests', async () => {
+    const program = `
+      const { KubeConfig, CoreV1Api } = await import(${JSON.stringify(import.meta.resolve('@kubernetes/client-node'))});
+      const config = new KubeConfig();
+      config.loadFromDefault();
+      const api = config.makeApiClient(CoreV1Api);
+      const namespace = 'default';
+      const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+      await api.createNamespacedPersistentVolumeClaim({ namespace, body: { metadata: { name: 'photos' }, spec } });
+      for (let phase; phase !== 'Bound'; ) {
+        const claim = await api.readNamespacedPersistentVolumeClaim({ namespace, name: 'photos' });
+        phase = claim.status?.phase;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      console.log('photos is bound');`;
+    const sandbox = path.join(project, 'node_modules/.bin/csi-sandbox');
+    const said = await run(
+      project,
+      sandbox,
+      '--rbac',
+      '--',
+      process.execPath,
+      '--input-type=module',
+      '--eval',
+      program,
+    );
+    assert.match(said, /photos is bound/);
+    assert.match(await run(project, sandbox, 'hostpath-driver', '--help'), /--csi-address ADDRESS/);
+    assert.match(await run(project, sandbox, 'api', '--help'), /--kubeconfig PATH/);
   });
 
   test('brings the sidecar as a command', async () => {

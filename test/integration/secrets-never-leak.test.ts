@@ -10,12 +10,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
-import type { SandboxClient, SandboxObject } from '../../src/sandbox/api/client.ts';
-import { freePorts } from '../control-plane/free-ports.ts';
-import { startDriver, type DriverProcess } from '../e2e/driver-process.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { startProcess, type StartedProcess } from '../e2e/started-process.ts';
+import { Sandbox } from '../../sandbox/sandbox.ts';
+import type { SandboxClient, SandboxObject } from '../../sandbox/api/client.ts';
+import { freePorts } from '../support/control-plane/free-ports.ts';
+import { startDriver, type DriverProcess } from '../support/driver-process.ts';
+import { eventually } from '../support/eventually.ts';
+import { startProcess, type StartedProcess } from '../support/started-process.ts';
 
 const main = path.join(import.meta.dirname, '../../src/main.ts');
 const prefix = 'csi.storage.k8s.io/';

@@ -8,23 +8,24 @@ import { floors } from '../../eslint.config.js';
 const root = path.join(import.meta.dirname, '../..');
 
 describe('the border rule between the floors', () => {
-  let rules: (floor: string) => Promise<Linter.Config>;
+  let rules: (folder: string) => Promise<Linter.Config>;
   before(() => {
     const eslint = new ESLint({ cwd: root });
-    rules = async (floor) => {
-      const config = (await eslint.calculateConfigForFile(path.join(root, 'src', floor, 'probe.ts'))) as Linter.Config;
+    rules = async (folder) => {
+      const config = (await eslint.calculateConfigForFile(path.join(root, folder, 'probe.ts'))) as Linter.Config;
       const { 'no-restricted-imports': borders } = config.rules ?? {};
       return { rules: { 'no-restricted-imports': borders ?? 'off' } };
     };
   });
 
   /** Only the border rule, without types: the probe files do not exist. */
-  const complaints = async (floor: string, statement: string): Promise<string[]> => {
+  const complaintsIn = async (folder: string, statement: string): Promise<string[]> => {
     const { Linter: Probe } = await import('eslint');
     return new Probe()
-      .verify(statement, [await rules(floor)], { filename: `src/${floor}/probe.js` })
+      .verify(statement, [await rules(folder)], { filename: `${folder}/probe.js` })
       .map(({ message }) => message);
   };
+  const complaints = (floor: string, statement: string): Promise<string[]> => complaintsIn(`src/${floor}`, statement);
 
   for (const [floor, above] of Object.entries(floors)) {
     test(`src/${floor} may not import from ${above.join(', ')}`, async () => {
@@ -44,17 +45,38 @@ describe('the border rule between the floors', () => {
     assert.equal((await complaints('provision', `import { Client } from '@grpc/grpc-js'; Client();`)).length, 1);
   });
 
+  test('the sandbox shares src/base, and nothing more of src', async () => {
+    const folders = (await readdir(path.join(root, 'src'))).filter((name) => name !== 'base');
+    for (const name of folders) {
+      const [complaint] = await complaintsIn(
+        'sandbox/api',
+        `import { thing } from '../../src/${name}/thing.ts'; thing();`,
+      );
+      assert.match(complaint ?? 'nothing', /shares only src\/base/, name);
+    }
+    assert.deepEqual(await complaintsIn('sandbox/api', `import { a } from '../../src/base/clock.ts'; a();`), []);
+  });
+
+  test('nothing of src imports the sandbox, in no folder and beside them', async () => {
+    for (const folder of ['src', ...Object.keys(floors).map((floor) => `src/${floor}`)]) {
+      const [complaint] = await complaintsIn(folder, `import { thing } from '../../sandbox/api/thing.ts'; thing();`);
+      assert.ok(complaint, folder);
+    }
+  });
+
   test('knows the folders of src and no other', async () => {
     const entries = await readdir(path.join(root, 'src'), { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     assert.deepEqual(Object.keys(floors).sort(), folders.sort());
   });
 
-  test('is not switched off anywhere in src', async () => {
-    const files = (await readdir(path.join(root, 'src'), { recursive: true })).filter((name) => name.endsWith('.ts'));
-    for (const file of files) {
-      const text = await readFile(path.join(root, 'src', file), 'utf8');
-      assert.doesNotMatch(text, /eslint-disable[^\n]*no-restricted-imports/, file);
+  test('is not switched off anywhere', async () => {
+    for (const room of ['src', 'sandbox']) {
+      const files = (await readdir(path.join(root, room), { recursive: true })).filter((name) => name.endsWith('.ts'));
+      for (const file of files) {
+        const text = await readFile(path.join(root, room, file), 'utf8');
+        assert.doesNotMatch(text, /eslint-disable[^\n]*no-restricted-imports/, `${room}/${file}`);
+      }
     }
   });
 });

@@ -25,12 +25,12 @@ import { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import { Transport } from '../../../src/kube/transport.ts';
 import type { WorkQueueMetrics } from '../../../src/kube/work-queue.ts';
 import { type StorageClass, storageClasses } from '../../../src/provision/objects.ts';
-import { ApiServer } from '../../../src/sandbox/api/api-server.ts';
-import type { ResourceRef, SandboxClient, SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
-import type { LoggedRequest } from '../../../src/sandbox/api/request-log.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
-import { RecordingDriver, type RecordedCall } from '../../fakes/recording-driver.ts';
+import { ApiServer } from '../../../sandbox/api/api-server.ts';
+import type { ResourceRef, SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
+import type { LoggedRequest } from '../../../sandbox/api/request-log.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { RecordingDriver, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 
 export const csi = loadCsi();

@@ -5,7 +5,7 @@ import { createRegistry } from '../../../src/base/metrics.ts';
 import { checkCaches } from '../../../src/cli/caches.ts';
 import { startEndpoint } from '../../../src/cli/endpoint.ts';
 import { Health } from '../../../src/cli/health.ts';
-import { recordedLogger } from '../../fakes/recorded-logger.ts';
+import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { configMap, listOf, lists, Rig, watches } from '../kube/rig.ts';
 import { freePort } from '../provision/free-port.ts';
 

@@ -9,7 +9,7 @@ import type { Environment } from '../../../src/cli/config.ts';
 import { ownNamespace, sanitised } from '../../../src/cli/election.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Lease, LeaseRecord } from '../../../src/kube/lease-record.ts';
-import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../csi/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { Bulletin } from '../provision/bulletin.ts';

@@ -1,8 +1,8 @@
 /** The whole program without one of its rights: what log, readiness, metrics and events say, and that it recovers. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FaultMatch, InjectedFault } from '../../../src/sandbox/api/faults.ts';
-import { eventually } from '../../e2e/eventually.ts';
+import type { FaultMatch, InjectedFault } from '../../../sandbox/api/faults.ts';
+import { eventually } from '../../support/eventually.ts';
 import { Scene } from '../csi/scene.ts';
 import { freePort } from '../provision/free-port.ts';
 

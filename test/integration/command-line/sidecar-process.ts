@@ -1,9 +1,9 @@
 /** The program as a process of its own, beside a driver by script and an API server in the test's process. */
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
-import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
-import { eventually } from '../../e2e/eventually.ts';
-import { type StartedProcess, startProcess } from '../../e2e/started-process.ts';
-import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type StartedProcess, startProcess } from '../../support/started-process.ts';
+import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { mainFile } from './program-run.ts';
 

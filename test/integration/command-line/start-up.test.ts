@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
-import { type Answer, DriverFailure, RecordingDriver } from '../../fakes/recording-driver.ts';
+import { type Answer, DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../csi/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { freePort } from '../provision/free-port.ts';

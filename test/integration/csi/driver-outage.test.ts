@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { DriverFailure, RecordingDriver } from '../../fakes/recording-driver.ts';
+import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { csi, Scene } from './scene.ts';
 
 /** Kills the driver and waits until the program knows. */

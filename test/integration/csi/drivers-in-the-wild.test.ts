@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import http2 from 'node:http2';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { DriverFailure, RecordingDriver, type RecordedCall } from '../../fakes/recording-driver.ts';
+import { DriverFailure, RecordingDriver, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { createdVolume, encoded, startAnswers } from './encoded-answers.ts';
 import { answerWith, RawGrpcServer } from './raw-grpc-server.ts';
 import { csi, driverName, resource, Scene } from './scene.ts';

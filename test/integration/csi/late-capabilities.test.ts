@@ -1,7 +1,7 @@
 /** A driver that comes back as another version can do more than before. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { csi, driverName, resource, Scene } from './scene.ts';
 
 const cloningProtection = 'provisioner.storage.kubernetes.io/cloning-protection';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { DriverFailure } from '../../fakes/recording-driver.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { Scene } from './scene.ts';
 
 type Line = Record<string, unknown> & { level: string; msg: string };

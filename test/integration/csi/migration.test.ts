@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { TopologyRequirement } from '../../../src/csi/generated/csi/v1/TopologyRequirement.ts';
 import type { PersistentVolume, StorageClass } from '../../../src/provision/objects.ts';
-import type { SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
+import type { SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 import { freePort } from '../provision/free-port.ts';
 import { resource, Scene, type SceneOptions } from './scene.ts';
 import { topologyPlugin } from './topology-scene.ts';

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { startProcess } from '../../e2e/started-process.ts';
-import { DriverFailure, type RecordingDriver } from '../../fakes/recording-driver.ts';
+import { startProcess } from '../../support/started-process.ts';
+import { DriverFailure, type RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { driverName, gi1, identityKey, nodeKey, NodeScene, topologyKey } from './node-scene.ts';
 
 const main = join(import.meta.dirname, '../../../src/main.ts');

@@ -1,10 +1,10 @@
 /** Nodes with a driver by script and the whole program on each, one API server, and time that a test moves. */
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
-import { ApiServer } from '../../../src/sandbox/api/api-server.ts';
-import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
-import type { FaultRule } from '../../../src/sandbox/api/faults.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
-import { type RecordedCall, RecordingDriver } from '../../fakes/recording-driver.ts';
+import { ApiServer } from '../../../sandbox/api/api-server.ts';
+import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
+import type { FaultRule } from '../../../sandbox/api/faults.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type RecordedCall, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 import { type SentRequest, Wire } from '../provision/wire.ts';
 import { Program } from './program.ts';

@@ -1,9 +1,9 @@
 /** A driver by script, an API server and the whole program between them. */
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import type { ApiServer } from '../../../src/sandbox/api/api-server.ts';
-import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
-import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import type { ApiServer } from '../../../sandbox/api/api-server.ts';
+import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
+import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 import { Program } from './program.ts';
 import { StoredCluster } from './stored-cluster.ts';

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { CsiConnection } from '../../../src/csi/connection.ts';
 import { type CsiCalls, csiCalls } from '../../../src/csi/csi-calls.ts';
-import { eventually } from '../../e2e/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { createdVolume, startAnswers } from './encoded-answers.ts';
 import { answerWith, type RawCall, type RawHandler, RawGrpcServer } from './raw-grpc-server.ts';
 import { csi, Scene } from './scene.ts';

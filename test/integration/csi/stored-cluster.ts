@@ -2,8 +2,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ApiServer } from '../../../src/sandbox/api/api-server.ts';
-import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
+import { ApiServer } from '../../../sandbox/api/api-server.ts';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
 
 /** Names under which the server keeps the kinds that tests bring along. */
 const storages: Record<string, string> = {

@@ -1,8 +1,8 @@
 /** A scene whose driver has topology, in one of the clusters of the topology cases. */
 import { status } from '@grpc/grpc-js';
 import type { TopologyRequirement } from '../../../src/csi/generated/csi/v1/TopologyRequirement.ts';
-import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
-import { DriverFailure, type RecordedCall } from '../../fakes/recording-driver.ts';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
+import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import {
   allowed,
   type ClusterName,

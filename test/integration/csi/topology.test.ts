@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { DriverFailure, RecordingDriver } from '../../fakes/recording-driver.ts';
+import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { topologyCases, type TopologyCase } from '../../unit/csi/topology-cases.ts';
 import { labels, type SampleNode, terms } from '../../unit/csi/topology-clusters.ts';
 import { Wire } from '../provision/wire.ts';
 import { Program } from './program.ts';
-import { freePorts } from '../../control-plane/free-ports.ts';
+import { freePorts } from '../../support/control-plane/free-ports.ts';
 import { csi, resource, type SceneOptions } from './scene.ts';
 import {
   type ClaimOutcome,

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { connect, type ConnectOptions, KubeClient, KubeConfigError } from '../../../src/index.ts';
-import { kubeconfigText } from '../../../src/sandbox/kubeconfig.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { kubeconfigText } from '../../../sandbox/kubeconfig.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('connect', () => {
   let server: Server;

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { Tombstone } from '../../../src/kube/informer.ts';
 import { deepFreeze } from '../../../src/kube/shared-values.ts';
 import { waitForSync } from '../../../src/kube/wait-for-sync.ts';
-import { hold, iterationsDuring } from '../../fakes/event-loop.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
-import { failure, type ScriptedReply } from '../../fakes/scripted-server.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { failure, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
+import { hold, iterationsDuring } from '../../support/fakes/event-loop.ts';
 import {
   bookmark,
   type ConfigMap,

@@ -6,9 +6,9 @@ import { LeaderElector, type LeaderElectorOptions } from '../../../src/kube/lead
 import type { Lease, LeaseRecord } from '../../../src/kube/lease-record.ts';
 import type { ObjectReference } from '../../../src/kube/objects.ts';
 import { Transport } from '../../../src/kube/transport.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
-import { type ScriptedReply, type ScriptedRequest, ScriptedServer } from '../../fakes/scripted-server.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { type ScriptedReply, type ScriptedRequest, ScriptedServer } from '../../support/fakes/scripted-server.ts';
 
 const collection = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { failure, type ScriptedReply } from '../../fakes/scripted-server.ts';
+import { failure, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import { bookmark, configMap, contents, heard, listOf, lists, nothing, path, quiet, Rig, watches } from './rig.ts';
 
 const expired = { code: 410, reason: 'Expired' } as const;

@@ -6,9 +6,9 @@ import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { type KubeObject, objectKey, type Resource } from '../../../src/kube/objects.ts';
 import type { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import { type RequestObservation, Transport, type TransportOptions } from '../../../src/kube/transport.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
-import { type RequestMatch, type ScriptedReply, ScriptedServer } from '../../fakes/scripted-server.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { type RequestMatch, type ScriptedReply, ScriptedServer } from '../../support/fakes/scripted-server.ts';
 
 export const configMaps: Resource = {
   group: '',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Informer } from '../../../src/kube/informer.ts';
-import { failure, type ScriptedReply } from '../../fakes/scripted-server.ts';
+import { failure, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import {
   bookmark,
   type ConfigMap,

@@ -13,8 +13,8 @@ import { KubeClient } from '../../../src/kube/kube-client.ts';
 import type { RequestCredentials } from '../../../src/kube/request-credentials.ts';
 import { markReduced } from '../../../src/kube/reduced-object.ts';
 import { TokenBucket } from '../../../src/kube/token-bucket.ts';
+import type { Answer, ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import type { Transport } from '../../../src/kube/transport.ts';
-import type { Answer, ScriptedReply } from '../../fakes/scripted-server.ts';
 import { configMap, configMaps, listOf, lists, nothing, quiet, Rig, watches } from './rig.ts';
 
 const name = { namespace: 'ns', name: 'a' };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import type { InjectedFault } from '../../../src/sandbox/api/faults.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import type { InjectedFault } from '../../../sandbox/api/faults.ts';
 import { annotation, type ClaimSketch, pvProtection, resource, Rig, type RigOptions } from './rig.ts';
 
 interface Scene {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { eventually } from '../../e2e/eventually.ts';
-import { startProcess } from '../../e2e/started-process.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startProcess } from '../../support/started-process.ts';
 import { Rig } from './rig.ts';
 
 const library = path.join(import.meta.dirname, '../../../src/index.ts');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, resource, Rig } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
 

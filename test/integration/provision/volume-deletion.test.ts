@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { IgnoredError } from '../../../src/provision/provisioner.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { freePort } from './free-port.ts';
 import { annotation, F, pvProtection, resource, Rig, type VolumeSketch } from './rig.ts';
 

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import { ProvisionError, type ProvisionOptions, type Provisioner } from '../../../src/provision/provisioner.ts';
-import type { SandboxClient } from '../../../src/sandbox/api/client.ts';
+import type { SandboxClient } from '../../../sandbox/api/client.ts';
 import { resource } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { IgnoredError, ProvisionError } from '../../../src/provision/provisioner.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, F, pvProtection, Rig, type RigOptions } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { inSlices, nextSlice, sliceSpent } from '../../../src/base/event-loop.ts';
-import { hold, iterationsDuring } from '../../fakes/event-loop.ts';
+import { hold, iterationsDuring } from '../../support/fakes/event-loop.ts';
 
 describe('work in slices', () => {
   test('lets the event loop run after every ten milliseconds', async () => {

@@ -4,8 +4,8 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { centralTopology } from '../../../src/cli/central-topology.ts';
 import { csiNodeResource, nodeInformers, nodeResource } from '../../../src/csi/topology/topology-nodes.ts';
-import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { SandboxApi } from '../csi/sandbox-api.ts';
 import { csiNodeObject, driverName, nodeObject, nodesOf, terms } from '../csi/topology-clusters.ts';
 

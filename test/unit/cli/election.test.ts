@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { leaseName, sanitised } from '../../../src/cli/election.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
 describe('sanitised', () => {
   const cases = [

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { listenForShutdown, type SignalSource } from '../../../src/cli/shutdown.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 function listen(options: { callTimeoutMs?: number; dieAtOnce?: (signal: string) => void } = {}) {
   const signals = new EventEmitter() as EventEmitter & SignalSource;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { leaveTerminationMessage } from '../../../src/cli/termination-message.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
 describe('01 §9: the message that a Pod shows', () => {
   test('replaces what is in the file, without a line end', async (context) => {

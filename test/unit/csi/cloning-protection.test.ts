@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import type { Recorder } from '../../../src/kube/recorder.ts';
 import { CloningProtectionController } from '../../../src/csi/sources/cloning-protection.ts';
-import type { SandboxObject } from '../../../src/sandbox/api/client.ts';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { awaitingLogger, claimsRef, SandboxApi } from './sandbox-api.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/cloning-protection';

@@ -9,8 +9,8 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { ConnectTimeoutError, CsiConnection } from '../../../src/csi/connection.ts';
 import { csiTarget } from '../../../src/csi/csi-address.ts';
 import { csiCalls } from '../../../src/csi/csi-calls.ts';
-import { recordedLogger, type LogLine } from '../../fakes/recorded-logger.ts';
-import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
+import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { csi } from './rig.ts';
 
 async function socketFolder(context: TestContext): Promise<string> {

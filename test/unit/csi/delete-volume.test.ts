@@ -5,8 +5,8 @@ import { status } from '@grpc/grpc-js';
 import { driverMigration } from '../../../src/csi/migration/driver-migration.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import { IgnoredError } from '../../../src/provision/provisioner.ts';
-import { recordedLogger, type LogLine } from '../../fakes/recorded-logger.ts';
-import { DriverFailure } from '../../fakes/recording-driver.ts';
+import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { base64, driverName, makeClass, Rig, type RigOptions } from './rig.ts';
 
 const nameKey = 'volume.kubernetes.io/provisioner-deletion-secret-name';

@@ -6,9 +6,9 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { readCapabilities, readDriverInfo } from '../../../src/csi/driver-info.ts';
 import { provisionerIdentity } from '../../../src/csi/identity.ts';
 import { probeUntilReady } from '../../../src/csi/probe.ts';
-import { recordedLogger, type LogLine } from '../../fakes/recorded-logger.ts';
-import { DriverFailure } from '../../fakes/recording-driver.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { Rig } from './rig.ts';
 
 describe('readDriverInfo', () => {

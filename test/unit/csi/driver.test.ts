@@ -6,9 +6,9 @@ import { status } from '@grpc/grpc-js';
 import { describe, test, type TestContext } from 'node:test';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { Driver } from '../../../src/csi/driver.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
-import { DriverFailure, RecordingDriver } from '../../fakes/recording-driver.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { csi } from './rig.ts';
 
 /** Distinguishes the timer of the limit from all others: only that one is held still. */

@@ -11,7 +11,7 @@ import { Store } from '../../../src/kube/store.ts';
 import { claimUid } from '../../../src/provision/claim-facts.ts';
 import { uidIndex } from '../../../src/provision/informers.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import type { TopologyHook } from '../../../src/csi/topology/topology-hook.ts';
 import { driverName, makeClaim, makeClass, Rig, uid } from './rig.ts';
 

@@ -4,7 +4,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { OptionalApi } from '../../../src/csi/optional-api.ts';
 import { volumeSnapshots } from '../../../src/csi/sources/snapshot-objects.ts';
 import { volumeAttributesClasses } from '../../../src/csi/volume-attributes-class.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { SandboxApi } from './sandbox-api.ts';
 
 describe('OptionalApi', () => {

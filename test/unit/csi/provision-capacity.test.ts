@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import type { AccessMode } from '../../../src/provision/objects.ts';
-import { DriverFailure } from '../../fakes/recording-driver.ts';
 import { assertFailed, base64, makeClaim, makeClass, Rig, uid, volumeOf } from './rig.ts';
 
 /** Modes of the capabilities in the only request. */

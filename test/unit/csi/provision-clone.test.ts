@@ -7,7 +7,7 @@ import type {
   StorageClass,
   VolumeMode,
 } from '../../../src/provision/objects.ts';
-import { conflictMessage } from '../../fakes/api-server.ts';
+import { conflictMessage } from '../../support/fakes/api-server.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, makeClass, Rig, uid, volumeOf } from './rig.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/cloning-protection';

@@ -10,7 +10,7 @@ import {
 } from '../../../src/csi/topology/topology-hook.ts';
 import { codeName, CsiCallError } from '../../../src/csi/call-error.ts';
 import { createVolumeError } from '../../../src/csi/error-policy.ts';
-import { DriverFailure } from '../../fakes/recording-driver.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, makeClass, Rig, uid, volumeOf } from './rig.ts';
 
 describe('createVolumeError', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { StorageClass } from '../../../src/provision/objects.ts';
-import { recordedLogger, type LogLine } from '../../fakes/recorded-logger.ts';
+import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
 import { assertFailed, assertNoCreate, base64, makeClaim, makeClass, Rig, uid, volumeOf } from './rig.ts';
 
 const prefix = 'csi.storage.k8s.io/';

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../src/csi/sources/snapshot-objects.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
-import { conflictMessage } from '../../fakes/api-server.ts';
-import { DriverFailure } from '../../fakes/recording-driver.ts';
+import { conflictMessage } from '../../support/fakes/api-server.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, volumeOf } from './rig.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';

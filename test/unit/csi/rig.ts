@@ -19,8 +19,8 @@ import type { ReferenceGrant } from '../../../src/csi/sources/reference-grants.t
 import type { FinishedCall } from '../../../src/csi/unary-call.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
 import { ProvisionError } from '../../../src/provision/provisioner.ts';
-import { ScriptedApiServer } from '../../fakes/api-server.ts';
-import { RecordingDriver } from '../../fakes/recording-driver.ts';
+import { ScriptedApiServer } from '../../support/fakes/api-server.ts';
+import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 
 export const csi = loadCsi();
 export const driverName = 'd.example.com';

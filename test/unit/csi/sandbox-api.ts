@@ -7,8 +7,8 @@ import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
 import { Transport } from '../../../src/kube/transport.ts';
 import { persistentVolumeClaims, type PersistentVolumeClaim } from '../../../src/provision/objects.ts';
-import { ApiServer, type ApiServerOptions } from '../../../src/sandbox/api/api-server.ts';
-import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../src/sandbox/api/client.ts';
+import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
+import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 
 export const claimsRef = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
 export const snapshotsRef = { group: 'snapshot.storage.k8s.io', version: 'v1', plural: 'volumesnapshots' };

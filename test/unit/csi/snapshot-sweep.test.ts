@@ -6,7 +6,7 @@ import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import type { Lister } from '../../../src/kube/lister.ts';
 import { runSnapshotSweep, snapshotsInUse } from '../../../src/csi/sources/snapshot-sweep.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
-import type { FaultMatch } from '../../../src/sandbox/api/faults.ts';
+import type { FaultMatch } from '../../../sandbox/api/faults.ts';
 import { awaitingLogger, SandboxApi, snapshotsRef } from './sandbox-api.ts';
 import { makeClaim } from './rig.ts';
 

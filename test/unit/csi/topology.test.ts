@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { Topology, type TopologyOptions } from '../../../src/csi/topology/topology.ts';
 import { SelectedNodeGoneError, type TopologyQuestion } from '../../../src/csi/topology/topology-hook.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { topologyCases, type TopologyCase } from './topology-cases.ts';
 import {
   allowed,

@@ -4,8 +4,8 @@ import { status } from '@grpc/grpc-js';
 import { DeadlineError } from '../../../src/base/abort.ts';
 import { SecretString } from '../../../src/base/secret-string.ts';
 import { codeName, type CsiCallError } from '../../../src/csi/call-error.ts';
-import { recordedLogger, type LogLine } from '../../fakes/recorded-logger.ts';
-import { DriverFailure } from '../../fakes/recording-driver.ts';
+import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { Rig } from './rig.ts';
 
 /** Never answers; ends with the call. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Backoff } from '../../../src/kube/backoff.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('Backoff', () => {
   test('KC-5.12: doubles from 0.8 s to 30 s, each stretched by up to its own length', () => {

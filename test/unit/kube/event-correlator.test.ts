@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type CoreEvent, EventCorrelator, type EventDecision } from '../../../src/kube/event-correlator.ts';
 import type { EventType } from '../../../src/kube/recorder.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 interface Told {
   message: string;

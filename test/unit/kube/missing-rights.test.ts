@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { errorFromStatus, ForbiddenError, type RequestInfo } from '../../../src/kube/api-error.ts';
 import { MissingRights } from '../../../src/kube/missing-rights.ts';
 import type { Resource } from '../../../src/kube/objects.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
 const volumes: Resource = {
   group: '',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../../../src/kube/rate-limiter.ts';
 import { TokenBucket } from '../../../src/kube/token-bucket.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('ExponentialLimiter', () => {
   test('T29: doubles with each failure of a key, up to the longest', () => {

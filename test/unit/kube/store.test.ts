@@ -4,7 +4,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import type { KubeObject } from '../../../src/kube/objects.ts';
 import { SharedValues } from '../../../src/kube/shared-values.ts';
 import { Store } from '../../../src/kube/store.ts';
-import { type LogLine, recordedLogger } from '../../fakes/recorded-logger.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
 interface Thing extends KubeObject {
   tags: string[];

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { getCACertificates } from 'node:tls';
 import { KubeConfigError } from '../../../src/kube/kube-config-error.ts';
 import { systemRoots } from '../../../src/kube/system-roots.ts';
-import { CertificateAuthority } from '../../../src/sandbox/api/certificates.ts';
+import { CertificateAuthority } from '../../../sandbox/api/certificates.ts';
 
 const [one, two, three] = Array.from({ length: 3 }, () => new CertificateAuthority({ nowMs: Date.now() }).cert.trim());
 const broken = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';

@@ -5,8 +5,8 @@ import { createRegistry } from '../../../src/base/metrics.ts';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/work-queue.ts';
 import { workQueueMetrics } from '../../../src/kube/work-queue-metrics.ts';
-import { hold } from '../../fakes/event-loop.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { hold } from '../../support/fakes/event-loop.ts';
 
 function newQueue(): { queue: WorkQueue; clock: ManualClock } {
   const clock = new ManualClock({ turns: 1 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RecentlySaved } from '../../../src/provision/recently-saved.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('RecentlySaved', () => {
   test('X5: a saved volume is known until the cache shows it', () => {

@@ -5,7 +5,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/work-queue.ts';
 import { runWorkers } from '../../../src/provision/run-workers.ts';
-import { hold, iterationsDuring } from '../../fakes/event-loop.ts';
+import { hold, iterationsDuring } from '../../support/fakes/event-loop.ts';
 
 test('many workers with many keys that wait for nothing let the event loop run', async () => {
   const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) });

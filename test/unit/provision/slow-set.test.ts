@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SlowSet, slowRetentionMs } from '../../../src/provision/slow-set.ts';
-import { ManualClock } from '../../fakes/manual-clock.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('SlowSet', () => {
   test('case 49: a claim is held back for five minutes', async () => {

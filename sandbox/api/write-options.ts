@@ -1,0 +1,69 @@
+import type { DeleteOptions } from './deletion.ts';
+import { invalidObject, notSupported } from './field-error.ts';
+import { arrayAt, objectAt } from './json.ts';
+import type { JsonObject } from './json.ts';
+import type { WriteOptions } from './object-registry.ts';
+import { objectTypes, parseObject } from './request-body.ts';
+import type { Verb } from './request-target.ts';
+import type { ResourceRequest } from './resource-requests.ts';
+import type { VersionedType } from './resource-type.ts';
+
+/** Media types of patches that the kind takes. */
+export function patchTypes({ type }: VersionedType): string[] {
+  return [
+    'application/json-patch+json',
+    'application/merge-patch+json',
+    'application/apply-patch+yaml',
+    ...(type.custom ? [] : ['application/strategic-merge-patch+json']),
+  ];
+}
+
+/** The query of a write. @throws {StatusError} `Invalid` for another dry run than `All`. */
+export function writeOptions({ query, reply, verb }: Pick<ResourceRequest, 'query' | 'reply' | 'verb'>): WriteOptions {
+  const validation = query.get('fieldValidation');
+  const manager = query.get('fieldManager');
+  return {
+    dryRun: isDryRun(query.getAll('dryRun'), verb),
+    ...(manager === null || manager === '' ? {} : { fieldManager: manager }),
+    ...(validation === 'Ignore' || validation === 'Strict' || validation === 'Warn'
+      ? { fieldValidation: validation }
+      : {}),
+    warn: (text) => reply.warn(text),
+  };
+}
+
+function isDryRun(values: readonly unknown[], verb: Verb): boolean {
+  if (values.some((value) => value !== 'All' && value !== '')) {
+    const kind = `${verb.charAt(0).toUpperCase()}${verb.slice(1)}Options`;
+    throw invalidObject(kind, 'meta.k8s.io', '', [notSupported('dryRun', values, ['All'])]);
+  }
+  return values.includes('All');
+}
+
+/** Options of a deletion: the body's, then those of the query. @throws {StatusError} for unreadable ones. */
+export async function deleteOptions({
+  body,
+  contentType,
+  query,
+}: Pick<ResourceRequest, 'body' | 'contentType' | 'query'>): Promise<DeleteOptions> {
+  const given = body.length === 0 ? {} : await parseObject(body, contentType, objectTypes);
+  const options = readDeleteOptions(given);
+  const grace = query.get('gracePeriodSeconds');
+  return {
+    ...options,
+    dryRun: options.dryRun === true || isDryRun(query.getAll('dryRun'), 'delete'),
+    ...(grace !== null && options.gracePeriodSeconds === undefined ? { gracePeriodSeconds: Number(grace) } : {}),
+  };
+}
+
+/** `DeleteOptions` of a body. @throws {StatusError} `Invalid` for another dry run than `All`. */
+export function readDeleteOptions(options: JsonObject): DeleteOptions {
+  const { uid, resourceVersion } = objectAt(options, 'preconditions');
+  const grace = options['gracePeriodSeconds'];
+  return {
+    ...(typeof uid === 'string' ? { uid } : {}),
+    ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
+    ...(typeof grace === 'number' ? { gracePeriodSeconds: grace } : {}),
+    dryRun: isDryRun(arrayAt(options, 'dryRun'), 'delete'),
+  };
+}

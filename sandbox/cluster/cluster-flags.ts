@@ -1,0 +1,124 @@
+import { existsSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import type { ClusterOptions } from './cluster.ts';
+import { socketPathOf } from './socket-address.ts';
+
+/** What a command line asks for. */
+export type ClusterCommand =
+  | { readonly kind: 'help' }
+  | {
+      readonly kind: 'run';
+      readonly options: ClusterOptions;
+      readonly rbac: boolean;
+      /** A program and its arguments that the cluster is for; it stands until Ctrl-C if empty. */
+      readonly command: readonly string[];
+    };
+
+/** A command line that cannot be served; the message is one line. */
+export class ClusterFlagError extends Error {
+  override readonly name = 'ClusterFlagError';
+}
+
+/** Shown for `--help`. */
+export const clusterUsage = `Usage: csi-sandbox [flags] [-- COMMAND...]
+
+A small Kubernetes API with a CSI driver and the csi-provisioner sidecar, until Ctrl-C. With a COMMAND: until that ends,
+with KUBECONFIG in its environment and its exit code.
+
+  --csi-address PATH    your own driver's socket, or unix:///path; waits for the driver, makes the CSIDriver, the CSINodes
+                        of NodeGetInfo and two StorageClasses for it, and runs the sidecar with it. Without this flag
+                        a sample driver is started
+  --port N              port of the API on 127.0.0.1; 0, the default, takes any free one
+  --kubeconfig PATH     where to write the kubeconfig; by default in a temporary folder
+  --log DIR             folder for the logs of the sidecar and the sample driver; by default in a temporary folder
+  --nodes N             number of nodes, 0 to 1000; 1 with --csi-address, else 2
+  --rbac                authorization as a cluster's: the sidecar has the rights of deploy/base/rbac.yaml, over HTTPS.
+                        Without it everybody may do everything
+  --sidecar-flag FLAG   a further flag for the sidecar, such as --sidecar-flag=--extra-create-metadata; repeatable
+  --data PATH           keep the objects in this file; in memory by default
+  --faults              let clients inject faults and read the request log under /embedded
+  --help                show this
+
+  csi-sandbox api --help               the API alone, without driver and sidecar, for a provisioner of your own
+  csi-sandbox hostpath-driver --help   the sample driver alone
+`;
+
+/** Reads the flags. @throws {ClusterFlagError} for anything that cannot be served. */
+export function parseClusterFlags(argv: readonly string[]): ClusterCommand {
+  const split = argv.indexOf('--');
+  const command = split === -1 ? [] : argv.slice(split + 1);
+  if (split !== -1 && command.length === 0) throw new ClusterFlagError('there is no command after --');
+  const values = parse(split === -1 ? argv : argv.slice(0, split));
+  if (values.help === true) return { kind: 'help' };
+  const nodes = values.nodes === undefined ? undefined : wholeNumber('--nodes', values.nodes, 1000);
+  const kubeconfigPath = givenPath('--kubeconfig', values.kubeconfig);
+  const dataPath = givenPath('--data', values.data);
+  const logFolder = givenPath('--log', values.log);
+  if (logFolder !== undefined && existsSync(logFolder) && !statSync(logFolder).isDirectory()) {
+    throw new ClusterFlagError(`--log: ${logFolder} is a file; give a folder`);
+  }
+  return {
+    kind: 'run',
+    command,
+    rbac: values.rbac,
+    options: {
+      ...(values['csi-address'] !== undefined && { driverSocket: driverSocket(values['csi-address']) }),
+      ...(logFolder !== undefined && { logFolder }),
+      sidecarFlags: values['sidecar-flag'],
+      sandbox: {
+        api: {
+          port: wholeNumber('--port', values.port, 65_535),
+          faults: values.faults,
+          ...(dataPath !== undefined && { persistence: { path: dataPath } }),
+        },
+        rbac: values.rbac,
+        ...(nodes !== undefined && { nodes }),
+        ...(kubeconfigPath !== undefined && { kubeconfigPath }),
+      },
+    },
+  };
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      options: {
+        'csi-address': { type: 'string' },
+        port: { type: 'string', default: '0' },
+        kubeconfig: { type: 'string' },
+        log: { type: 'string' },
+        nodes: { type: 'string' },
+        rbac: { type: 'boolean', default: false },
+        'sidecar-flag': { type: 'string', multiple: true, default: [] },
+        data: { type: 'string' },
+        faults: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h' },
+      },
+    }).values;
+  } catch (error) {
+    // Node explains some mistakes over several sentences; the first says what is wrong.
+    throw new ClusterFlagError(`${(error as Error).message.split(/\.\s/)[0] ?? ''}; see --help`, { cause: error });
+  }
+}
+
+function wholeNumber(flag: string, text: string, max: number): number {
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (value <= max) return value;
+  throw new ClusterFlagError(`${flag}: ${JSON.stringify(text)} is no whole number from 0 to ${max}`);
+}
+
+function givenPath(flag: string, text: string | undefined): string | undefined {
+  if (text === '') throw new ClusterFlagError(`${flag} is empty; give a path`);
+  return text === undefined ? undefined : path.resolve(text);
+}
+
+function driverSocket(address: string): string {
+  if (address === '') throw new ClusterFlagError("--csi-address is empty; give the path of your driver's socket");
+  try {
+    return socketPathOf(address);
+  } catch (error) {
+    throw new ClusterFlagError((error as Error).message, { cause: error });
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * A whole small storage cluster: the sandbox in this process, and beside it as processes of their own the sidecar and a
+ * CSI driver, the sample one or somebody's own.
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { textLogger } from '../../src/base/text-logger.ts';
+import { Sandbox } from '../sandbox.ts';
+import type { SandboxOptions } from '../sandbox.ts';
+import { ChildProgram } from './child-program.ts';
+import { isReady, readDriverFacts } from './driver-client.ts';
+import type { DriverFacts } from './driver-client.ts';
+import { watchDriver } from './driver-watch.ts';
+import { KeptProgram } from './kept-program.ts';
+import { sampleDriverArguments, sidecarFile } from './programs.ts';
+import { registerDriver } from './register-driver.ts';
+import { grantSidecarRights, sidecarAccount } from './sidecar-rights.ts';
+
+/** The name of the sample driver. */
+export const sampleDriverName = 'hostpath.csi.k8s.io';
+
+/** Everything about a cluster that can be chosen. */
+export interface ClusterOptions {
+  /** Path of the socket of a driver that runs already or will; the sample driver is started if absent. */
+  readonly driverSocket?: string;
+  /** Of the API and its controllers. */
+  readonly sandbox?: SandboxOptions;
+  /** Folder for the logs; by default in the temporary folder that goes with the cluster. */
+  readonly logFolder?: string;
+  /** Further flags for the sidecar. */
+  readonly sidecarFlags?: readonly string[];
+  /** Aborts the start. */
+  readonly signal?: AbortSignal;
+  /** Takes what people want to know as it happens: what is waited for, and which process died. */
+  readonly report?: (text: string) => void;
+}
+
+/** A running cluster. */
+export interface LocalCluster extends AsyncDisposable {
+  /** Folder of everything that is not placed elsewhere; removed at the end. */
+  readonly folder: string;
+  readonly url: string;
+  readonly kubeconfig: string;
+  readonly driver: DriverFacts;
+  readonly driverSocket: string;
+  readonly logFiles: readonly string[];
+  /** Where the sample driver keeps its volumes, a folder each; undefined with a driver of somebody's own. */
+  readonly volumesFolder: string | undefined;
+}
+
+const pollMs = 200;
+
+/** Starts everything and waits until it works. @throws when a part ends at once; nothing is left running then. */
+export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
+  const { report = () => undefined, signal = new AbortController().signal } = options;
+  const folder = await mkdtemp(path.join(tmpdir(), 'csi-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const logFolder = path.resolve(options.logFolder ?? folder);
+  await mkdir(logFolder, { recursive: true });
+  const logFile = (what: string): string => path.join(logFolder, `${what}.log`);
+
+  const sandbox = cleanup.use(
+    await Sandbox.start({
+      kubeconfigPath: path.join(folder, 'kubeconfig'),
+      nodes: options.driverSocket === undefined ? 2 : 1,
+      logger: textLogger({ level: 'error', write: report }),
+      ...options.sandbox,
+    }),
+  );
+  const client = sandbox.api.client('system:admin');
+  let sidecarKubeconfig = sandbox.kubeconfig;
+  if (options.sandbox?.rbac === true) {
+    await grantSidecarRights(client);
+    sidecarKubeconfig = path.join(folder, 'sidecar-kubeconfig');
+    await sandbox.writeAccountKubeconfig(sidecarKubeconfig, sidecarAccount);
+  }
+
+  const driverSocket = options.driverSocket ?? path.join(folder, 'csi.sock');
+  const stateFolder = path.join(folder, 'state');
+  const keep = async (start: () => Promise<ChildProgram>): Promise<KeptProgram> =>
+    cleanup.use(await KeptProgram.start({ start, report }));
+  if (options.driverSocket === undefined) {
+    await keep(async () => {
+      const flags = [
+        `--csi-address=${driverSocket}`,
+        `--state-dir=${stateFolder}`,
+        `--driver-name=${sampleDriverName}`,
+      ];
+      const args = [...sampleDriverArguments(), ...flags];
+      return await started(new ChildProgram({ what: 'driver', args, logFile: logFile('driver') }), (driver) =>
+        driver.firstLine(),
+      );
+    });
+  }
+  const register = async (stop: AbortSignal): Promise<DriverFacts> => {
+    await waitForDriver(driverSocket, { signal: stop, report });
+    const facts = await readDriverFacts(driverSocket);
+    registerDriver(client, facts);
+    return facts;
+  };
+  const driver = await register(signal);
+  cleanup.use(watchDriver({ socketPath: driverSocket, register, report }));
+  await keep(async () => {
+    const args = [sidecarFile(), `--csi-address=${driverSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
+    const sidecar = new ChildProgram({
+      what: 'sidecar',
+      args: [...args, ...(options.sidecarFlags ?? [])],
+      logFile: logFile('sidecar'),
+    });
+    return await started(sidecar, () => sidecar.logs('Started provisioner controller'));
+  });
+  const owned = cleanup.move();
+  return {
+    folder,
+    url: sandbox.url,
+    kubeconfig: sandbox.kubeconfig,
+    driver,
+    driverSocket,
+    logFiles: [logFile('sidecar'), ...(options.driverSocket === undefined ? [logFile('driver')] : [])],
+    volumesFolder: options.driverSocket === undefined ? path.join(stateFolder, 'volumes') : undefined,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** The program once it is ready; ended when it does not get there. */
+async function started(child: ChildProgram, ready: (child: ChildProgram) => Promise<unknown>): Promise<ChildProgram> {
+  await using starting = new AsyncDisposableStack();
+  starting.use(child);
+  await ready(child);
+  starting.move();
+  return child;
+}
+
+async function waitForDriver(
+  socketPath: string,
+  { signal, report }: { signal: AbortSignal; report: (text: string) => void },
+): Promise<void> {
+  for (let attempt = 0; !existsSync(socketPath) || !(await isReady(socketPath)); attempt++) {
+    if (attempt === 0) report(`Waiting for a CSI driver at ${socketPath}. Ctrl-C gives up.`);
+    await delay(pollMs, undefined, { signal });
+  }
+}

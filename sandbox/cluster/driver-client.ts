@@ -1,0 +1,104 @@
+import { credentials, makeClientConstructor, status } from '@grpc/grpc-js';
+import type { ServiceError } from '@grpc/grpc-js';
+import { csiServices } from '../csi-services.ts';
+
+/** What a driver says of itself and of the node it runs on. */
+export interface DriverFacts {
+  readonly name: string;
+  readonly version: string;
+  /** Names of the controller's RPC capabilities; empty without a controller service. */
+  readonly controller: ReadonlySet<string>;
+  /** Whether volumes can be expanded, by the controller or on the node. */
+  readonly expands: boolean;
+  /** Undefined for a driver whose socket has no node service, as with a controller plugin of its own. */
+  readonly node: { readonly id: string; readonly segments: Readonly<Record<string, string>> } | undefined;
+}
+
+const callTimeoutMs = 10_000;
+
+/** Whether somebody listens at the path of a socket, and answers Probe that it is ready. Never rejects. */
+export async function isReady(socketPath: string): Promise<boolean> {
+  using driver = new DriverClient(socketPath);
+  try {
+    const { ready } = await driver.call<{ ready?: { value?: boolean } }>('Identity', 'Probe');
+    return ready === undefined || ready.value === true; // an absent value means ready, `false` of proto3 is left out
+  } catch (error) {
+    return isUnimplemented(error);
+  }
+}
+
+/** Asks a driver that is ready what a kubelet and the sidecar ask. @throws {ServiceError} what a call answers. */
+export async function readDriverFacts(socketPath: string): Promise<DriverFacts> {
+  using driver = new DriverClient(socketPath);
+  const { name = '', vendor_version: version = '' } = await driver.call<{ name?: string; vendor_version?: string }>(
+    'Identity',
+    'GetPluginInfo',
+  );
+  const controller = await driver.capabilities('Controller', 'ControllerGetCapabilities');
+  const onNode = await driver.capabilities('Node', 'NodeGetCapabilities');
+  const info = await driver.optional<NodeInfo>('Node', 'NodeGetInfo');
+  return {
+    name,
+    version,
+    controller,
+    expands: controller.has('EXPAND_VOLUME') || onNode.has('EXPAND_VOLUME'),
+    node:
+      info === undefined ? undefined : { id: info.node_id ?? '', segments: info.accessible_topology?.segments ?? {} },
+  };
+}
+
+interface NodeInfo {
+  node_id?: string;
+  accessible_topology?: { segments?: Record<string, string> };
+}
+
+function isUnimplemented(error: unknown): boolean {
+  return (error as ServiceError).code === status.UNIMPLEMENTED;
+}
+
+type Unary = (request: object, options: object, done: (error: ServiceError | null, answer?: object) => void) => void;
+
+class DriverClient implements Disposable {
+  readonly #socketPath: string;
+  readonly #open: { close(): void }[] = [];
+
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath;
+  }
+
+  call<Answer>(service: string, method: string): Promise<Answer> {
+    const definition = csiServices()[`csi.v1.${service}`];
+    if (definition === undefined) throw new Error(`csi.proto has no service ${service}`);
+    const client = new (makeClientConstructor(definition, service))(
+      `unix:${this.#socketPath}`,
+      credentials.createInsecure(),
+    );
+    this.#open.push(client);
+    return new Promise((resolve, reject) => {
+      const unary = (client as unknown as Record<string, Unary>)[method];
+      unary?.call(client, {}, { deadline: Date.now() + callTimeoutMs }, (error, answer) => {
+        if (error === null) resolve(answer as Answer);
+        else reject(error);
+      });
+    });
+  }
+
+  /** As `call`; undefined for a method or service that the driver does not have. */
+  async optional<Answer>(service: string, method: string): Promise<Answer | undefined> {
+    try {
+      return await this.call<Answer>(service, method);
+    } catch (error) {
+      if (isUnimplemented(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async capabilities(service: string, method: string): Promise<Set<string>> {
+    const answer = await this.optional<{ capabilities?: { rpc?: { type?: string } }[] }>(service, method);
+    return new Set((answer?.capabilities ?? []).map(({ rpc }) => rpc?.type ?? ''));
+  }
+
+  [Symbol.dispose](): void {
+    for (const client of this.#open) client.close();
+  }
+}

@@ -1,0 +1,61 @@
+/** The process edge of `csi-sandbox`: flags in, a banner or the given command's exit code out. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { constants } from 'node:os';
+import path from 'node:path';
+import { banner, exampleClaim } from './banner.ts';
+import { startCluster } from './cluster.ts';
+import { ClusterFlagError, clusterUsage, parseClusterFlags } from './cluster-flags.ts';
+
+/** The parts that are programs by themselves, by the word that asks for one. */
+const parts: Record<string, () => Promise<unknown>> = {
+  api: () => import('../main.ts'),
+  'hostpath-driver': () => import('../hostpath/main.ts'),
+};
+
+async function main(argv: readonly string[]): Promise<number> {
+  const asked = parseClusterFlags(argv);
+  if (asked.kind === 'help') {
+    process.stdout.write(clusterUsage);
+    return 0;
+  }
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
+  const { signal } = stop;
+  try {
+    const report = (text: string): void => void process.stderr.write(`${text.trimEnd()}\n`);
+    await using cluster = await startCluster({ ...asked.options, report, signal });
+    if (asked.command.length > 0) return await runCommand(asked.command, cluster.kubeconfig, signal);
+    const manifest = path.join(cluster.folder, 'example.yaml');
+    await writeFile(manifest, exampleClaim);
+    process.stdout.write(banner(cluster, { manifest, rbac: asked.rbac }));
+    if (!signal.aborted) await once(signal, 'abort');
+    return 0;
+  } catch (error) {
+    if (signal.aborted) return 128 + constants.signals[signal.reason as NodeJS.Signals];
+    throw error;
+  }
+}
+
+/** Runs the command with the cluster as its kubectl's; signals are passed on. @returns its exit code. */
+async function runCommand(command: readonly string[], kubeconfig: string, signal: AbortSignal): Promise<number> {
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, KUBECONFIG: kubeconfig } });
+  signal.addEventListener('abort', () => child.kill(signal.reason as NodeJS.Signals));
+  const [code, by] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  return by === null ? (code ?? 1) : 128 + constants.signals[by];
+}
+
+const part = parts[process.argv[2] ?? ''];
+if (part !== undefined) {
+  process.argv.splice(2, 1);
+  await part();
+} else {
+  try {
+    process.exitCode = await main(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`csi-sandbox: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = error instanceof ClusterFlagError ? 2 : 1;
+  }
+}

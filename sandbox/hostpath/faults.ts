@@ -1,0 +1,74 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { CallError, isCodeName } from './call-error.ts';
+import type { CodeName } from './call-error.ts';
+
+/** One entry of `faults.json`: what goes wrong with calls of a method. */
+export interface Fault {
+  /** The call's name, such as `CreateVolume`. */
+  method: string;
+  /** The status to fail with; absent: the call succeeds, only late (or never, with `hang`). */
+  code?: CodeName;
+  message?: string;
+  /** How many calls are left to spoil; absent: all. Counted down in the file. */
+  times?: number;
+  /** Waits before the work, or with `after` behind it. Goes on when the caller has given up. */
+  delayMs?: number;
+  /** Never answers. */
+  hang?: boolean;
+  /** Does the work first: the caller learns of a failure that was none. */
+  after?: boolean;
+}
+
+/**
+ * Takes the first fault that applies to a call, counting it down. Without the file, or an entry with calls left, there
+ * is none. Reading and writing back happen in one turn, so that parallel calls never take the same count.
+ *
+ * @param file - read again at every call, so that a test may change it at any time (by a rename, to be safe).
+ * @param methods - the calls there are.
+ * @throws {CallError} `INTERNAL` when the file cannot be understood: a test must not pass on a fault nobody injected.
+ */
+export function takeFault(file: string, method: string, methods: ReadonlySet<string>): Fault | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const faults = parseFaults(file, text, methods);
+  const fault = faults.find((entry) => entry.method === method && entry.times !== 0);
+  if (fault?.times !== undefined) {
+    fault.times -= 1;
+    writeFileSync(`${file}.new`, JSON.stringify(faults, null, 2) + '\n');
+    renameSync(`${file}.new`, file);
+  }
+  return fault;
+}
+
+function parseFaults(file: string, text: string, methods: ReadonlySet<string>): Fault[] {
+  const refuse = (why: string, cause?: unknown): never => {
+    throw new CallError('INTERNAL', `${file}: ${why}`, { cause });
+  };
+  let faults: unknown;
+  try {
+    faults = JSON.parse(text);
+  } catch (error) {
+    return refuse('not JSON', error);
+  }
+  if (!Array.isArray(faults)) return refuse('not a list');
+  for (const entry of faults as Record<string, unknown>[]) {
+    const count = (value: unknown): boolean => value === undefined || (Number.isInteger(value) && Number(value) >= 0);
+    const flag = (value: unknown): boolean => value === undefined || typeof value === 'boolean';
+    const { method } = entry;
+    if (typeof method !== 'string') return refuse('an entry has no method');
+    if (!methods.has(method)) return refuse(`there is no call ${method}`);
+    if (entry['code'] !== undefined && !isCodeName(entry['code'])) return refuse('an entry has an unknown code');
+    if (!count(entry['times']) || !count(entry['delayMs'])) return refuse('times and delayMs are whole numbers');
+    if (!flag(entry['hang']) || !flag(entry['after'])) return refuse('hang and after are true or false');
+    const strange = Object.keys(entry).find((key) => !faultKeys.has(key));
+    if (strange !== undefined) return refuse(`an entry has the unknown field ${strange}`);
+  }
+  return faults as Fault[];
+}
+
+const faultKeys = new Set(['method', 'code', 'message', 'times', 'delayMs', 'hang', 'after']);

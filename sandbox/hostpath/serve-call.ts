@@ -1,0 +1,108 @@
+import type { handleUnaryCall, sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
+import type { Clock } from '../../src/base/clock.ts';
+import { CallError } from './call-error.ts';
+import type { CallRecord } from './call-log.ts';
+import { logCall, withoutSecretValues } from './call-log.ts';
+import type { Fault } from './faults.ts';
+import { takeFault } from './faults.ts';
+
+/** What stands around every call. */
+export interface ServeOptions {
+  faultsFile: string;
+  /** The names of all calls, which faults may be for. */
+  methods: ReadonlySet<string>;
+  /** Absent: no log. */
+  callLogFile: string | undefined;
+  clock: Clock;
+  /** Aborts when the driver closes: delayed and hanging calls end then. */
+  stop: AbortSignal;
+}
+
+/**
+ * Makes a gRPC handler of a call's plain function, with injected faults, the call log, and errors as statuses:
+ * a `CallError` as it is, anything else as INTERNAL, with its stack on standard error.
+ */
+export function serveCall<Request extends object, Response>(
+  method: string,
+  answer: (request: Request) => Promise<Response> | Response,
+  options: ServeOptions,
+): handleUnaryCall<Request, Response> {
+  return (call, callback) => {
+    void serve(method, answer, options, call, callback);
+  };
+}
+
+async function serve<Request extends object, Response>(
+  method: string,
+  answer: (request: Request) => Promise<Response> | Response,
+  options: ServeOptions,
+  call: ServerUnaryCall<Request, Response>,
+  callback: sendUnaryData<Response>,
+): Promise<void> {
+  const { clock, faultsFile, methods } = options;
+  const startMs = clock.monotonicMs();
+  const time = new Date(clock.wallMs()).toISOString();
+  let failure: CallError | undefined;
+  try {
+    const fault = takeFault(faultsFile, method, methods);
+    if (fault?.after !== true) await apply(fault, call, options);
+    const response = await answer(call.request);
+    if (fault?.after === true) await apply(fault, call, options);
+    callback(null, response);
+  } catch (error) {
+    failure = asCallError(method, error);
+    callback({ code: failure.code, details: failure.message });
+  }
+  if (options.callLogFile === undefined) return;
+  const record: CallRecord = {
+    time,
+    method,
+    request: withoutSecretValues(call.request),
+    code: failure?.codeName ?? 'OK',
+    ...(failure === undefined ? {} : { message: failure.message }),
+    ms: Math.round(clock.monotonicMs() - startMs),
+    ...(call.cancelled ? { cancelled: true } : {}),
+  };
+  try {
+    logCall(options.callLogFile, record);
+  } catch (error) {
+    console.error(`cannot write the call log: ${String(error)}`);
+  }
+}
+
+async function apply(
+  fault: Fault | undefined,
+  call: ServerUnaryCall<unknown, unknown>,
+  { clock, stop }: ServeOptions,
+): Promise<void> {
+  if (fault === undefined) return;
+  if (fault.delayMs !== undefined) {
+    await clock.sleep(fault.delayMs, { signal: stop }).catch((error: unknown) => {
+      throw new CallError('UNAVAILABLE', 'the driver is closing', { cause: error });
+    });
+  }
+  if (fault.hang === true) await untilGivenUp(call, stop);
+  if (fault.code !== undefined) throw new CallError(fault.code, fault.message ?? `injected ${fault.code}`);
+}
+
+/** Rejects once the caller, or the driver, has given up. */
+async function untilGivenUp(call: ServerUnaryCall<unknown, unknown>, stop: AbortSignal): Promise<never> {
+  const given = Promise.withResolvers<undefined>();
+  const giveUp = (): void => given.resolve(undefined);
+  call.once('cancelled', giveUp);
+  stop.addEventListener('abort', giveUp);
+  try {
+    if (!call.cancelled && !stop.aborted) await given.promise;
+  } finally {
+    stop.removeEventListener('abort', giveUp);
+  }
+  throw new CallError('CANCELLED', 'the caller gave up on a hanging call');
+}
+
+function asCallError(method: string, error: unknown): CallError {
+  if (error instanceof CallError) return error;
+  console.error(
+    `${method} failed unexpectedly: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+  );
+  return new CallError('INTERNAL', error instanceof Error ? error.message : String(error), { cause: error });
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { takeFault } from '../../../sandbox/hostpath/faults.ts';
+
+function faultsFile(t: TestContext, content: string): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'faults-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'faults.json');
+  writeFileSync(file, content);
+  return file;
+}
+
+const methods = new Set(['Probe', 'CreateVolume', 'DeleteVolume']);
+
+describe('takeFault', () => {
+  test('there is none without the file', () =>
+    assert.equal(takeFault('/nonexistent/faults.json', 'Probe', methods), undefined));
+
+  test('counts down in the file and goes on with the next entry', (t) => {
+    const file = faultsFile(
+      t,
+      JSON.stringify([
+        { method: 'Probe', code: 'INTERNAL' },
+        { method: 'CreateVolume', code: 'UNAVAILABLE', times: 2 },
+        { method: 'CreateVolume', code: 'ABORTED' },
+      ]),
+    );
+    const codes = [1, 2, 3, 4].map(() => takeFault(file, 'CreateVolume', methods)?.code);
+    assert.deepEqual(codes, ['UNAVAILABLE', 'UNAVAILABLE', 'ABORTED', 'ABORTED']);
+    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), [
+      { method: 'Probe', code: 'INTERNAL' },
+      { method: 'CreateVolume', code: 'UNAVAILABLE', times: 0 },
+      { method: 'CreateVolume', code: 'ABORTED' },
+    ]);
+    assert.equal(takeFault(file, 'DeleteVolume', methods), undefined);
+  });
+
+  const refused = [
+    { content: '', message: /not JSON/ },
+    { content: '{}', message: /not a list/ },
+    { content: '[{}]', message: /no method/ },
+    { content: '[{"method":"CreateVolumes"}]', message: /there is no call CreateVolumes/ },
+    { content: '[{"method":"Probe","code":"OK"}]', message: /unknown code/ },
+    { content: '[{"method":"Probe","code":"14"}]', message: /unknown code/ },
+    { content: '[{"method":"Probe","times":-1}]', message: /whole numbers/ },
+    { content: '[{"method":"Probe","delayMs":"5"}]', message: /whole numbers/ },
+    { content: '[{"method":"Probe","hang":1}]', message: /true or false/ },
+    { content: '[{"method":"Probe","time":1}]', message: /unknown field time/ },
+  ];
+  for (const { content, message } of refused) {
+    test(`${content || 'an empty file'} is an error`, (t) => {
+      const file = faultsFile(t, content);
+      assert.throws(() => takeFault(file, 'Probe', methods), { codeName: 'INTERNAL', message });
+    });
+  }
+});

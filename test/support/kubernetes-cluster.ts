@@ -1,0 +1,107 @@
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  CoreV1Api,
+  KubeConfig,
+  KubernetesObjectApi,
+  PatchStrategy,
+  loadAllYaml,
+  type KubernetesObject,
+} from '@kubernetes/client-node';
+import { startControlPlane } from './control-plane/control-plane.ts';
+import { writeKubeconfig } from './control-plane/kubeconfig.ts';
+import type { Cluster, ClusterOptions, ServiceAccountName } from './cluster.ts';
+
+const rbacFile = join(import.meta.dirname, '../../deploy/base/rbac.yaml');
+const sidecarAccount: ServiceAccountName = { namespace: 'default', name: 'csi-provisioner' };
+
+/** Starts a real control plane of its own and grants the sidecar its rights. */
+export async function startKubernetes({
+  featureGates = [],
+}: Pick<ClusterOptions, 'featureGates'> = {}): Promise<Cluster> {
+  const gates = featureGates.map((name) => `${name}=true`).join(',');
+  const plane = await startControlPlane({
+    extraArgs: {
+      ...(gates !== '' && { 'kube-apiserver': [`--feature-gates=${gates}`] }),
+      // By default it makes 20 requests a second, and so would set the pace of every test with many claims.
+      'kube-controller-manager': ['--kube-api-qps=500', '--kube-api-burst=1000'],
+    },
+  });
+  try {
+    const cluster = await attachToCluster(plane.adminKubeconfig);
+    return {
+      ...cluster,
+      apiServer: { kill: () => plane.killApiServer(), restart: () => plane.restartApiServer() },
+      async stop() {
+        await cluster.stop();
+        await plane.stop();
+      },
+    };
+  } catch (error) {
+    await plane.stop();
+    throw error;
+  }
+}
+
+/** Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat. */
+export async function attachToCluster(adminKubeconfig: string): Promise<Cluster> {
+  const config = new KubeConfig();
+  config.loadFromFile(adminKubeconfig);
+  await applyManifests(config, await readFile(rbacFile, 'utf8'));
+  const folder = await mkdtemp(join(tmpdir(), 'e2e-kubernetes-'));
+  const kubeconfigOf = async (account: ServiceAccountName): Promise<string> => {
+    const path = join(folder, `${account.namespace}-${account.name}.kubeconfig`);
+    await writeKubeconfig(path, { ...serverOf(config), token: await requestToken(config, account) });
+    return path;
+  };
+  return {
+    name: 'kubernetes',
+    adminKubeconfig,
+    sidecarNamespace: sidecarAccount.namespace,
+    sidecarKubeconfig: () => kubeconfigOf(sidecarAccount),
+    async grantSidecar(manifests) {
+      await applyManifests(config, manifests);
+      return () => deleteManifests(config, manifests);
+    },
+    async accountKubeconfig(manifests, account) {
+      await applyManifests(config, manifests);
+      return await kubeconfigOf(account);
+    },
+    log: () => '',
+    stop: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+async function applyManifests(config: KubeConfig, yaml: string): Promise<void> {
+  const api = KubernetesObjectApi.makeApiClient(config);
+  for (const manifest of parsed(yaml)) {
+    await api.patch(manifest, undefined, undefined, 'e2e', true, PatchStrategy.ServerSideApply);
+  }
+}
+
+async function deleteManifests(config: KubeConfig, yaml: string): Promise<void> {
+  const api = KubernetesObjectApi.makeApiClient(config);
+  for (const manifest of parsed(yaml)) await api.delete(manifest);
+}
+
+/** The objects of a file below deploy/, with the cluster-wide names that kustomize would make of them. */
+function parsed(yaml: string): KubernetesObject[] {
+  return loadAllYaml(yaml.replaceAll('%NAMESPACE', sidecarAccount.namespace)) as KubernetesObject[];
+}
+
+async function requestToken(config: KubeConfig, account: ServiceAccountName): Promise<string> {
+  const { status } = await config.makeApiClient(CoreV1Api).createNamespacedServiceAccountToken({
+    ...account,
+    body: { spec: { audiences: [], expirationSeconds: 3600 } },
+  });
+  if (status?.token === undefined) throw new Error('the answer to the TokenRequest has no token');
+  return status.token;
+}
+
+function serverOf(config: KubeConfig): { url: string; ca: string } {
+  const cluster = config.getCurrentCluster();
+  if (cluster?.caData === undefined) throw new Error('the kubeconfig embeds no certificate authority');
+  return { url: cluster.server, ca: Buffer.from(cluster.caData, 'base64').toString() };
+}

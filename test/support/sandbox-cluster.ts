@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ApiServer, Cluster } from './cluster.ts';
+import { startAnnounced, type StartedProcess } from './started-process.ts';
+
+const program = join(import.meta.dirname, '../../sandbox/main.ts');
+
+/**
+ * Starts the sandbox as a process of its own, without nodes: tests make the nodes they need.
+ *
+ * @param options.restartable - it keeps its objects in a file, so that it may be killed and started again.
+ */
+export async function startSandbox({ restartable = false }: { restartable?: boolean } = {}): Promise<Cluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'e2e-sandbox-'));
+  const adminKubeconfig = join(folder, 'kubeconfig');
+  const launch = async (port: string): Promise<{ process: StartedProcess; announced: { url: string } }> =>
+    await startAnnounced({
+      program: process.execPath,
+      args: [
+        program,
+        `--port=${port}`,
+        `--kubeconfig=${adminKubeconfig}`,
+        '--nodes=0',
+        ...(restartable ? [`--data=${join(folder, 'objects')}`] : []),
+      ],
+    });
+  let { process: sandbox, announced } = await launch('0');
+  let earlierLog = '';
+  const apiServer: ApiServer = {
+    kill: () => sandbox.stop('SIGKILL'),
+    async restart() {
+      earlierLog += sandbox.log();
+      ({ process: sandbox, announced } = await launch(new URL(announced.url).port));
+    },
+  };
+  return {
+    name: 'sandbox',
+    adminKubeconfig,
+    sidecarNamespace: 'default',
+    ...(restartable && { apiServer }),
+    sidecarKubeconfig: () => Promise.resolve(adminKubeconfig), // the sandbox has no roles: whoever asks may do all
+    grantSidecar: () => Promise.resolve(() => Promise.resolve()),
+    accountKubeconfig: () => Promise.resolve(adminKubeconfig),
+    log: () => earlierLog + sandbox.log(),
+    async stop() {
+      await sandbox.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
