@@ -1,10 +1,17 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-const files = ['base/rbac.yaml', 'overlays/topology/rbac.yaml'];
+/** The base, and the options that need no flag of their own. */
+const folders = [
+  'base',
+  ...['attachments', 'attributes-classes', 'leader-election', 'snapshots', 'topology'].map(
+    (name) => `components/${name}`,
+  ),
+];
 
 /** The sidecar's rights in `deploy/`, as YAML. The bundler replaces this module by one that brings the text along. */
 export function sidecarManifests(): string {
-  const folder = path.join(import.meta.dirname, '../../deploy');
-  return files.map((file) => readFileSync(path.join(folder, file), 'utf8')).join('\n---\n');
+  const deploy = path.join(import.meta.dirname, '../../deploy');
+  const texts = folders.map((folder) => readFileSync(path.join(deploy, folder, 'rbac.yaml'), 'utf8'));
+  return texts.join('\n---\n').replaceAll('%NAMESPACE', 'default');
 }
