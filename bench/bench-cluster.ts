@@ -54,7 +54,7 @@ export async function startBenchCluster(target: 'kubernetes' | 'sandbox'): Promi
     auditLogFile = plane.auditLogFile;
     cluster = await attachToCluster(plane.adminKubeconfig);
   } else {
-    cluster = await startSandbox();
+    cluster = await startSandbox({ rbac: false });
   }
   cleanup.defer(() => cluster.stop());
   const credentials = new Credentials({

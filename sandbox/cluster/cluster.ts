@@ -81,19 +81,18 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
 
   const driverSocket = options.driverSocket ?? path.join(folder, 'csi.sock');
   const stateFolder = path.join(folder, 'state');
-  const keep = async (start: () => Promise<ChildProgram>): Promise<KeptProgram> =>
-    cleanup.use(await KeptProgram.start({ start, report }));
+  const keep = async (start: (stop: AbortSignal) => Promise<ChildProgram>): Promise<KeptProgram> =>
+    cleanup.use(await KeptProgram.start({ start, report }, signal));
   if (options.driverSocket === undefined) {
-    await keep(async () => {
+    await keep(async (stop) => {
       const flags = [
         `--csi-address=${driverSocket}`,
         `--state-dir=${stateFolder}`,
         `--driver-name=${sampleDriverName}`,
       ];
       const args = [...sampleDriverArguments(), ...flags];
-      return await started(new ChildProgram({ what: 'driver', args, logFile: logFile('driver') }), (driver) =>
-        driver.firstLine(),
-      );
+      const child = new ChildProgram({ what: 'driver', args, logFile: logFile('driver') });
+      return await started(child, child.firstLine(), stop);
     });
   }
   const register = async (stop: AbortSignal): Promise<DriverFacts> => {
@@ -104,14 +103,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   };
   const driver = await register(signal);
   cleanup.use(watchDriver({ socketPath: driverSocket, register, report }));
-  await keep(async () => {
+  await keep(async (stop) => {
     const args = [sidecarFile(), `--csi-address=${driverSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
     const sidecar = new ChildProgram({
       what: 'sidecar',
       args: [...args, ...(options.sidecarFlags ?? [])],
       logFile: logFile('sidecar'),
     });
-    return await started(sidecar, () => sidecar.logs('Started provisioner controller'));
+    return await started(sidecar, sidecar.logs('Started provisioner controller'), stop);
   });
   const owned = cleanup.move();
   return {
@@ -127,10 +126,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
 }
 
 /** The program once it is ready; ended when it does not get there. */
-async function started(child: ChildProgram, ready: (child: ChildProgram) => Promise<unknown>): Promise<ChildProgram> {
+async function started(child: ChildProgram, ready: Promise<unknown>, signal: AbortSignal): Promise<ChildProgram> {
   await using starting = new AsyncDisposableStack();
   starting.use(child);
-  await ready(child);
+  const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  await Promise.race([ready, aborted]);
+  signal.throwIfAborted();
   starting.move();
   return child;
 }

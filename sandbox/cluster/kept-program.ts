@@ -3,8 +3,8 @@ import type { ChildProgram } from './child-program.ts';
 
 /** How a program is started again and again. */
 export interface KeptProgramOptions {
-  /** Starts it and waits until it works. */
-  readonly start: () => Promise<ChildProgram>;
+  /** Starts it and waits until it works; ends it when the signal aborts before that. */
+  readonly start: (signal: AbortSignal) => Promise<ChildProgram>;
   /** Takes the report of every death, one text of one or more lines. */
   readonly report: (text: string) => void;
 }
@@ -27,9 +27,9 @@ export class KeptProgram implements AsyncDisposable {
     this.#running = this.#keep();
   }
 
-  /** @throws when it cannot be started the first time. */
-  static async start(options: KeptProgramOptions): Promise<KeptProgram> {
-    return new KeptProgram(await options.start(), options);
+  /** @throws when it cannot be started the first time, or when the signal aborts before it works. */
+  static async start(options: KeptProgramOptions, signal: AbortSignal): Promise<KeptProgram> {
+    return new KeptProgram(await options.start(signal), options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -55,7 +55,7 @@ export class KeptProgram implements AsyncDisposable {
         try {
           await delay(backoffMs, undefined, { signal });
           backoffMs = Math.min(2 * backoffMs, maxBackoffMs);
-          this.#child = await start();
+          this.#child = await start(signal);
           again = false;
           report(`The ${this.#child.what} runs again, as process ${this.#child.pid}.`);
         } catch (error) {

@@ -25,6 +25,7 @@ export async function liveMetrics(): Promise<LiveMetrics> {
       '--leader-election-renew-deadline=2s',
       '--leader-election-retry-period=300ms',
     ],
+    rbac: ['overlays/capacity/rbac.yaml'],
   });
   try {
     await makeAndDelete(scene);

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApiServer, Cluster } from './cluster.ts';
+import { attachToCluster } from './kubernetes-cluster.ts';
 import { startAnnounced, type StartedProcess } from './started-process.ts';
 
 const program = join(import.meta.dirname, '../../sandbox/main.ts');
@@ -9,9 +10,14 @@ const program = join(import.meta.dirname, '../../sandbox/main.ts');
 /**
  * Starts the sandbox as a process of its own, without nodes: tests make the nodes they need.
  *
- * @param options.restartable - it keeps its objects in a file, so that it may be killed and started again.
+ * @param options.restartable - it keeps its objects in a file, so that it may be killed and started again. Tokens do not
+ *   outlive it, so that everybody may do everything then.
+ * @param options.rbac - the sidecar has its rights alone, over TLS, as on a real cluster; default unless restartable.
  */
-export async function startSandbox({ restartable = false }: { restartable?: boolean } = {}): Promise<Cluster> {
+export async function startSandbox({
+  restartable = false,
+  rbac = !restartable,
+}: { restartable?: boolean; rbac?: boolean } = {}): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'e2e-sandbox-'));
   const adminKubeconfig = join(folder, 'kubeconfig');
   const launch = async (port: string): Promise<{ process: StartedProcess; announced: { url: string } }> =>
@@ -23,6 +29,7 @@ export async function startSandbox({ restartable = false }: { restartable?: bool
         `--kubeconfig=${adminKubeconfig}`,
         '--nodes=0',
         ...(restartable ? [`--data=${join(folder, 'objects')}`] : []),
+        ...(rbac ? ['--rbac'] : []),
       ],
     });
   let { process: sandbox, announced } = await launch('0');
@@ -34,16 +41,25 @@ export async function startSandbox({ restartable = false }: { restartable?: bool
       ({ process: sandbox, announced } = await launch(new URL(announced.url).port));
     },
   };
+  const accounts: Cluster = rbac
+    ? await attachToCluster(adminKubeconfig, { optionalRules: true })
+    : {
+        name: 'sandbox',
+        adminKubeconfig,
+        sidecarNamespace: 'default',
+        ...(restartable && { apiServer }),
+        sidecarKubeconfig: () => Promise.resolve(adminKubeconfig),
+        grantSidecar: () => Promise.resolve(() => Promise.resolve()),
+        accountKubeconfig: () => Promise.resolve(adminKubeconfig),
+        log: () => '',
+        stop: () => Promise.resolve(),
+      };
   return {
+    ...accounts,
     name: 'sandbox',
-    adminKubeconfig,
-    sidecarNamespace: 'default',
-    ...(restartable && { apiServer }),
-    sidecarKubeconfig: () => Promise.resolve(adminKubeconfig), // the sandbox has no roles: whoever asks may do all
-    grantSidecar: () => Promise.resolve(() => Promise.resolve()),
-    accountKubeconfig: () => Promise.resolve(adminKubeconfig),
     log: () => earlierLog + sandbox.log(),
     async stop() {
+      await accounts.stop();
       await sandbox.stop();
       await rm(folder, { recursive: true, force: true });
     },

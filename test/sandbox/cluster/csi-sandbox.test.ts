@@ -113,6 +113,19 @@ describe('csi-sandbox with a driver of its own author', () => {
     assert.match(report, /The sidecar ended with signal SIGKILL and is started again\. The end of its log:\n.*\S/);
   });
 
+  test('ends although the sidecar that it starts again waits for a driver that is gone', async (t) => {
+    const home = path.join(await temporaryFolder(t), 'driver');
+    const driver = await HostpathProcess.start({ home });
+    await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
+    await program.prints('Ctrl-C ends it');
+    await driver.end();
+    process.kill(await program.childPid('src/main.ts'), 'SIGKILL');
+    await program.prints('The sidecar ended with signal SIGKILL');
+    await eventually(() => program.childPid('src/main.ts'));
+    await program.stop('SIGTERM');
+    assert.equal(program.ending, 'exit code 0');
+  });
+
   test('ends with the log of a sidecar that cannot start', async (t) => {
     const home = path.join(await temporaryFolder(t), 'driver');
     await using _driver = await HostpathProcess.start({ home });
