@@ -107,8 +107,9 @@ describe('two sidecars, of which one leads', { skip }, () => {
       `SIGKILL: lease taken ${turn.takenMs} ms later, ${waitedMs} after its last renewal; ` +
         `first CreateVolume after ${turn.firstCallMs}`,
     );
-    assert.ok(waitedMs >= leaseSeconds * 1000 - 10, `taken ${waitedMs} ms after the last renewal, before it ran out`);
-    assert.ok(waitedMs < leaseSeconds * 1000 + 1000, `taken ${waitedMs} ms after the last renewal`);
+    const takenFromMs = (leaseSeconds + 1) * 1000; // a standby waits a second beyond the lease
+    assert.ok(waitedMs >= takenFromMs - 10, `taken ${waitedMs} ms after the last renewal, too early`);
+    assert.ok(waitedMs < takenFromMs + 5000, `taken ${waitedMs} ms after the last renewal`);
     // Only what was under way at the kill is asked for again, under its old name: 5 workers.
     assert.ok(turn.callsPerVolume.every((calls) => calls === 1 || calls === 2));
     assert.ok(turn.callsPerVolume.filter((calls) => calls === 2).length <= 5);

@@ -25,7 +25,7 @@ export async function liveMetrics(): Promise<LiveMetrics> {
       '--leader-election-renew-deadline=2s',
       '--leader-election-retry-period=300ms',
     ],
-    rbac: ['overlays/capacity/rbac.yaml'],
+    rbac: ['components/capacity/rbac.yaml', 'components/leader-election/rbac.yaml'],
   });
   try {
     await makeAndDelete(scene);

@@ -149,7 +149,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     const current = (): StartedProcess => sidecars.at(-1)!;
     closers.push(async () => {
       await Promise.all(sidecars.map((sidecar) => sidecar.stop()));
-      const refusals = sidecars.flatMap((sidecar) => sidecar.log().match(/^.*forbidden.*$/gim) ?? []);
+      const refusals = sidecars.flatMap((sidecar) => sidecar.log().match(/^.*Not permitted to use a resource; add the rule.*$/gm) ?? []);
       if (refusals.length > 0 && options.restartsApiServer !== true)
         throw new Error(`the API server refused the sidecar a right: ${refusals[0] ?? ''}`);
     });
