@@ -60,7 +60,7 @@ const reasonByCode: Record<number, string> = {
 
 /**
  * The API server answered with a failure. Subclasses name the common ones; `reason` decides, the HTTP code counts
- * only where a server gives no reason (KC-3.5). The message is the server's own.
+ * only where a server gives no reason. The message is the server's own.
  */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError';
@@ -191,7 +191,7 @@ export function errorFromStatus(status: Status, request: RequestInfo, retryAfter
 }
 
 /**
- * The typed error for a failed answer; a body that is no Status is put into one made from the HTTP code (KC-3.4).
+ * The typed error for a failed answer; a body that is no Status is put into one made from the HTTP code.
  *
  * @param body - the whole text; at most 2,048 characters of it are kept where it is no Status.
  */
@@ -223,7 +223,7 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
   };
 }
 
-/** The resource version asked for is ahead of this server: ask again without one (KC-4.10). */
+/** The resource version asked for is ahead of this server: ask again without one. */
 export function isTooLargeResourceVersion(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.hasCause('ResourceVersionTooLarge') || /too large resource version/i.test(error.message);

@@ -12,7 +12,7 @@ export interface BackoffOptions {
   resetMs?: number;
 }
 
-/** Pauses that double, each stretched by up to its own length at random (KC-5.12). */
+/** Pauses that double, each stretched by up to its own length at random. */
 export class Backoff {
   readonly #options: Required<BackoffOptions>;
   #steps = 0;

@@ -19,11 +19,11 @@ export interface CredentialsOptions {
   logger: Logger;
 }
 
-/** A token read from a file serves for 60 s less 10 s of leeway, as in client-go (KC-1.7). */
+/** A token read from a file serves for 60 s less 10 s of leeway, as in client-go. */
 const tokenFileLifeMs = 50_000;
 /** Credentials of plugins are looked at this often; a plugin itself runs only when its last ones have expired. */
 const pluginHeaderLifeMs = 10_000;
-/** Certificate files are compared at most this often (KC-1.8, KC-1.9). */
+/** Certificate files are compared at most this often. */
 const certificateCheckMs = 300_000;
 
 /** Headers and TLS settings for requests, renewed when files or plugins give new ones. */
@@ -69,7 +69,7 @@ export class Credentials implements RequestCredentials {
     return this.#generation;
   }
 
-  /** The headers that say who we are. Never sent over plain http, save to this machine itself (KC-1.5). */
+  /** The headers that say who we are. Never sent over plain http, save to this machine itself. */
   async headers(): Promise<RequestHeaders> {
     if (this.serverUrl.protocol === 'http:' && !isLoopback(this.serverUrl.hostname)) return {};
     if (this.#clock.monotonicMs() >= this.#headersUntilMs) {
@@ -237,7 +237,7 @@ function checkUsable(tls: TlsSettings): void {
   createSecureContext(tls);
 }
 
-/** Inline base64 data wins over the file form (KC-1.4). @throws {KubeConfigError} for a file that cannot be read. */
+/** Inline base64 data wins over the file form. @throws {KubeConfigError} for a file that cannot be read. */
 function content(data: string | undefined, file: string | undefined, field: string): Buffer | undefined {
   if (data) return Buffer.from(data, 'base64'); // client-node gives null where a user has no fields at all
   if (!file) return undefined;

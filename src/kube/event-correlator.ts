@@ -1,6 +1,6 @@
 /**
  * Decides what becomes of an event before it is written: many alike become one with a count, many that differ only in
- * their message become an aggregate, and a flood is held back (KC-11.5 to KC-11.11). Nothing is sent from here.
+ * their message become an aggregate, and a flood is held back. Nothing is sent from here.
  */
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from './lru-map.ts';
@@ -31,13 +31,13 @@ export interface EventDecision {
   key: string;
 }
 
-/** Groups, counts and budgets kept at most (KC-11.11). */
+/** Groups, counts and budgets kept at most. */
 const cacheSize = 4096;
 /** A group without an event for this long starts over. */
 const groupLifeMs = 600_000;
 /** From this many different messages on, a group's events become one aggregate. */
 const maxMessages = 10;
-/** Events of one object and type: at once, and per second afterwards (KC-11.10). */
+/** Events of one object and type: at once, and per second afterwards. */
 const spamBurst = 25;
 const spamQps = 1 / 300;
 

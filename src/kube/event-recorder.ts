@@ -32,9 +32,9 @@ export interface EventRecorderOptions {
   random?: () => number;
 }
 
-/** Events that wait to be sent; further ones are dropped with a line in the log (KC-11.4). */
+/** Events that wait to be sent; further ones are dropped with a line in the log. */
 const bufferSize = 1000;
-/** Tries of one event over a broken connection, and the pause between them (KC-11.12). */
+/** Tries of one event over a broken connection, and the pause between them. */
 const maxTries = 12;
 const pauseMs = 10_000;
 /** How long closing waits for the events that are still to be sent, in milliseconds. */

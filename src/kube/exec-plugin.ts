@@ -43,7 +43,7 @@ const versions: ReadonlySet<string> = new Set([
 const timeoutMs = 60_000;
 const outputLimit = 1024 * 1024;
 
-/** One plugin and what it gave last. Runs once at a time, and again when its credentials have expired (KC-1.10). */
+/** One plugin and what it gave last. Runs once at a time, and again when its credentials have expired. */
 export class ExecPlugin {
   readonly #options: ExecPluginOptions;
   readonly #version: string;

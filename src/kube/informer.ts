@@ -8,7 +8,7 @@ import { Reflector, type ReflectorMetrics, type ReflectorSink } from './reflecto
 import { type IndexFunction, Store } from './store.ts';
 import type { Transport } from './transport.ts';
 
-/** A deletion that was missed while disconnected: the last known state, possibly old (KC-7.5). */
+/** A deletion that was missed while disconnected: the last known state, possibly old. */
 export class Tombstone<T> {
   readonly key: string;
   readonly object: T;
@@ -19,7 +19,7 @@ export class Tombstone<T> {
   }
 }
 
-/** What a consumer hears. Calls come one after another and must only enqueue keys: no I/O, no waiting (KC-7.12). */
+/** What a consumer hears. Calls come one after another and must only enqueue keys: no I/O, no waiting. */
 export interface InformerHandler<T> {
   onAdd?(object: T, isInInitialList: boolean): void;
   /** `old` and `object` are the same object at a resync; another uid means deleted and created anew. */

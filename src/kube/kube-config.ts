@@ -21,11 +21,11 @@ export interface LoadedKubeConfig {
   config: KubeConfig;
   /** `tokenFile` of the current user, absolute. */
   tokenFile?: string | undefined;
-  /** The proxy to go through (KC-2.5). */
+  /** The proxy to go through. */
   proxyUrl?: string | undefined;
   /** `disable-compression` of the cluster: answers are asked for as they are. */
   disableCompression?: boolean | undefined;
-  /** What else the current user may be impersonating, beside `as` (KC-1.11). */
+  /** What else the current user may be impersonating, beside `as`. */
   impersonate?: Impersonation | undefined;
   environment: Record<string, string | undefined>;
   /** Something is wrong that need not be the end. */

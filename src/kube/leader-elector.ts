@@ -16,7 +16,7 @@ import type { Transport } from './transport.ts';
 
 /** Which Lease to hold, as whom, and how eagerly. The times are those of Kubernetes' own controllers. */
 export interface LeaderElectorOptions {
-  /** A transport of its own, so that a busy controller cannot lose the lease for want of a turn (KC-2.9). */
+  /** A transport of its own, so that a busy controller cannot lose the lease for want of a turn. */
   transport: Transport;
   /**
    * The transport of the work: fenced off the moment the lease is lost, before `lost` aborts, so that nothing the work
@@ -65,7 +65,7 @@ export class LeaseLostError extends Error {
 /** Attempts are spread over retry period × (1 + this factor). */
 const jitterFactor = 1.2;
 
-/** @throws {RangeError} naming the option, when the timings cannot work (KC-12.2). */
+/** @throws {RangeError} naming the option, when the timings cannot work. */
 export function checkElectionTimings(timings: {
   leaseDurationMs: number;
   renewDeadlineMs: number;
@@ -132,7 +132,7 @@ export class LeaderElector {
     return this.#released;
   }
 
-  /** Undefined while all is well; else why a health check should fail (KC-12.14). */
+  /** Undefined while all is well; else why a health check should fail. */
   get complaint(): string | undefined {
     const { clock, leaseDurationMs, name } = this.#options;
     if (!this.#leading || clock.monotonicMs() - this.#lock.observedAtMs <= leaseDurationMs + 20_000) return undefined;
@@ -248,7 +248,7 @@ export class LeaderElector {
     const expiresAtMs = this.#lock.expiresAtMs;
     const deadlineMs = Math.min(clock.monotonicMs() + renewDeadlineMs, expiresAtMs);
     for (;;) {
-      // a process that was paused must not renew what others may already hold (KC-12.16)
+      // a process that was paused must not renew what others may already hold
       if (clock.monotonicMs() >= expiresAtMs) return new LeaseLostError('the lease ran out before it was renewed');
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);

@@ -23,7 +23,7 @@ export interface LeaseLockOptions {
 const takeOverMarginMs = 1000;
 
 /**
- * What is known of a Lease, and the attempts to hold it (KC-12.4 to KC-12.6). Whether a record is still valid is judged
+ * What is known of a Lease, and the attempts to hold it. Whether a record is still valid is judged
  * by when this process saw it change, never by the times in it: clocks of machines differ.
  */
 export class LeaseLock {

@@ -1,6 +1,6 @@
 /**
  * Takes the items out of a list answer while it arrives, so that a long list never stands in memory as one text and
- * one tree (KC-4.9). Only the borders of the items are looked for here; each is then parsed by `JSON.parse`.
+ * one tree. Only the borders of the items are looked for here; each is then parsed by `JSON.parse`.
  */
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { asBuffer } from './line-stream.ts';

@@ -5,7 +5,7 @@ import type { KubeObject, Resource } from './objects.ts';
 import { resourcePath } from './paths.ts';
 import type { Transport } from './transport.ts';
 
-/** Objects asked for in one page (KC-4.4). */
+/** Objects asked for in one page. */
 export const pageSize = 500;
 /** A list that gives no byte for this long is given up, in milliseconds. */
 const silenceMs = 60_000;
@@ -36,7 +36,7 @@ export interface PagedListResult {
 
 /**
  * Lists a resource page by page, handing out the objects as they arrive. Pages that expire on the way are thrown away
- * and everything is asked for once more in one answer (KC-4.5).
+ * and everything is asked for once more in one answer.
  *
  * @throws {ApiError} of the first page or of the second try.
  */
@@ -111,7 +111,7 @@ async function readPage(
   }
 }
 
-/** A proxy may turn lists into tables (KC-4.7): never take its rows for objects. */
+/** A proxy may turn lists into tables: never take its rows for objects. */
 function unexpectedKind(kind: string | undefined, { resource, namespace }: PagedListOptions): ApiError {
   const message = `expected a ${resource.kind}List, got ${JSON.stringify(kind)}`;
   return new ApiError({ message, reason: 'UnexpectedKind', code: 200 }, { verb: 'list', resource, namespace });

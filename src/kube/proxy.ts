@@ -1,4 +1,4 @@
-/** Which proxy stands between us and the API server, if any (KC-2.5). */
+/** Which proxy stands between us and the API server, if any. */
 import { BlockList, isIP } from 'node:net';
 import { KubeConfigError } from './kube-config-error.ts';
 

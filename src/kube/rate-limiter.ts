@@ -11,7 +11,7 @@ export interface RateLimiter {
   failures(key: string): number;
 }
 
-/** `base` doubling with each failure of a key up to `max` (KC-10.1). No jitter, as in the original. */
+/** `base` doubling with each failure of a key up to `max`. No jitter, as in the original. */
 export class ExponentialLimiter implements RateLimiter {
   readonly #baseMs: number;
   readonly #maxMs: number;
@@ -37,7 +37,7 @@ export class ExponentialLimiter implements RateLimiter {
   }
 }
 
-/** One token of a common bucket for each call, whatever the key (KC-10.3). Nothing is given back. */
+/** One token of a common bucket for each call, whatever the key. Nothing is given back. */
 export class BucketLimiter implements RateLimiter {
   readonly #bucket: TokenBucket;
 
@@ -63,7 +63,7 @@ export class BucketLimiter implements RateLimiter {
   }
 }
 
-/** Asks all limiters and takes the longest wait (KC-10.4). */
+/** Asks all limiters and takes the longest wait. */
 export class MaxOfLimiter implements RateLimiter {
   readonly #limiters: readonly RateLimiter[];
 

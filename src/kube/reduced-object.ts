@@ -3,7 +3,7 @@ const mark = Symbol('reduced');
 
 /**
  * Says of a cached form that parts of the object are missing from it: `KubeClient.update` then refuses it, since a PUT
- * would delete them on the server (KC-13.3).
+ * would delete them on the server.
  *
  * @returns the same object.
  */

@@ -6,7 +6,7 @@ import type { Resource } from './objects.ts';
 /** The watch ended at once and empty: something between us and the server closes watches. */
 export class ShortWatch extends Error {}
 
-/** The same complaint is logged at most this often, in milliseconds (KC-14.2). */
+/** The same complaint is logged at most this often, in milliseconds. */
 const repeatMs = 60_000;
 /** Different complaints remembered at most. */
 const remembered = 100;

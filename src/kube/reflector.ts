@@ -62,10 +62,10 @@ export interface ReflectorOptions<T extends KubeObject> {
 
 /** A watch that ended this soon without an event means that something between us and the server closes watches. */
 const shortWatchMs = 1000;
-/** Tries to open a watch whose connection breaks before it stands, and the pause between them (KC-5.8). */
+/** Tries to open a watch whose connection breaks before it stands, and the pause between them. */
 const openTries = 10;
 const openPauseMs = 1000;
-/** A server that ignores `sendInitialEvents` is given up on after this long (KC-6.6). */
+/** A server that ignores `sendInitialEvents` is given up on after this long. */
 const streamedListPatienceMs = 30_000;
 const streamedListSilenceMs = 60_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';
@@ -187,7 +187,7 @@ export class Reflector<T extends KubeObject> {
     this.#succeeded();
   }
 
-  /** Fills the copy from one request that goes on as a watch (KC-6.1 to KC-6.6). */
+  /** Fills the copy from one request that goes on as a watch. */
   async #streamedList(signal: AbortSignal): Promise<void> {
     for (let incomplete = 0; ; incomplete++) {
       const version = this.#versionUnavailable ? '' : (this.#lastVersion ?? '');
@@ -198,7 +198,7 @@ export class Reflector<T extends KubeObject> {
       } catch (error) {
         if (signal.aborted || error instanceof NoStreamedList) throw error;
         if (progress.filled) {
-          // by now it is a watch like any other (KC-5.9)
+          // by now it is a watch like any other
           if (!(error instanceof TooManyRequestsError)) throw error;
           await this.#pause(error, signal);
           return;
@@ -410,7 +410,7 @@ export class Reflector<T extends KubeObject> {
   }
 }
 
-/** Whether the version of a watch may be taken from its events yet (KC-5.5). */
+/** Whether the version of a watch may be taken from its events yet. */
 class Follower {
   advance: boolean;
 

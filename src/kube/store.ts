@@ -10,7 +10,7 @@ export type IndexFunction<T> = (object: T) => readonly string[];
 type IndexEntry = string | Set<string>;
 
 /**
- * Objects by key, with indexes. Everything handed out is shared and read only (KC-7.2); with `freeze` a write into it
+ * Objects by key, with indexes. Everything handed out is shared and read only; with `freeze` a write into it
  * throws, which development and tests use.
  */
 export class Store<T extends KubeObject> implements Lister<T> {

@@ -1,6 +1,6 @@
 /**
  * HTTP to the API server: keep-alive pools of HTTP/1.1 connections, one for lists and watches without a cap, so that no
- * number of watches can hold up a write. Requests are retried only where the server says that it did nothing (KC-3.1, KC-3.2).
+ * number of watches can hold up a write. Requests are retried only where the server says that it did nothing.
  */
 import { createGunzip } from 'node:zlib';
 import { pipeline, type Readable } from 'node:stream';
@@ -70,9 +70,9 @@ export interface StreamedAnswer {
   body: AsyncIterable<Uint8Array>;
 }
 
-/** Attempts after the first, whatever the reason (KC-3.1). */
+/** Attempts after the first, whatever the reason. */
 const maxRetries = 10;
-/** Pause before a GET is sent again over a new connection (KC-3.2). */
+/** Pause before a GET is sent again over a new connection. */
 const resendPauseMs = 1000;
 /** Codes of connections that broke: reset, closed before the end of the answer. */
 const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);
@@ -436,7 +436,7 @@ function parseAnswer<T>(text: string, info: RequestInfo): T {
     throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, { code: 'BAD_JSON' });
   }
   if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {
-    throw errorFromStatus(parsed, info); // a failure behind a 2xx code (KC-3.6)
+    throw errorFromStatus(parsed, info); // a failure behind a 2xx code
   }
   return parsed;
 }

@@ -2,7 +2,7 @@ import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 
-/** How often the wait is explained in the log, in milliseconds (KC-7.8). */
+/** How often the wait is explained in the log, in milliseconds. */
 const noticeEveryMs = 30_000;
 
 /**

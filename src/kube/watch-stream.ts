@@ -26,9 +26,9 @@ export interface WatchStreamOptions {
 
 /** A server answers a watch at once, whether there are events or not; so long at most, its queues included. */
 const answerLimitMs = 30_000;
-/** A watch stays open this much longer than it asked for, then its connection counts as dead (KC-5.10). */
+/** A watch stays open this much longer than it asked for, then its connection counts as dead. */
 const graceMs = 30_000;
-/** Shortest silence that counts as death once bookmarks were seen (KC-5.10). */
+/** Shortest silence that counts as death once bookmarks were seen. */
 const bookmarkSilenceMs = 180_000;
 
 /** The connection gave no sign of life: the watch ends as if the server had closed it. */

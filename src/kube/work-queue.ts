@@ -23,12 +23,12 @@ export interface WorkQueueOptions {
   metrics?: WorkQueueMetrics | undefined;
 }
 
-/** The time heap looks at the clock at least this often: a laptop that slept must not oversleep (KC-9.6). */
+/** The time heap looks at the clock at least this often: a laptop that slept must not oversleep. */
 const heartbeatMs = 10_000;
 
 /**
  * Keys that wait for work. A key is never worked on twice at once; adds while it is worked on lead to exactly one more
- * turn (KC-9.1 to KC-9.7).
+ * turn.
  *
  * A worker takes a key with `get`, and for each one calls `done`, after `forget` or `addRateLimited`.
  */

@@ -117,7 +117,7 @@ describe('on bad days the sidecar', () => {
     assert.match(started.log(), /Received SIGTERM or SIGINT signal, shutting down controller\./);
   });
 
-  test('X2: dies of the signal where the gate says so', async () => {
+  test('dies of the signal where the gate says so', async () => {
     await using started = await sidecar(
       `--csi-address=${driver.address}`,
       `--kubeconfig=${kubeconfig}`,
@@ -158,7 +158,7 @@ describe('on bad days the sidecar', () => {
     }
   });
 
-  test('X3: ends with code 1 when the driver is away for longer than --csi-reconnect-limit', async () => {
+  test('ends with code 1 when the driver is away for longer than --csi-reconnect-limit', async () => {
     const own = await mkdtemp(path.join(tmpdir(), 'bad-away-'));
     const ownDriver = await startDriver({ driverName: 'away.example.com', folder: own });
     try {
@@ -176,7 +176,7 @@ describe('on bad days the sidecar', () => {
     }
   });
 
-  test('X3: ends with code 1 when another driver answers on the socket', async () => {
+  test('ends with code 1 when another driver answers on the socket', async () => {
     const own = await mkdtemp(path.join(tmpdir(), 'bad-name-'));
     let ownDriver = await startDriver({ driverName: 'one.example.com', folder: own });
     try {

@@ -353,7 +353,7 @@ describe('kubectl', options, () => {
       const { run } = await startShell(t);
       const folder = join(deploy, overlay);
       const first = await run('apply', '-k', folder);
-      if (overlay === 'overlays/monitored') {
+      if (overlay === 'overlays/production') {
         assert.match(first.stderr, /no matches for kind "ServiceMonitor"/, 'as in a cluster without the operator');
       } else assert.equal(first.code, 0, first.stderr);
       assert.match(first.stdout, /created/);

@@ -25,7 +25,7 @@ async function withObject(
 }
 
 describe('an object from before', () => {
-  test('P28: is adopted as it is', async () => {
+  test('is adopted as it is', async () => {
     await using scene = await withObject((it) => it.addCapacity());
     const { rig, object } = scene;
     assert.equal(rig.only.metadata.uid, object.metadata.uid);
@@ -35,7 +35,7 @@ describe('an object from before', () => {
     assert.equal(await rig.counts(), '1/1/0');
   });
 
-  test('P29: is updated once when the amount differs', async () => {
+  test('is updated once when the amount differs', async () => {
     await using scene = await withObject((it) => it.addCapacity(), {
       prepare: (it) => it.driver.always('GetCapacity', { available_capacity: 2 * Gi }),
     });
@@ -48,24 +48,24 @@ describe('an object from before', () => {
     );
   });
 
-  test('P30: gets the owner it lacks', async () => {
+  test('gets the owner it lacks', async () => {
     await using scene = await withObject((it) => it.addCapacity({}, { ownerReferences: [] }));
     assert.deepEqual(scene.rig.only.metadata.ownerReferences, [owner]);
     assert.equal(scene.rig.writes.length, 1);
   });
 
-  test('P31: keeps its owner when none is configured any more', async () => {
+  test('keeps its owner when none is configured any more', async () => {
     await using scene = await withObject((it) => it.addCapacity(), { owner: null });
     assert.deepEqual(scene.rig.only.metadata.ownerReferences, [owner]);
     assert.deepEqual(scene.rig.writes, []);
   });
 
-  test('P32: keeps owners that do not control it', async () => {
+  test('keeps owners that do not control it', async () => {
     await using scene = await withObject((it) => it.addCapacity({}, { ownerReferences: [other] }));
     assert.deepEqual(scene.rig.only.metadata.ownerReferences, [other, owner]);
   });
 
-  test('X13: keeps another controlling owner, gets the new amount, and is told of once', async () => {
+  test('keeps another controlling owner, gets the new amount, and is told of once', async () => {
     const controller = { ...other, controller: true };
     await using scene = await withObject((it) => it.addCapacity({}, { ownerReferences: [controller] }), {
       prepare: (it) => it.driver.always('GetCapacity', { available_capacity: 2 * Gi }),
@@ -83,7 +83,7 @@ describe('an object from before', () => {
     );
   });
 
-  test('P33: loses a maximum that the driver does not tell any more', async () => {
+  test('loses a maximum that the driver does not tell any more', async () => {
     await using scene = await withObject((it) => it.addCapacity({ maximumVolumeSize: '1Mi' }));
     assert.equal(scene.rig.only.maximumVolumeSize, undefined);
     assert.equal(scene.rig.writes.length, 1);
@@ -128,7 +128,7 @@ describe('an object from before', () => {
     });
   }
 
-  test('P36: two are adopted, two made, two deleted', async () => {
+  test('two are adopted, two made, two deleted', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -146,7 +146,7 @@ describe('an object from before', () => {
     assert.equal(rig.stored.length, 4);
   });
 
-  test('P37: of two for one item one survives', async () => {
+  test('of two for one item one survives', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -162,7 +162,7 @@ describe('an object from before', () => {
     assert.equal(await rig.counts(), '1/1/0');
   });
 
-  test('P38: is replaced when it tells its segment in other words', async () => {
+  test('is replaced when it tells its segment in other words', async () => {
     const matchExpressions = [{ key: zone, operator: 'In', values: ['z1'] }];
     await using scene = await withObject((it) => it.addCapacity({ nodeTopology: { matchExpressions } }));
     assert.deepEqual(scene.rig.only.nodeTopology, { matchLabels: { [zone]: 'z1' } });
@@ -174,7 +174,7 @@ describe('an object from before', () => {
     ['without labels', {}],
   ];
   for (const [what, labels] of foreign) {
-    test(`P39: ${what} is left alone`, async () => {
+    test(`${what} is left alone`, async () => {
       await using scene = await withObject((it) => it.addCapacity({}, { labels }));
       const { rig, object } = scene;
       assert.equal(rig.stored.length, 2);
@@ -189,7 +189,7 @@ describe('an object from before', () => {
 });
 
 describe('an object that somebody touches', () => {
-  test('P40: comes back when it was deleted', async () => {
+  test('comes back when it was deleted', async () => {
     await using rig = await Rig.start({ prepare: base });
     const before = rig.only;
     rig.removeCapacity(before);
@@ -197,7 +197,7 @@ describe('an object that somebody touches', () => {
     assert.notEqual(rig.only.metadata.uid, before.metadata.uid);
   });
 
-  test('P41: without its labels stays, beside a new one', async () => {
+  test('without its labels stays, beside a new one', async () => {
     await using rig = await Rig.start({ prepare: base });
     const before = rig.only;
     rig.change(before, {}, { labels: {} });
@@ -207,7 +207,7 @@ describe('an object that somebody touches', () => {
     assert.equal(await rig.counts(), '1/1/0');
   });
 
-  test('P42: is put right with the next refresh', async () => {
+  test('is put right with the next refresh', async () => {
     await using rig = await Rig.start({ prepare: base, pollIntervalMs: 60_000 });
     rig.forget();
     rig.change(rig.only, { capacity: '5Gi' });
@@ -218,7 +218,7 @@ describe('an object that somebody touches', () => {
     await rig.until('the right amount', () => rig.only.capacity === '1Gi');
   });
 
-  test('P43: is deleted when its class does not exist', async () => {
+  test('is deleted when its class does not exist', async () => {
     await using rig = await Rig.start({ prepare: base });
     rig.addCapacity({ storageClassName: 'nope' });
     await rig.until('the deletion', () => rig.stored.length === 1);
@@ -226,7 +226,7 @@ describe('an object that somebody touches', () => {
     assert.equal(rig.only.storageClassName, 'sc');
   });
 
-  test('P44: replaced by another of its name settles as one with the right amount', async () => {
+  test('replaced by another of its name settles as one with the right amount', async () => {
     await using rig = await Rig.start({ prepare: base });
     const { name } = rig.only.metadata;
     rig.removeCapacity(rig.only);
@@ -237,7 +237,7 @@ describe('an object that somebody touches', () => {
     assert.equal(rig.only.capacity, '1Gi');
   });
 
-  test('P45: follows the driver with each interval', async () => {
+  test('follows the driver with each interval', async () => {
     await using rig = await Rig.start({ prepare: base, pollIntervalMs: 5000 });
     rig.driver.always('GetCapacity', { available_capacity: 2 * Gi });
     await rig.clock.advance(4999);
@@ -247,7 +247,7 @@ describe('an object that somebody touches', () => {
     assert.equal(rig.calls.length, 2, 'one question for each refresh');
   });
 
-  test('P46: goes with its class', async () => {
+  test('goes with its class', async () => {
     await using rig = await Rig.start({ prepare: base });
     rig.removeClass();
     await rig.until('the object to go', () => rig.stored.length === 0);
@@ -255,7 +255,7 @@ describe('an object that somebody touches', () => {
     assert.equal(await rig.counts(), '0/0/0');
   });
 
-  test('P47: comes back with its class, and the driver hears of the new parameters', async () => {
+  test('comes back with its class, and the driver hears of the new parameters', async () => {
     await using rig = await Rig.start({ prepare: base });
     rig.removeClass();
     await rig.until('the object to go', () => rig.stored.length === 0);
@@ -270,7 +270,7 @@ describe('an object that somebody touches', () => {
 describe('node deployment', () => {
   const node = { name: 'node01', labels: { [zone]: 'n' } };
 
-  test('P70: publishes the own segment and watches no nodes', async () => {
+  test('publishes the own segment and watches no nodes', async () => {
     await using rig = await Rig.start({ node, prepare: (it) => void it.addClass() });
     assert.deepEqual(rig.seen, [{ class: 'sc', topology: { [zone]: 'n' }, capacity: '1Gi' }]);
     assert.equal(rig.only.metadata.labels?.['csi.storage.k8s.io/managed-by'], 'external-provisioner-node01');
@@ -279,7 +279,7 @@ describe('node deployment', () => {
     assert.ok(!watched.includes('nodes') && !watched.includes('csinodes'));
   });
 
-  test('P71: leaves the objects of other nodes alone', async () => {
+  test('leaves the objects of other nodes alone', async () => {
     const labels = {
       'csi.storage.k8s.io/drivername': 'drv',
       'csi.storage.k8s.io/managed-by': 'external-provisioner-node02',
@@ -298,7 +298,7 @@ describe('node deployment', () => {
     );
   });
 
-  test('P72: without topology publishes for everywhere, and keeps that object', async () => {
+  test('without topology publishes for everywhere, and keeps that object', async () => {
     await using rig = await Rig.start({
       node: { ...node, labels: {} },
       prepare: (it) => void it.addClass(),
@@ -312,7 +312,7 @@ describe('node deployment', () => {
   });
 });
 
-test('P73: a driver without topology keys has one object for everywhere, which stays', async () => {
+test('a driver without topology keys has one object for everywhere, which stays', async () => {
   await using rig = await Rig.start({
     prepare: (it) => {
       it.addClass();
@@ -332,7 +332,7 @@ test('P73: a driver without topology keys has one object for everywhere, which s
   assert.equal(rig.only.metadata.uid, uid);
 });
 
-test('P75: a new leader adopts what the old one made', async () => {
+test('a new leader adopts what the old one made', async () => {
   await using first = await Rig.start({ prepare: base });
   const before = first.only;
   await first.stop();

@@ -10,7 +10,7 @@ const failing = (rig: Rig): string[] =>
   rig.warnings().map(({ fields }) => ((fields as { err?: Error }).err ?? new Error('no error')).message);
 
 describe('a driver that fails', () => {
-  test('P48: is asked again after 1, 2 and 4 seconds', async () => {
+  test('is asked again after 1, 2 and 4 seconds', async () => {
     const internal = new DriverFailure(status.INTERNAL, 'broken');
     await using rig = await Rig.start({
       prepare: (it) => {
@@ -33,7 +33,7 @@ describe('a driver that fails', () => {
     assert.equal(failing(rig).length, 3);
   });
 
-  test('P49: keeps its object, and is asked less and less often', async () => {
+  test('keeps its object, and is asked less and less often', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -55,7 +55,7 @@ describe('a driver that fails', () => {
     ['maximum_volume_size', { available_capacity: Gi, maximum_volume_size: { value: -5 } }],
   ];
   for (const [field, answer] of negative) {
-    test(`X13: a negative ${field} is the driver's mistake and never sent`, async () => {
+    test(`a negative ${field} is the driver's mistake and never sent`, async () => {
       await using rig = await Rig.start({
         prepare: (it) => {
           it.base();
@@ -70,7 +70,7 @@ describe('a driver that fails', () => {
     });
   }
 
-  test('P52: that hangs is given up at the deadline; other items wait behind it', async () => {
+  test('that hangs is given up at the deadline; other items wait behind it', async () => {
     await using rig = await Rig.start({ timeoutMs: 200 });
     const never = new Promise<object>(() => undefined);
     rig.driver.next('GetCapacity', () => never);
@@ -91,7 +91,7 @@ describe('a driver that fails', () => {
 });
 
 describe('an API server that fails', () => {
-  test('P50: a create that failed is tried again after a second, with a new question', async () => {
+  test('a create that failed is tried again after a second, with a new question', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -111,7 +111,7 @@ describe('an API server that fails', () => {
     assert.equal(rig.only.capacity, '2Gi');
   });
 
-  test('P51: an update that met another is tried again', async () => {
+  test('an update that met another is tried again', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -147,7 +147,7 @@ describe('an API server that fails', () => {
   });
 });
 
-test('P76: at one request per second writes go out one after the other', async () => {
+test('at one request per second writes go out one after the other', async () => {
   await using rig = await Rig.start({ rateLimit: { qps: 1, burst: 5 } });
   rig.addZone();
   const created = (): number => rig.writes.filter(({ verb }) => verb === 'create').length;

@@ -149,18 +149,18 @@ describe('the environment', () => {
 });
 
 describe('the owner', () => {
-  test('P63: is not found without the pod', async () => {
+  test('is not found without the pod', async () => {
     await using cluster = await Cluster.start({ owners: null });
     await assertFatal(cluster, 'look up owner(s) of pod: get object: pods "p" not found');
   });
 
-  test('P05: is not looked for at a negative level, nor is POD_NAME needed', async () => {
+  test('is not looked for at a negative level, nor is POD_NAME needed', async () => {
     await using cluster = await Cluster.start({ owners: null });
     cluster.run(['--capacity-ownerref-level=-1'], { POD_NAME: '' });
     assert.equal((await cluster.object()).metadata.ownerReferences, undefined);
   });
 
-  test('P64: at level 0 is the pod', async () => {
+  test('at level 0 is the pod', async () => {
     await using cluster = await Cluster.start();
     const program = cluster.run(['--capacity-ownerref-level=0']);
     const { uid = '' } = cluster.api.get(pods, { namespace: 'ns', name: 'p' })?.metadata ?? {};
@@ -179,7 +179,7 @@ describe('the owner', () => {
     assert.deepEqual(cluster.server.requestLog.entries({ verb: 'get', resource: 'statefulsets' }), []);
   });
 
-  test('P65: is not found where nothing controls the pod', async () => {
+  test('is not found where nothing controls the pod', async () => {
     await using cluster = await Cluster.start({ owners: [] });
     await assertFatal(
       cluster,
@@ -187,7 +187,7 @@ describe('the owner', () => {
     );
   });
 
-  test('P66: at level 2 is the Deployment above the ReplicaSet', async () => {
+  test('at level 2 is the Deployment above the ReplicaSet', async () => {
     await using cluster = await Cluster.start({ owners: [controller('ReplicaSet', 'r')] });
     cluster.api.create(replicaSets, {
       metadata: { name: 'r', namespace: 'ns', ownerReferences: [controller('Deployment', 'd')] },
@@ -197,7 +197,7 @@ describe('the owner', () => {
     assert.deepEqual((await cluster.object()).metadata.ownerReferences, [controller('Deployment', 'd')]);
   });
 
-  test('P67: is not found when the ReplicaSet is gone', async () => {
+  test('is not found when the ReplicaSet is gone', async () => {
     await using cluster = await Cluster.start({ owners: [controller('ReplicaSet', 'r')] });
     await assertFatal(cluster, 'look up owner(s) of pod: get object: replicasets.apps "r" not found', [
       '--capacity-ownerref-level=2',
@@ -222,7 +222,7 @@ describe('the owner', () => {
 
 describe('the version of the API', () => {
   for (const version of ['v1', 'v1beta1']) {
-    test(`P68: ${version} is used for everything where it is the one that is served`, async () => {
+    test(`${version} is used for everything where it is the one that is served`, async () => {
       await using cluster = await Cluster.start({ version, api: { watchList: false } });
       const program = cluster.run(['--capacity-poll-interval=100ms']);
       const list = (): SandboxObject[] => cluster.api.list({ ...refs.capacities, version });
@@ -240,13 +240,13 @@ describe('the version of the API', () => {
   }
 
   const probe = { verb: 'create', resource: 'csistoragecapacities' };
-  test('P69: cannot be found without the right to create', async () => {
+  test('cannot be found without the right to create', async () => {
     const action = { type: 'status', code: 403, reason: 'Forbidden', message: 'forbidden: no' } as const;
     await using cluster = await Cluster.start({ faults: [{ match: probe, action }] });
     await assertFatal(cluster, 'unexpected error when checking for the V1 CSIStorageCapacity API: forbidden: no');
   });
 
-  test('X13: a missing namespace is no missing API: it is told, and waited for', async () => {
+  test('a missing namespace is no missing API: it is told, and waited for', async () => {
     await using cluster = await Cluster.start();
     const program = cluster.run(['--capacity-ownerref-level=-1'], { NAMESPACE: 'later' });
     await program.logged('The namespace of NAMESPACE does not exist: no capacity can be published until it does');
@@ -277,7 +277,7 @@ describe('beside provisioning', () => {
   };
   const provisioned = (cluster: Cluster) => cluster.until('a volume', () => cluster.api.list(volumes).length === 1);
 
-  test('P49: claims are served by a driver that tells no capacity', async () => {
+  test('claims are served by a driver that tells no capacity', async () => {
     await using cluster = await Cluster.start();
     cluster.driver.always('GetCapacity', new DriverFailure(status.UNIMPLEMENTED, 'no'));
     cluster.run();
@@ -311,7 +311,7 @@ describe('beside provisioning', () => {
     assert.deepEqual(cluster.stored, []);
   });
 
-  test('P54: a claim that got its volume leads to a new question', async () => {
+  test('a claim that got its volume leads to a new question', async () => {
     await using cluster = await Cluster.start();
     cluster.run(['--capacity-for-immediate-binding']);
     await cluster.object();
@@ -347,7 +347,7 @@ describe('in node deployment', () => {
   }
 });
 
-test('X3: in node deployment a driver that comes back elsewhere gets its object there', async () => {
+test('in node deployment a driver that comes back elsewhere gets its object there', async () => {
   await using cluster = await Cluster.start();
   const at = (place: string) => ({ node_id: 'id', accessible_topology: { segments: { [zone]: place } } });
   cluster.driver.always('NodeGetInfo', at('old'));
@@ -364,7 +364,7 @@ test('X3: in node deployment a driver that comes back elsewhere gets its object 
   await cluster.until('the object of the new place alone', () => isDeepStrictEqual(seen(), want));
 });
 
-test('X3: a driver that comes back is asked about everything at once', async () => {
+test('a driver that comes back is asked about everything at once', async () => {
   await using cluster = await Cluster.start();
   const program = cluster.run(['--capacity-poll-interval=1h', '--retry-interval-start=1h']);
   await cluster.object();
@@ -375,7 +375,7 @@ test('X3: a driver that comes back is asked about everything at once', async () 
   await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
 });
 
-test('X3: while the driver is away nothing is asked, so that the log stays short', async () => {
+test('while the driver is away nothing is asked, so that the log stays short', async () => {
   await using cluster = await Cluster.start();
   const program = cluster.run(['--capacity-poll-interval=20ms', '--retry-interval-start=1ms', '-v=5']);
   await cluster.object();
@@ -393,7 +393,7 @@ test('X3: while the driver is away nothing is asked, so that the log stays short
   await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
 });
 
-test('P74: a standby looks for the owner and the API, and asks and writes nothing', async () => {
+test('a standby looks for the owner and the API, and asks and writes nothing', async () => {
   await using cluster = await Cluster.start();
   const now = new Date().toISOString().replace('Z', '000Z');
   cluster.api.create(

@@ -6,26 +6,26 @@ import { Gi, Mi, owner, Rig, segmentsOf, zone } from './rig.ts';
 const base = (rig: Rig): void => rig.base();
 
 describe('items', () => {
-  test('P01: without class and node nothing is published', async () => {
+  test('without class and node nothing is published', async () => {
     await using rig = await Rig.start();
     assert.deepEqual(rig.seen, []);
     assert.equal(rig.calls.length, 0);
     assert.equal(await rig.counts(), '0/0/0');
   });
 
-  test('P02: a segment without class gives nothing', async () => {
+  test('a segment without class gives nothing', async () => {
     await using rig = await Rig.start({ prepare: (it) => it.addZone() });
     assert.deepEqual(rig.seen, []);
     assert.equal(await rig.counts(), '0/0/0');
   });
 
-  test('P03: a class without segment gives nothing', async () => {
+  test('a class without segment gives nothing', async () => {
     await using rig = await Rig.start({ prepare: (it) => void it.addClass() });
     assert.deepEqual(rig.seen, []);
     assert.equal(await rig.counts(), '0/0/0');
   });
 
-  test('P04: a class and a node give one object', async () => {
+  test('a class and a node give one object', async () => {
     await using rig = await Rig.start({ prepare: base });
     assert.deepEqual(rig.seen, [{ class: 'sc', topology: { [zone]: 'z1' }, capacity: '1Gi' }]);
     const { metadata } = rig.only;
@@ -43,7 +43,7 @@ describe('items', () => {
     );
   });
 
-  test('P05: without owner there are no owner references', async () => {
+  test('without owner there are no owner references', async () => {
     await using rig = await Rig.start({ owner: null, prepare: base });
     assert.equal(rig.only.metadata.ownerReferences, undefined);
     assert.equal(rig.only.capacity, '1Gi');
@@ -67,7 +67,7 @@ describe('items', () => {
     });
   }
 
-  test('P10: a round decimal amount is written in bytes, and not again when the server writes it shorter', async () => {
+  test('a round decimal amount is written in bytes, and not again when the server writes it shorter', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -88,19 +88,19 @@ describe('items', () => {
     rig.addClass('sc', { volumeBindingMode: 'Immediate' });
     rig.addZone();
   };
-  test('P11: a class with immediate binding is not served', async () => {
+  test('a class with immediate binding is not served', async () => {
     await using rig = await Rig.start({ prepare: immediate });
     assert.deepEqual(rig.seen, []);
     assert.equal(await rig.counts(), '0/0/0');
     assert.equal(rig.calls.length, 0);
   });
 
-  test('P12: unless that is asked for', async () => {
+  test('unless that is asked for', async () => {
     await using rig = await Rig.start({ forImmediateBinding: true, prepare: immediate });
     assert.deepEqual(rig.seen, [{ class: 'sc', topology: { [zone]: 'z1' }, capacity: '1Gi' }]);
   });
 
-  test('P13: classes of other provisioners and of in-tree plugins are not served', async () => {
+  test('classes of other provisioners and of in-tree plugins are not served', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.addClass('other', { provisioner: 'other' });
@@ -112,7 +112,7 @@ describe('items', () => {
     assert.equal(rig.calls.length, 0);
   });
 
-  test('P14: each class in each segment has an object of its own', async () => {
+  test('each class in each segment has an object of its own', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.addClass();
@@ -134,7 +134,7 @@ describe('items', () => {
 });
 
 describe('the question to the driver', () => {
-  test('P15: holds all parameters of the class, those with our prefix too', async () => {
+  test('holds all parameters of the class, those with our prefix too', async () => {
     const parameters = {
       pool: 'fast',
       'csi.storage.k8s.io/fstype': 'xfs',
@@ -149,7 +149,7 @@ describe('the question to the driver', () => {
     assert.deepEqual({ ...(rig.calls[0]?.request['parameters'] as object) }, parameters);
   });
 
-  test('P16: is asked whatever topologies the class allows', async () => {
+  test('is asked whatever topologies the class allows', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.addClass('sc', { allowedTopologies: [{ matchLabelExpressions: [{ key: zone, values: ['z9'] }] }] });
@@ -159,7 +159,7 @@ describe('the question to the driver', () => {
     assert.deepEqual(rig.seen, [{ class: 'sc', topology: { [zone]: 'z1' }, capacity: '1Gi' }]);
   });
 
-  test('P17: has a segment and no capabilities', async () => {
+  test('has a segment and no capabilities', async () => {
     await using rig = await Rig.start({ prepare: base });
     const [call] = rig.calls;
     assert.ok(call);
@@ -169,7 +169,7 @@ describe('the question to the driver', () => {
 });
 
 describe('segments', () => {
-  test('P18: two nodes in one zone share an object', async () => {
+  test('two nodes in one zone share an object', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -180,7 +180,7 @@ describe('segments', () => {
     assert.equal(rig.calls.length, 1);
   });
 
-  test('P19: nodes may have different keys', async () => {
+  test('nodes may have different keys', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -192,7 +192,7 @@ describe('segments', () => {
     assert.deepEqual(topologies, [{ rack: 'rA', [zone]: 'z1' }, { [zone]: 'z1' }]);
   });
 
-  test('P20: the order of the keys makes no difference', async () => {
+  test('the order of the keys makes no difference', async () => {
     const labels = { a: '1', b: '2', c: '3' };
     await using rig = await Rig.start({
       prepare: (it) => {
@@ -206,7 +206,7 @@ describe('segments', () => {
     assert.deepEqual(rig.only.nodeTopology, { matchLabels: labels });
   });
 
-  test('P21: a node that comes after its CSINode counts from then on', async () => {
+  test('a node that comes after its CSINode counts from then on', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.addClass();
@@ -218,7 +218,7 @@ describe('segments', () => {
     await rig.until('the object', () => rig.stored.length === 1);
   });
 
-  test('P22: a node without the label counts once it has it', async () => {
+  test('a node without the label counts once it has it', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.addClass();
@@ -231,7 +231,7 @@ describe('segments', () => {
     await rig.until('the object', () => rig.stored.length === 1);
   });
 
-  test('P23: a node without the driver counts once it is registered', async () => {
+  test('a node without the driver counts once it is registered', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.addClass();
@@ -250,7 +250,7 @@ describe('segments', () => {
     ['the Node is deleted', (rig) => rig.api.delete({ group: '', version: 'v1', plural: 'nodes' }, { name: 'n1' })],
   ];
   for (const [what, end] of ends) {
-    test(`P24: the object goes when ${what}`, async () => {
+    test(`the object goes when ${what}`, async () => {
       await using rig = await Rig.start({ prepare: base });
       assert.equal(rig.stored.length, 1);
       end(rig);
@@ -260,7 +260,7 @@ describe('segments', () => {
     });
   }
 
-  test('P25: the object stays while another node is in the zone', async () => {
+  test('the object stays while another node is in the zone', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -274,7 +274,7 @@ describe('segments', () => {
     assert.deepEqual(rig.writes, []);
   });
 
-  test('P26: a node that moves takes the object along', async () => {
+  test('a node that moves takes the object along', async () => {
     await using rig = await Rig.start({ prepare: base });
     rig.setLabels('n1', { [zone]: 'z2' });
     await rig.until('the new object alone', () => rig.stored.length === 1 && rig.seen[0]?.topology[zone] === 'z2');
@@ -282,7 +282,7 @@ describe('segments', () => {
     assert.equal(await rig.counts(), '1/1/0');
   });
 
-  test('P27: other labels of a node matter to nobody', async () => {
+  test('other labels of a node matter to nobody', async () => {
     await using rig = await Rig.start({ prepare: base });
     rig.forget();
     rig.setLabels('n1', { [zone]: 'z1', colour: 'blue' });

@@ -62,20 +62,20 @@ async function asked(rig: Rig): Promise<string[]> {
 }
 
 describe('after a claim was provisioned', () => {
-  test('P53: in a segment, its room is asked about for every class', async () => {
+  test('in a segment, its room is asked about for every class', async () => {
     await using rig = await settled();
     await refreshing(rig, volume(inZones('z2'))).provision(options, context);
     assert.deepEqual(await asked(rig), ['sc z2', 'sc2 z2']);
   });
 
-  test('P54: anywhere, its class is asked about in every segment', async () => {
+  test('anywhere, its class is asked about in every segment', async () => {
     await using rig = await settled();
     await refreshing(rig, anywhere).provision(options, context);
     assert.deepEqual(await asked(rig), ['sc z1', 'sc z2']);
   });
 
   for (const state of ['finished', 'in-background', 'reschedule'] as const) {
-    test(`P55: with a failure of state ${state}, its class is asked about in every segment`, async () => {
+    test(`with a failure of state ${state}, its class is asked about in every segment`, async () => {
       await using rig = await settled();
       const error = new ProvisionError('full', { state });
       await assert.rejects(refreshing(rig, error).provision(options, context), error);
@@ -83,20 +83,20 @@ describe('after a claim was provisioned', () => {
     });
   }
 
-  test('P55: an error of no known kind counts as well', async () => {
+  test('an error of no known kind counts as well', async () => {
     await using rig = await settled();
     await assert.rejects(refreshing(rig, new TypeError('bug')).provision(options, context), TypeError);
     assert.deepEqual(await asked(rig), ['sc z1', 'sc z2']);
   });
 
-  test('P56: a failure before the driver was asked tells nothing', async () => {
+  test('a failure before the driver was asked tells nothing', async () => {
     await using rig = await settled();
     for (const error of [new ProvisionError('secret missing', { state: 'no-change' }), new IgnoredError('not ours')])
       await assert.rejects(refreshing(rig, error).provision(options, context), error);
     assert.deepEqual(await asked(rig), []);
   });
 
-  test('P59: a part of the labels of a segment is not a segment', async () => {
+  test('a part of the labels of a segment is not a segment', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.addClass();
@@ -124,13 +124,13 @@ describe('after a claim was provisioned', () => {
 });
 
 describe('after a volume was deleted', () => {
-  test('P57: from a segment, its room is asked about for every class', async () => {
+  test('from a segment, its room is asked about for every class', async () => {
     await using rig = await settled();
     await refreshing(rig, volume()).delete(volume(inZones('z1')), context);
     assert.deepEqual(await asked(rig), ['sc z1', 'sc2 z1']);
   });
 
-  test('P58: from anywhere, or not at all, nothing is asked', async () => {
+  test('from anywhere, or not at all, nothing is asked', async () => {
     await using rig = await settled();
     await refreshing(rig, volume()).delete(anywhere, context);
     const error = new Error('still in use');
@@ -144,7 +144,7 @@ describe('after a volume was deleted', () => {
     ['about a field', { ...inZones('z1'), matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }],
   ];
   for (const [what, term] of hopeless) {
-    test(`P60: a term ${what} is skipped`, async () => {
+    test(`a term ${what} is skipped`, async () => {
       await using rig = await settled();
       await refreshing(rig, volume()).delete(volume(term), context);
       assert.deepEqual(await asked(rig), []);

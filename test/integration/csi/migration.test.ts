@@ -80,7 +80,7 @@ describe('classes of a plugin that the driver replaced', () => {
     });
   }
 
-  test('case 129: claims that the plugin serves, or another driver, are left alone', async () => {
+  test('claims that the plugin serves, or another driver, are left alone', async () => {
     await using scene = await start(ebs);
     scene.addClaim('plugin', {}, { annotations: { [provisionerKey]: ebs.plugin } });
     scene.addClaim('other', {}, { annotations: { [provisionerKey]: ebs.plugin, [migratedToKey]: 'd.example.com' } });
@@ -90,7 +90,7 @@ describe('classes of a plugin that the driver replaced', () => {
     assert.equal(scene.driver.callsOf('CreateVolume').length, 1);
   });
 
-  test('case 130: zones as parameters become a requirement', async () => {
+  test('zones as parameters become a requirement', async () => {
     await using scene = await start(ebs, { plugin: topologyPlugin, parameters: { zones: 'a,b' } });
     scene.addClaim();
     assert.deepEqual(await requisite(scene), [{ [ebs.zoneKey]: 'a' }, { [ebs.zoneKey]: 'b' }]);
@@ -115,7 +115,7 @@ describe('classes of a plugin that the driver replaced', () => {
     });
   }
 
-  test('case 132: zone and region stand on the volume', async () => {
+  test('zone and region stand on the volume', async () => {
     await using scene = await start(ebs, {
       plugin: topologyPlugin,
       script: (driver) => places(driver, 'vol-1', { [ebs.zoneKey]: 'us-west-2a' }),
@@ -127,7 +127,7 @@ describe('classes of a plugin that the driver replaced', () => {
     assert.deepEqual(spec.nodeAffinity, affinity(['us-west-2a', 'us-west-2']));
   });
 
-  test('case 133: a zone without a region: tried again, and nothing is deleted', async () => {
+  test('a zone without a region: tried again, and nothing is deleted', async () => {
     await using scene = await start(ebs, {
       plugin: topologyPlugin,
       script: (driver) => places(driver, 'vol-1', { [ebs.zoneKey]: 'weird' }),
@@ -147,7 +147,7 @@ describe('classes of a plugin that the driver replaced', () => {
     assert.equal(volume.metadata.labels?.[zone], 'us-west-2a');
   });
 
-  test('case 134, M07: a class that names the driver is not translated', async () => {
+  test('a class that names the driver is not translated', async () => {
     await using scene = await start(ebs, {
       plugin: topologyPlugin,
       parameters: { iopsPerGB: '3' },
@@ -168,7 +168,7 @@ describe('classes of a plugin that the driver replaced', () => {
     ['a volume of the driver', { csi: { driver: ebs.driver, volumeHandle: 'vol-0' } }],
     ['a volume of the plugin', { awsElasticBlockStore: { volumeID: 'vol-0' } }],
   ] as const) {
-    test(`case 135: a clone of ${what} is refused`, async () => {
+    test(`a clone of ${what} is refused`, async () => {
       await using scene = await start(ebs, {
         controller: ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME'],
         objects: boundClaim(source),
@@ -206,31 +206,31 @@ describe('classes of a plugin that the driver replaced', () => {
 describe('places of migrated classes', () => {
   for (const { name, of, parameters, topologies, wanted } of [
     {
-      name: 'M01: allowed zones',
+      name: 'allowed zones',
       of: gce,
       topologies: { [zone]: ['us-c1-a', 'us-c1-b'] },
       wanted: [{ [gce.zoneKey]: 'us-c1-a' }, { [gce.zoneKey]: 'us-c1-b' }],
     },
     {
-      name: 'M02: a zone as a parameter',
+      name: 'a zone as a parameter',
       of: gce,
       parameters: { Zone: 'us-c1-a' },
       wanted: [{ [gce.zoneKey]: 'us-c1-a' }],
     },
     {
-      name: 'M03: zones as a parameter are not trimmed',
+      name: 'zones as a parameter are not trimmed',
       of: gce,
       parameters: { zones: 'us-c1-a, us-c1-b' },
       wanted: [{ [gce.zoneKey]: ' us-c1-b' }, { [gce.zoneKey]: 'us-c1-a' }],
     },
     {
-      name: 'M05: the older label, and a region',
+      name: 'the older label, and a region',
       of: ebs,
       topologies: { 'failure-domain.beta.kubernetes.io/zone': ['us-west-2a'], [region]: ['us-west-2'] },
       wanted: [{ [ebs.zoneKey]: 'us-west-2a', [region]: 'us-west-2' }],
     },
     {
-      name: 'M06: numbers are no zones',
+      name: 'numbers are no zones',
       of: azure,
       topologies: { [zone]: ['0', 'westus-1'] },
       wanted: [{ [azure.zoneKey]: '' }, { [azure.zoneKey]: 'westus-1' }],
@@ -281,7 +281,7 @@ describe('places of migrated classes', () => {
 });
 
 describe('volumes of a plugin that the driver replaced', () => {
-  test('D11: are deleted by the driver', async () => {
+  test('are deleted by the driver', async () => {
     await using scene = await start(ebs, {
       objects: [pluginVolume('old', { awsElasticBlockStore: { volumeID: 'aws://us-west-2a/vol-0a' } })],
     });
@@ -291,7 +291,7 @@ describe('volumes of a plugin that the driver replaced', () => {
     assert.deepEqual(scene.events('old'), []);
   });
 
-  test('D11: also those that only say where they were migrated to', async () => {
+  test('also those that only say where they were migrated to', async () => {
     const volume = pluginVolume(
       'old',
       { gcePersistentDisk: { pdName: 'd' } },

@@ -24,8 +24,8 @@ const full = (driver: RecordingDriver): void => driver.always('GetCapacity', { a
 
 describe('node deployment, start', () => {
   for (const { name, flags } of [
-    { name: 'N01: without NODE_NAME it ends before any connection', flags: [] },
-    { name: 'N02: also when only the version is asked for', flags: ['--version'] },
+    { name: 'without NODE_NAME it ends before any connection', flags: [] },
+    { name: 'also when only the version is asked for', flags: ['--version'] },
   ]) {
     test(name, async () => {
       const started = await startProcess({
@@ -42,7 +42,7 @@ describe('node deployment, start', () => {
     });
   }
 
-  test('N03: a driver that cannot say where it runs ends it', async () => {
+  test('a driver that cannot say where it runs ends it', async () => {
     const failing = NodeScene.start({
       script: (driver) => driver.always('NodeGetInfo', new DriverFailure(status.UNIMPLEMENTED, 'no node')),
       until: 'ended',
@@ -55,7 +55,7 @@ describe('node deployment, start', () => {
       .logged('Failed to get node info from CSI driver: rpc error: code = Unimplemented desc = no node');
   });
 
-  test('N04: nodes and CSINodes are not asked for', async () => {
+  test('nodes and CSINodes are not asked for', async () => {
     await using scene = await NodeScene.start();
     await scene.looked();
     assert.ok(scene.requestsFor('persistentvolumeclaims').length > 0);
@@ -74,7 +74,7 @@ describe('node deployment, start', () => {
 });
 
 describe('node deployment, late binding', () => {
-  test('N05: a claim for this node is provisioned at once, in its place', async () => {
+  test('a claim for this node is provisioned at once, in its place', async () => {
     await using scene = await NodeScene.start({ flags: ['--strict-topology'] });
     scene.addClaim('x', { class: 'late', node: 'n1' });
     await scene.volumeOf();
@@ -87,8 +87,8 @@ describe('node deployment, late binding', () => {
   });
 
   for (const { name, node } of [
-    { name: 'N06: a claim for another node is left alone', node: 'n2' },
-    { name: 'N07: so is a claim without a node', node: undefined },
+    { name: 'a claim for another node is left alone', node: 'n2' },
+    { name: 'so is a claim without a node', node: undefined },
   ]) {
     test(name, async () => {
       await using scene = await NodeScene.start();
@@ -103,7 +103,7 @@ describe('node deployment, late binding', () => {
     });
   }
 
-  test('N26: a class that does not allow the selected node fails the claim, which keeps its node', async () => {
+  test('a class that does not allow the selected node fails the claim, which keeps its node', async () => {
     await using scene = await NodeScene.start({ flags: ['--strict-topology'] });
     scene.addClass('n2-only', { volumeBindingMode: 'WaitForFirstConsumer', allowedTopologies: allowed('n2') });
     scene.addClaim('x', { class: 'n2-only', node: 'n1' });
@@ -122,7 +122,7 @@ describe('node deployment, late binding', () => {
     assert.deepEqual(scene.creates(), []);
   });
 
-  test('N27: a claim whose class is missing is tried again until it appears', async () => {
+  test('a claim whose class is missing is tried again until it appears', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim('x', { class: 'soon' });
     await scene.program().logged('storageClass \\"soon\\" not found');
@@ -134,7 +134,7 @@ describe('node deployment, late binding', () => {
     await scene.volumeOf();
   });
 
-  test('N28: a node without room gives the claim back', async () => {
+  test('a node without room gives the claim back', async () => {
     await using scene = await NodeScene.start({ flags: ['--strict-topology'] });
     scene.driver().next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
     scene.addClaim('x', { class: 'late', node: 'n1' });
@@ -147,7 +147,7 @@ describe('node deployment, late binding', () => {
     assert.equal(scene.creates().length, 1);
   });
 
-  test('N30: a claim that could not be given back is tried here again', async () => {
+  test('a claim that could not be given back is tried here again', async () => {
     await using scene = await NodeScene.start({ flags: ['--strict-topology'] });
     scene.driver().next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
     scene.refuseClaimWrites(409, 'Conflict', 1);
@@ -161,7 +161,7 @@ describe('node deployment, late binding', () => {
     assert.equal(scene.creates().length, 2);
   });
 
-  test('N31: a creation that was aborted goes on here', async () => {
+  test('a creation that was aborted goes on here', async () => {
     await using scene = await NodeScene.start({ flags: ['--strict-topology'] });
     scene.driver().next('CreateVolume', new DriverFailure(status.ABORTED, 'busy'));
     scene.addClaim('x', { class: 'late', node: 'n1' });
@@ -174,7 +174,7 @@ describe('node deployment, late binding', () => {
     assert.deepEqual(scene.writesOf(), []);
   });
 
-  test('N37: the volume says which node made it', async () => {
+  test('the volume says which node made it', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim('x', { class: 'late', node: 'n1' });
     const { spec } = await scene.volumeOf();
@@ -183,7 +183,7 @@ describe('node deployment, late binding', () => {
 });
 
 describe('node deployment, immediate binding', () => {
-  test('N08: after a wait and a look at the capacity the node takes the claim', async () => {
+  test('after a wait and a look at the capacity the node takes the claim', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim();
     await scene.waits();
@@ -201,7 +201,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual(scene.creates()[0]?.accessibility_requirements?.requisite, [own('n1')]);
   });
 
-  test('N09: a claim that names the node already is provisioned at once', async () => {
+  test('a claim that names the node already is provisioned at once', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim('x', { node: 'n1' });
     await scene.volumeOf();
@@ -209,7 +209,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual(scene.writesOf(), []);
   });
 
-  test('N10: a claim that another node takes during the wait is left to it', async () => {
+  test('a claim that another node takes during the wait is left to it', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim();
     await scene.waits();
@@ -221,7 +221,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.writesOf(), scene.events(), scene.creates()], [[], [], []]);
   });
 
-  test('N11: a claim that was written meanwhile is reached for again', async () => {
+  test('a claim that was written meanwhile is reached for again', async () => {
     await using scene = await NodeScene.start();
     scene.refuseClaimWrites(409, 'Conflict', 1);
     scene.addClaim();
@@ -238,7 +238,7 @@ describe('node deployment, immediate binding', () => {
     assert.ok(scene.events().every(({ type }) => type === 'Normal'));
   });
 
-  test('N12: each wait is longer than the one before', async () => {
+  test('each wait is longer than the one before', async () => {
     await using scene = await NodeScene.start();
     scene.refuseClaimWrites(409, 'Conflict', 2);
     scene.addClaim();
@@ -255,7 +255,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual(scene.writesOf(), ['PUT n1', 'PUT n1', 'PUT n1']);
   });
 
-  test('N13: a claim that may not be written says so, and is tried again', async () => {
+  test('a claim that may not be written says so, and is tried again', async () => {
     await using scene = await NodeScene.start();
     scene.refuseClaimWrites(403, 'Forbidden', 1);
     scene.addClaim();
@@ -275,7 +275,7 @@ describe('node deployment, immediate binding', () => {
     assert.equal(scene.calls('GetCapacity'), 2);
   });
 
-  test('N14: a claim that is deleted during the wait is forgotten in silence', async () => {
+  test('a claim that is deleted during the wait is forgotten in silence', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim();
     await scene.waits();
@@ -287,7 +287,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.events(), scene.creates()], [[], []]);
   });
 
-  test('N15: one of the same name is contested on its own', async () => {
+  test('one of the same name is contested on its own', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim();
     await scene.waits();
@@ -305,7 +305,7 @@ describe('node deployment, immediate binding', () => {
     assert.ok(scene.events().every(({ type }) => type === 'Normal'));
   });
 
-  test('N16: a node without capacity steps back in silence', async () => {
+  test('a node without capacity steps back in silence', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
     await scene.waits();
@@ -315,7 +315,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.writesOf(), scene.events(), scene.creates()], [[], [], []]);
   });
 
-  test('X7: that no node has room is told once, when all of them have had their turn', async () => {
+  test('that no node has room is told once, when all of them have had their turn', async () => {
     await using scene = await NodeScene.start({ nodes: ['n1', 'n2'], script: full });
     scene.addClaim();
     await scene.waits();
@@ -333,7 +333,7 @@ describe('node deployment, immediate binding', () => {
     );
   });
 
-  test('X7: nothing is told of a claim that another node has taken meanwhile', async () => {
+  test('nothing is told of a claim that another node has taken meanwhile', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
     await scene.waits();
@@ -345,7 +345,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual(scene.events(), []);
   });
 
-  test('X7: a selected node that does nothing is told after five minutes', async () => {
+  test('a selected node that does nothing is told after five minutes', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim('x', { node: 'gone' });
     await scene.looked();
@@ -358,7 +358,7 @@ describe('node deployment, immediate binding', () => {
     );
   });
 
-  test('N17: capacity that comes later is not noticed by itself', async () => {
+  test('capacity that comes later is not noticed by itself', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
     await scene.waits();
@@ -374,7 +374,7 @@ describe('node deployment, immediate binding', () => {
     await scene.volumeOf();
   });
 
-  test('N18: it is when the claim changes, after a longer wait', async () => {
+  test('it is when the claim changes, after a longer wait', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
     await scene.waits();
@@ -393,11 +393,11 @@ describe('node deployment, immediate binding', () => {
 
   for (const { name, script } of [
     {
-      name: 'N19: a driver that cannot tell its capacity is believed to have it',
+      name: 'a driver that cannot tell its capacity is believed to have it',
       script: (driver: RecordingDriver) => driver.always('GetCapacity', new DriverFailure(status.UNIMPLEMENTED, 'no')),
     },
     {
-      name: 'N20: capacity for exactly the request is enough',
+      name: 'capacity for exactly the request is enough',
       script: (driver: RecordingDriver) => driver.always('GetCapacity', { available_capacity: gi1 }),
     },
   ]) {
@@ -412,7 +412,7 @@ describe('node deployment, immediate binding', () => {
     });
   }
 
-  test('N22: without immediate binding such claims are left alone', async () => {
+  test('without immediate binding such claims are left alone', async () => {
     await using scene = await NodeScene.start({ flags: ['--node-deployment-immediate-binding=false'] });
     scene.addClaim();
     await scene.looked();
@@ -422,7 +422,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.writesOf(), scene.events(), scene.creates()], [[], [], []]);
   });
 
-  test('N23: unless somebody else gives them to the node', async () => {
+  test('unless somebody else gives them to the node', async () => {
     await using scene = await NodeScene.start({ flags: ['--node-deployment-immediate-binding=false'] });
     scene.addClaim();
     await scene.looked();
@@ -431,7 +431,7 @@ describe('node deployment, immediate binding', () => {
     assert.equal(scene.calls('GetCapacity'), 0);
   });
 
-  test('N24: a class that does not allow the node is none of its business', async () => {
+  test('a class that does not allow the node is none of its business', async () => {
     await using scene = await NodeScene.start();
     scene.addClass('n7-only', { volumeBindingMode: 'Immediate', allowedTopologies: allowed('n7') });
     scene.addClaim('x', { class: 'n7-only' });
@@ -443,7 +443,7 @@ describe('node deployment, immediate binding', () => {
     assert.equal(await told(scene), 'ProvisioningWaiting: Waiting for a node that StorageClass "n7-only" allows');
   });
 
-  test('N25: a class that allows it among others is provisioned with the node first', async () => {
+  test('a class that allows it among others is provisioned with the node first', async () => {
     await using scene = await NodeScene.start({ nodes: ['n2'] });
     scene.addClass('both', { volumeBindingMode: 'Immediate', allowedTopologies: allowed('n1', 'n2') });
     scene.addClaim('x', { class: 'both' });
@@ -456,7 +456,7 @@ describe('node deployment, immediate binding', () => {
     });
   });
 
-  test('N29: a node that turns out to be full gives the claim back and contests it anew', async () => {
+  test('a node that turns out to be full gives the claim back and contests it anew', async () => {
     await using scene = await NodeScene.start();
     scene.driver().next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
     scene.addClaim();
@@ -470,7 +470,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual(scene.writesOf(), ['PUT n1', 'PUT -', 'PUT n1']);
   });
 
-  test('N38: the source of a restore is protected only by the node that has the claim', async () => {
+  test('the source of a restore is protected only by the node that has the claim', async () => {
     await using scene = await NodeScene.start({
       nodes: ['n1', 'n2'],
       controller: ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
@@ -494,7 +494,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual(scene.creates('n2'), []);
   });
 
-  test('N39: a driver without topology owns and provisions like any other', async () => {
+  test('a driver without topology owns and provisions like any other', async () => {
     await using scene = await NodeScene.start({ topology: false });
     scene.addClaim();
     await scene.waits();
@@ -508,7 +508,7 @@ describe('node deployment, immediate binding', () => {
 });
 
 describe('node deployment, several nodes', () => {
-  test('N40: of two nodes that want a claim one gets it', async () => {
+  test('of two nodes that want a claim one gets it', async () => {
     await using scene = await NodeScene.start({ nodes: ['n1', 'n2'] });
     scene.addClaim();
     await Promise.all([scene.waits(1, 'n1'), scene.waits(1, 'n2')]);

@@ -9,9 +9,9 @@ const madeBy = (suffix: string): string => `1763640000000-1234-${driverName}${su
 
 describe('node deployment, deleting', () => {
   for (const { name, sketch } of [
-    { name: 'N32: a volume in the place of the node is deleted', sketch: { affinity: on('n1') } },
-    { name: 'N34: so is one without a place', sketch: {} },
-    { name: 'N36: and one in several places, the own among them', sketch: { affinity: on('n1', 'n2') } },
+    { name: 'a volume in the place of the node is deleted', sketch: { affinity: on('n1') } },
+    { name: 'so is one without a place', sketch: {} },
+    { name: 'and one in several places, the own among them', sketch: { affinity: on('n1', 'n2') } },
     {
       name: 'one that was made here is, though the driver now calls the place otherwise (W22)',
       sketch: { affinity: on('old-name'), identity: madeBy('-n1') },
@@ -25,7 +25,7 @@ describe('node deployment, deleting', () => {
     });
   }
 
-  test('N33: a volume in another place is left alone, and counted as the original counts it', async () => {
+  test('a volume in another place is left alone, and counted as the original counts it', async () => {
     const address = `127.0.0.1:${await freePort()}`;
     await using scene = await NodeScene.start({ flags: [`--http-endpoint=${address}`] });
     scene.addVolume('pv', 'Released', { affinity: on('n2'), identity: madeBy('-n2') });
@@ -39,7 +39,7 @@ describe('node deployment, deleting', () => {
     assert.ok(page.includes(`${line} 2`), 'the ignored one and the sentinel');
   });
 
-  test('X8: of two nodes the one that will delete an attached volume tells what it waits for', async () => {
+  test('of two nodes the one that will delete an attached volume tells what it waits for', async () => {
     const controller = ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME'];
     await using scene = await NodeScene.start({ nodes: ['n1', 'n2'], controller });
     scene.addAttachment('pv', 'n2');
@@ -54,7 +54,7 @@ describe('node deployment, deleting', () => {
     assert.equal(scene.isDeleted('pv'), false);
   });
 
-  test('N35: the finalizer is put on volumes of all nodes', async () => {
+  test('the finalizer is put on volumes of all nodes', async () => {
     await using scene = await NodeScene.start();
     scene.addVolume('pv', 'Bound', { affinity: on('n2'), finalizers: [] });
     await scene.until('the finalizer', () => scene.finalizersOf('pv').includes(volumeFinalizer));

@@ -142,7 +142,7 @@ const retries: RetryCase[] = [
     then: [wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}')],
   },
   {
-    id: 'S06, case 120: OutOfRange',
+    id: 'OutOfRange',
     selected: '',
     codes: ['OUT_OF_RANGE'],
     first: wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}'),
@@ -172,7 +172,7 @@ const retries: RetryCase[] = [
     then: [wanted(all), wanted('{R=rA,Z=z9} {R=rB,Z=z2} {R=rC,Z=z3}')],
   },
   {
-    id: 'S11, case 120: Aborted',
+    id: 'Aborted',
     codes: ['ABORTED', 'INTERNAL'],
     first: wanted(all),
     change: (topology) => topology.putNode({ name: 'n4', labels: 'Z=z4,R=rD', keys: 'Z,R' }),
@@ -429,7 +429,7 @@ describe('reading nodes', () => {
     assert.deepEqual(topology.calls(claim), []);
   });
 
-  test('X3: a driver that has topology only after a restart gets it from then on', async () => {
+  test('a driver that has topology only after a restart gets it from then on', async () => {
     await using topology = await startTopologyScene({ cluster: 'C2', plugin: ['CONTROLLER_SERVICE'] });
     const { scene } = topology;
     using wire = new Wire({ origin: scene.cluster.url, onAnswer: () => undefined });

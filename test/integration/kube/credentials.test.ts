@@ -121,7 +121,7 @@ describe('who we are', () => {
     });
   }
 
-  test('KC-1.11: whom to act for goes along', async () => {
+  test('whom to act for goes along', async () => {
     await using desk = await Desk.open();
     const client = await desk.client({
       token: 'abc',
@@ -138,7 +138,7 @@ describe('who we are', () => {
     assert.equal(headers['impersonate-extra-example.com%2fteam'], 'a, b');
   });
 
-  test('KC-1.5: over plain http nothing is said to another machine', async () => {
+  test('over plain http nothing is said to another machine', async () => {
     await using desk = await Desk.open();
     const credentials = await desk.credentials({ token: 'abc' }, { server: 'http://k8s.example' });
     assert.deepEqual(await credentials.headers(), {});
@@ -146,7 +146,7 @@ describe('who we are', () => {
 });
 
 describe('a token file', () => {
-  test('T35: is read again after 50 s, before a request', async () => {
+  test('is read again after 50 s, before a request', async () => {
     await using desk = await Desk.open();
     await desk.file('token', 'one\n');
     const client = await desk.client({ tokenFile: 'token' });
@@ -159,7 +159,7 @@ describe('a token file', () => {
     assert.deepEqual(desk.authorizations, ['Bearer one', 'Bearer one', 'Bearer two']);
   });
 
-  test('T35: and at once after a 401, whose request is sent once more', async () => {
+  test('and at once after a 401, whose request is sent once more', async () => {
     await using desk = await Desk.open();
     await desk.file('token', 'one');
     const client = await desk.client({ tokenFile: 'token' });
@@ -187,7 +187,7 @@ describe('a token file', () => {
     { title: 'is empty', spoil: (desk: Desk) => desk.file('token', '\n') },
     { title: 'is gone', spoil: (desk: Desk) => rm(path.join(desk.folder, 'token')) },
   ]) {
-    test(`KC-1.7: that ${title} leaves the previous token in use, with a line in the log`, async () => {
+    test(`that ${title} leaves the previous token in use, with a line in the log`, async () => {
       await using desk = await Desk.open();
       await desk.file('token', 'one');
       const client = await desk.client({ tokenFile: 'token' });
@@ -200,14 +200,14 @@ describe('a token file', () => {
     });
   }
 
-  test('KC-1.7: that was never there is an error of the request', async () => {
+  test('that was never there is an error of the request', async () => {
     await using desk = await Desk.open();
     const client = await desk.client({ tokenFile: 'token' });
     await assert.rejects(client.get(configMaps, name), /ENOENT/);
     assert.equal(desk.server.requests.length, 0);
   });
 
-  test('KC-1.7: wins over a token that stands beside it', async () => {
+  test('wins over a token that stands beside it', async () => {
     await using desk = await Desk.open();
     await desk.file('token', 'from file');
     const client = await desk.client({ tokenFile: 'token', token: 'inline' });
@@ -222,7 +222,7 @@ describe('a credential plugin', () => {
   const answer = (status: object, apiVersion = version): string =>
     JSON.stringify({ kind: 'ExecCredential', apiVersion, status });
 
-  test('KC-1.10: runs once, beside the kubeconfig, with its arguments and environment', async () => {
+  test('runs once, beside the kubeconfig, with its arguments and environment', async () => {
     await using desk = await Desk.open();
     await desk.plugin();
     await desk.file('answer', answer({ token: 'abc' }));
@@ -239,7 +239,7 @@ describe('a credential plugin', () => {
     assert.deepEqual(rest, ['yes', 'mine', 'get token']);
   });
 
-  test('KC-1.10: hears of the cluster where it asks to', async () => {
+  test('hears of the cluster where it asks to', async () => {
     await using desk = await Desk.open();
     await desk.plugin();
     await desk.file('answer', answer({ token: 'abc' }));
@@ -257,7 +257,7 @@ describe('a credential plugin', () => {
     });
   });
 
-  test('KC-1.10: runs again once its token has expired', async () => {
+  test('runs again once its token has expired', async () => {
     await using desk = await Desk.open();
     await desk.plugin();
     const expirationTimestamp = new Date(desk.clock.wallMs() + 300_000).toISOString();
@@ -273,7 +273,7 @@ describe('a credential plugin', () => {
     assert.equal((await desk.runs()).length, 2);
   });
 
-  test('KC-1.10: runs again after a 401, once', async () => {
+  test('runs again after a 401, once', async () => {
     await using desk = await Desk.open();
     await desk.plugin();
     await desk.file('answer', answer({ token: 'one' }));
@@ -288,7 +288,7 @@ describe('a credential plugin', () => {
     assert.equal((await desk.runs()).length, 3);
   });
 
-  test('KC-1.10: a certificate of it makes new connections, and outlives the look at the files', async () => {
+  test('a certificate of it makes new connections, and outlives the look at the files', async () => {
     await using desk = await Desk.open();
     await desk.plugin();
     const { cert, key } = newAuthority().client('jo');
@@ -323,7 +323,7 @@ describe('a credential plugin', () => {
     },
   ];
   for (const { title, output, message } of wrong) {
-    test(`KC-1.10: one ${title} fails the request`, async () => {
+    test(`one ${title} fails the request`, async () => {
       await using desk = await Desk.open();
       await desk.plugin();
       await desk.file('answer', output);
@@ -337,7 +337,7 @@ describe('a credential plugin', () => {
     });
   }
 
-  test('KC-1.10: one that is missing says how to get it; one that fails says why', async () => {
+  test('one that is missing says how to get it; one that fails says why', async () => {
     await using desk = await Desk.open();
     const missing = await desk.client({ exec: { ...exec, installHint: 'Get it from example.com' } });
     await assert.rejects(missing.get(configMaps, name), /was not found\. Get it from example\.com/);
@@ -350,7 +350,7 @@ describe('a credential plugin', () => {
     { title: 'without a command', config: { apiVersion: version }, message: /no command/ },
     { title: 'that wants a terminal', config: { ...exec, interactiveMode: 'Always' }, message: /terminal/ },
   ]) {
-    test(`KC-1.10: one ${title} is refused at the start`, async () => {
+    test(`one ${title} is refused at the start`, async () => {
       await using desk = await Desk.open();
       await assert.rejects(desk.credentials({ exec: config }), message);
     });
@@ -376,7 +376,7 @@ describe('compression', () => {
 });
 
 describe('certificates', () => {
-  test('KC-1.8: a client certificate says who we are; other files count five minutes later, for watches too', async () => {
+  test('a client certificate says who we are; other files count five minutes later, for watches too', async () => {
     const ca = newAuthority();
     await using desk = await Desk.open({ tls: { ...ca.server(), ca: ca.cert, requestCert: true } });
     await desk.file('ca.crt', ca.cert);
@@ -406,7 +406,7 @@ describe('certificates', () => {
     await reading;
   });
 
-  test('KC-1.8: files that did not change, or are half written, leave the connections alone', async () => {
+  test('files that did not change, or are half written, leave the connections alone', async () => {
     await using desk = await Desk.open();
     const ca = newAuthority();
     await desk.pair(ca, 'ann');
@@ -440,7 +440,7 @@ describe('certificates', () => {
     assert.equal(desk.server.requests.length, 1);
   });
 
-  test('KC-1.9: a server that shows a certificate of a new CA is trusted once the CA file says so', async () => {
+  test('a server that shows a certificate of a new CA is trusted once the CA file says so', async () => {
     const [old, fresh] = [newAuthority(), newAuthority()];
     await using desk = await Desk.open({ tls: old.server() });
     await desk.file('ca.crt', old.cert);
@@ -462,7 +462,7 @@ describe('certificates', () => {
     { title: 'is no certificate', text: 'garbage' },
     { title: 'is gone', text: undefined },
   ]) {
-    test(`KC-1.9: a CA file that ${title} leaves the old one in use, with a line in the log`, async () => {
+    test(`a CA file that ${title} leaves the old one in use, with a line in the log`, async () => {
       await using desk = await Desk.open();
       const file = await desk.file('ca.crt', newAuthority().cert);
       const credentials = await desk.credentials({}, { 'certificate-authority': 'ca.crt' });
@@ -474,7 +474,7 @@ describe('certificates', () => {
     });
   }
 
-  test('KC-1.4: inline data wins over a file; names and doubts about the server are kept', async () => {
+  test('inline data wins over a file; names and doubts about the server are kept', async () => {
     await using desk = await Desk.open();
     const data = Buffer.from('inline').toString('base64');
     const credentials = await desk.credentials(
@@ -515,7 +515,7 @@ describe('a proxy', () => {
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, tunnels, server };
   }
 
-  test('KC-2.5: of the kubeconfig stands between, and an open watch holds up no write (KC-2.3)', async () => {
+  test('of the kubeconfig stands between, and an open watch holds up no write', async () => {
     await using desk = await Desk.open();
     const proxy = await startProxy();
     const transport = await desk.transport({ token: 'abc' }, { 'proxy-url': proxy.url });

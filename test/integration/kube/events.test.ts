@@ -54,7 +54,7 @@ function methods(rig: Rig): string[] {
 }
 
 describe('EventRecorder', () => {
-  test('KC-11.2: an event says what, about which object, from whom and when', async () => {
+  test('an event says what, about which object, from whom and when', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(storing().answer);
     await using recorder = recorderOf(rig);
@@ -81,7 +81,7 @@ describe('EventRecorder', () => {
     });
   });
 
-  test('KC-11.2: cluster-scoped objects have their events in default; a name too long gives way to a UUID', async () => {
+  test('cluster-scoped objects have their events in default; a name too long gives way to a UUID', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise((reply, { body }) => reply.json(201, body));
     await using recorder = recorderOf(rig);
@@ -97,7 +97,7 @@ describe('EventRecorder', () => {
     }
   });
 
-  test('KC-11.2: two recorders name their events about one object apart, also in the same millisecond', async () => {
+  test('two recorders name their events about one object apart, also in the same millisecond', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise(answer);
@@ -148,7 +148,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('T36: five alike are one POST and four PATCHes of count, time and message', async () => {
+  test('five alike are one POST and four PATCHes of count, time and message', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise(answer);
@@ -165,7 +165,7 @@ describe('EventRecorder', () => {
     assert.deepEqual(last.body, { count: 5, lastTimestamp: '2026-01-01T00:00:04Z', message: 'no space' });
   });
 
-  test('T37: twelve different messages are nine events and one combined with count 3', async () => {
+  test('twelve different messages are nine events and one combined with count 3', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise(answer);
@@ -179,7 +179,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('T38: of 40 alike 25 are written, and the next after five minutes shows 41', async () => {
+  test('of 40 alike 25 are written, and the next after five minutes shows 41', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise(answer);
@@ -197,7 +197,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('T39: an event that the server no longer has is written anew under its name, and counts on', async () => {
+  test('an event that the server no longer has is written anew under its name, and counts on', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise(answer);
@@ -226,7 +226,7 @@ describe('EventRecorder', () => {
     { code: 422, reason: 'Invalid', level: 'error' },
     { code: 500, reason: 'InternalError', level: 'error' },
   ]) {
-    test(`T40: an event answered ${code} is dropped without another try, and the next is sent`, async () => {
+    test(`an event answered ${code} is dropped without another try, and the next is sent`, async () => {
       await using rig = await Rig.start();
       rig.server.otherwise((reply) => reply.status(code, reason));
       await using recorder = recorderOf(rig);
@@ -245,7 +245,7 @@ describe('EventRecorder', () => {
     });
   }
 
-  test('KC-11.12: over a broken connection an event is tried twelve times, ten seconds apart', async () => {
+  test('over a broken connection an event is tried twelve times, ten seconds apart', async () => {
     await using rig = await Rig.start();
     rig.random = 0.3;
     rig.server.otherwise((reply) => reply.reset());
@@ -255,7 +255,7 @@ describe('EventRecorder', () => {
     assert.deepEqual(rig.gapsMs({}), [3000, ...Array.from({ length: 10 }, () => 10_000)]);
   });
 
-  test('KC-11.12: events that wait behind it keep their order', async () => {
+  test('events that wait behind it keep their order', async () => {
     await using rig = await Rig.start();
     const { answer } = storing();
     rig.server.next({}, (reply) => reply.reset());
@@ -269,7 +269,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('KC-11.4: at most a thousand wait; further ones are dropped with a line, and nobody is held up', async () => {
+  test('at most a thousand wait; further ones are dropped with a line, and nobody is held up', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(nothing);
     const recorder = recorderOf(rig);
@@ -304,7 +304,7 @@ describe('EventRecorder', () => {
     assert.equal(rig.server.requests.length, 20);
   });
 
-  test('KC-11.12: closing sends what waits and takes nothing more', async () => {
+  test('closing sends what waits and takes nothing more', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(storing().answer);
     const recorder = recorderOf(rig);
@@ -320,7 +320,7 @@ describe('EventRecorder', () => {
     assert.ok(rig.log.some(({ level, message }) => level === 'error' && message === 'Event dropped, shutting down'));
   });
 
-  test('KC-11.12: closing gives up after five seconds', async () => {
+  test('closing gives up after five seconds', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(nothing);
     const recorder = recorderOf(rig);
@@ -352,7 +352,7 @@ describe('EventRecorder', () => {
     });
   }
 
-  test('KC-11.12: closing tries once over a broken connection, no more', async () => {
+  test('closing tries once over a broken connection, no more', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise((reply) => reply.reset());
     const recorder = recorderOf(rig);

@@ -21,7 +21,7 @@ import {
 } from './rig.ts';
 
 describe('an informer', () => {
-  test('T24: what a new list lacks is deleted, told by its last known state', async () => {
+  test('what a new list lacks is deleted, told by its last known state', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       lists,
@@ -36,7 +36,7 @@ describe('an informer', () => {
     assert.deepEqual(contents(informer), ['ns/b@2']);
   });
 
-  test('T25: deleted and made anew during an outage is one update, with another uid', async () => {
+  test('deleted and made anew during an outage is one update, with another uid', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       lists,
@@ -54,7 +54,7 @@ describe('an informer', () => {
     assert.deepEqual(uids, [['first', 'second']]);
   });
 
-  test('T26: a late handler hears of everything, without a gap or a repeat, while changes go on', async () => {
+  test('a late handler hears of everything, without a gap or a repeat, while changes go on', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
@@ -74,7 +74,7 @@ describe('an informer', () => {
     assert.deepEqual(calls.slice(-2), ['update ns/n20@20 -> ns/n20@200', 'delete ns/a@201']);
   });
 
-  test('KC-7.6: a handler that throws disturbs neither the others nor the cache', async () => {
+  test('a handler that throws disturbs neither the others nor the cache', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
     rig.server.otherwise(quiet);
@@ -95,7 +95,7 @@ describe('an informer', () => {
     await assert.rejects(informer.run(stop.signal), /runs already/);
   });
 
-  test('KC-7.8: a handler is synced once it heard of all; the informer once the cache is full', async () => {
+  test('a handler is synced once it heard of all; the informer once the cache is full', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(lists, (reply) => void (open = reply.open()));
@@ -113,7 +113,7 @@ describe('an informer', () => {
     assert.deepEqual([late.hasSynced, count], [true, 2]);
   });
 
-  test('KC-7.9: a resync gives every cached object again, without a request, to those who asked', async () => {
+  test('a resync gives every cached object again, without a request, to those who asked', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
     rig.server.next(watches, quiet);
@@ -244,7 +244,7 @@ describe('an informer', () => {
     { name: 'a list and a watch', watchList: 'off' },
     { name: 'a streaming list', watchList: 'on' },
   ] as const) {
-    test(`KC-13.1: every object passes the transform before it is kept, from ${name}`, async () => {
+    test(`every object passes the transform before it is kept, from ${name}`, async () => {
       await using rig = await Rig.start();
       const secret = { secret: 'not kept' };
       rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1, secret)], 10)));
@@ -265,7 +265,7 @@ describe('an informer', () => {
     });
   }
 
-  test('T46: a forbidden list is retried until the rule is granted, and says which rule is missing', async () => {
+  test('a forbidden list is retried until the rule is granted, and says which rule is missing', async () => {
     await using rig = await Rig.start();
     rig.random = 0.999;
     let granted = false;
@@ -291,7 +291,7 @@ describe('an informer', () => {
     assert.equal(informer.lastError, undefined);
   });
 
-  test('T47: a handler that writes into a frozen cached object throws, and the cache stays as it was', async () => {
+  test('a handler that writes into a frozen cached object throws, and the cache stays as it was', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1, { x: '1' })], 10)));
@@ -318,7 +318,7 @@ describe('an informer', () => {
     assert.deepEqual(informer.get('ns/a')?.data, { x: '2' });
   });
 
-  test('T47: parts that a transform froze itself do not keep the rest open', async () => {
+  test('parts that a transform froze itself do not keep the rest open', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1, { x: '1' })], 10)));
     rig.server.otherwise(quiet);
@@ -334,7 +334,7 @@ describe('an informer', () => {
 });
 
 describe('waiting for caches', () => {
-  test('KC-7.8: ends with the last cache, and says every half minute which are missing', async () => {
+  test('ends with the last cache, and says every half minute which are missing', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(
@@ -359,7 +359,7 @@ describe('waiting for caches', () => {
     assert.equal(late.hasSynced, true);
   });
 
-  test('KC-7.8: ends at once when it is aborted', async () => {
+  test('ends at once when it is aborted', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(quiet);
     const informer = rig.informer();

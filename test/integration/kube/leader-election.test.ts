@@ -6,7 +6,7 @@ import { type Lease, leases as leaseResource } from '../../../src/kube/lease-rec
 import { LeaseServer } from './lease-server.ts';
 
 describe('an election', () => {
-  test('KC-12.6: the first candidate makes the Lease and leads', async () => {
+  test('the first candidate makes the Lease and leads', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a', { labels: { team: 'storage' } }).run();
     await leases.clock.until(() => a.leads);
@@ -18,13 +18,13 @@ describe('an election', () => {
       renewTime: start,
       leaseTransitions: 0,
     });
-    assert.match(start, /\.\d{6}Z$/, 'KC-3.12: microseconds');
+    assert.match(start, /\.\d{6}Z$/, 'microseconds');
     assert.deepEqual(leases.lease?.metadata.labels, { team: 'storage' });
     assert.deepEqual(a.events, ['Normal LeaderElection: a became leader']);
     assert.equal(a.elector.isLeader, true);
   });
 
-  test('KC-12.6: renews every two seconds with one PUT, which changes the time only', async () => {
+  test('renews every two seconds with one PUT, which changes the time only', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -40,7 +40,7 @@ describe('an election', () => {
     assert.equal(Date.parse(leases.spec?.renewTime ?? '') - Date.parse(before?.renewTime ?? ''), 10_000);
   });
 
-  test('KC-12.15: labels and fields of others stay', async () => {
+  test('labels and fields of others stay', async () => {
     await using leases = await LeaseServer.start();
     leases.edit({ holderIdentity: '', strategy: 'OldestEmulationVersion' } as object, { other: 'kept' });
     const a = leases.elector('a', { labels: { team: 'storage' } }).run();
@@ -71,7 +71,7 @@ describe('an election', () => {
     assert.equal(leases.spec?.leaseTransitions, 1);
   });
 
-  test('T41: the same with the leader an hour ahead', async () => {
+  test('the same with the leader an hour ahead', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a', { clock: leases.clock.elsewhere({ wallMs: 3_600_000 }) }).run();
     await leases.clock.until(() => a.leads);
@@ -91,7 +91,7 @@ describe('an election', () => {
     assert.equal(waitedMs, 21_000, 'the duration in the record counts, and not a retry later');
   });
 
-  test('KC-12.3: a process that comes back under its own name goes on at once', async () => {
+  test('a process that comes back under its own name goes on at once', async () => {
     await using leases = await LeaseServer.start();
     leases.edit({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 7, acquireTime: 'then' });
     const a = leases.elector('a').run();
@@ -99,7 +99,7 @@ describe('an election', () => {
     assert.deepEqual([waitedMs, leases.spec?.leaseTransitions, leases.spec?.acquireTime], [0, 7, 'then']);
   });
 
-  test('T42: a leader that is cut off knows it 12 s after its last renewal, before the Lease runs out', async () => {
+  test('a leader that is cut off knows it 12 s after its last renewal, before the Lease runs out', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -113,7 +113,7 @@ describe('an election', () => {
     assert.equal(leases.spec?.holderIdentity, 'a', 'a lost lease is not released');
   });
 
-  test('KC-12.10: what the work still sends when the lease is lost does not leave the process', async () => {
+  test('what the work still sends when the lease is lost does not leave the process', async () => {
     await using leases = await LeaseServer.start();
     const guarded = leases.transport('work', leases.clock);
     const client = new KubeClient({ transport: guarded });
@@ -131,7 +131,7 @@ describe('an election', () => {
     assert.equal(leases.server.requests.filter(({ headers }) => headers['user-agent'] === 'work').length, 1);
   });
 
-  test('T42: the same when the server refuses connections', async () => {
+  test('the same when the server refuses connections', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -171,7 +171,7 @@ describe('an election', () => {
     assert.equal(leases.spec?.holderIdentity, 'usurper');
   });
 
-  test('T43: a release is seen and taken over within a moment, with one transition more', async () => {
+  test('a release is seen and taken over within a moment, with one transition more', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -191,7 +191,7 @@ describe('an election', () => {
     assert.deepEqual(a.events.slice(1), ['Normal LeaderElection: a stopped leading']);
   });
 
-  test('T43: without word from the watch the other leads within its retry pause', async () => {
+  test('without word from the watch the other leads within its retry pause', async () => {
     await using leases = await LeaseServer.start();
     leases.tellsWatches = false;
     const a = leases.elector('a').run();
@@ -204,7 +204,7 @@ describe('an election', () => {
     assert.equal(leases.spec?.leaseTransitions, 1);
   });
 
-  test('T43: work that fails lets go of the Lease too', async () => {
+  test('work that fails lets go of the Lease too', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -215,7 +215,7 @@ describe('an election', () => {
     assert.equal(a.elector.isLeader, false);
   });
 
-  test('KC-12.12: nothing is released where that is not wanted', async () => {
+  test('nothing is released where that is not wanted', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a', { releaseOnExit: false }).run();
     await leases.clock.until(() => a.leads);
@@ -224,7 +224,7 @@ describe('an election', () => {
     assert.equal(leases.spec?.holderIdentity, 'a');
   });
 
-  test('KC-12.12: a release that gets no answer ends after the renew deadline', async () => {
+  test('a release that gets no answer ends after the renew deadline', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -294,7 +294,7 @@ describe('an election', () => {
     assert.equal(a.leads, false);
   });
 
-  test('T44: a Lease that somebody emptied by hand is taken at once', async () => {
+  test('a Lease that somebody emptied by hand is taken at once', async () => {
     await using leases = await LeaseServer.start();
     leases.edit({ holderIdentity: 'gone', leaseDurationSeconds: 3600, leaseTransitions: 4 });
     const b = leases.elector('b').run();
@@ -315,7 +315,7 @@ describe('an election', () => {
     assert.deepEqual([waitedMs, leases.spec?.leaseTransitions], [0, 0]);
   });
 
-  test('T45: a process that stood still for 20 s counts the lease as lost and sends no PUT', async () => {
+  test('a process that stood still for 20 s counts the lease as lost and sends no PUT', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -328,7 +328,7 @@ describe('an election', () => {
     assert.equal(leases.writesOf('a').length, writes);
   });
 
-  test('T45: also when it stood still between a renewal and its answer', async () => {
+  test('also when it stood still between a renewal and its answer', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -342,7 +342,7 @@ describe('an election', () => {
     assert.equal(leases.writesOf('a').length, writes);
   });
 
-  test('KC-12.10: a standby that is stopped ends at once, and never led', async () => {
+  test('a standby that is stopped ends at once, and never led', async () => {
     await using leases = await LeaseServer.start();
     leases.edit({ holderIdentity: 'other', leaseDurationSeconds: 15 });
     const b = leases.elector('b').run();
@@ -353,7 +353,7 @@ describe('an election', () => {
     assert.equal(leases.clock.pending, 0);
   });
 
-  test('KC-12.14: health has no complaint of a leader that renews, nor of a standby', async () => {
+  test('health has no complaint of a leader that renews, nor of a standby', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     const b = leases.elector('b').run();
@@ -362,7 +362,7 @@ describe('an election', () => {
     assert.deepEqual([a.elector.complaint, b.elector.complaint], [undefined, undefined]);
   });
 
-  test('KC-12.14: health complains of a leader that no longer renews, 20 s after its lease ran out', async () => {
+  test('health complains of a leader that no longer renews, 20 s after its lease ran out', async () => {
     await using leases = await LeaseServer.start();
     const hung = {
       ...leases.clock.elsewhere({}),
@@ -382,7 +382,7 @@ describe('an election', () => {
     { name: 'a lease of less than a second', timings: [0.9, 0.5, 0.1], message: /leaseDuration must be at least 1s/ },
     { name: 'no retry pause', timings: [15, 10, 0], message: /retryPeriod/ },
   ] as const) {
-    test(`KC-12.2: ${name} is refused`, () => {
+    test(`${name} is refused`, () => {
       const [lease, deadline, retry] = timings.map((seconds) => seconds * 1000);
       assert.throws(
         () =>
@@ -396,7 +396,7 @@ describe('an election', () => {
     });
   }
 
-  test('KC-12.2: a candidate needs a name', async () => {
+  test('a candidate needs a name', async () => {
     await using leases = await LeaseServer.start();
     assert.throws(() => leases.elector(''), RangeError);
   });

@@ -20,7 +20,7 @@ function pages(total: number): object[][] {
 }
 
 describe('listing', () => {
-  test('T1: the first list asks for 500 objects of any version', async () => {
+  test('the first list asks for 500 objects of any version', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(nothing);
     rig.informer();
@@ -30,7 +30,7 @@ describe('listing', () => {
     assert.equal(request.headers['accept-encoding'], 'gzip');
   });
 
-  test('T2: 1200 objects come in three pages, and the version is that of the first', async () => {
+  test('1200 objects come in three pages, and the version is that of the first', async () => {
     await using rig = await Rig.start();
     const [first = [], second = [], third = []] = pages(1200);
     rig.server.next(
@@ -51,7 +51,7 @@ describe('listing', () => {
     assert.equal(watch?.query.get('resourceVersion'), '5000');
   });
 
-  test('KC-4.6: a server that pages lists at version 0 is asked in pages from then on', async () => {
+  test('a server that pages lists at version 0 is asked in pages from then on', async () => {
     await using rig = await Rig.start();
     const [first = [], second = []] = pages(600);
     rig.server.next(
@@ -66,7 +66,7 @@ describe('listing', () => {
     assert.equal(rig.server.matching(lists)[2]?.query.toString(), 'limit=500&resourceVersion=700');
   });
 
-  test('T3: when the second page has expired, everything is asked for once more in one answer', async () => {
+  test('when the second page has expired, everything is asked for once more in one answer', async () => {
     await using rig = await Rig.start();
     const [first = [], second = []] = pages(700);
     rig.server.next(
@@ -86,7 +86,7 @@ describe('listing', () => {
     assert.equal(watch?.query.get('resourceVersion'), '950');
   });
 
-  test('T4: when that answer fails too, the whole starts over after a pause', async () => {
+  test('when that answer fails too, the whole starts over after a pause', async () => {
     await using rig = await Rig.start();
     rig.random = 0.5;
     rig.server.next(
@@ -112,7 +112,7 @@ describe('listing', () => {
     { name: 'a cause', message: 'too new', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } },
     { name: 'the words of older servers', message: 'Too large resource version: 10, current: 5', details: {} },
   ]) {
-    test(`T5: a version ahead of the server, told by ${name}, is dropped at once`, async () => {
+    test(`a version ahead of the server, told by ${name}, is dropped at once`, async () => {
       await using rig = await Rig.start();
       rig.server.next(watches, (reply) => reply.open().event('ERROR', failure(410, 'Expired', 'too old')));
       const informer = await synced(rig);
@@ -130,7 +130,7 @@ describe('listing', () => {
     });
   }
 
-  test('KC-4.7: a table is never taken for objects', async () => {
+  test('a table is never taken for objects', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, { kind: 'Table', apiVersion: 'meta.k8s.io/v1', rows: [] }));
     const informer = rig.informer();
@@ -142,7 +142,7 @@ describe('listing', () => {
     );
   });
 
-  test('KC-5.17: a resource that is not served yet is asked for until it is', async () => {
+  test('a resource that is not served yet is asked for until it is', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       lists,
@@ -192,7 +192,7 @@ describe('listing', () => {
 });
 
 describe('watching', () => {
-  test('KC-5.2: a watch asks for bookmarks, from the version of the list, for five to ten minutes', async () => {
+  test('a watch asks for bookmarks, from the version of the list, for five to ten minutes', async () => {
     await using rig = await Rig.start();
     rig.server.next(watches, quiet);
     rig.random = 0.999;
@@ -206,7 +206,7 @@ describe('watching', () => {
     });
   });
 
-  test('KC-7.10: selectors are part of lists and watches', async () => {
+  test('selectors are part of lists and watches', async () => {
     await using rig = await Rig.start();
     rig.server.next({ query: { watch: undefined } }, (reply) => reply.json(200, listOf([], 10)));
     rig.server.otherwise(quiet);
@@ -219,7 +219,7 @@ describe('watching', () => {
     }
   });
 
-  test('T6: a watch that ends cleanly after six minutes goes on at once, without a list', async () => {
+  test('a watch that ends cleanly after six minutes goes on at once, without a list', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(
@@ -240,7 +240,7 @@ describe('watching', () => {
     assert.deepEqual(contents(informer), ['ns/a@1', 'ns/b@12']);
   });
 
-  test('T7: a watch that closes after 0.4 s and without an event leads to a list after a pause', async () => {
+  test('a watch that closes after 0.4 s and without an event leads to a list after a pause', async () => {
     await using rig = await Rig.start();
     rig.random = 0.25;
     let open: ScriptedReply | undefined;
@@ -254,7 +254,7 @@ describe('watching', () => {
     assert.equal(rig.server.matching(lists)[1]?.query.toString(), 'resourceVersion=10');
   });
 
-  test('T8: a watch that closes after 0.4 s and one event is opened again without a list', async () => {
+  test('a watch that closes after 0.4 s and one event is opened again without a list', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
@@ -269,10 +269,10 @@ describe('watching', () => {
 
   for (const { name, answer } of [
     {
-      name: 'T9: an Expired inside the stream',
+      name: 'an Expired inside the stream',
       answer: (reply: ScriptedReply) => void reply.open().event('ERROR', failure(410, 'Expired', 'too old')),
     },
-    { name: 'T10: a 410 to the watch request', answer: (reply: ScriptedReply) => reply.status(410, 'Gone') },
+    { name: 'a 410 to the watch request', answer: (reply: ScriptedReply) => reply.status(410, 'Gone') },
   ]) {
     test(`${name} leads to a list at the last version, and to one without if that is gone too`, async () => {
       await using rig = await Rig.start();
@@ -296,14 +296,14 @@ describe('watching', () => {
   }
 
   for (const { name, answer, pauseMs } of [
-    { name: 'T11: a 429', answer: (reply: ScriptedReply) => reply.status(429, 'TooManyRequests'), pauseMs: 800 },
+    { name: 'a 429', answer: (reply: ScriptedReply) => reply.status(429, 'TooManyRequests'), pauseMs: 800 },
     {
-      name: 'KC-5.8: a 429 that asks for five seconds',
+      name: 'a 429 that asks for five seconds',
       answer: (reply: ScriptedReply) => reply.status(429, 'TooManyRequests', { headers: { 'retry-after': '5' } }),
       pauseMs: 5000,
     },
     {
-      name: 'KC-5.9: a 429 inside the stream',
+      name: 'a 429 inside the stream',
       answer: (reply: ScriptedReply) => void reply.open().event('ERROR', failure(429, 'TooManyRequests', 'slow down')),
       pauseMs: 800,
     },
@@ -319,7 +319,7 @@ describe('watching', () => {
     });
   }
 
-  test('KC-5.9: another error inside the stream leads to a list after a pause', async () => {
+  test('another error inside the stream leads to a list after a pause', async () => {
     await using rig = await Rig.start();
     rig.server.next(watches, (reply) => void reply.open().event('ERROR', failure(500, 'InternalError', 'etcd')));
     await synced(rig);
@@ -328,7 +328,7 @@ describe('watching', () => {
     assert.deepEqual(rig.gapsMs(lists), [800]);
   });
 
-  test('T12: three minutes of refused connections lead to watches at growing gaps only, and no event is lost', async () => {
+  test('three minutes of refused connections lead to watches at growing gaps only, and no event is lost', async () => {
     await using rig = await Rig.start();
     rig.random = 0.5;
     let open: ScriptedReply | undefined;
@@ -352,7 +352,7 @@ describe('watching', () => {
     assert.deepEqual(contents(informer), ['ns/a@1', 'ns/b@11', 'ns/c@12']);
   });
 
-  test('T13: after two quiet minutes the first pause is short again', async () => {
+  test('after two quiet minutes the first pause is short again', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     const busy = (reply: ScriptedReply): void => reply.status(429, 'TooManyRequests');
@@ -366,7 +366,7 @@ describe('watching', () => {
     assert.equal(rig.gapsMs(watches).at(-1), 800);
   });
 
-  test('T14: a bookmark moves the version forward', async () => {
+  test('a bookmark moves the version forward', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
@@ -380,7 +380,7 @@ describe('watching', () => {
     assert.deepEqual(calls, ['add ns/a@1 initial']);
   });
 
-  test('T15: events of a watch that began without a version move nothing forward while they are all ADDED', async () => {
+  test('events of a watch that began without a version move nothing forward while they are all ADDED', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, { kind: 'ConfigMapList', metadata: {}, items: [] }));
     const added = (reply: ScriptedReply): ScriptedReply =>
@@ -405,7 +405,7 @@ describe('watching', () => {
     assert.equal(rig.server.matching(lists).length, 1);
   });
 
-  test('T16: a line that arrives in pieces, cut inside a character, is read once and right', async () => {
+  test('a line that arrives in pieces, cut inside a character, is read once and right', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(watches, (reply) => void (open = reply.open()));
@@ -427,7 +427,7 @@ describe('watching', () => {
     assert.deepEqual(calls, ['add ns/a@1 initial', 'add ns/b@11']);
   });
 
-  test('T17: an event of three MiB is delivered', async () => {
+  test('an event of three MiB is delivered', async () => {
     await using rig = await Rig.start();
     const big = 'x'.repeat(3 * 1024 * 1024);
     rig.server.next(watches, (reply) => void reply.open().event('ADDED', configMap('b', 11, { big })));
@@ -436,7 +436,7 @@ describe('watching', () => {
     assert.equal(informer.get('ns/b')?.data?.['big'], big);
   });
 
-  test('T18: a watch whose connection is half open ends 30 s after its time and goes on without loss', async () => {
+  test('a watch whose connection is half open ends 30 s after its time and goes on without loss', async () => {
     await using rig = await Rig.start();
     rig.random = 0.5; // asks for 450 s
     let open: ScriptedReply | undefined;
@@ -470,7 +470,7 @@ describe('watching', () => {
     );
   });
 
-  test('T18: after a bookmark three minutes of silence are enough', async () => {
+  test('after a bookmark three minutes of silence are enough', async () => {
     await using rig = await Rig.start();
     rig.random = 0.999;
     let open: ScriptedReply | undefined;
@@ -485,7 +485,7 @@ describe('watching', () => {
     assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '21');
   });
 
-  test('KC-5.10: rare bookmarks stretch the silence that is taken for death', async () => {
+  test('rare bookmarks stretch the silence that is taken for death', async () => {
     await using rig = await Rig.start();
     rig.random = 0.999;
     let open: ScriptedReply | undefined;
@@ -498,7 +498,7 @@ describe('watching', () => {
     assert.equal(waitedMs, 300_000);
   });
 
-  test('T19: watches are spread evenly over five to ten minutes', async () => {
+  test('watches are spread evenly over five to ten minutes', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, listOf([], 10)));
     rig.server.otherwise((reply) => {
@@ -519,7 +519,7 @@ describe('watching', () => {
     assert.equal(rig.server.matching(lists).length, 1);
   });
 
-  test('KC-5.4: events of another kind or type change neither cache nor version', async () => {
+  test('events of another kind or type change neither cache nor version', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
@@ -537,7 +537,7 @@ describe('watching', () => {
     assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '13');
   });
 
-  test('KC-5.8: a watch request that breaks is tried ten more times, a second apart, before a new list', async () => {
+  test('a watch request that breaks is tried ten more times, a second apart, before a new list', async () => {
     await using rig = await Rig.start();
     rig.server.next({ path, query: { watch: undefined } }, (reply) => reply.json(200, listOf([], 10)));
     rig.server.otherwise((reply) => reply.reset());

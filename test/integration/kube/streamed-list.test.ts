@@ -33,7 +33,7 @@ async function streaming(rig: Rig): Promise<{ informer: Informer<ConfigMap>; ope
 }
 
 describe('the streaming list', () => {
-  test('T20: fills the cache without a list, and nobody hears of it before all has come', async () => {
+  test('fills the cache without a list, and nobody hears of it before all has come', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(streams, (reply) => {
@@ -59,7 +59,7 @@ describe('the streaming list', () => {
     assert.equal(rig.server.requests.length, 1, 'neither a list nor a second watch');
   });
 
-  test('KC-6.3: goes on as a watch, whose version is that of the bookmark and then of the events', async () => {
+  test('goes on as a watch, whose version is that of the bookmark and then of the events', async () => {
     await using rig = await Rig.start();
     const { informer, open } = await streaming(rig);
     const calls = heard(informer);
@@ -72,7 +72,7 @@ describe('the streaming list', () => {
     assert.deepEqual(calls, ['add ns/a@1 initial', 'update ns/a@1 -> ns/a@11', 'add ns/b@12']);
   });
 
-  test('T21: a 422 leads to a classic list in the same cycle, and the server is not asked again', async () => {
+  test('a 422 leads to a classic list in the same cycle, and the server is not asked again', async () => {
     await using rig = await Rig.start();
     rig.server.next(streams, (reply) => reply.status(422, 'Invalid', { message: 'sendInitialEvents: Forbidden' }));
     rig.server.next(
@@ -89,7 +89,7 @@ describe('the streaming list', () => {
     assert.equal(rig.server.matching(streams).length, 1);
   });
 
-  test('KC-6.5: another failure leads to a classic list, and the next cycle tries to stream again', async () => {
+  test('another failure leads to a classic list, and the next cycle tries to stream again', async () => {
     await using rig = await Rig.start();
     rig.server.next(streams, (reply) => reply.status(500, 'InternalError'), quiet);
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1)], 10)));
@@ -106,7 +106,7 @@ describe('the streaming list', () => {
       answer: (reply: ScriptedReply) => void reply.open().event('ERROR', failure(429, 'TooManyRequests', 'slow')),
     },
   ]) {
-    test(`KC-6.5: ${name} leads to another try after a pause`, async () => {
+    test(`${name} leads to another try after a pause`, async () => {
       await using rig = await Rig.start();
       rig.server.next(streams, answer, quiet);
       rig.informer({ watchList: 'auto' });
@@ -116,7 +116,7 @@ describe('the streaming list', () => {
     });
   }
 
-  test('KC-6.5: a version that is gone is dropped at once', async () => {
+  test('a version that is gone is dropped at once', async () => {
     await using rig = await Rig.start();
     const { open } = await streaming(rig);
     rig.server.next(streams, (reply) => reply.status(410, 'Expired'), quiet);
@@ -129,7 +129,7 @@ describe('the streaming list', () => {
     assert.deepEqual(rig.gapsMs(streams), [800, 0]);
   });
 
-  test('T22: a server that knows no streaming list is given up after 60 s of silence', async () => {
+  test('a server that knows no streaming list is given up after 60 s of silence', async () => {
     await using rig = await Rig.start();
     rig.server.next(streams, (reply) => void reply.open().event('ADDED', configMap('a', 1)));
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1)], 10)));
@@ -142,7 +142,7 @@ describe('the streaming list', () => {
     assert.equal(rig.server.matching(streams).length, 1, 'it is remembered');
   });
 
-  test('KC-6.6: and after 30 s when other events show that it is an ordinary watch', async () => {
+  test('and after 30 s when other events show that it is an ordinary watch', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(streams, (reply) => void (open = reply.open()));
@@ -160,7 +160,7 @@ describe('the streaming list', () => {
     await open?.closed;
   });
 
-  test('T23: a stream that is cut half way leaves nothing behind, so a deletion meanwhile is not missed', async () => {
+  test('a stream that is cut half way leaves nothing behind, so a deletion meanwhile is not missed', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       streams,
@@ -193,7 +193,7 @@ describe('the streaming list', () => {
     assert.deepEqual(contents(informer), ['ns/a@2']);
   });
 
-  test('KC-6.4: a stream that ends at once leads to a classic list', async () => {
+  test('a stream that ends at once leads to a classic list', async () => {
     await using rig = await Rig.start();
     rig.server.next(streams, (reply) => reply.open().end());
     rig.server.next(lists, (reply) => reply.json(200, listOf([], 10)));
@@ -203,7 +203,7 @@ describe('the streaming list', () => {
     assert.equal(rig.server.matching(lists).length, 1);
   });
 
-  test('KC-5.9: once all has come, an Expired leads to a new cycle after a pause, from the version of the watch', async () => {
+  test('once all has come, an Expired leads to a new cycle after a pause, from the version of the watch', async () => {
     await using rig = await Rig.start();
     const { open } = await streaming(rig);
     open.event('MODIFIED', configMap('a', 11)).event('ERROR', failure(410, 'Expired', 'too old'));
@@ -213,7 +213,7 @@ describe('the streaming list', () => {
     assert.equal(rig.server.matching(streams)[1]?.query.get('resourceVersion'), '11');
   });
 
-  test('KC-5.9: once all has come, a 429 leads to a watch after a pause, not to the objects again', async () => {
+  test('once all has come, a 429 leads to a watch after a pause, not to the objects again', async () => {
     await using rig = await Rig.start();
     const { open } = await streaming(rig);
     open.event('MODIFIED', configMap('a', 11)).event('ERROR', failure(429, 'TooManyRequests', 'slow down'));
@@ -223,7 +223,7 @@ describe('the streaming list', () => {
     assert.equal(rig.server.matching(watches)[0]?.query.get('resourceVersion'), '11');
   });
 
-  test('KC-5.4: once all has come, a garbled line leads to a new cycle after a pause', async () => {
+  test('once all has come, a garbled line leads to a new cycle after a pause', async () => {
     await using rig = await Rig.start();
     const { open } = await streaming(rig);
     open.write('{"type":\n');

@@ -35,7 +35,7 @@ function outcome(promise: Promise<unknown>): { done: boolean; error: unknown; va
 }
 
 describe('retries', () => {
-  test('T31: a POST that is told to come back in two seconds does, and creates one object', async () => {
+  test('a POST that is told to come back in two seconds does, and creates one object', async () => {
     await using rig = await Rig.start();
     const later = busy({ 'retry-after': '2' });
     rig.server.next({ method: 'POST' }, later, later, later, (reply) => reply.json(201, configMap('a', 7)));
@@ -46,14 +46,14 @@ describe('retries', () => {
   });
 
   for (const { title, code, headers } of [
-    { title: 'T32: a 503 without Retry-After', code: 503, headers: {} },
-    { title: 'KC-3.1: a 429 without Retry-After', code: 429, headers: {} },
+    { title: 'a 503 without Retry-After', code: 503, headers: {} },
+    { title: 'a 429 without Retry-After', code: 429, headers: {} },
     {
-      title: 'KC-3.1: a 503 with a date to come back at',
+      title: 'a 503 with a date to come back at',
       code: 503,
       headers: { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' },
     },
-    { title: 'KC-3.1: a 409 with Retry-After', code: 409, headers: { 'retry-after': '1' } },
+    { title: 'a 409 with Retry-After', code: 409, headers: { 'retry-after': '1' } },
   ]) {
     test(`${title} is given back at once`, async () => {
       await using rig = await Rig.start();
@@ -63,7 +63,7 @@ describe('retries', () => {
     });
   }
 
-  test('KC-3.1: a 503 with Retry-After is sent again, whatever the method', async () => {
+  test('a 503 with Retry-After is sent again, whatever the method', async () => {
     await using rig = await Rig.start();
     for (const call of [
       () => rig.client.get(configMaps, name),
@@ -85,7 +85,7 @@ describe('retries', () => {
     { title: 'PATCH', call: (rig: Rig) => rig.client.patch(configMaps, name, { type: 'merge', body: {} }) },
     { title: 'DELETE', call: (rig: Rig) => rig.client.delete(configMaps, name) },
   ]) {
-    test(`T33: a ${title} whose connection is reset is not sent again`, async () => {
+    test(`a ${title} whose connection is reset is not sent again`, async () => {
       await using rig = await Rig.start();
       rig.server.otherwise((reply) => reply.reset());
       await assert.rejects(call(rig), (error) => error instanceof TransportError && error.code !== 'TIMEOUT');
@@ -103,7 +103,7 @@ describe('retries', () => {
       broken: (reply: ScriptedReply) => reply.open({ gzip: true }).write('{"kind":').cut(),
     },
   ]) {
-    test(`T33: a GET whose connection is ${title} is sent again after a second`, async () => {
+    test(`a GET whose connection is ${title} is sent again after a second`, async () => {
       await using rig = await Rig.start();
       rig.server.next({}, broken, ok);
       const got = outcome(rig.client.get(configMaps, name));
@@ -115,13 +115,13 @@ describe('retries', () => {
     });
   }
 
-  test('KC-3.2: a GET to a server that is not there fails at once', async () => {
+  test('a GET to a server that is not there fails at once', async () => {
     await using rig = await Rig.start();
     await rig.server.down();
     await assert.rejects(rig.client.get(configMaps, name), { name: 'TransportError', code: 'ECONNREFUSED' });
   });
 
-  test('T34: after eleven answers of 429 the twelfth request is not made', async () => {
+  test('after eleven answers of 429 the twelfth request is not made', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(busy({ 'retry-after': '1' }));
     const got = outcome(rig.client.get(configMaps, name));
@@ -130,7 +130,7 @@ describe('retries', () => {
     assert.equal((got.error as ApiError).code, 429);
   });
 
-  test('KC-2.11: a request without an answer ends after its time, and a write is not sent again', async () => {
+  test('a request without an answer ends after its time, and a write is not sent again', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(nothing);
     const sent = outcome(rig.client.update(configMaps, configMap('a', 1)));
@@ -160,7 +160,7 @@ describe('answers', () => {
     { code: 403, reason: 'Forbidden', ErrorClass: ForbiddenError },
   ];
   for (const { code, reason, ErrorClass } of cases) {
-    test(`KC-3.5: a Status with ${reason} becomes its own error, with the server's words`, async () => {
+    test(`a Status with ${reason} becomes its own error, with the server's words`, async () => {
       await using rig = await Rig.start();
       rig.server.otherwise((reply) => reply.status(code, reason, { message: `about ${reason}` }));
       await assert.rejects(rig.client.get(configMaps, name), (error: unknown) => {
@@ -171,14 +171,14 @@ describe('answers', () => {
     });
   }
 
-  test('KC-3.4: a bare 409 means another version, but to a POST that the name is taken', async () => {
+  test('a bare 409 means another version, but to a POST that the name is taken', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise((reply) => reply.text(409, 'no'));
     await assert.rejects(rig.client.update(configMaps, configMap('a', 1)), ConflictError);
     await assert.rejects(rig.client.create(configMaps, configMap('a', 1)), AlreadyExistsError);
   });
 
-  test('KC-3.6: a failure behind a 200 is a failure', async () => {
+  test('a failure behind a 200 is a failure', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       {},
@@ -196,7 +196,7 @@ describe('answers', () => {
     await assert.rejects(rig.client.get(configMaps, name), { name: 'TransportError', code: 'BAD_JSON' });
   });
 
-  test('KC-2.7: compressed answers are read, failures and lists too', async () => {
+  test('compressed answers are read, failures and lists too', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       {},
@@ -218,7 +218,7 @@ describe('answers', () => {
     await assert.rejects(rig.client.update(configMaps, configMap('a', 1)), { name: 'TransportError' });
   });
 
-  test('KC-2.10: each warning of the server is logged once', async () => {
+  test('each warning of the server is logged once', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise((reply) =>
       reply.json(200, configMap('a', 7), { headers: { warning: '299 - "v1 ConfigMap is old"' } }),
@@ -231,7 +231,7 @@ describe('answers', () => {
     );
   });
 
-  test('KC-3.14: fields that nobody knows survive a read and a write', async () => {
+  test('fields that nobody knows survive a read and a write', async () => {
     await using rig = await Rig.start();
     const object = { ...configMap('a', 7), future: { list: [1, null, { x: 'é' }] } };
     rig.server.otherwise((reply, request) => reply.json(200, request.body ?? object));
@@ -242,7 +242,7 @@ describe('answers', () => {
 });
 
 describe('requests', () => {
-  test('KC-3.8 to KC-3.10: say who writes, how a patch is to be read, and what must still be so for a deletion', async () => {
+  test('say who writes, how a patch is to be read, and what must still be so for a deletion', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(ok);
     await rig.client.create(configMaps, configMap('a', 0));
@@ -274,7 +274,7 @@ describe('requests', () => {
     assert.ok(rig.server.requests.every(({ headers }) => headers['user-agent'] === 'test'));
   });
 
-  test('KC-3.11: a request that cannot be right is not sent', async () => {
+  test('a request that cannot be right is not sent', async () => {
     await using rig = await Rig.start();
     const nowhere = { ...configMap('a', 1), metadata: { name: 'a' } };
     assert.throws(() => rig.client.create(configMaps, nowhere), TypeError);
@@ -283,7 +283,7 @@ describe('requests', () => {
     assert.equal(rig.server.requests.length, 0);
   });
 
-  test('T48: an object that lost parts on its way into the cache is not sent back, nor is a copy of it', async () => {
+  test('an object that lost parts on its way into the cache is not sent back, nor is a copy of it', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(ok);
     const whole = configMap('a', 1, { x: '1' });
@@ -299,7 +299,7 @@ describe('requests', () => {
     );
   });
 
-  test('KC-15.2: each attempt is observed, with its code or the lack of one', async () => {
+  test('each attempt is observed, with its code or the lack of one', async () => {
     await using rig = await Rig.start();
     rig.server.next({}, busy({ 'retry-after': '1' }), (reply) => reply.reset(), ok);
     const got = outcome(rig.client.get(configMaps, name));
@@ -314,7 +314,7 @@ describe('requests', () => {
     );
   });
 
-  test('KC-2.8: the rate limit holds back single requests and lists, but no watch', async () => {
+  test('the rate limit holds back single requests and lists, but no watch', async () => {
     await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 1, burst: 1, clock }) });
     rig.server.next({ method: 'PUT' }, ok);
     rig.server.next(lists, (reply) => reply.json(200, listOf([], 10)));
@@ -338,7 +338,7 @@ describe('requests', () => {
     assert.deepEqual(told, ['info', 'debug', 'debug', 'debug', 'debug', 'info', 'debug']);
   });
 
-  test('KC-2.8: every retry takes a token too', async () => {
+  test('every retry takes a token too', async () => {
     await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 0.1, burst: 2, clock }) });
     rig.server.next({}, busy({ 'retry-after': '1' }), busy({ 'retry-after': '1' }), ok);
     const got = outcome(rig.client.get(configMaps, name));
@@ -346,7 +346,7 @@ describe('requests', () => {
     assert.deepEqual(rig.gapsMs({}), [1000, 9000]);
   });
 
-  test('T49: a write is sent at once while 100 watches are open', async () => {
+  test('a write is sent at once while 100 watches are open', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise((reply, request) => {
       if (request.method === 'PUT') reply.json(200, configMap('a', 7));
@@ -479,7 +479,7 @@ describe('stopping', () => {
     },
   ];
   for (const { state, reach, rateLimit } of states) {
-    test(`T50: an informer in ${state} ends at once and leaves no timer`, async () => {
+    test(`an informer in ${state} ends at once and leaves no timer`, async () => {
       await using rig = await Rig.start(
         rateLimit === true ? { rateLimit: (clock) => new TokenBucket({ qps: 0.01, burst: 1, clock }) } : {},
       );

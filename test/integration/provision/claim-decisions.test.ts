@@ -73,7 +73,7 @@ function stallClasses(rig: Rig): InjectedFault {
 const foreign = { nfs: { server: 's', path: '/p' } };
 
 describe('whether a claim is provisioned', () => {
-  test('case 1: a claim of ours gets a volume that names it, two events and a count', async () => {
+  test('a claim of ours gets a volume that names it, two events and a count', async () => {
     await once({}, (scene) => {
       const { rig, uid } = scene;
       const volume = assertProvisioned(scene);
@@ -107,7 +107,7 @@ describe('whether a claim is provisioned', () => {
     });
   });
 
-  test('case 2: a claim of another provisioner is left alone', async () => {
+  test('a claim of another provisioner is left alone', async () => {
     const before = (rig: Rig): void => {
       rig.addClass('c2', { provisioner: 'other' });
       rig.addClaim('b', { storageClassName: 'c2', annotations: { [annotation.provisioner]: 'other' } });
@@ -116,14 +116,14 @@ describe('whether a claim is provisioned', () => {
   });
 
   for (const { title, ...options } of [
-    { title: 'case 3: a claim that names its volume is left alone', claim: { spec: { volumeName: 'v' } } },
-    { title: 'case 4: a claim without annotation is left alone', claim: { annotations: {} } },
+    { title: 'a claim that names its volume is left alone', claim: { spec: { volumeName: 'v' } } },
+    { title: 'a claim without annotation is left alone', claim: { annotations: {} } },
     {
-      title: 'case 6: the GA annotation wins over the beta one',
+      title: 'the GA annotation wins over the beta one',
       claim: { annotations: { [annotation.provisioner]: 'other', [annotation.betaProvisioner]: 'drv' } },
     },
     {
-      title: 'case 8: the GA annotation wins even when it is empty',
+      title: 'the GA annotation wins even when it is empty',
       claim: { annotations: { [annotation.provisioner]: '', [annotation.betaProvisioner]: 'drv' } },
     },
   ]) {
@@ -134,17 +134,17 @@ describe('whether a claim is provisioned', () => {
 
   for (const { title, ...options } of [
     {
-      title: 'case 16: WaitForFirstConsumer without a node waits',
+      title: 'WaitForFirstConsumer without a node waits',
       claim: {},
       classFields: { volumeBindingMode: 'WaitForFirstConsumer' },
     },
     {
-      title: 'case 17: WaitForFirstConsumer with an empty node waits',
+      title: 'WaitForFirstConsumer with an empty node waits',
       claim: { annotations: { [annotation.provisioner]: 'drv', [annotation.node]: '' } },
       classFields: { volumeBindingMode: 'WaitForFirstConsumer' },
     },
     {
-      title: 'case 19: the alpha annotation does not end the wait for a node',
+      title: 'the alpha annotation does not end the wait for a node',
       claim: { annotations: { [annotation.provisioner]: 'drv', [annotation.alphaNode]: 'n9' } },
       classFields: { volumeBindingMode: 'WaitForFirstConsumer' },
     },
@@ -154,18 +154,18 @@ describe('whether a claim is provisioned', () => {
     });
   }
 
-  test('case 5: the beta annotation alone will do', async () => {
+  test('the beta annotation alone will do', async () => {
     await once({ claim: { annotations: { [annotation.betaProvisioner]: 'drv' } } }, assertProvisioned);
   });
 
-  test('case 7: the GA annotation wins in our favour, too', async () => {
+  test('the GA annotation wins in our favour, too', async () => {
     const annotations = { [annotation.provisioner]: 'drv', [annotation.betaProvisioner]: 'other' };
     await once({ claim: { annotations } }, assertProvisioned);
   });
 
   for (const { title, asked } of [
-    { title: 'case 9: an additional name is ours as well', asked: 'in-tree' },
-    { title: 'case 10: our name on the claim and the additional one in the class fit together', asked: 'drv' },
+    { title: 'an additional name is ours as well', asked: 'in-tree' },
+    { title: 'our name on the claim and the additional one in the class fit together', asked: 'drv' },
   ]) {
     test(title, async () => {
       const options = {
@@ -179,7 +179,7 @@ describe('whether a claim is provisioned', () => {
     });
   }
 
-  test('cases 11 and 12: a missing class is asked for again and again, and found once it is there', async () => {
+  test('a missing class is asked for again and again, and found once it is there', async () => {
     const clock = new ManualClock();
     await using rig = await Rig.prepare({ clock });
     const { uid } = rig.addClaim().metadata;
@@ -205,7 +205,7 @@ describe('whether a claim is provisioned', () => {
     assert.deepEqual(rig.reasons, ['ProvisioningWaiting', 'Provisioning', 'ProvisioningSucceeded']);
   });
 
-  test('X7: a missing class is told once for each claim and class', async () => {
+  test('a missing class is told once for each claim and class', async () => {
     const clock = new ManualClock();
     await using rig = await Rig.prepare({ clock });
     const { uid } = rig.addClaim('a', { storageClassName: null }).metadata;
@@ -230,7 +230,7 @@ describe('whether a claim is provisioned', () => {
     );
   });
 
-  test('case 13: a claim without any class name fails like one whose class is missing', async () => {
+  test('a claim without any class name fails like one whose class is missing', async () => {
     await once({ claim: { storageClassName: null } }, ({ rig, uid }) => {
       assert.deepEqual(rig.provisioner.provisions, []);
       assert.deepEqual(
@@ -244,7 +244,7 @@ describe('whether a claim is provisioned', () => {
     });
   });
 
-  test('case 14: the beta class annotation wins over the field, which still labels the metric', async () => {
+  test('the beta class annotation wins over the field, which still labels the metric', async () => {
     const annotations = { [annotation.provisioner]: 'drv', [annotation.betaClass]: 'c1' };
     await once({ claim: { annotations, storageClassName: 'zzz' } }, (scene) => {
       assert.equal(assertProvisioned(scene).spec.storageClassName, 'c1');
@@ -323,18 +323,18 @@ describe('whether a claim is provisioned', () => {
 
   for (const { title, annotations, classFields = {}, node } of [
     {
-      title: 'case 18: WaitForFirstConsumer with a node is provisioned for it, whether or not it exists',
+      title: 'WaitForFirstConsumer with a node is provisioned for it, whether or not it exists',
       annotations: { [annotation.node]: 'n1' },
       classFields: { volumeBindingMode: 'WaitForFirstConsumer' },
       node: 'n1',
     },
     {
-      title: 'case 20: the alpha annotation names the node where there is no other',
+      title: 'the alpha annotation names the node where there is no other',
       annotations: { [annotation.alphaNode]: 'n9' },
       node: 'n9',
     },
     {
-      title: 'case 21: an empty node counts as chosen',
+      title: 'an empty node counts as chosen',
       annotations: { [annotation.node]: '', [annotation.alphaNode]: 'n9' },
       node: '',
     },
@@ -348,11 +348,11 @@ describe('whether a claim is provisioned', () => {
     });
   }
 
-  test('case 22: the qualifier may say no', async () => {
+  test('the qualifier may say no', async () => {
     await once({ methods: { shouldProvision: () => false } }, (scene) => assertNothing(scene));
   });
 
-  test('case 23: the qualifier may say yes, and is not asked for claims of others', async () => {
+  test('the qualifier may say yes, and is not asked for claims of others', async () => {
     const asked: string[] = [];
     const shouldProvision = ({ metadata }: { metadata: { name: string } }): boolean => asked.push(metadata.name) > 0;
     const before = (rig: Rig): void => {
@@ -362,7 +362,7 @@ describe('whether a claim is provisioned', () => {
     assert.deepEqual(asked, ['a']);
   });
 
-  test('case 24: the qualifier is not asked about a claim with a volume', async () => {
+  test('the qualifier is not asked about a claim with a volume', async () => {
     const asked: string[] = [];
     const shouldProvision = ({ metadata }: { metadata: { name: string } }): boolean => asked.push(metadata.name) > 0;
     await once({ methods: { shouldProvision }, claim: { spec: { volumeName: 'v' } } }, assertNotQueued);
@@ -370,9 +370,9 @@ describe('whether a claim is provisioned', () => {
   });
 
   for (const { title, methods } of [
-    { title: 'case 25: a Block claim is refused where nobody said that Block works', methods: {} },
+    { title: 'a Block claim is refused where nobody said that Block works', methods: {} },
     {
-      title: 'case 26: a Block claim is refused where Block does not work',
+      title: 'a Block claim is refused where Block does not work',
       methods: { supportsBlock: () => false },
     },
   ]) {
@@ -394,12 +394,12 @@ describe('whether a claim is provisioned', () => {
     });
   }
 
-  test('case 27: a Block claim is served where Block works', async () => {
+  test('a Block claim is served where Block works', async () => {
     const claim = { spec: { volumeMode: 'Block' } };
     await once({ methods: { supportsBlock: () => true }, claim }, assertProvisioned);
   });
 
-  test('case 28: a Filesystem claim needs nobody to say that Block works', async () => {
+  test('a Filesystem claim needs nobody to say that Block works', async () => {
     await once({ claim: { spec: { volumeMode: 'Filesystem' } } }, assertProvisioned);
   });
 
@@ -434,7 +434,7 @@ describe('whether a claim is provisioned', () => {
     }
   }
 
-  test('case 30: a change of the claim before it is bound does not provision it again', async () => {
+  test('a change of the claim before it is bound does not provision it again', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     const { uid } = rig.addClaim().metadata;
@@ -449,7 +449,7 @@ describe('whether a claim is provisioned', () => {
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
   });
 
-  test('case 30, X5: nor does a change that comes before the cache shows the volume', async () => {
+  test('nor does a change that comes before the cache shows the volume', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     const stall = rig.fault({
@@ -470,7 +470,7 @@ describe('whether a claim is provisioned', () => {
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
   });
 
-  test('case 31: a claim that is being deleted but still there is provisioned', async () => {
+  test('a claim that is being deleted but still there is provisioned', async () => {
     const before = (rig: Rig): void => {
       rig.api.delete(resource.claims, { namespace: 'ns', name: 'a' });
       assert.ok(rig.claim()?.metadata.deletionTimestamp);
@@ -478,7 +478,7 @@ describe('whether a claim is provisioned', () => {
     await once({ before }, assertProvisioned);
   });
 
-  test('case 32: the name of the volume to look for comes from the hook', async () => {
+  test('the name of the volume to look for comes from the hook', async () => {
     const volumeName = ({ metadata }: { metadata: { uid?: string } }): string => `x-${metadata.uid ?? ''}`;
     const before = (rig: Rig, uid: string): void => {
       rig.addVolume(`x-${uid}`, 'Available', { spec: { nfs: { server: 's', path: '/p' } }, annotations: {} });
@@ -488,7 +488,7 @@ describe('whether a claim is provisioned', () => {
     });
   });
 
-  test('case 33: the kind of the data source labels the metric', async () => {
+  test('the kind of the data source labels the metric', async () => {
     const dataSource = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 's' };
     await once({ claim: { spec: { dataSource } } }, (scene) => {
       assertProvisioned(scene);

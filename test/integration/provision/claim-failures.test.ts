@@ -28,7 +28,7 @@ async function passPause(rig: Rig, clock: ManualClock, uid: string): Promise<voi
 }
 
 describe('what a failed attempt leads to', () => {
-  test('case 34: a failure is told, counted and tried again after pauses that double', async () => {
+  test('a failure is told, counted and tried again after pauses that double', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.otherwiseProvision = failure('finished');
@@ -60,7 +60,7 @@ describe('what a failed attempt leads to', () => {
     );
   });
 
-  test('case 35: success at the third try ends the failures', async () => {
+  test('success at the third try ends the failures', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('finished'), failure('finished'));
@@ -77,7 +77,7 @@ describe('what a failed attempt leads to', () => {
     assert.equal(rig.limiter.failures(uid), 0);
   });
 
-  test('case 36: an attempt that goes on in the background is repeated with the newest claim', async () => {
+  test('an attempt that goes on in the background is repeated with the newest claim', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('in-background'), failure('in-background'));
@@ -102,7 +102,7 @@ describe('what a failed attempt leads to', () => {
       reasons: ['ProvisioningFailed', 'Provisioning'],
     },
   ]) {
-    test(`case 37: a deleted claim is provisioned to the end, ${store} store`, async () => {
+    test(`a deleted claim is provisioned to the end, ${store} store`, async () => {
       const { rig, clock, uid } = await scene({ controller: { save } });
       await using _rig = rig;
       rig.provisioner.provisionSteps.push(...Array<ProvisionError>(3).fill(failure('in-background')));
@@ -130,9 +130,9 @@ describe('what a failed attempt leads to', () => {
   }
 
   for (const { title, steps } of [
-    { title: 'case 38: after a final failure a deleted claim is forgotten', steps: ['finished'] },
-    { title: 'case 40: nothing was known and nothing is, so a deleted claim is forgotten', steps: ['no-change'] },
-    { title: 'case 43: a final failure ends the care for a background attempt', steps: ['in-background', 'finished'] },
+    { title: 'after a final failure a deleted claim is forgotten', steps: ['finished'] },
+    { title: 'nothing was known and nothing is, so a deleted claim is forgotten', steps: ['no-change'] },
+    { title: 'a final failure ends the care for a background attempt', steps: ['in-background', 'finished'] },
   ] satisfies { title: string; steps: ProvisioningState[] }[]) {
     test(title, async () => {
       const { rig, clock, uid } = await scene();
@@ -151,7 +151,7 @@ describe('what a failed attempt leads to', () => {
     });
   }
 
-  test('case 39: an attempt that never reached the backend keeps what was known of it', async () => {
+  test('an attempt that never reached the backend keeps what was known of it', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('in-background'), failure('no-change'));
@@ -165,7 +165,7 @@ describe('what a failed attempt leads to', () => {
     assert.equal(rig.volumes.length, 1);
   });
 
-  test('case 41: a claim that got a volume meanwhile needs no further care', async () => {
+  test('a claim that got a volume meanwhile needs no further care', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('in-background'));
@@ -181,7 +181,7 @@ describe('what a failed attempt leads to', () => {
     assert.deepEqual(rig.limiter.delays(uid), [1000]);
   });
 
-  test('case 42: a claim whose node was taken back needs no further care', async () => {
+  test('a claim whose node was taken back needs no further care', async () => {
     const clock = new ManualClock();
     await using rig = await Rig.prepare({ clock });
     rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
@@ -199,7 +199,7 @@ describe('what a failed attempt leads to', () => {
     assert.deepEqual(rig.metrics.totals, { pf: 1 });
   });
 
-  test('case 44: after two retries in vain a claim is left alone until it changes, then tried once', async () => {
+  test('after two retries in vain a claim is left alone until it changes, then tried once', async () => {
     const { rig, clock, uid } = await scene({ controller: { failedProvisionThreshold: 2 } });
     await using _rig = rig;
     rig.provisioner.otherwiseProvision = failure('finished');
@@ -220,7 +220,7 @@ describe('what a failed attempt leads to', () => {
     assert.deepEqual(rig.metrics.totals, { pf: 4 });
   });
 
-  test('case 45: giving up ends the care for a background attempt', async () => {
+  test('giving up ends the care for a background attempt', async () => {
     const { rig, clock, uid } = await scene({ controller: { failedProvisionThreshold: 2 } });
     await using _rig = rig;
     const third = Promise.withResolvers<never>();
@@ -243,7 +243,7 @@ describe('what a failed attempt leads to', () => {
     assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' }, 'the changed claim was looked at and not found');
   });
 
-  test('case 46: without a threshold the tries never end, and their pauses grow up to the longest', async () => {
+  test('without a threshold the tries never end, and their pauses grow up to the longest', async () => {
     const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 8000 });
     const { rig, clock, uid } = await scene({ limiter, controller: { failedProvisionThreshold: 0 } });
     await using _rig = rig;
@@ -267,7 +267,7 @@ describe('what a failed attempt leads to', () => {
     assert.equal(rig.provisioner.provisions.length, 16);
   });
 
-  test('case 47: an ignored claim is neither tried again nor told about', async () => {
+  test('an ignored claim is neither tried again nor told about', async () => {
     const { rig, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(new IgnoredError('it is not mine'));
@@ -278,7 +278,7 @@ describe('what a failed attempt leads to', () => {
     assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
   });
 
-  test('case 48: an ignored error inside another one is an ordinary failure', async () => {
+  test('an ignored error inside another one is an ordinary failure', async () => {
     const { rig, uid } = await scene();
     await using _rig = rig;
     const cause = new IgnoredError('it is not mine');
@@ -360,7 +360,7 @@ describe('a claim that can never succeed', () => {
 
   for (const { title, limiter, secondCallMs } of [
     {
-      title: 'case 49: it is held back for five minutes, with the default back-off until 465 s',
+      title: 'it is held back for five minutes, with the default back-off until 465 s',
       limiter: new MaxOfLimiter([
         new ExponentialLimiter({ baseMs: 15_000, maxMs: 1_000_000 }),
         new BucketLimiter({ qps: 10, burst: 100, clock: systemClock }),
@@ -368,12 +368,12 @@ describe('a claim that can never succeed', () => {
       secondCallMs: 465_000,
     },
     {
-      title: 'case 49: with the back-off of the CSI flags until 511 s',
+      title: 'with the back-off of the CSI flags until 511 s',
       limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 }),
       secondCallMs: 511_000,
     },
     {
-      title: 'case 50: a short longest pause does not shorten the five minutes',
+      title: 'a short longest pause does not shorten the five minutes',
       limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }),
       secondCallMs: 300_000,
     },
@@ -396,7 +396,7 @@ describe('a claim that can never succeed', () => {
     });
   }
 
-  test('case 51: a class made anew ends the wait at the next try', async () => {
+  test('a class made anew ends the wait at the next try', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(infeasible());
@@ -412,7 +412,7 @@ describe('a claim that can never succeed', () => {
     assert.equal(rig.volumes.length, 1);
   });
 
-  test('case 52: an edit of the claim does not end the wait', async () => {
+  test('an edit of the claim does not end the wait', async () => {
     const { rig, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(infeasible());
@@ -424,7 +424,7 @@ describe('a claim that can never succeed', () => {
     assert.deepEqual(rig.limiter.delays(uid), [1000, 2000], 'the turn that was held back lengthens the pause');
   });
 
-  test('case 53: it outranks the wish for another node', async () => {
+  test('it outranks the wish for another node', async () => {
     const clock = new ManualClock();
     await using rig = await Rig.prepare({ clock });
     rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
@@ -466,7 +466,7 @@ describe('another node is wanted', () => {
   }
   const path = '/api/v1/namespaces/ns/persistentvolumeclaims/a';
 
-  test('case 54: the node is taken off the claim, whole and conditional, and nothing is retried', async () => {
+  test('the node is taken off the claim, whole and conditional, and nothing is retried', async () => {
     const { rig, uid } = await lateBinding();
     await using _rig = rig;
     const { resourceVersion } = rig.claim()?.metadata ?? {};
@@ -485,7 +485,7 @@ describe('another node is wanted', () => {
     assert.equal(rig.provisioner.provisions.length, 1);
   });
 
-  test('case 55: when the claim cannot be written the whole attempt is repeated', async () => {
+  test('when the claim cannot be written the whole attempt is repeated', async () => {
     const { rig, clock, uid } = await lateBinding();
     await using _rig = rig;
     rig.provisioner.otherwiseProvision = failure('reschedule');
@@ -525,7 +525,7 @@ describe('another node is wanted', () => {
     );
   });
 
-  test('case 56: without a node on the claim it is an ordinary failure', async () => {
+  test('without a node on the claim it is an ordinary failure', async () => {
     const { rig, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('reschedule'));
@@ -537,7 +537,7 @@ describe('another node is wanted', () => {
     assert.deepEqual(rig.metrics.totals, { pf: 1 });
   });
 
-  test('case 57: a claim of an Immediate class loses its node and is tried again at once without one', async () => {
+  test('a claim of an Immediate class loses its node and is tried again at once without one', async () => {
     const { rig, uid } = await lateBinding({});
     await using _rig = rig;
     rig.provisioner.otherwiseProvision = failure('reschedule');
@@ -573,7 +573,7 @@ describe('another node is wanted', () => {
     assert.equal(rig.claimInCache('a')?.metadata.annotations?.[annotation.node], 'n1', 'the cache was kept behind');
   });
 
-  test('case 58: the node that the scheduler chooses next is used', async () => {
+  test('the node that the scheduler chooses next is used', async () => {
     const { rig, uid } = await lateBinding();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('reschedule'));
@@ -603,7 +603,7 @@ describe('another node is wanted', () => {
 });
 
 describe('changes while an attempt runs', () => {
-  test('case 59: four changes lead to one more turn at once, with the last; the pause comes in addition', async () => {
+  test('four changes lead to one more turn at once, with the last; the pause comes in addition', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     const first = Promise.withResolvers<ReturnType<typeof madeVolume>>();

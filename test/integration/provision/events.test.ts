@@ -43,7 +43,7 @@ function eventName(path: string): string {
 }
 
 describe('events', () => {
-  test('case 111: a failure that repeats is one event with a count', async () => {
+  test('a failure that repeats is one event with a count', async () => {
     await using rig = await failing(Array<string>(6).fill('no room'));
     const counted = [2, 3, 4, 5, 6].map((count): [string, number] => ['PATCH', count]);
     assert.deepEqual(writesOf(rig, 'ProvisioningFailed'), [['POST', 1], ...counted]);
@@ -58,7 +58,7 @@ describe('events', () => {
     assert.deepEqual(Object.keys(patch.body as object).sort(), ['count', 'lastTimestamp', 'message']);
   });
 
-  test('case 112: the tenth different text begins an aggregate', async () => {
+  test('the tenth different text begins an aggregate', async () => {
     await using rig = await failing(Array.from({ length: 11 }, (_, index) => `text ${index + 1}`));
     const posts = eventWrites(rig).filter(
       ({ method, body }) => method === 'POST' && body.reason === 'ProvisioningFailed',
@@ -79,14 +79,14 @@ describe('events', () => {
     );
   });
 
-  test('case 113: a flood is held back, for each type by itself', async () => {
+  test('a flood is held back, for each type by itself', async () => {
     await using rig = await failing(Array<string>(40).fill('no room'));
     assert.equal(writesOf(rig, 'Provisioning').length, 25);
     assert.equal(writesOf(rig, 'ProvisioningFailed').length, 25);
     assert.equal(eventWrites(rig).length, 50);
   });
 
-  test('case 114: an event that the server forgot is written anew with its count', async () => {
+  test('an event that the server forgot is written anew with its count', async () => {
     await using rig = await failing(Array<string>(2).fill('no room'), (it) => {
       it.fault({
         match: { verb: 'patch', resource: 'events' },
@@ -102,7 +102,7 @@ describe('events', () => {
     assert.equal(post.body.metadata.resourceVersion, undefined);
   });
 
-  test('case 115: an event that was refused is not sent again, and its next occurrence counts it', async () => {
+  test('an event that was refused is not sent again, and its next occurrence counts it', async () => {
     await using rig = await failing(Array<string>(2).fill('no room'), (it) => {
       it.refuse('create', 'events', { code: 403, reason: 'Forbidden', message: 'no', times: 1 });
     });

@@ -16,7 +16,7 @@ function endless(signal: AbortSignal): Promise<never> {
 }
 
 describe('stopping', () => {
-  test('case 116: the claim under way is finished, those that wait are left to the next run', async () => {
+  test('the claim under way is finished, those that wait are left to the next run', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     for (const name of ['a', 'b', 'c', 'd']) rig.addClaim(name);
@@ -38,7 +38,7 @@ describe('stopping', () => {
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
-  test('case 116: a failure at the end is told and not tried again', async () => {
+  test('a failure at the end is told and not tried again', async () => {
     await using rig = await Rig.prepare({ limiter: new ExponentialLimiter({ baseMs: 1, maxMs: 1 }) });
     rig.addClass();
     rig.addClaim();
@@ -53,7 +53,7 @@ describe('stopping', () => {
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed']);
   });
 
-  test('case 116: the second signal cuts what is under way, and the run ends', async () => {
+  test('the second signal cuts what is under way, and the run ends', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     rig.addClaim();
@@ -181,7 +181,7 @@ describe('work in parallel', () => {
 });
 
 describe('what the API server offers', () => {
-  test('case 118: a server without streaming lists is listed and then watched', async () => {
+  test('a server without streaming lists is listed and then watched', async () => {
     await using rig = await Rig.prepare({ api: { watchList: false } });
     rig.addClass();
     rig.addClaim();
@@ -202,7 +202,7 @@ describe('what the API server offers', () => {
 });
 
 describe('looking at everything again', () => {
-  test('case 117: after the resync period everything that is not settled has another turn', async () => {
+  test('after the resync period everything that is not settled has another turn', async () => {
     await using rig = await Rig.prepare({ controller: { resyncMs: 1000 }, methods: { shouldDelete: () => false } });
     rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
     const keys = ['a', 'b'].map((name) => rig.addClaim(name).metadata.uid);

@@ -35,12 +35,12 @@ function assertNothing(rig: Rig): void {
 
 describe('deleting released volumes, finalizers off', () => {
   for (const { title, volume = {} } of [
-    { title: 'case 89: a released volume of ours is deleted, storage first' },
+    { title: 'a released volume of ours is deleted, storage first' },
     {
-      title: 'case 94: also one of an in-tree plugin that was migrated to us',
+      title: 'also one of an in-tree plugin that was migrated to us',
       volume: { annotations: { [annotation.provisionedBy]: 'in-tree', [annotation.migratedTo]: 'drv' } },
     },
-    { title: 'case 95: also a static one of our driver', volume: { annotations: {} } },
+    { title: 'also a static one of our driver', volume: { annotations: {} } },
   ] satisfies { title: string; volume?: VolumeSketch }[]) {
     test(title, async () => {
       await once({ addFinalizer: false, volume }, (rig) => {
@@ -58,7 +58,7 @@ describe('deleting released volumes, finalizers off', () => {
     });
   }
 
-  test('case 89: storage is deleted before the object', async () => {
+  test('storage is deleted before the object', async () => {
     await using rig = await Rig.prepare(off);
     rig.addVolume('v', 'Released');
     const writesThen: string[][] = [];
@@ -70,18 +70,18 @@ describe('deleting released volumes, finalizers off', () => {
 
   const untouched: { title: string; phase?: string; volume?: VolumeSketch }[] = [
     {
-      title: 'case 90: a volume of others is left alone',
+      title: 'a volume of others is left alone',
       volume: { annotations: { [annotation.provisionedBy]: 'other' } },
     },
-    { title: 'case 91: a bound volume is left alone', phase: 'Bound' },
-    { title: 'case 91: an available volume is left alone', phase: 'Available' },
-    { title: 'case 91: a failed volume is left alone', phase: 'Failed' },
+    { title: 'a bound volume is left alone', phase: 'Bound' },
+    { title: 'an available volume is left alone', phase: 'Available' },
+    { title: 'a failed volume is left alone', phase: 'Failed' },
     {
-      title: 'case 92: a volume that is to be kept is left alone',
+      title: 'a volume that is to be kept is left alone',
       volume: { spec: { persistentVolumeReclaimPolicy: 'Retain' } },
     },
     {
-      title: 'case 93: a volume that is being deleted already is left alone',
+      title: 'a volume that is being deleted already is left alone',
       volume: { finalizers: [pvProtection], terminating: true },
     },
   ];
@@ -95,19 +95,19 @@ describe('deleting released volumes, finalizers off', () => {
 describe('deleting released volumes, finalizers on', () => {
   for (const { title, volume, patch, after } of [
     {
-      title: 'case 96: storage, object and finalizer go, each by one request',
+      title: 'storage, object and finalizer go, each by one request',
       volume: { finalizers: [F] },
       patch: { finalizers: null },
       after: undefined,
     },
     {
-      title: 'case 97: the finalizers of others stay, and so does the volume, without a second round',
+      title: 'the finalizers of others stay, and so does the volume, without a second round',
       volume: { finalizers: [F, pvProtection] },
       patch: { '$deleteFromPrimitiveList/finalizers': [F], '$setElementOrder/finalizers': [pvProtection] },
       after: [pvProtection],
     },
     {
-      title: 'case 98: a volume that somebody deleted already is finished the same way',
+      title: 'a volume that somebody deleted already is finished the same way',
       volume: { finalizers: [F], terminating: true },
       patch: { finalizers: null },
       after: undefined,
@@ -125,7 +125,7 @@ describe('deleting released volumes, finalizers on', () => {
     });
   }
 
-  test('X4: a volume whose deletion takes its time is still deleted only once', async () => {
+  test('a volume whose deletion takes its time is still deleted only once', async () => {
     await using rig = await Rig.prepare(on);
     rig.addVolume('v', 'Released', { finalizers: [F, pvProtection] });
     const gate = Promise.withResolvers<undefined>();
@@ -146,7 +146,7 @@ describe('deleting released volumes, finalizers on', () => {
     assert.deepEqual(rig.metrics.totals, { dt: 1 });
   });
 
-  test('X4: a new volume of the same name is deleted anew', async () => {
+  test('a new volume of the same name is deleted anew', async () => {
     await using rig = await Rig.prepare(on);
     rig.addVolume('v', 'Released', { finalizers: [F] });
     await rig.start();
@@ -158,7 +158,7 @@ describe('deleting released volumes, finalizers on', () => {
     assert.deepEqual(rig.metrics.totals, { dt: 2 });
   });
 
-  test('X4: also when it took the place of the first while nobody watched', async () => {
+  test('also when it took the place of the first while nobody watched', async () => {
     await using rig = await Rig.prepare({ ...on, api: { port: await freePort() } });
     rig.addVolume('v', 'Released', { finalizers: [F, pvProtection] });
     await rig.start();
@@ -174,7 +174,7 @@ describe('deleting released volumes, finalizers on', () => {
     assert.notEqual(rig.provisioner.deletions[0]?.metadata.uid, rig.provisioner.deletions[1]?.metadata.uid);
   });
 
-  test('X4: our finalizer is taken off even when it came during the deletion', async () => {
+  test('our finalizer is taken off even when it came during the deletion', async () => {
     await using rig = await Rig.prepare(on);
     rig.addVolume('v', 'Released');
     rig.provisioner.deleteSteps.push(() => rig.setFinalizers('v', [F]));
@@ -186,14 +186,14 @@ describe('deleting released volumes, finalizers on', () => {
     assert.deepEqual(rig.metrics.totals, { dt: 1 });
   });
 
-  test('case 99: a volume that is being deleted without our finalizer was seen to before', async () => {
+  test('a volume that is being deleted without our finalizer was seen to before', async () => {
     await once({ addFinalizer: true, volume: { finalizers: [pvProtection], terminating: true } }, assertNothing);
   });
 
   for (const { title, finalizers, left } of [
-    { title: 'case 100: a volume from before the finalizer is deleted without a patch', finalizers: [], left: false },
+    { title: 'a volume from before the finalizer is deleted without a patch', finalizers: [], left: false },
     {
-      title: 'case 100: also when others hold it, and then once',
+      title: 'also when others hold it, and then once',
       finalizers: [pvProtection],
       left: true,
     },
@@ -210,7 +210,7 @@ describe('deleting released volumes, finalizers on', () => {
 });
 
 describe('deletions that fail', () => {
-  test('case 101: a failure is told at the volume and tried again', async () => {
+  test('a failure is told at the volume and tried again', async () => {
     await using rig = await Rig.prepare(off);
     rig.addVolume('v', 'Released');
     rig.provisioner.deleteSteps.push(new Error('busy'), new Error('busy'));
@@ -239,7 +239,7 @@ describe('deletions that fail', () => {
     assert.deepEqual(rig.metrics.totals, { df: 2, dt: 1 });
   });
 
-  test('case 102: the volume and its finalizer stay as long as its storage does', async () => {
+  test('the volume and its finalizer stay as long as its storage does', async () => {
     const before = (rig: Rig): void => {
       rig.provisioner.otherwiseDelete = new Error('busy');
     };
@@ -252,7 +252,7 @@ describe('deletions that fail', () => {
     });
   });
 
-  test('case 103: an ignored volume is left alone and counts as done', async () => {
+  test('an ignored volume is left alone and counts as done', async () => {
     const before = (rig: Rig): void => {
       rig.provisioner.otherwiseDelete = new IgnoredError('not mine');
     };
@@ -268,7 +268,7 @@ describe('deletions that fail', () => {
     { code: 403, reason: 'Forbidden' },
     { code: 404, reason: 'NotFound' },
   ]) {
-    test(`case 104: when the object cannot be deleted (${code}) all of it is repeated`, async () => {
+    test(`when the object cannot be deleted (${code}) all of it is repeated`, async () => {
       await using rig = await Rig.prepare(on);
       rig.addVolume('v', 'Released', { finalizers: [F] });
       rig.refuse('delete', 'persistentvolumes', { code, reason, message: 'no', times: 2 });
@@ -290,7 +290,7 @@ describe('deletions that fail', () => {
     });
   }
 
-  test('case 105: a volume that went before the last patch is no failure', async () => {
+  test('a volume that went before the last patch is no failure', async () => {
     const before = (rig: Rig): void => {
       rig.refuse('patch', 'persistentvolumes', { code: 404, reason: 'NotFound', message: 'gone', times: 1 });
     };
@@ -302,7 +302,7 @@ describe('deletions that fail', () => {
     });
   });
 
-  test('case 106: when the last patch is refused all of it is repeated', async () => {
+  test('when the last patch is refused all of it is repeated', async () => {
     await using rig = await Rig.prepare(on);
     rig.addVolume('v', 'Released', { finalizers: [F] });
     rig.refuse('patch', 'persistentvolumes', { code: 403, reason: 'Forbidden', message: 'no', times: 1 });
@@ -317,7 +317,7 @@ describe('deletions that fail', () => {
     assert.deepEqual(rig.metrics.totals, { df: 1, dt: 1 });
   });
 
-  test('case 109: a volume that goes by itself ends the tries and their count', async () => {
+  test('a volume that goes by itself ends the tries and their count', async () => {
     const clock = new ManualClock();
     await using rig = await Rig.prepare({ clock, ...off });
     rig.addVolume('v', 'Released');
@@ -334,7 +334,7 @@ describe('deletions that fail', () => {
     assert.equal(rig.provisioner.deletions.length, 1);
   });
 
-  test('case 110: after one retry in vain a volume is left alone until it changes or all are looked at', async () => {
+  test('after one retry in vain a volume is left alone until it changes or all are looked at', async () => {
     const clock = new ManualClock();
     await using rig = await Rig.prepare({ clock, controller: { failedDeleteThreshold: 1, resyncMs: 1000 } });
     rig.addVolume('v', 'Released');
@@ -355,7 +355,7 @@ describe('deletions that fail', () => {
 });
 
 describe('the deletion guard', () => {
-  test('case 107: it keeps a released volume', async () => {
+  test('it keeps a released volume', async () => {
     await using rig = await Rig.prepare({ methods: { shouldDelete: () => false } });
     rig.addVolume('v', 'Released');
     await rig.start();
@@ -364,7 +364,7 @@ describe('the deletion guard', () => {
     assert.deepEqual(rig.limiter.turns('v'), [{ end: 'done' }]);
   });
 
-  test('case 108: it is asked about volumes that are to be deleted, and about no others', async () => {
+  test('it is asked about volumes that are to be deleted, and about no others', async () => {
     const asked: string[] = [];
     await using rig = await Rig.prepare({
       methods: { shouldDelete: ({ metadata: { name } }) => asked.push(name) < 0 },

@@ -20,76 +20,76 @@ interface FinalizerCase {
 
 const cases: FinalizerCase[] = [
   {
-    title: 'case 73: a bound volume without finalizers gets ours',
+    title: 'a bound volume without finalizers gets ours',
     volume: {},
     patch: { finalizers: [F] },
     after: [F],
   },
   {
-    title: 'case 74: ours is added behind those of others',
+    title: 'ours is added behind those of others',
     volume: { finalizers: [pvProtection] },
     patch: { '$setElementOrder/finalizers': [pvProtection, F], finalizers: [F] },
     after: [pvProtection, F],
   },
-  { title: 'case 75: ours is not added twice', volume: { finalizers: [F] }, after: [F] },
+  { title: 'ours is not added twice', volume: { finalizers: [F] }, after: [F] },
   {
-    title: 'case 76: a volume that is being deleted gets no finalizer',
+    title: 'a volume that is being deleted gets no finalizer',
     volume: { finalizers: [pvProtection], terminating: true },
     after: [pvProtection],
   },
-  { title: 'case 77: a volume that is not bound gets no finalizer', phase: 'Available', volume: {}, after: [] },
+  { title: 'a volume that is not bound gets no finalizer', phase: 'Available', volume: {}, after: [] },
   {
-    title: 'case 78: a volume that is to be kept loses ours, not those of others',
+    title: 'a volume that is to be kept loses ours, not those of others',
     volume: { finalizers: [F, pvProtection], spec: retain },
     patch: { '$deleteFromPrimitiveList/finalizers': [F], '$setElementOrder/finalizers': [pvProtection] },
     after: [pvProtection],
   },
   {
-    title: 'case 79: when ours was the only one the list goes',
+    title: 'when ours was the only one the list goes',
     volume: { finalizers: [F], spec: retain },
     patch: { finalizers: null },
     after: [],
   },
   {
-    title: 'case 80: with the option off ours is taken away',
+    title: 'with the option off ours is taken away',
     addFinalizer: false,
     volume: { finalizers: [F] },
     patch: { finalizers: null },
     after: [],
   },
   {
-    title: 'case 81: also from a volume that is being deleted, which then goes',
+    title: 'also from a volume that is being deleted, which then goes',
     addFinalizer: false,
     volume: { finalizers: [F], terminating: true },
     patch: { finalizers: null },
     after: 'gone',
   },
   {
-    title: 'case 82: a static volume of our driver is ours',
+    title: 'a static volume of our driver is ours',
     volume: { annotations: {} },
     patch: { finalizers: [F] },
     after: [F],
   },
   {
-    title: 'case 83: a static volume of another driver is not',
+    title: 'a static volume of another driver is not',
     volume: { annotations: {}, spec: { csi: { driver: 'other', volumeHandle: 'h' } } },
     after: [],
   },
-  { title: 'case 84: nor is a volume without any driver', volume: { annotations: {}, spec: nfs }, after: [] },
+  { title: 'nor is a volume without any driver', volume: { annotations: {}, spec: nfs }, after: [] },
   {
-    title: 'case 85: unless it was migrated to our driver',
+    title: 'unless it was migrated to our driver',
     volume: { annotations: { [annotation.migratedTo]: 'drv' }, spec: nfs },
     patch: { finalizers: [F] },
     after: [F],
   },
   {
-    title: 'case 86: a volume of an in-tree plugin that was migrated to our driver is ours',
+    title: 'a volume of an in-tree plugin that was migrated to our driver is ours',
     volume: { annotations: { [annotation.provisionedBy]: 'in-tree', [annotation.migratedTo]: 'drv' }, spec: nfs },
     patch: { finalizers: [F] },
     after: [F],
   },
   {
-    title: 'case 87: who made a volume counts more than its driver',
+    title: 'who made a volume counts more than its driver',
     volume: { annotations: { [annotation.provisionedBy]: 'other' } },
     after: [],
   },
@@ -118,7 +118,7 @@ describe('our finalizer on volumes', () => {
     });
   }
 
-  test('case 88: a patch that is refused is repeated, without event and metric', async () => {
+  test('a patch that is refused is repeated, without event and metric', async () => {
     await using rig = await Rig.prepare({ controller: { addFinalizer: true } });
     rig.addVolume('v', 'Bound');
     rig.refuse('patch', 'persistentvolumes', { code: 403, reason: 'Forbidden', message: 'no', times: 1 });

@@ -104,7 +104,7 @@ describe('saving a volume', () => {
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
-  test('case 61: a volume whose first answer was lost is not made a second time', async () => {
+  test('a volume whose first answer was lost is not made a second time', async () => {
     const { rig } = await scene();
     await using _rig = rig;
     rig.fault({ match: { verb: 'create', resource: 'persistentvolumes' }, action: { type: 'dropAfter' }, times: 1 });
@@ -117,7 +117,7 @@ describe('saving a volume', () => {
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
-  test('case 69: with the option on, the volume carries our finalizer from the start', async () => {
+  test('with the option on, the volume carries our finalizer from the start', async () => {
     const { rig } = await scene({ controller: { addFinalizer: true } });
     await using _rig = rig;
     await rig.start();
@@ -125,7 +125,7 @@ describe('saving a volume', () => {
     assert.deepEqual(rig.volumes[0]?.metadata.finalizers, [F, pvProtection]);
   });
 
-  test('case 70: a finalizer that the provisioner set itself is not doubled', async () => {
+  test('a finalizer that the provisioner set itself is not doubled', async () => {
     const { rig, uid } = await scene({ controller: { addFinalizer: true } });
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(() => ({
@@ -136,7 +136,7 @@ describe('saving a volume', () => {
     assert.deepEqual(rig.wire.writes[0]?.body.metadata.finalizers, [F, 'x/y']);
   });
 
-  test('case 71: class name, claim and author of a volume are the controller’s to say, the rest is kept', async () => {
+  test('class name, claim and author of a volume are the controller’s to say, the rest is kept', async () => {
     const { rig, uid } = await scene();
     await using _rig = rig;
     const spec = {
@@ -180,7 +180,7 @@ test('a volume that was returned with nothing but its source is saved with what 
 });
 
 describe('the blocking store', () => {
-  test('case 62: a volume that is saved at the last of three tries is a success', async () => {
+  test('a volume that is saved at the last of three tries is a success', async () => {
     const { rig } = await scene();
     await using _rig = rig;
     rig.refuse('create', 'persistentvolumes', { ...boom, times: 2 });
@@ -192,7 +192,7 @@ describe('the blocking store', () => {
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
-  test('case 62: the pause lies between the tries, none follows the last', async () => {
+  test('the pause lies between the tries, none follows the last', async () => {
     const clock = new ManualClock();
     const { rig, uid } = await scene({
       clock,
@@ -228,7 +228,7 @@ describe('the blocking store', () => {
     assert.match(message, /must specify a volume type. Deleting the volume\.$/);
   });
 
-  test('case 63: a volume that cannot be saved is deleted again, and the claim tried later', async () => {
+  test('a volume that cannot be saved is deleted again, and the claim tried later', async () => {
     const { rig, uid } = await scene();
     await using _rig = rig;
     rig.refuse('create', 'persistentvolumes', boom);
@@ -255,7 +255,7 @@ describe('the blocking store', () => {
     assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
   });
 
-  test('case 63: after that nothing goes on in the background, so a deleted claim is forgotten', async () => {
+  test('after that nothing goes on in the background, so a deleted claim is forgotten', async () => {
     const clock = new ManualClock();
     const save = { kind: 'blocking', attempts: 1 } as const;
     const { rig, uid } = await scene({ clock, controller: { save } });
@@ -302,12 +302,12 @@ describe('the blocking store', () => {
 
   for (const { title, step, text } of [
     {
-      title: 'case 64: storage that cannot be deleted either is reported',
+      title: 'storage that cannot be deleted either is reported',
       step: new Error('stuck'),
       text: 'stuck',
     },
     {
-      title: 'case 65: here, too, an ignored deletion is one that failed',
+      title: 'here, too, an ignored deletion is one that failed',
       step: new IgnoredError('not mine'),
       text: 'ignored because not mine',
     },
@@ -348,7 +348,7 @@ describe('the queue store', () => {
     return { ...(await scene({ clock, controller: { save: { kind: 'queue', limiter } } })), clock };
   }
 
-  test('case 66: a volume is saved in the background, at 0, 0, 5, 15, 35 and 75 ms', async () => {
+  test('a volume is saved in the background, at 0, 0, 5, 15, 35 and 75 ms', async () => {
     const { rig, clock, uid } = await queueScene();
     await using _rig = rig;
     rig.refuse('create', 'persistentvolumes', { ...boom, times: 5 });
@@ -375,7 +375,7 @@ describe('the queue store', () => {
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
-  test('case 67: the volume of a deleted claim is saved without an event', async () => {
+  test('the volume of a deleted claim is saved without an event', async () => {
     const { rig, clock } = await queueScene();
     await using _rig = rig;
     rig.refuse('create', 'persistentvolumes', { ...boom, times: 2 });
@@ -393,7 +393,7 @@ describe('the queue store', () => {
     assert.equal(rig.provisioner.provisions.length, 1);
   });
 
-  test('case 68: a change of the claim while its volume is unsaved provisions it again', async () => {
+  test('a change of the claim while its volume is unsaved provisions it again', async () => {
     const { rig, uid } = await queueScene();
     await using _rig = rig;
     rig.refuse('create', 'persistentvolumes', { ...boom, times: 2 });

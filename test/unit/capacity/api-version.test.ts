@@ -58,7 +58,7 @@ describe('detectCapacityApi', () => {
     ],
   ];
   for (const [name, code, body, want] of answers) {
-    test(`P68: reads ${name}`, async () => {
+    test(`reads ${name}`, async () => {
       assert.deepEqual(await detectedFrom(code, body), want);
     });
   }
@@ -68,13 +68,13 @@ describe('detectCapacityApi', () => {
     [401, 'Unauthorized'],
     [500, 'InternalError'],
   ] as const) {
-    test(`P69: gives up on ${reason}`, async () => {
+    test(`gives up on ${reason}`, async () => {
       const message = 'unexpected error when checking for the V1 CSIStorageCapacity API: words';
       await assert.rejects(detectedFrom(code, failure(code, reason)), { name: CapacityApiError.name, message });
     });
   }
 
-  test('P69: gives up on a server that creates it', async () => {
+  test('gives up on a server that creates it', async () => {
     await assert.rejects(detectedFrom(201, { metadata: { name: 'x' } }), {
       name: CapacityApiError.name,
       message: `creating an invalid v1.CSIStorageCapacity didn't fail as expected, got: {"metadata":{"name":"x"}}`,

@@ -24,7 +24,7 @@ describe('leaseName', () => {
     assert.deepEqual(lines, []);
   });
 
-  test('X6: lower-cases what the API would refuse, with one warning', () => {
+  test('lower-cases what the API would refuse, with one warning', () => {
     const lines: LogLine[] = [];
     assert.equal(leaseName('Drv_', recordedLogger(lines)), 'drv-x');
     assert.equal(lines.length, 1);

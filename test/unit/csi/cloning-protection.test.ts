@@ -51,7 +51,7 @@ function isLetGo(claim: SandboxObject | undefined): boolean {
 const removing = 'Error syncing claim, trying again';
 
 describe('CloningProtectionController', () => {
-  test('C3: a deleted source without pending clones is let go at once', async (context) => {
+  test('a deleted source without pending clones is let go at once', async (context) => {
     await using api = await SandboxApi.start();
     addDeletedSource(api);
     api.addClaim({ name: 'clone' }, cloneSpec, 'Bound');
@@ -73,7 +73,7 @@ describe('CloningProtectionController', () => {
     );
   });
 
-  test('C2: a source that is not deleted keeps its protection', async (context) => {
+  test('a source that is not deleted keeps its protection', async (context) => {
     await using api = await SandboxApi.start();
     api.addClaim({ name: 'live', finalizers: [finalizer] }, {}, 'Bound');
     addDeletedSource(api);
@@ -83,7 +83,7 @@ describe('CloningProtectionController', () => {
     assert.ok(api.own.get(claimsRef, { namespace: 'ns1', name: 'live' })?.metadata.finalizers?.includes(finalizer));
   });
 
-  test('C4, C6: a pending clone holds its source until it is bound, whoever makes it', async (context) => {
+  test('a pending clone holds its source until it is bound, whoever makes it', async (context) => {
     await using api = await SandboxApi.start();
     addDeletedSource(api);
     api.addClaim({ name: 'clone' }, { ...cloneSpec, storageClassName: 'of-another-driver' }, 'Pending');
@@ -98,8 +98,8 @@ describe('CloningProtectionController', () => {
   });
 
   const harmless: { name: string; namespace?: string; spec: object; phase: string }[] = [
-    { name: 'C5: a pending clone in another namespace', namespace: 'ns2', spec: cloneSpec, phase: 'Pending' },
-    { name: 'C7: a clone without phase', spec: cloneSpec, phase: '' },
+    { name: 'a pending clone in another namespace', namespace: 'ns2', spec: cloneSpec, phase: 'Pending' },
+    { name: 'a clone without phase', spec: cloneSpec, phase: '' },
     { name: 'a lost clone', spec: cloneSpec, phase: 'Lost' },
     {
       name: 'a pending clone of another claim',
@@ -120,7 +120,7 @@ describe('CloningProtectionController', () => {
     });
   }
 
-  test('C8: a conflict is read again', async (context) => {
+  test('a conflict is read again', async (context) => {
     await using api = await SandboxApi.start();
     const fault = api.server.faults.add({
       match: { verb: 'update', resource: 'persistentvolumeclaims' },

@@ -119,7 +119,7 @@ describe('CsiConnection', () => {
     await assert.rejects(waiting, { message: 'stopping' });
   });
 
-  test('X3: notices a lost driver without any call and connects again when it is back', async (context) => {
+  test('notices a lost driver without any call and connects again when it is back', async (context) => {
     const socketPath = join(await socketFolder(context), 'csi.sock');
     const first = await RecordingDriver.start({ csi, socketPath });
     const lost = Promise.withResolvers<undefined>();

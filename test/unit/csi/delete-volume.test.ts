@@ -53,7 +53,7 @@ const classPair = (name: string, namespace: string): Record<string, string> => (
 });
 
 describe('CsiProvisioner.delete', () => {
-  test('D1: the driver gets the handle and nothing else', async () => {
+  test('the driver gets the handle and nothing else', async () => {
     await using rig = await startRig();
     await rig.provisioner.delete(makeVolume(), { signal });
     assert.deepEqual(deletes(rig), [{ volume_id: 'vol-1' }]);
@@ -82,39 +82,39 @@ describe('CsiProvisioner.delete', () => {
   const classRead = ['GET /api/v1/namespaces/ns1/secrets/class-secret'];
   const cases: SecretCase[] = [
     {
-      name: 'D12: annotations name a secret',
+      name: 'annotations name a secret',
       annotations: { [nameKey]: 's', [namespaceKey]: 'ns' },
       parameters: classSecret,
       sent: 's',
       reads: ['GET /api/v1/namespaces/ns/secrets/s'],
     },
     {
-      name: 'D13: annotations name a missing secret',
+      name: 'annotations name a missing secret',
       annotations: { [nameKey]: 'gone', [namespaceKey]: 'ns' },
       reads: ['GET /api/v1/namespaces/ns/secrets/gone'],
     },
     {
-      name: 'D15: namespace empty',
+      name: 'namespace empty',
       annotations: { [nameKey]: 's', [namespaceKey]: '' },
       parameters: classSecret,
       reads: [],
     },
     {
-      name: 'D16: only the name key',
+      name: 'only the name key',
       annotations: { [nameKey]: 's' },
       parameters: classSecret,
       sent: 'class-secret',
       reads: classRead,
     },
-    { name: 'D17: both keys empty', annotations: noSecret, parameters: classSecret, reads: [] },
+    { name: 'both keys empty', annotations: noSecret, parameters: classSecret, reads: [] },
     {
-      name: 'D18: no keys, default pair of the class',
+      name: 'no keys, default pair of the class',
       annotations: {},
       parameters: { 'csi.storage.k8s.io/secret-name': 'class-secret', 'csi.storage.k8s.io/secret-namespace': 'ns1' },
       sent: 'class-secret',
       reads: classRead,
     },
-    { name: 'D19: no keys, class gone', annotations: {}, spec: { storageClassName: 'gone' }, reads: [] },
+    { name: 'no keys, class gone', annotations: {}, spec: { storageClassName: 'gone' }, reads: [] },
     {
       name: 'no keys, no class name',
       annotations: {},
@@ -131,7 +131,7 @@ describe('CsiProvisioner.delete', () => {
       reads: classRead,
     },
     {
-      name: 'D22: no keys, templates of volume and claim',
+      name: 'no keys, templates of volume and claim',
       annotations: {},
       parameters: classPair('class-secret', '${pvc.namespace}'),
       sent: 'class-secret',
@@ -151,7 +151,7 @@ describe('CsiProvisioner.delete', () => {
     });
   }
 
-  test('D14: a forbidden secret is told in the log and the deletion goes on', async () => {
+  test('a forbidden secret is told in the log and the deletion goes on', async () => {
     const lines: LogLine[] = [];
     await using rig = await startRig({ logger: recordedLogger(lines) });
     const path = '/api/v1/namespaces/ns/secrets/s';
@@ -164,7 +164,7 @@ describe('CsiProvisioner.delete', () => {
     assert.match(errors[1] ?? '', /secret/);
   });
 
-  test('D23: without a claim reference no secret is looked for', async () => {
+  test('without a claim reference no secret is looked for', async () => {
     await using rig = await startRig();
     rig.classes.set(makeClass(classSecret));
     const { claimRef: _, ...spec } = makeVolume().spec;
@@ -174,12 +174,12 @@ describe('CsiProvisioner.delete', () => {
 
   const broken = [
     {
-      name: 'D20: half a pair',
+      name: 'half a pair',
       parameters: { 'csi.storage.k8s.io/provisioner-secret-name': 's' },
       why: 'failed to get name and namespace template from params: either name and namespace for Provisioner secrets specified, Both must be specified',
     },
     {
-      name: 'D21: a template with a claim annotation',
+      name: 'a template with a claim annotation',
       parameters: classPair("${pvc.annotations['a']}", 'ns'),
       why: `error resolving value "\${pvc.annotations['a']}": invalid tokens: ["pvc.annotations['a']"]`,
     },
@@ -195,7 +195,7 @@ describe('CsiProvisioner.delete', () => {
     });
   }
 
-  test('D24: a secret that is not UTF-8 never leaves the process', async () => {
+  test('a secret that is not UTF-8 never leaves the process', async () => {
     await using rig = await startRig();
     const data = { key: Buffer.from([0xff, 0xfe]).toString('base64') };
     rig.api.put('/api/v1/namespaces/ns/secrets/s', { metadata: { name: 's' }, data });
@@ -206,8 +206,8 @@ describe('CsiProvisioner.delete', () => {
   });
 
   for (const [name, code] of [
-    ['D29: NotFound', status.NOT_FOUND],
-    ['D30: FailedPrecondition', status.FAILED_PRECONDITION],
+    ['NotFound', status.NOT_FOUND],
+    ['FailedPrecondition', status.FAILED_PRECONDITION],
   ] as const) {
     test(`${name} is a failure`, async () => {
       await using rig = await startRig();
@@ -218,7 +218,7 @@ describe('CsiProvisioner.delete', () => {
     });
   }
 
-  test('D31: a slow driver runs into the timeout', async () => {
+  test('a slow driver runs into the timeout', async () => {
     await using rig = await startRig({ timeoutMs: 150 });
     rig.driver.next('DeleteVolume', () => new Promise<object>(() => undefined));
     await assert.rejects(rig.provisioner.delete(makeVolume(), { signal }), {
@@ -226,7 +226,7 @@ describe('CsiProvisioner.delete', () => {
     });
   });
 
-  test('D36: a driver that cannot delete is not asked, nor is the secret read', async () => {
+  test('a driver that cannot delete is not asked, nor is the secret read', async () => {
     await using rig = await startRig({ controller: [] });
     await assert.rejects(rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal }), {
       message:
@@ -235,7 +235,7 @@ describe('CsiProvisioner.delete', () => {
     assert.deepEqual(rig.api.requests, []);
   });
 
-  test('D37: a volume that is not CSI is refused', async () => {
+  test('a volume that is not CSI is refused', async () => {
     await using rig = await startRig();
     const { csi: _, ...spec } = makeVolume().spec;
     await assert.rejects(rig.provisioner.delete({ ...makeVolume(), spec }, { signal }), { message: 'invalid CSI PV' });
@@ -297,7 +297,7 @@ describe('CsiProvisioner.delete', () => {
     });
   }
 
-  test('D11: an in-tree volume is deleted by its translated handle', async () => {
+  test('an in-tree volume is deleted by its translated handle', async () => {
     const migration = {
       translateClass: () => makeClass(),
       toInTree: (volume: PersistentVolume) => volume,
@@ -320,7 +320,7 @@ describe('CsiProvisioner, volumes that are still attached', () => {
   });
   const message = 'persistentvolume pv-1 is still attached to node n1';
 
-  test('D25: are never deleted', async () => {
+  test('are never deleted', async () => {
     await using rig = await startRig();
     rig.attachments.set(attachment('pv-1'));
     await assert.rejects(rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal }), {
@@ -330,7 +330,7 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     assert.deepEqual(rig.api.log, ['GET /api/v1/namespaces/ns/secrets/s']);
   });
 
-  test('D25, X8: are held back, and people told once', async () => {
+  test('are held back, and people told once', async () => {
     await using rig = await startRig();
     rig.attachments.set(attachment('pv-1'));
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);
@@ -344,7 +344,7 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     assert.equal(rig.events.length, 2, 'a new wait is told anew');
   });
 
-  test('X8: the wait of one volume does not hide that of another', async () => {
+  test('the wait of one volume does not hide that of another', async () => {
     await using rig = await startRig();
     rig.attachments.set(attachment('pv-1'));
     rig.attachments.set(attachment('pv-2', 'va2'));
@@ -368,7 +368,7 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     });
   }
 
-  test('D27: an attachment of an inline volume holds nothing back', async () => {
+  test('an attachment of an inline volume holds nothing back', async () => {
     await using rig = await startRig();
     rig.attachments.set(attachment(undefined));
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), true);
@@ -376,7 +376,7 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     assert.equal(deletes(rig).length, 1);
   });
 
-  test('D28: without a cache of attachments nothing is checked', async () => {
+  test('without a cache of attachments nothing is checked', async () => {
     await using rig = await startRig({ settings: { attachments: undefined } });
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), true);
     await rig.provisioner.delete(makeVolume(), { signal });

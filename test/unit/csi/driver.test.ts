@@ -45,7 +45,7 @@ describe('a call about volumes that cannot reach the driver', () => {
   });
 });
 
-describe('X3: the limit on the absence of a driver', () => {
+describe('the limit on the absence of a driver', () => {
   test('ends the wait when the driver is not back in time', async (context) => {
     await using rig = await connected(context);
     rig.first.kill();

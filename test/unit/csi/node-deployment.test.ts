@@ -125,7 +125,7 @@ describe('NodeDeployment, for a driver that replaced an in-tree plugin', () => {
 });
 
 describe('NodeDeployment', () => {
-  test('N21: a claim that asks for nothing is taken without a question', async () => {
+  test('a claim that asks for nothing is taken without a question', async () => {
     await using it = await bench(makeClaim({ resources: { requests: { storage: '0' } } }));
     assert.equal(await it.node.ownsClaim(makeClaim({ resources: { requests: { storage: '0' } } }), undefined), false);
     await it.clock.advance(1000);

@@ -37,7 +37,7 @@ describe('OptionalApi', () => {
     assert.equal(await api.look(), 'present');
   });
 
-  test('X15: an API that is installed later is noticed within a minute', async () => {
+  test('an API that is installed later is noticed within a minute', async () => {
     await using sandbox = await SandboxApi.start();
     const { client } = sandbox;
     const clock = new ManualClock({ turns: 50 });

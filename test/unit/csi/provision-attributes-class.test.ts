@@ -12,7 +12,7 @@ function putClass(rig: Rig, name = driverName): void {
 }
 
 describe('CsiProvisioner, volume attributes classes', () => {
-  test('case 105: its parameters travel beside those of the storage class', async () => {
+  test('its parameters travel beside those of the storage class', async () => {
     await using rig = await Rig.start({ controller });
     putClass(rig);
     const volume = volumeOf(await rig.provision(claim, makeClass({ iops: '1' })));
@@ -21,7 +21,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
     assert.equal(volume.spec.volumeAttributesClassName, 'v');
   });
 
-  test('case 106: the driver must be able to modify volumes', async () => {
+  test('the driver must be able to modify volumes', async () => {
     await using rig = await Rig.start();
     putClass(rig);
     const message =
@@ -30,7 +30,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
     assertNoCreate(rig);
   });
 
-  test('case 107: a missing class is told in the words of the API', async () => {
+  test('a missing class is told in the words of the API', async () => {
     await using rig = await Rig.start({ controller });
     const outcome = await rig.provision(claim);
     assertFailed(outcome, 'no-change', 'not found');
@@ -38,7 +38,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
     assertNoCreate(rig);
   });
 
-  test('case 108: a class of another driver is refused', async () => {
+  test('a class of another driver is refused', async () => {
     await using rig = await Rig.start({ controller });
     putClass(rig, 'other');
     const message = `VAC v referenced in PVC is for driver other which does not match driver name ${driverName}`;
@@ -51,7 +51,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
     { name: 'the name is empty', gate: true, className: '' },
   ];
   for (const { name, gate, className } of ignored) {
-    test(`case 109: nothing is asked for when ${name}`, async () => {
+    test(`nothing is asked for when ${name}`, async () => {
       const gates = { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => gate };
       await using rig = await Rig.start({ settings: { gates } });
       const volume = volumeOf(await rig.provision(makeClaim({ volumeAttributesClassName: className })));
@@ -61,7 +61,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
     });
   }
 
-  test('X15: the gate counts at every attempt', async () => {
+  test('the gate counts at every attempt', async () => {
     let gate = false;
     const gates = { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => gate };
     await using rig = await Rig.start({ controller, settings: { gates } });

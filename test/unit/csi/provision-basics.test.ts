@@ -21,7 +21,7 @@ const migratedKey = 'pv.kubernetes.io/migrated-to';
 
 describe('CsiProvisioner, the plain way', () => {
   for (const key of [gaKey, betaKey]) {
-    test(`case 1: a plain claim chosen by ${key} gives a plain request and volume`, async () => {
+    test(`a plain claim chosen by ${key} gives a plain request and volume`, async () => {
       await using rig = await Rig.start();
       const claim = makeClaim({}, { annotations: { [key]: driverName } });
       const outcome = await rig.provision(claim);
@@ -67,11 +67,11 @@ describe('CsiProvisioner, the plain way', () => {
     { name: 'named by the beta annotation', annotations: { [betaKey]: driverName }, ours: true },
     { name: 'migrated to us', annotations: { [gaKey]: 'kubernetes.io/x', [migratedKey]: driverName }, ours: true },
     {
-      name: 'case 2: current annotation names another',
+      name: 'current annotation names another',
       annotations: { [gaKey]: 'o', [betaKey]: driverName },
       ours: false,
     },
-    { name: 'case 2: current annotation empty', annotations: { [gaKey]: '', [betaKey]: driverName }, ours: false },
+    { name: 'current annotation empty', annotations: { [gaKey]: '', [betaKey]: driverName }, ours: false },
     { name: 'migrated to another', annotations: { [gaKey]: 'kubernetes.io/x', [migratedKey]: 'o' }, ours: false },
     { name: 'no annotation', annotations: {}, ours: false },
   ];
@@ -104,25 +104,25 @@ describe('CsiProvisioner, what the driver must be able to do', () => {
     message: string;
   }[] = [
     {
-      name: 'case 6: CONTROLLER_SERVICE',
+      name: 'CONTROLLER_SERVICE',
       plugin: [],
       spec: {},
       message: 'CSI driver does not support dynamic provisioning: plugin CONTROLLER_SERVICE capability is not reported',
     },
     {
-      name: 'case 7: CREATE_DELETE_VOLUME',
+      name: 'CREATE_DELETE_VOLUME',
       controller: ['LIST_VOLUMES'],
       spec: {},
       message:
         'CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported',
     },
     {
-      name: 'case 8: a selector, even an empty one',
+      name: 'a selector, even an empty one',
       spec: { selector: {} },
       message: 'claim Selector is not supported',
     },
     {
-      name: 'case 9: the capability hides the selector',
+      name: 'the capability hides the selector',
       spec: {
         selector: {},
         dataSource: { kind: 'VolumeSnapshot', name: 's', apiGroup: 'snapshot.storage.k8s.io' },
@@ -145,9 +145,9 @@ describe('CsiProvisioner, what the driver must be able to do', () => {
 describe('CsiProvisioner, names', () => {
   const digits = uid.replaceAll('-', '');
   const named: { name: string; settings: Partial<CsiProvisionerOptions>; want: string }[] = [
-    { name: 'case 10: prefix vol', settings: { volumeNamePrefix: 'vol' }, want: `vol-${uid}` },
-    { name: 'case 11: eight digits', settings: { volumeNameUuidLength: 8 }, want: `pvc-${digits.slice(0, 8)}` },
-    { name: 'case 11: all digits', settings: { volumeNameUuidLength: 32 }, want: `pvc-${digits}` },
+    { name: 'prefix vol', settings: { volumeNamePrefix: 'vol' }, want: `vol-${uid}` },
+    { name: 'eight digits', settings: { volumeNameUuidLength: 8 }, want: `pvc-${digits.slice(0, 8)}` },
+    { name: 'all digits', settings: { volumeNameUuidLength: 32 }, want: `pvc-${digits}` },
     { name: 'no digits', settings: { volumeNameUuidLength: 0 }, want: 'pvc-' },
   ];
   for (const { name, settings, want } of named) {
@@ -160,17 +160,17 @@ describe('CsiProvisioner, names', () => {
 
   const refused: { name: string; settings: Partial<CsiProvisionerOptions>; message: string }[] = [
     {
-      name: 'case 12: an empty prefix',
+      name: 'an empty prefix',
       settings: { volumeNamePrefix: '' },
       message: 'volume name prefix cannot be of length 0',
     },
     {
-      name: 'X11: a length above the UID',
+      name: 'a length above the UID',
       settings: { volumeNameUuidLength: 33 },
       message: 'volume name UUID length 33 is out of range: a claim UID has 32 characters without dashes',
     },
     {
-      name: 'X11: a length below -1',
+      name: 'a length below -1',
       settings: { volumeNameUuidLength: -2 },
       message: 'volume name UUID length -2 is out of range',
     },
@@ -189,7 +189,7 @@ describe('CsiProvisioner, names', () => {
     assertFailed(outcome, 'finished', 'corrupted PVC object, it is missing UID');
   });
 
-  test('case 13: a block claim reaches the driver, which may refuse it', async () => {
+  test('a block claim reaches the driver, which may refuse it', async () => {
     await using rig = await Rig.start();
     await rig.provision(makeClaim({ volumeMode: 'Block' }), makeClass());
     assert.deepEqual(rig.createRequest['volume_capabilities'], [

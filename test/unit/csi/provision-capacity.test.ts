@@ -23,30 +23,30 @@ describe('CsiProvisioner, access modes', () => {
     sent: string[];
     readOnly?: true;
   }[] = [
-    { name: 'case 47: RWX', accessModes: ['ReadWriteMany'], sent: ['MULTI_NODE_MULTI_WRITER'] },
-    { name: 'case 48: ROX', accessModes: ['ReadOnlyMany'], sent: ['MULTI_NODE_READER_ONLY'] },
+    { name: 'RWX', accessModes: ['ReadWriteMany'], sent: ['MULTI_NODE_MULTI_WRITER'] },
+    { name: 'ROX', accessModes: ['ReadOnlyMany'], sent: ['MULTI_NODE_READER_ONLY'] },
     {
-      name: 'case 48: ROX with the flag',
+      name: 'ROX with the flag',
       accessModes: ['ReadOnlyMany'],
       readOnlyFlag: true,
       sent: ['MULTI_NODE_READER_ONLY'],
       readOnly: true,
     },
     {
-      name: 'case 49: ROX and RWO with the flag',
+      name: 'ROX and RWO with the flag',
       accessModes: ['ReadOnlyMany', 'ReadWriteOnce'],
       readOnlyFlag: true,
       sent: ['MULTI_NODE_READER_ONLY', 'SINGLE_NODE_WRITER'],
     },
-    { name: 'case 50: RWOP', accessModes: ['ReadWriteOncePod'], sent: ['SINGLE_NODE_WRITER'] },
+    { name: 'RWOP', accessModes: ['ReadWriteOncePod'], sent: ['SINGLE_NODE_WRITER'] },
     {
-      name: 'case 50: RWOP for a precise driver',
+      name: 'RWOP for a precise driver',
       accessModes: ['ReadWriteOncePod'],
       controller: precise,
       sent: ['SINGLE_NODE_SINGLE_WRITER'],
     },
     {
-      name: 'case 51: RWO for a precise driver',
+      name: 'RWO for a precise driver',
       accessModes: ['ReadWriteOnce'],
       controller: precise,
       sent: ['SINGLE_NODE_MULTI_WRITER'],
@@ -79,13 +79,13 @@ describe('CsiProvisioner, access modes', () => {
 
 describe('CsiProvisioner, capacity', () => {
   const cases: { name: string; storage: string; required: string; answered?: string; capacity: string }[] = [
-    { name: 'case 52: 1.5Gi', storage: '1.5Gi', required: '1610612736', capacity: '1536Mi' },
-    { name: 'case 53: 1G', storage: '1G', required: '1000000000', capacity: '1000000000' },
-    { name: 'case 53: 1000', storage: '1000', required: '1000', capacity: '1k' },
-    { name: 'case 54: 4097 answered by 4097', storage: '4097', required: '4097', answered: '4097', capacity: '4097' },
-    { name: 'case 54: 4097 answered by 8192', storage: '4097', required: '4097', answered: '8192', capacity: '8Ki' },
+    { name: '1.5Gi', storage: '1.5Gi', required: '1610612736', capacity: '1536Mi' },
+    { name: '1G', storage: '1G', required: '1000000000', capacity: '1000000000' },
+    { name: '1000', storage: '1000', required: '1000', capacity: '1k' },
+    { name: '4097 answered by 4097', storage: '4097', required: '4097', answered: '4097', capacity: '4097' },
+    { name: '4097 answered by 8192', storage: '4097', required: '4097', answered: '8192', capacity: '8Ki' },
     {
-      name: 'case 55: an answer of 0 means the request',
+      name: 'an answer of 0 means the request',
       storage: '5Gi',
       required: '5368709120',
       answered: '0',
@@ -110,7 +110,7 @@ describe('CsiProvisioner, capacity', () => {
     });
   }
 
-  test('case 59: limits are not sent', async () => {
+  test('limits are not sent', async () => {
     await using rig = await Rig.start();
     const resources = { requests: { storage: '5Gi' }, limits: { storage: '10Gi' } };
     volumeOf(await rig.provision(makeClaim({ resources })));
@@ -141,7 +141,7 @@ describe('CsiProvisioner, a volume that is too small', () => {
   };
   const internal = new DriverFailure(status.INTERNAL, 'x');
 
-  test('case 56: is deleted with the secrets it was made with, and made again', async () => {
+  test('is deleted with the secrets it was made with, and made again', async () => {
     await using rig = await Rig.start();
     rig.api.put('/api/v1/namespaces/ns/secrets/s', { metadata: { name: 's' }, data: { user: base64('u') } });
     rig.driver.next('CreateVolume', small);
@@ -160,7 +160,7 @@ describe('CsiProvisioner, a volume that is too small', () => {
     assertFailed(await rig.provision(claim), 'in-background', message);
   });
 
-  test('case 57: deleting is tried again at once', async () => {
+  test('deleting is tried again at once', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', small);
     rig.driver.next('DeleteVolume', internal, internal);
@@ -169,7 +169,7 @@ describe('CsiProvisioner, a volume that is too small', () => {
     assert.equal(rig.driver.callsOf('DeleteVolume').length, 3);
   });
 
-  test('case 58: after five failures people are told of the orphan', async () => {
+  test('after five failures people are told of the orphan', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', small);
     rig.driver.always('DeleteVolume', internal);
@@ -191,7 +191,7 @@ describe('CsiProvisioner, a volume that is too small', () => {
     assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
   });
 
-  test('X11: an answer without a volume fails the attempt', async () => {
+  test('an answer without a volume fails the attempt', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', {});
     assertFailed(await rig.provision(claim), 'in-background', 'without a volume');

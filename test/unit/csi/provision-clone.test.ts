@@ -70,7 +70,7 @@ function finalizers(rig: Rig): string[] {
 }
 
 describe('CsiProvisioner, clones', () => {
-  test('case 60, C1: the source is protected, then cloned', async () => {
+  test('the source is protected, then cloned', async () => {
     await using rig = await startRig();
     rig.driver.next('CreateVolume', ({ request }) => {
       assert.deepEqual(finalizers(rig), [finalizer], 'protected before CreateVolume');
@@ -82,7 +82,7 @@ describe('CsiProvisioner, clones', () => {
     assert.deepEqual(rig.api.log, [`GET ${volumePath}`, `GET ${sourcePath}`, `PUT ${sourcePath}`]);
   });
 
-  test('case 60: a source that has the finalizer is not written', async () => {
+  test('a source that has the finalizer is not written', async () => {
     const source: Change<PersistentVolumeClaim> = (object) => ({
       ...object,
       metadata: { ...object.metadata, finalizers: ['kubernetes.io/pvc-protection', finalizer] },
@@ -103,28 +103,28 @@ describe('CsiProvisioner, clones', () => {
 
   const refused: (Setup & { name: string; message: string; state?: string })[] = [
     {
-      name: 'case 61: no CLONE_VOLUME',
+      name: 'no CLONE_VOLUME',
       controller: ['CREATE_DELETE_VOLUME'],
       message: 'CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported',
       state: 'finished',
     },
     {
-      name: 'case 62: source missing',
+      name: 'source missing',
       source: 'missing',
       message: `${wrapped}error getting PVC src (namespace "ns1") from api server: persistentvolumeclaim "src" not found`,
     },
     {
-      name: 'case 63: source pending',
+      name: 'source pending',
       source: (source) => ({ ...source, status: { phase: 'Pending' } }),
       message: `${wrapped}the PVC DataSource src must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> nil}`,
     },
     {
-      name: 'case 63: source lost',
+      name: 'source lost',
       source: (source) => ({ ...source, status: { phase: 'Lost' } }),
       message: `${wrapped}the PVC DataSource src must have a status of Bound.  Got {Lost [] map[] [] map[] map[] <nil> nil}`,
     },
     {
-      name: 'case 64: source being deleted, protected or not',
+      name: 'source being deleted, protected or not',
       source: (source) => ({
         ...source,
         metadata: { ...source.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [finalizer] },
@@ -132,12 +132,12 @@ describe('CsiProvisioner, clones', () => {
       message: `${wrapped}the PVC DataSource src is currently being deleted`,
     },
     {
-      name: 'case 66: source without class',
+      name: 'source without class',
       source: ({ spec: { storageClassName: _, ...spec }, ...source }) => ({ ...source, spec }),
       message: `${wrapped}the source PVC (src) storageclass cannot be empty`,
     },
     {
-      name: 'case 66: claim without class',
+      name: 'claim without class',
       claim: {
         ...clone,
         spec: { accessModes: ['ReadWriteOnce'], dataSource: { kind: 'PersistentVolumeClaim', name: 'src' } },
@@ -145,7 +145,7 @@ describe('CsiProvisioner, clones', () => {
       message: `${wrapped}the requested PVC (c1) storageclass cannot be empty`,
     },
     {
-      name: 'case 67: claim smaller than its source',
+      name: 'claim smaller than its source',
       claim: makeClaim({ ...clone.spec, resources: { requests: { storage: '4Gi' } } }),
       message: `${wrapped}error, new PVC request must be greater than or equal in size to the specified PVC data source, requested 4294967296 but source is 5368709120`,
     },
@@ -156,13 +156,13 @@ describe('CsiProvisioner, clones', () => {
     },
     ...invalidVolumes(),
     ...([undefined, 'Filesystem'] as const).map((mode) => ({
-      name: `case 70: claim Block, source volume ${mode ?? 'without mode'}`,
+      name: `claim Block, source volume ${mode ?? 'without mode'}`,
       claim: makeClaim({ ...clone.spec, volumeMode: 'Block' }),
       volume: withMode(mode),
       message: `${wrapped}the source PVC and destination PVCs must have the same volume mode for cloning.  Source is Filesystem, but new PVC requested Block`,
     })),
     ...[undefined, 'Filesystem'].map((mode) => ({
-      name: `case 71: claim ${mode ?? 'without mode'}, source volume Block`,
+      name: `claim ${mode ?? 'without mode'}, source volume Block`,
       claim: mode === undefined ? withoutMode() : clone,
       volume: withMode('Block'),
       message: `${wrapped}the source PVC and destination PVCs must have the same volume mode for cloning.  Source is Block, but new PVC requested Filesystem`,
@@ -182,15 +182,15 @@ describe('CsiProvisioner, clones', () => {
 
   const accepted: (Setup & { name: string })[] = [
     {
-      name: 'case 65: a source of another class',
+      name: 'a source of another class',
       source: (source) => ({ ...source, spec: { ...source.spec, storageClassName: 'other' } }),
     },
     {
-      name: 'case 68: a claim larger than its source',
+      name: 'a claim larger than its source',
       claim: makeClaim({ ...clone.spec, resources: { requests: { storage: '6Gi' } } }),
     },
     {
-      name: 'case 73: a group on the kind',
+      name: 'a group on the kind',
       claim: makeClaim({ dataSource: { kind: 'PersistentVolumeClaim', name: 'src', apiGroup: 'x.io' } }),
     },
   ];
@@ -205,7 +205,7 @@ describe('CsiProvisioner, clones', () => {
     });
   }
 
-  test('case 72: an answer without content source is deleted again', async () => {
+  test('an answer without content source is deleted again', async () => {
     await using rig = await startRig();
     rig.driver.next('CreateVolume', { volume: { volume_id: 'vol-1' } });
     const outcome = await rig.provision(clone);
@@ -217,7 +217,7 @@ describe('CsiProvisioner, clones', () => {
     assert.deepEqual(finalizers(rig), [finalizer]);
   });
 
-  test('case 72: a failed cleanup is told', async () => {
+  test('a failed cleanup is told', async () => {
     await using rig = await startRig();
     rig.driver.next('CreateVolume', { volume: { volume_id: 'vol-1' } });
     rig.driver.always('DeleteVolume', () => Promise.reject(new Error('no')));
@@ -238,7 +238,7 @@ describe('CsiProvisioner, protecting the source of a clone', () => {
     message: conflictMessage(sourcePath),
   };
 
-  test('C10, X10: a conflict is read again within the attempt', async () => {
+  test('a conflict is read again within the attempt', async () => {
     await using rig = await startRig();
     rig.api.fail(conflict);
     volumeOf(await rig.provision(clone));
@@ -246,7 +246,7 @@ describe('CsiProvisioner, protecting the source of a clone', () => {
     assert.equal(rig.api.log.filter((line) => line === `PUT ${sourcePath}`).length, 2);
   });
 
-  test('X10: many clones of one source all succeed at the first attempt', async () => {
+  test('many clones of one source all succeed at the first attempt', async () => {
     await using rig = await startRig();
     const claims = Array.from({ length: 20 }, (_, index) =>
       makeClaim(clone.spec, { name: `c${index}`, uid: `uid-${index}` }),
@@ -303,7 +303,7 @@ function invalidVolumes(): (Setup & { name: string; message: string })[] {
     released: (volume) => ({ ...volume, status: { phase: 'Released' } }),
   };
   return Object.entries(variants).map(([name, volume]) => ({
-    name: `case 69: source volume ${name}`,
+    name: `source volume ${name}`,
     ...(volume === undefined ? {} : { volume }),
     message: `${wrapped}claim in dataSource not bound or invalid`,
   }));

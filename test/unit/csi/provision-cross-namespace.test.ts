@@ -44,7 +44,7 @@ const restore = makeClaim({
 describe('CsiProvisioner, populators', () => {
   const hello = { kind: 'Hello', name: 'h', apiGroup: 'hello.k8s.io' };
   for (const field of ['dataSource', 'dataSourceRef']) {
-    test(`case 97: a foreign kind in ${field} is left to its populator`, async () => {
+    test(`a foreign kind in ${field} is left to its populator`, async () => {
       await using rig = await Rig.start();
       assertFailed(
         await rig.provision(makeClaim({ [field]: hello })),
@@ -70,7 +70,7 @@ describe('CsiProvisioner, populators', () => {
     });
   }
 
-  test('case 103: a foreign kind in another namespace needs a grant before anything else', async () => {
+  test('a foreign kind in another namespace needs a grant before anything else', async () => {
     await using rig = await startRig('ns2');
     const outcome = await rig.provision(makeClaim({ dataSourceRef: { ...hello, namespace: 'ns2' } }));
     const message = "accessing ns2/h of Hello dataSource from ns1/c1 isn't allowed";
@@ -80,7 +80,7 @@ describe('CsiProvisioner, populators', () => {
 });
 
 describe('CsiProvisioner, sources in other namespaces', () => {
-  test('case 98: without the gate they are refused', async () => {
+  test('without the gate they are refused', async () => {
     await using rig = await startRig('ns2', [grant({ from, to })], false);
     assertFailed(
       await rig.provision(restore),
@@ -91,7 +91,7 @@ describe('CsiProvisioner, sources in other namespaces', () => {
   });
 
   for (const name of [undefined, '', 'snap']) {
-    test(`case 99: a grant with name "${name ?? 'absent'}" allows the restore`, async () => {
+    test(`a grant with name "${name ?? 'absent'}" allows the restore`, async () => {
       const spec = { from, to: [{ group, kind: 'VolumeSnapshot', ...(name === undefined ? {} : { name }) }] };
       await using rig = await startRig('ns2', [grant(spec)]);
       volumeOf(await rig.provision(restore));
@@ -121,7 +121,7 @@ describe('CsiProvisioner, sources in other namespaces', () => {
     },
   ];
   for (const { name, grants } of useless) {
-    test(`case 100: ${name} does not allow the restore`, async () => {
+    test(`${name} does not allow the restore`, async () => {
       await using rig = await startRig('ns2', grants);
       const outcome = await rig.provision(restore);
       const message = "accessing ns2/snap of VolumeSnapshot dataSource from ns1/c1 isn't allowed";
@@ -132,7 +132,7 @@ describe('CsiProvisioner, sources in other namespaces', () => {
   }
 
   for (const namespace of ['ns1', '', undefined]) {
-    test(`case 101, X9: the own namespace, given as "${namespace ?? 'absent'}", needs no grant and leaves no protection`, async () => {
+    test(`the own namespace, given as "${namespace ?? 'absent'}", needs no grant and leaves no protection`, async () => {
       await using rig = await startRig('ns1');
       const ref = { kind: 'VolumeSnapshot', name: 'snap', apiGroup: group };
       volumeOf(
@@ -145,7 +145,7 @@ describe('CsiProvisioner, sources in other namespaces', () => {
   }
 
   for (const apiGroup of [undefined, '']) {
-    test(`case 102: a clone from another namespace, group "${apiGroup ?? 'absent'}"`, async () => {
+    test(`a clone from another namespace, group "${apiGroup ?? 'absent'}"`, async () => {
       const spec = { from, to: [{ group: '', kind: 'PersistentVolumeClaim' }] };
       await using rig = await startRig('ns2', [grant(spec)]);
       const source: PersistentVolumeClaim = {
@@ -173,7 +173,7 @@ describe('CsiProvisioner, sources in other namespaces', () => {
     });
   }
 
-  test('case 104: an answer without content source is deleted again', async () => {
+  test('an answer without content source is deleted again', async () => {
     await using rig = await startRig('ns2', [grant({ from, to })]);
     rig.driver.next('CreateVolume', { volume: { volume_id: 'vol-1' } });
     assertFailed(await rig.provision(restore), 'in-background', 'volume content source missing');

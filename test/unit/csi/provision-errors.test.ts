@@ -45,14 +45,14 @@ describe('createVolumeError', () => {
 
 describe('CsiProvisioner, failures of CreateVolume', () => {
   const cases = [
-    { name: 'case 110: DeadlineExceeded', code: status.DEADLINE_EXCEEDED, state: 'in-background' },
-    { name: 'case 110: Canceled', code: status.CANCELLED, state: 'in-background' },
-    { name: 'case 110: Aborted', code: status.ABORTED, state: 'in-background' },
-    { name: 'case 110: Unavailable', code: status.UNAVAILABLE, state: 'in-background' },
-    { name: 'case 111: Internal', code: status.INTERNAL, state: 'finished' },
-    { name: 'case 111: Unknown', code: status.UNKNOWN, state: 'finished' },
-    { name: 'case 111: AlreadyExists', code: status.ALREADY_EXISTS, state: 'finished' },
-    { name: 'case 113: ResourceExhausted without topology', code: status.RESOURCE_EXHAUSTED, state: 'finished' },
+    { name: 'DeadlineExceeded', code: status.DEADLINE_EXCEEDED, state: 'in-background' },
+    { name: 'Canceled', code: status.CANCELLED, state: 'in-background' },
+    { name: 'Aborted', code: status.ABORTED, state: 'in-background' },
+    { name: 'Unavailable', code: status.UNAVAILABLE, state: 'in-background' },
+    { name: 'Internal', code: status.INTERNAL, state: 'finished' },
+    { name: 'Unknown', code: status.UNKNOWN, state: 'finished' },
+    { name: 'AlreadyExists', code: status.ALREADY_EXISTS, state: 'finished' },
+    { name: 'ResourceExhausted without topology', code: status.RESOURCE_EXHAUSTED, state: 'finished' },
   ];
   for (const { name, code, state } of cases) {
     test(`${name} ends the attempt as ${state}`, async () => {
@@ -69,14 +69,14 @@ describe('CsiProvisioner, failures of CreateVolume', () => {
     assert.equal(outcome.error?.message, 'rpc error: code = Internal desc = mount failed:\n  no such device');
   });
 
-  test('case 112: a hanging driver runs into the timeout', async () => {
+  test('a hanging driver runs into the timeout', async () => {
     await using rig = await Rig.start({ timeoutMs: 150 });
     rig.driver.next('CreateVolume', () => new Promise<object>(() => undefined));
     const outcome = await rig.provision();
     assertFailed(outcome, 'in-background', 'rpc error: code = DeadlineExceeded desc = context deadline exceeded');
   });
 
-  test('case 116: InvalidArgument is infeasible', async () => {
+  test('InvalidArgument is infeasible', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', new DriverFailure(status.INVALID_ARGUMENT, 'no'));
     const outcome = await rig.provision();
@@ -160,7 +160,7 @@ describe('CsiProvisioner, the topology seam', () => {
     assert.equal(rig.createRequest['accessibility_requirements'], undefined);
   });
 
-  test('case 118: a selected node that is gone asks for another one', async () => {
+  test('a selected node that is gone asks for another one', async () => {
     const topology = new RecordingTopology();
     topology.failure = new SelectedNodeGoneError('failed to get selected CSINode n1: gone');
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
@@ -171,7 +171,7 @@ describe('CsiProvisioner, the topology seam', () => {
     assert.deepEqual(topology.forgotten, []);
   });
 
-  test('case 119: any other failure is told with a prefix', async () => {
+  test('any other failure is told with a prefix', async () => {
     const topology = new RecordingTopology();
     topology.failure = new Error('no available topology found');
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
@@ -182,21 +182,21 @@ describe('CsiProvisioner, the topology seam', () => {
 
   const outcomes = [
     {
-      name: 'case 113: full, no node chosen',
+      name: 'full, no node chosen',
       code: status.RESOURCE_EXHAUSTED,
       node: '',
       state: 'finished',
       forgotten: [uid],
     },
     {
-      name: 'case 114: full, a node chosen',
+      name: 'full, a node chosen',
       code: status.RESOURCE_EXHAUSTED,
       node: 'n1',
       state: 'reschedule',
       forgotten: [uid],
     },
-    { name: 'case 120: Aborted', code: status.ABORTED, node: 'n1', state: 'in-background', forgotten: [] },
-    { name: 'case 120: OutOfRange', code: status.OUT_OF_RANGE, node: 'n1', state: 'finished', forgotten: [uid] },
+    { name: 'Aborted', code: status.ABORTED, node: 'n1', state: 'in-background', forgotten: [] },
+    { name: 'OutOfRange', code: status.OUT_OF_RANGE, node: 'n1', state: 'finished', forgotten: [uid] },
   ];
   for (const { name, code, node, state, forgotten } of outcomes) {
     test(`${name}: ${state}, topology ${forgotten.length === 0 ? 'kept' : 'forgotten'}`, async () => {
@@ -219,7 +219,7 @@ describe('CsiProvisioner, the topology seam', () => {
     assert.deepEqual(topology.forgotten, []);
   });
 
-  test('W14: what is kept for a claim goes when the controller is done with the claim', async () => {
+  test('what is kept for a claim goes when the controller is done with the claim', async () => {
     const topology = new RecordingTopology();
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
     rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'x'));
@@ -239,13 +239,13 @@ describe('CsiProvisioner, the topology seam', () => {
 
   const accessible_topology = [{ segments: { zone: 'a', rack: 'r' } }, {}, { segments: { zone: 'b' } }];
 
-  test('case 121: without topology support the answer binds the volume to no node', async () => {
+  test('without topology support the answer binds the volume to no node', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', { volume: { volume_id: 'v', accessible_topology } });
     assert.equal(volumeOf(await rig.provision()).spec.nodeAffinity, undefined);
   });
 
-  test('case 122: each topology of the answer becomes one term', async () => {
+  test('each topology of the answer becomes one term', async () => {
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology: new RecordingTopology() } });
     rig.driver.next('CreateVolume', { volume: { volume_id: 'v', accessible_topology } });
     assert.deepEqual(volumeOf(await rig.provision()).spec.nodeAffinity, {
@@ -310,7 +310,7 @@ describe('CsiProvisioner, the migration seam', () => {
     assert.equal(rig.finishedCalls[0]?.migrated, true);
   });
 
-  test('case 134: the class of the driver itself is not translated', async () => {
+  test('the class of the driver itself is not translated', async () => {
     await using rig = await Rig.start({ settings: { migration } });
     const volume = volumeOf(await rig.provision(makeClaim(), makeClass({ type: 'x' })));
     assert.deepEqual(rig.createRequest['parameters'], { type: 'x' });
@@ -318,7 +318,7 @@ describe('CsiProvisioner, the migration seam', () => {
     assert.equal(rig.finishedCalls[0]?.migrated, false);
   });
 
-  test('case 131: a class that cannot be translated ends the attempt', async () => {
+  test('a class that cannot be translated ends the attempt', async () => {
     const broken = {
       ...migration,
       translateClass: () => {
@@ -330,7 +330,7 @@ describe('CsiProvisioner, the migration seam', () => {
     assertNoCreate(rig);
   });
 
-  test('case 133: a volume that cannot be translated is made again, not deleted', async () => {
+  test('a volume that cannot be translated is made again, not deleted', async () => {
     const broken = {
       ...migration,
       toInTree: () => {
@@ -344,14 +344,14 @@ describe('CsiProvisioner, the migration seam', () => {
 });
 
 describe('CsiProvisioner, odd answers', () => {
-  test('case 123: the driver may overwrite the identity', async () => {
+  test('the driver may overwrite the identity', async () => {
     await using rig = await Rig.start();
     const volume_context = { 'storage.kubernetes.io/csiProvisionerIdentity': 'own', pool: 'a' };
     rig.driver.next('CreateVolume', { volume: { volume_id: 'v', volume_context } });
     assert.deepEqual(volumeOf(await rig.provision()).spec.csi?.volumeAttributes, volume_context);
   });
 
-  test('case 124: a claim without volume mode gives a volume without one', async () => {
+  test('a claim without volume mode gives a volume without one', async () => {
     await using rig = await Rig.start();
     const claim = makeClaim();
     delete claim.spec.volumeMode;
@@ -360,7 +360,7 @@ describe('CsiProvisioner, odd answers', () => {
     assert.equal(capability?.access_type, 'mount');
   });
 
-  test('case 126: reclaim policy Retain is taken over, an absent one stays absent', async () => {
+  test('reclaim policy Retain is taken over, an absent one stays absent', async () => {
     await using rig = await Rig.start();
     const retained = volumeOf(await rig.provision(makeClaim(), makeClass({}, { reclaimPolicy: 'Retain' })));
     assert.equal(retained.spec.persistentVolumeReclaimPolicy, 'Retain');

@@ -20,29 +20,29 @@ interface Case {
 
 const cases: Case[] = [
   {
-    name: 'case 14: foreign keys pass, also with the prefix in the value',
+    name: 'foreign keys pass, also with the prefix in the value',
     parameters: { foo: 'bar', x: `${prefix}fstype` },
     sent: { foo: 'bar', x: `${prefix}fstype` },
     fsType: '',
   },
-  { name: 'case 15: prefixed fstype', parameters: { [`${prefix}fstype`]: 'xfs' }, fsType: 'xfs' },
-  { name: 'case 16: fstype', parameters: { fstype: 'xfs' }, sent: { fstype: 'xfs' }, fsType: 'xfs' },
-  { name: 'case 16: FsType', parameters: { FsType: 'xfs' }, sent: { FsType: 'xfs' }, fsType: 'xfs' },
-  { name: 'case 18: no fstype, a default', parameters: {}, defaultFsType: 'ext4', fsType: 'ext4' },
+  { name: 'prefixed fstype', parameters: { [`${prefix}fstype`]: 'xfs' }, fsType: 'xfs' },
+  { name: 'fstype', parameters: { fstype: 'xfs' }, sent: { fstype: 'xfs' }, fsType: 'xfs' },
+  { name: 'FsType', parameters: { FsType: 'xfs' }, sent: { FsType: 'xfs' }, fsType: 'xfs' },
+  { name: 'no fstype, a default', parameters: {}, defaultFsType: 'ext4', fsType: 'ext4' },
   {
-    name: 'case 18: empty fstype, a default',
+    name: 'empty fstype, a default',
     parameters: { [`${prefix}fstype`]: '' },
     defaultFsType: 'ext4',
     fsType: 'ext4',
   },
   {
-    name: 'case 19: fstype over default',
+    name: 'fstype over default',
     parameters: { fstype: 'xfs' },
     defaultFsType: 'ext4',
     sent: { fstype: 'xfs' },
     fsType: 'xfs',
   },
-  { name: 'case 20: neither', parameters: {}, fsType: '' },
+  { name: 'neither', parameters: {}, fsType: '' },
 ];
 
 describe('CsiProvisioner, parameters', () => {
@@ -64,7 +64,7 @@ describe('CsiProvisioner, parameters', () => {
   }
 
   for (const second of [{ [`${prefix}fstype`]: 'ext4' }, { fsType: 'ext3' }]) {
-    test(`case 17: fstype and ${Object.keys(second)[0] ?? ''} together are refused`, async () => {
+    test(`fstype and ${Object.keys(second)[0] ?? ''} together are refused`, async () => {
       await using rig = await Rig.start();
       const outcome = await rig.provision(makeClaim(), makeClass({ fstype: 'ext3', ...second }));
       const message = 'fstype specified in parameters with both "fstype" and "csi.storage.k8s.io/fstype" keys';
@@ -73,7 +73,7 @@ describe('CsiProvisioner, parameters', () => {
     });
   }
 
-  test('case 21: a block claim has no filesystem type anywhere', async () => {
+  test('a block claim has no filesystem type anywhere', async () => {
     await using rig = await Rig.start({ settings: { defaultFsType: 'ext4' } });
     const volume = volumeOf(await rig.provision(makeClaim({ volumeMode: 'Block' }), makeClass({ fstype: 'xfs' })));
     assert.deepEqual(rig.createRequest['parameters'], { fstype: 'xfs' });
@@ -85,7 +85,7 @@ describe('CsiProvisioner, parameters', () => {
   });
 
   for (const key of ['bim', 'pvc/name', 'snapshotter-secret-name']) {
-    test(`case 22: the reserved key ${key} is refused`, async () => {
+    test(`the reserved key ${key} is refused`, async () => {
       await using rig = await Rig.start();
       const outcome = await rig.provision(makeClaim(), makeClass({ [prefix + key]: 'x' }));
       assertFailed(
@@ -97,13 +97,13 @@ describe('CsiProvisioner, parameters', () => {
     });
   }
 
-  test('case 22: an unknown reserved key is found only after the secret was read', async () => {
+  test('an unknown reserved key is found only after the secret was read', async () => {
     await using rig = await Rig.start();
     const parameters = { [`${prefix}secret-name`]: 's', [`${prefix}secret-namespace`]: 'ns', [`${prefix}bim`]: 'x' };
     assertFailed(await rig.provision(makeClaim(), makeClass(parameters)), 'no-change', 'error getting secret s');
   });
 
-  test('case 23: all seventeen reserved keys stay here', async () => {
+  test('all seventeen reserved keys stay here', async () => {
     await using rig = await Rig.start();
     rig.api.put('/api/v1/namespaces/ns/secrets/s', { metadata: { name: 's', namespace: 'ns' }, data: {} });
     const pairs = ['', 'provisioner-', 'controller-publish-', 'node-stage-', 'node-publish-', 'controller-expand-'];
@@ -117,7 +117,7 @@ describe('CsiProvisioner, parameters', () => {
     assert.equal(rig.createRequest['parameters'], undefined);
   });
 
-  test('case 24: all deprecated keys work, are warned about and are passed on', async () => {
+  test('all deprecated keys work, are warned about and are passed on', async () => {
     const lines: LogLine[] = [];
     await using rig = await Rig.start({ logger: recordedLogger(lines) });
     rig.api.put('/api/v1/namespaces/ns/secrets/s', {
@@ -149,7 +149,7 @@ describe('CsiProvisioner, parameters', () => {
 
   const mountOptions: Partial<StorageClass> = { mountOptions: ['a=b', 'c'] };
 
-  test('case 25: mount options keep their order', async () => {
+  test('mount options keep their order', async () => {
     await using rig = await Rig.start();
     const volume = volumeOf(await rig.provision(makeClaim(), makeClass({}, mountOptions)));
     assert.deepEqual(rig.createRequest['volume_capabilities'], [
@@ -162,7 +162,7 @@ describe('CsiProvisioner, parameters', () => {
     assert.deepEqual(volume.spec.mountOptions, ['a=b', 'c']);
   });
 
-  test('case 26: mount options of a block claim reach the volume only', async () => {
+  test('mount options of a block claim reach the volume only', async () => {
     await using rig = await Rig.start();
     const volume = volumeOf(await rig.provision(makeClaim({ volumeMode: 'Block' }), makeClass({}, mountOptions)));
     assert.deepEqual(rig.createRequest['volume_capabilities'], [
@@ -171,7 +171,7 @@ describe('CsiProvisioner, parameters', () => {
     assert.deepEqual(volume.spec.mountOptions, ['a=b', 'c']);
   });
 
-  test('case 27: extra metadata reaches the driver and not the volume', async () => {
+  test('extra metadata reaches the driver and not the volume', async () => {
     await using rig = await Rig.start({ settings: { extraCreateMetadata: true } });
     const volume = volumeOf(await rig.provision(makeClaim(), makeClass({ foo: 'bar' })));
     assert.deepEqual(rig.createRequest['parameters'], {

@@ -23,7 +23,7 @@ function putSecret(rig: Rig, namespace: string, name: string, data: Record<strin
 }
 
 describe('CsiProvisioner, secrets', () => {
-  test('case 28: the provisioner secret is sent and remembered for deletion', async () => {
+  test('the provisioner secret is sent and remembered for deletion', async () => {
     await using rig = await Rig.start();
     putSecret(rig, 'ns', 's', { user: base64('u') });
     const volume = volumeOf(await rig.provision(makeClaim(), makeClass(pair('provisioner', 's', 'ns'))));
@@ -32,7 +32,7 @@ describe('CsiProvisioner, secrets', () => {
     assert.deepEqual(rig.api.log, ['GET /api/v1/namespaces/ns/secrets/s']);
   });
 
-  test('case 29: a missing secret hides a bad template', async () => {
+  test('a missing secret hides a bad template', async () => {
     await using rig = await Rig.start();
     const parameters = { ...pair('provisioner', 's', 'ns'), ...pair('node-stage', 'bad name', 'ns') };
     const outcome = await rig.provision(makeClaim(), makeClass(parameters));
@@ -47,18 +47,18 @@ describe('CsiProvisioner, secrets', () => {
   const both =
     'failed to get name and namespace template from params: Provisioner secrets specified in parameters with both "csi" and "csi.storage.k8s.io/" keys';
   const refused: { name: string; parameters: Record<string, string>; message: string }[] = [
-    { name: 'case 30: only a name', parameters: pair('provisioner', 's'), message: half },
-    { name: 'case 30: only a namespace', parameters: pair('provisioner', undefined, 'ns'), message: half },
-    { name: 'case 31: an empty name', parameters: pair('provisioner', '', 'ns'), message: empty },
-    { name: 'case 31: an empty namespace', parameters: pair('provisioner', 's', ''), message: empty },
-    { name: 'case 31: both empty', parameters: pair('provisioner', '', ''), message: empty },
+    { name: 'only a name', parameters: pair('provisioner', 's'), message: half },
+    { name: 'only a namespace', parameters: pair('provisioner', undefined, 'ns'), message: half },
+    { name: 'an empty name', parameters: pair('provisioner', '', 'ns'), message: empty },
+    { name: 'an empty namespace', parameters: pair('provisioner', 's', ''), message: empty },
+    { name: 'both empty', parameters: pair('provisioner', '', ''), message: empty },
     {
-      name: 'case 32: two names',
+      name: 'two names',
       parameters: { ...pair('provisioner', 's', 'ns'), csiProvisionerSecretName: 's' },
       message: both,
     },
     {
-      name: 'case 32: two names and two namespaces',
+      name: 'two names and two namespaces',
       parameters: {
         ...pair('provisioner', 's', 'ns'),
         csiProvisionerSecretName: 's',
@@ -67,28 +67,28 @@ describe('CsiProvisioner, secrets', () => {
       message: both,
     },
     {
-      name: 'case 36: half a default pair that somebody falls back to',
+      name: 'half a default pair that somebody falls back to',
       parameters: { ...pair('', 's'), ...pair('provisioner', 's', 'ns') },
       message:
         'failed to get default name and namespace template from params: either name and namespace for Default secrets specified, Both must be specified',
     },
     {
-      name: 'case 39: an annotation that the claim lacks',
+      name: 'an annotation that the claim lacks',
       parameters: pair('provisioner', "a-${pvc.annotations['k']}", 'ns'),
       message: `error resolving value "a-\${pvc.annotations['k']}": invalid tokens: ["pvc.annotations['k']"]`,
     },
     {
-      name: 'case 40: a claim name in a namespace template',
+      name: 'a claim name in a namespace template',
       parameters: pair('provisioner', 's', '${pvc.name}'),
       message: 'error resolving value "${pvc.name}": invalid tokens: ["pvc.name"]',
     },
     {
-      name: 'case 41: a bad name',
+      name: 'a bad name',
       parameters: pair('node-stage', 'bad name', 'ns'),
       message: '"bad name" is not a valid secret name',
     },
     {
-      name: 'case 41: a bad namespace',
+      name: 'a bad namespace',
       parameters: pair('node-stage', 's', 'a.b'),
       message: '"a.b" is not a valid namespace name',
     },
@@ -103,11 +103,11 @@ describe('CsiProvisioner, secrets', () => {
       message: '"a.b" is not a valid namespace name',
     },
     {
-      name: 'case 43: $pvc.name',
+      name: '$pvc.name',
       parameters: pair('node-stage', '$pvc.name', 'ns'),
       message: 'invalid tokens: ["pvc"]',
     },
-    { name: 'case 43: $$', parameters: pair('node-stage', 'a$$b', 'ns'), message: 'invalid tokens: ["$"]' },
+    { name: '$$', parameters: pair('node-stage', 'a$$b', 'ns'), message: 'invalid tokens: ["$"]' },
   ];
   for (const { name, parameters, message } of refused) {
     test(`${name} is refused`, async () => {
@@ -119,7 +119,7 @@ describe('CsiProvisioner, secrets', () => {
     });
   }
 
-  test('case 33: a deprecated name goes with a prefixed namespace', async () => {
+  test('a deprecated name goes with a prefixed namespace', async () => {
     await using rig = await Rig.start();
     putSecret(rig, 'ns', 's', { user: base64('u') });
     const parameters = { csiProvisionerSecretName: 's', ...pair('provisioner', undefined, 'ns') };
@@ -130,7 +130,7 @@ describe('CsiProvisioner, secrets', () => {
 
   const reference = { name: 's', namespace: 'ns' };
 
-  test('case 34: the default pair serves every kind', async () => {
+  test('the default pair serves every kind', async () => {
     await using rig = await Rig.start();
     putSecret(rig, 'ns', 's', { user: base64('u') });
     const volume = volumeOf(await rig.provision(makeClaim(), makeClass(pair('', 's', 'ns'))));
@@ -155,7 +155,7 @@ describe('CsiProvisioner, secrets', () => {
     assert.equal(rig.api.requests.length, 1, 'only the provisioner secret is read');
   });
 
-  test('case 35: a pair of its own wins over the default pair', async () => {
+  test('a pair of its own wins over the default pair', async () => {
     await using rig = await Rig.start();
     putSecret(rig, 'ns', 's', {});
     const parameters = { ...pair('', 's', 'ns'), ...pair('node-stage', 'own', 'ns2') };
@@ -168,14 +168,14 @@ describe('CsiProvisioner, secrets', () => {
   const expanded = `a-pvc-${uid}-ns1-c1-v`;
   const annotated = makeClaim({}, { annotations: { ...makeClaim().metadata.annotations, k: 'v' } });
 
-  test('case 37: a template names volume, claim and annotations', async () => {
+  test('a template names volume, claim and annotations', async () => {
     await using rig = await Rig.start();
     const parameters = pair('node-publish', template, 'x-${pvc.namespace}');
     const { csi } = volumeOf(await rig.provision(annotated, makeClass(parameters))).spec;
     assert.deepEqual(csi?.nodePublishSecretRef, { name: expanded, namespace: 'x-ns1' });
   });
 
-  test('case 38: the expanded provisioner secret is read and remembered', async () => {
+  test('the expanded provisioner secret is read and remembered', async () => {
     await using rig = await Rig.start();
     putSecret(rig, 'ns1', expanded, { user: base64('u') });
     const parameters = pair('provisioner', template, '${pvc.namespace}');
@@ -184,13 +184,13 @@ describe('CsiProvisioner, secrets', () => {
     assert.deepEqual(volume.metadata.annotations, { [deletionName]: expanded, [deletionNamespace]: 'ns1' });
   });
 
-  test('case 42: empty braces vanish', async () => {
+  test('empty braces vanish', async () => {
     await using rig = await Rig.start();
     const { csi } = volumeOf(await rig.provision(makeClaim(), makeClass(pair('node-stage', 'x${}y', 'ns')))).spec;
     assert.deepEqual(csi?.nodeStageSecretRef, { name: 'xy', namespace: 'ns' });
   });
 
-  test('case 44: references of the other kinds need no secret to be there', async () => {
+  test('references of the other kinds need no secret to be there', async () => {
     await using rig = await Rig.start();
     const parameters = {
       ...pair('node-stage', 'a', 'ns'),
@@ -204,7 +204,7 @@ describe('CsiProvisioner, secrets', () => {
     assert.deepEqual(rig.api.requests, []);
   });
 
-  test('case 45: a modify pair leaves two annotations and no other trace', async () => {
+  test('a modify pair leaves two annotations and no other trace', async () => {
     await using rig = await Rig.start();
     const plain = volumeOf(await rig.provision());
     const volume = volumeOf(await rig.provision(makeClaim(), makeClass(pair('controller-modify', 'm', 'ns'))));
@@ -216,7 +216,7 @@ describe('CsiProvisioner, secrets', () => {
     assert.deepEqual(volume.spec, plain.spec);
   });
 
-  test('case 46: a value that is not UTF-8 never leaves the process', async () => {
+  test('a value that is not UTF-8 never leaves the process', async () => {
     await using rig = await Rig.start();
     putSecret(rig, 'ns', 's', { user: Buffer.from([0xff, 0xfe]).toString('base64') });
     const outcome = await rig.provision(makeClaim(), makeClass(pair('provisioner', 's', 'ns')));

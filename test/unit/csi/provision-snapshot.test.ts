@@ -51,7 +51,7 @@ function finalizers(rig: Rig): string[] {
 }
 
 describe('CsiProvisioner, restores', () => {
-  test('case 74, S1: the snapshot is protected for as long as the restore takes', async () => {
+  test('the snapshot is protected for as long as the restore takes', async () => {
     await using rig = await startRig();
     let during: string[] = [];
     rig.driver.next('CreateVolume', ({ request }) => {
@@ -87,68 +87,68 @@ describe('CsiProvisioner, restores', () => {
 
   const refused: (Setup & { name: string; message: string; state?: string })[] = [
     {
-      name: 'case 75: no CREATE_DELETE_SNAPSHOT',
+      name: 'no CREATE_DELETE_SNAPSHOT',
       controller: ['CREATE_DELETE_VOLUME'],
       message:
         'CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported',
       state: 'finished',
     },
     {
-      name: 'case 76: a foreign group',
+      name: 'a foreign group',
       claim: makeClaim({ dataSource: { ...dataSource, apiGroup: 'x.io' } }),
       message: 'the PVC source does not belong to the right APIGroup. Expected snapshot.storage.k8s.io, Got x.io',
       state: 'finished',
     },
     {
-      name: 'case 76: no group',
+      name: 'no group',
       claim: makeClaim({ dataSource: { kind: 'VolumeSnapshot', name: 'snap' } }),
       message: 'the PVC source does not belong to the right APIGroup. Expected snapshot.storage.k8s.io, Got ',
       state: 'finished',
     },
     {
-      name: 'case 77: no name',
+      name: 'no name',
       claim: makeClaim({ dataSource: { ...dataSource, name: '' } }),
       message: 'the PVC source not found for PVC c1',
       state: 'finished',
     },
     {
-      name: 'case 78: no such snapshot',
+      name: 'no such snapshot',
       snapshot: 'missing',
       message: `${wrapped}error getting snapshot snap from api server: volumesnapshots.snapshot.storage.k8s.io "snap" not found`,
     },
-    { name: 'case 79: no content name', snapshot: { status: {} }, message: `${wrapped}snapshot snap not bound` },
+    { name: 'no content name', snapshot: { status: {} }, message: `${wrapped}snapshot snap not bound` },
     {
-      name: 'case 80: no such content',
+      name: 'no such content',
       content: 'missing',
       message: `${wrapped}error getting snapshotcontent sc-1 for snapshot snap`,
     },
     ...['uid', 'namespace', 'name'].map((field) => ({
-      name: `case 81: content refers to another ${field}`,
+      name: `content refers to another ${field}`,
       content: { spec: { ...contentSpec, volumeSnapshotRef: { ...contentSpec.volumeSnapshotRef, [field]: 'x' } } },
       message: `${wrapped}snapshotcontent sc-1 for snapshot snap is bound to a different snapshot`,
     })),
     {
-      name: 'case 82: content of another driver',
+      name: 'content of another driver',
       content: { spec: { ...contentSpec, driver: 'other' } },
       message: `${wrapped}snapshotcontent sc-1 for snapshot snap is not handled by CSI driver of StorageClass sc`,
     },
     {
-      name: 'case 83: not ready',
+      name: 'not ready',
       snapshot: { status: { ...bound, readyToUse: false } },
       message: `${wrapped}snapshot snap is not Ready`,
     },
     {
-      name: 'case 83: readiness unknown',
+      name: 'readiness unknown',
       snapshot: { status: { boundVolumeSnapshotContentName: 'sc-1' } },
       message: `${wrapped}snapshot snap is not Ready`,
     },
     {
-      name: 'case 84: content without handle',
+      name: 'content without handle',
       content: { status: {} },
       message: `${wrapped}snapshot handle snap is not available`,
     },
     {
-      name: 'case 85: claim smaller than the snapshot',
+      name: 'claim smaller than the snapshot',
       claim: makeClaim({ dataSource, resources: { requests: { storage: '4Gi' } } }),
       message: `${wrapped}requested volume size 4294967296 is less than the size 5368709120 for the source snapshot snap`,
     },
@@ -158,24 +158,24 @@ describe('CsiProvisioner, restores', () => {
       message: `${wrapped}error getting capacity for PVC c1 when creating snapshot snap`,
     },
     ...[[], ['foreign']].map((present) => ({
-      name: `case 87, S4: being deleted, finalizers [${present.join()}]`,
+      name: `being deleted, finalizers [${present.join()}]`,
       snapshot: { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: present } },
       message: `${wrapped}snapshot snap is being deleted`,
     })),
     {
-      name: 'case 92: another mode without annotation',
+      name: 'another mode without annotation',
       claim: block,
       content: sourceMode,
       message: `${wrapped}${modeError}${modeAnnotation} annotation is not present on snapshotcontent sc-1`,
     },
     {
-      name: 'case 94: another mode, annotation false',
+      name: 'another mode, annotation false',
       claim: block,
       content: annotated('false'),
       message: `${wrapped}${modeError}${modeAnnotation} is set to false on snapshotcontent sc-1`,
     },
     {
-      name: 'case 95: another mode, annotation yes',
+      name: 'another mode, annotation yes',
       claim: block,
       content: annotated('yes'),
       message: `${wrapped}${modeError}failed to convert ${modeAnnotation} annotation value to boolean with error: strconv.ParseBool: parsing "yes": invalid syntax`,
@@ -196,20 +196,20 @@ describe('CsiProvisioner, restores', () => {
   }
 
   const accepted: (Setup & { name: string })[] = [
-    { name: 'case 86: a larger claim', claim: makeClaim({ dataSource, resources: { requests: { storage: '6Gi' } } }) },
+    { name: 'a larger claim', claim: makeClaim({ dataSource, resources: { requests: { storage: '6Gi' } } }) },
     {
-      name: 'case 86: no restore size',
+      name: 'no restore size',
       snapshot: { status: { boundVolumeSnapshotContentName: 'sc-1', readyToUse: true } },
     },
     {
-      name: 'case 88, S5: being deleted but protected by an earlier attempt',
+      name: 'being deleted but protected by an earlier attempt',
       snapshot: { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [finalizer] } },
     },
-    { name: 'case 93: another mode, annotation true', claim: block, content: annotated('true') },
-    { name: 'case 93: another mode, annotation 1', claim: block, content: annotated('1') },
-    { name: 'case 93: another mode, annotation T', claim: block, content: annotated('T') },
-    { name: 'case 93: another mode, check off', claim: block, content: sourceMode, preventVolumeModeConversion: false },
-    { name: 'case 93: mode of the source unknown', claim: block },
+    { name: 'another mode, annotation true', claim: block, content: annotated('true') },
+    { name: 'another mode, annotation 1', claim: block, content: annotated('1') },
+    { name: 'another mode, annotation T', claim: block, content: annotated('T') },
+    { name: 'another mode, check off', claim: block, content: sourceMode, preventVolumeModeConversion: false },
+    { name: 'mode of the source unknown', claim: block },
   ];
   for (const { name, ...setup } of accepted) {
     test(`${name} is restored`, async () => {
@@ -235,7 +235,7 @@ describe('CsiProvisioner, protecting a snapshot', () => {
   };
   const forbidden = { ...failure, code: 403, reason: 'Forbidden', message: 'no' };
 
-  test('case 89, S2: without permission the restore goes on unprotected', async () => {
+  test('without permission the restore goes on unprotected', async () => {
     await using rig = await startRig();
     rig.api.fail({ ...forbidden, times: 100 });
     volumeOf(await rig.provision(restore));
@@ -243,7 +243,7 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     assert.deepEqual(rig.events, []);
   });
 
-  test('case 90: a conflict without end is told with the plain text of the API', async () => {
+  test('a conflict without end is told with the plain text of the API', async () => {
     await using rig = await startRig();
     rig.api.fail({ ...failure, times: 100 });
     const outcome = await rig.provision(restore);
@@ -252,7 +252,7 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     assertNoCreate(rig);
   });
 
-  test('S3, X10: a conflict is read again within the attempt', async () => {
+  test('a conflict is read again within the attempt', async () => {
     await using rig = await startRig();
     rig.api.fail(failure);
     volumeOf(await rig.provision(restore));
@@ -275,14 +275,14 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     assertFailed(outcome, 'no-change', `${wrapped}error getting snapshot snap from api server: ${want}`);
   });
 
-  test('case 91: a failed CreateVolume leaves the protection', async () => {
+  test('a failed CreateVolume leaves the protection', async () => {
     await using rig = await startRig();
     rig.driver.next('CreateVolume', new DriverFailure(status.INTERNAL, 'x'));
     assertFailed(await rig.provision(restore), 'finished', 'rpc error: code = Internal desc = x');
     assert.deepEqual(finalizers(rig), [finalizer]);
   });
 
-  test('case 96: an answer without content source leaves the protection', async () => {
+  test('an answer without content source leaves the protection', async () => {
     await using rig = await startRig();
     rig.driver.next('CreateVolume', { volume: { volume_id: 'vol-1' } });
     assertFailed(await rig.provision(restore), 'in-background', 'volume content source missing');
@@ -312,7 +312,7 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     });
   }
 
-  test('S13: the second of two restores protects the snapshot again', async () => {
+  test('the second of two restores protects the snapshot again', async () => {
     await using rig = await startRig();
     volumeOf(await rig.provision(restore));
     assert.deepEqual(finalizers(rig), []);

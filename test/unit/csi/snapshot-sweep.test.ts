@@ -39,7 +39,7 @@ function isProtected(api: SandboxApi, name = snap): boolean {
 const snapshotUpdates: FaultMatch = { verb: 'update', resource: 'volumesnapshots' };
 
 describe('runSnapshotSweep', () => {
-  test('S6: an orphan loses its protection, and nothing else', async (context) => {
+  test('an orphan loses its protection, and nothing else', async (context) => {
     await using api = await SandboxApi.start();
     api.addSnapshot({ name: 'snap', finalizers: ['x.io/a', finalizer] });
     runSweep(context, api);
@@ -47,7 +47,7 @@ describe('runSnapshotSweep', () => {
     assert.deepEqual(api.own.get(snapshotsRef, snap)?.metadata.finalizers, ['x.io/a']);
   });
 
-  test('S7, S8, S9: a snapshot that a pending claim names keeps it until the claim is bound', async (context) => {
+  test('a snapshot that a pending claim names keeps it until the claim is bound', async (context) => {
     await using api = await SandboxApi.start();
     api.addClaim({ name: 'c1' }, { dataSource: source }, 'Pending');
     await api.cached((claims) => claims.size === 1);
@@ -100,7 +100,7 @@ describe('runSnapshotSweep', () => {
     });
   }
 
-  test('S12: without permission to list it ends, and nothing is watched', async () => {
+  test('without permission to list it ends, and nothing is watched', async () => {
     await using api = await SandboxApi.start();
     api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
     const match = { verb: 'list', resource: 'volumesnapshots' };
@@ -122,17 +122,17 @@ describe('snapshotsInUse', () => {
   const cases: { name: string; spec: Parameters<typeof makeClaim>[0]; phase?: string; keys: string[] }[] = [
     { name: 'a pending claim by dataSource', spec: { dataSource: source }, keys: ['ns1/snap'] },
     { name: 'a claim without phase', spec: { dataSource: source }, phase: '', keys: ['ns1/snap'] },
-    { name: 'S8: a bound claim', spec: { dataSource: source }, phase: 'Bound', keys: [] },
+    { name: 'a bound claim', spec: { dataSource: source }, phase: 'Bound', keys: [] },
     { name: 'a lost claim', spec: { dataSource: source }, phase: 'Lost', keys: [] },
     {
       name: 'a source without group',
       spec: { dataSource: { kind: 'VolumeSnapshot', name: 'snap' } },
       keys: ['ns1/snap'],
     },
-    { name: 'S10: a source of another group', spec: { dataSource: { ...source, apiGroup: 'example.com' } }, keys: [] },
+    { name: 'a source of another group', spec: { dataSource: { ...source, apiGroup: 'example.com' } }, keys: [] },
     { name: 'a source of another kind', spec: { dataSource: { ...source, kind: 'PersistentVolumeClaim' } }, keys: [] },
     {
-      name: 'S9: dataSourceRef into another namespace',
+      name: 'dataSourceRef into another namespace',
       spec: { dataSourceRef: { ...source, namespace: 'ns2' } },
       keys: ['ns2/snap'],
     },

@@ -61,7 +61,7 @@ describe('Topology', () => {
     );
   });
 
-  test('T15: nodes without keys are told of in the log', () => {
+  test('nodes without keys are told of in the log', () => {
     const lines: LogLine[] = [];
     const logger = recordedLogger(lines);
     assert.throws(() => start('C8', { logger }).topology.requirements(question()), /no available topology found/);
@@ -101,7 +101,7 @@ describe('Topology, asked again for the same claim', () => {
   const gone = { name: 'SelectedNodeGoneError', message: /^failed to get selected CSINode n1: / };
   const n1 = question({ selected: 'n1' });
 
-  test('S01, S02: node and CSINode are gone, the requirement stays', () => {
+  test('node and CSINode are gone, the requirement stays', () => {
     for (const strict of [false, true]) {
       const { topology, nodes, csiNodes } = start('CS', { strict });
       const first = topology.requirements(n1);
@@ -112,7 +112,7 @@ describe('Topology, asked again for the same claim', () => {
     }
   });
 
-  test('S03: after the outcome is known a missing CSINode asks for another node', () => {
+  test('after the outcome is known a missing CSINode asks for another node', () => {
     const { topology, nodes, csiNodes } = start('CS');
     topology.requirements(n1);
     topology.forget(uid);
@@ -121,7 +121,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.throws(() => topology.requirements(n1), SelectedNodeGoneError);
   });
 
-  test('S04: a missing Node alone does not', () => {
+  test('a missing Node alone does not', () => {
     const { topology, nodes } = start('CS');
     topology.requirements(n1);
     topology.forget(uid);
@@ -133,7 +133,7 @@ describe('Topology, asked again for the same claim', () => {
     });
   });
 
-  test('S05, S06: without a selected node the places stay until the outcome is known', () => {
+  test('without a selected node the places stay until the outcome is known', () => {
     const { topology, nodes, csiNodes } = start('CS');
     const first = topology.requirements(question());
     nodes.delete('n1');
@@ -144,7 +144,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(question()), wanted('{R=rB,Z=z2} {R=rC,Z=z3}'));
   });
 
-  test('S07: a class that says where needs no nodes', () => {
+  test('a class that says where needs no nodes', () => {
     const { topology, nodes } = start('CS');
     const asked = question({ allowed: '(Z:z1)' });
     assert.deepEqual(topology.requirements(asked), wanted('{Z=z1}'));
@@ -158,7 +158,7 @@ describe('Topology, asked again for the same claim', () => {
       'topology labels from selected node map[ex.com/zone:z1 os:linux] does not match topology keys from CSINode [ex.com/zone ex.com/rack]',
   };
 
-  test('S08: a label that comes late is seen', () => {
+  test('a label that comes late is seen', () => {
     const { topology, nodes } = start('CS');
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
     assert.throws(() => topology.requirements(n1), unlabelled);
@@ -166,7 +166,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted(all));
   });
 
-  test('S09: the labels last seen are shown', () => {
+  test('the labels last seen are shown', () => {
     const { topology, nodes } = start('CS');
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
     assert.throws(() => topology.requirements(n1), unlabelled);
@@ -174,7 +174,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.throws(() => topology.requirements(n1), unlabelled);
   });
 
-  test('S10: a changed label counts once the outcome is known', () => {
+  test('a changed label counts once the outcome is known', () => {
     const { topology, nodes } = start('CS');
     topology.requirements(n1);
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z9,R=rA' })!);
@@ -183,7 +183,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted('{R=rA,Z=z9} {R=rB,Z=z2} {R=rC,Z=z3}'));
   });
 
-  test('S11: so does a new node', () => {
+  test('so does a new node', () => {
     const { topology, nodes } = start('CS');
     topology.requirements(n1);
     nodes.set(nodeObject({ name: 'n4', labels: 'Z=z4,R=rD' })!);
@@ -192,7 +192,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted(`${all} {R=rD,Z=z4}`));
   });
 
-  test('S12, S13: and another selected node', () => {
+  test('and another selected node', () => {
     for (const strict of [false, true]) {
       const { topology } = start('CS', { strict });
       const first = topology.requirements(n1);
@@ -204,7 +204,7 @@ describe('Topology, asked again for the same claim', () => {
     }
   });
 
-  test('S14: and other keys', () => {
+  test('and other keys', () => {
     const { topology, csiNodes } = start('CS');
     csiNodes.set(csiNodeObject({ name: 'n1', keys: 'Z' })!);
     assert.deepEqual(topology.requirements(n1), wanted('{Z=z1} {Z=z2} {Z=z3}'));
@@ -214,7 +214,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted(all));
   });
 
-  test('S16: a new process knows nothing', () => {
+  test('a new process knows nothing', () => {
     const { csiNodes, ...first } = start('CS');
     first.topology.requirements(n1);
     csiNodes.delete('n1');
@@ -228,7 +228,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.throws(() => restarted.requirements(n1), gone);
   });
 
-  test('S18: the draw stays', () => {
+  test('the draw stays', () => {
     const draws = [0, 0.9, 0.9];
     const { topology } = start('C5', { random: () => draws.shift() ?? 0 });
     assert.deepEqual(topology.requirements(question()), wanted('{Z=z1}'));

@@ -50,23 +50,23 @@ describe('errorFromAnswer', () => {
     { code: 418, reason: '', ErrorClass: ApiError },
   ];
   for (const { code, reason, ErrorClass } of bare) {
-    test(`KC-3.4: takes a ${code} without a Status for ${reason || 'no known reason'}`, () => {
+    test(`takes a ${code} without a Status for ${reason || 'no known reason'}`, () => {
       const error = errorFromAnswer(code, ' upstream says no \n', update);
       assert.equal(error.constructor, ErrorClass);
       assert.deepEqual([error.code, error.reason, error.message], [code, reason, 'upstream says no']);
     });
   }
 
-  test('KC-3.4: a bare 409 to a POST means that the name is taken', () => {
+  test('a bare 409 to a POST means that the name is taken', () => {
     assert.ok(errorFromAnswer(409, '', create) instanceof AlreadyExistsError);
   });
 
-  test('KC-3.4: keeps 2,048 characters of a text, and names the request where there is none', () => {
+  test('keeps 2,048 characters of a text, and names the request where there is none', () => {
     assert.equal(errorFromAnswer(500, 'x'.repeat(5000), update).message.length, 2048);
     assert.equal(errorFromAnswer(500, '', update).message, 'the server answered 500 to update storageclasses');
   });
 
-  test('KC-3.5: the reason counts, not the code', () => {
+  test('the reason counts, not the code', () => {
     const body = (reason: string): string =>
       JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code: 409, message: 'm' });
     assert.ok(errorFromAnswer(409, body('AlreadyExists'), update) instanceof AlreadyExistsError);
@@ -74,20 +74,20 @@ describe('errorFromAnswer', () => {
     assert.equal(errorFromAnswer(409, body('SomethingNew'), create).constructor, ApiError);
   });
 
-  test('KC-3.4: JSON that is no Status is text', () => {
+  test('JSON that is no Status is text', () => {
     const error = errorFromAnswer(404, '{"kind":"Other","apiVersion":"v1","reason":"Conflict"}', update);
     assert.ok(error instanceof NotFoundError);
     assert.match(error.message, /"Other"/);
     assert.ok(errorFromAnswer(404, 'null', update) instanceof NotFoundError);
   });
 
-  test('KC-3.1: keeps the seconds the server asked for', () => {
+  test('keeps the seconds the server asked for', () => {
     assert.equal(errorFromAnswer(429, '', update, 7).retryAfterS, 7);
   });
 });
 
 describe('what an error tells', () => {
-  test('KC-14.1: a missing permission comes as the rule to add', () => {
+  test('a missing permission comes as the rule to add', () => {
     const info = { verb: 'patch', resource, name: 'fast', subresource: 'status' };
     const error = errorFromStatus({ reason: 'Forbidden', code: 403, message: 'no' }, info);
     assert.ok(error instanceof ForbiddenError);
@@ -158,14 +158,14 @@ describe('what an error tells', () => {
     assert.equal(isUnservedResource(errorFromAnswer(500, '', update)), false);
   });
 
-  test('KC-3.5: causes are found by type', () => {
+  test('causes are found by type', () => {
     const details = { causes: [{ reason: 'FieldValueInvalid' }, { reason: 'NamespaceTerminating' }] };
     const error = errorFromStatus({ reason: 'Forbidden', code: 403, details }, create);
     assert.deepEqual([error.hasCause('NamespaceTerminating'), error.hasCause('Other')], [true, false]);
     assert.equal(errorFromStatus({ reason: 'Forbidden' }, create).hasCause('Other'), false);
   });
 
-  test('KC-4.10: a version ahead of the server is known by its cause, or by the words of older servers', () => {
+  test('a version ahead of the server is known by its cause, or by the words of older servers', () => {
     const timeout = (extra: object): ApiError => errorFromStatus({ reason: 'Timeout', code: 504, ...extra }, update);
     assert.equal(
       isTooLargeResourceVersion(timeout({ details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } })),

@@ -4,7 +4,7 @@ import { Backoff } from '../../../src/kube/backoff.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('Backoff', () => {
-  test('KC-5.12: doubles from 0.8 s to 30 s, each stretched by up to its own length', () => {
+  test('doubles from 0.8 s to 30 s, each stretched by up to its own length', () => {
     for (const random of [0, 0.5, 0.999]) {
       const backoff = new Backoff({ clock: new ManualClock(), random: () => random });
       const want = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30].map((seconds) => Math.round(seconds * 1000 * (1 + random)));
@@ -15,7 +15,7 @@ describe('Backoff', () => {
     }
   });
 
-  test('T13: starts over when no pause was asked for during more than two minutes', async () => {
+  test('starts over when no pause was asked for during more than two minutes', async () => {
     const clock = new ManualClock({ turns: 1 });
     const backoff = new Backoff({ clock, random: () => 0 });
     for (let i = 0; i < 7; i++) backoff.next();
@@ -25,7 +25,7 @@ describe('Backoff', () => {
     assert.equal(backoff.next(), 800);
   });
 
-  test('T50: a pause ends at once when its signal aborts', async () => {
+  test('a pause ends at once when its signal aborts', async () => {
     const clock = new ManualClock({ turns: 1 });
     const backoff = new Backoff({ clock, random: () => 0 });
     const stop = new AbortController();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { DelayHeap } from '../../../src/kube/delay-heap.ts';
 
-test('KC-9.6: the heap gives each key once, at its earliest time, in order', () => {
+test('the heap gives each key once, at its earliest time, in order', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 1000 }))), (adds) => {
       const heap = new DelayHeap();

@@ -38,7 +38,7 @@ function rig(): { clock: ManualClock; tell: (told: Told) => EventDecision; corre
 }
 
 describe('EventCorrelator', () => {
-  test('T36: the same event five times is one with a count, a name and a first time', async () => {
+  test('the same event five times is one with a count, a name and a first time', async () => {
     const { clock, tell } = rig();
     const decisions: EventDecision[] = [];
     for (let i = 0; i < 5; i++) {
@@ -52,7 +52,7 @@ describe('EventCorrelator', () => {
     assert.equal(new Set(decisions.map(({ event }) => event.lastTimestamp)).size, 5);
   });
 
-  test('KC-11.7: another message, reason, type or uid is another event', () => {
+  test('another message, reason, type or uid is another event', () => {
     const { tell } = rig();
     tell({ message: 'a' });
     for (const other of [
@@ -64,7 +64,7 @@ describe('EventCorrelator', () => {
       assert.deepEqual([tell(other).action, tell(other).event.count], ['create', 2]);
   });
 
-  test('T37: twelve different messages are nine events and one combined with count 3', () => {
+  test('twelve different messages are nine events and one combined with count 3', () => {
     const { tell } = rig();
     const decisions = Array.from({ length: 12 }, (_, i) => tell({ message: `error ${i}` }));
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe('EventCorrelator', () => {
     assert.ok(!decisions.slice(0, 9).some(({ event }) => event.metadata.name === combined[0]?.event.metadata.name));
   });
 
-  test('KC-11.6: more than ten quiet minutes end a group', async () => {
+  test('more than ten quiet minutes end a group', async () => {
     const { clock, tell } = rig();
     for (let i = 0; i < 9; i++) tell({ message: `error ${i}` });
     await clock.advance(600_000);
@@ -95,7 +95,7 @@ describe('EventCorrelator', () => {
     assert.equal(tell({ message: 'error 10' }).event.message, 'error 10');
   });
 
-  test('T38: of 40 alike within a second 25 are written, and five minutes later the count shows them all', async () => {
+  test('of 40 alike within a second 25 are written, and five minutes later the count shows them all', async () => {
     const { clock, tell } = rig();
     const actions = Array.from({ length: 40 }, () => tell({ message: 'no space' }).action);
     assert.equal(actions.filter((action) => action !== 'drop').length, 25);
@@ -106,7 +106,7 @@ describe('EventCorrelator', () => {
     assert.equal(tell({ message: 'no space' }).action, 'drop');
   });
 
-  test('KC-11.10: each type of an object has its own budget, whatever the reason', () => {
+  test('each type of an object has its own budget, whatever the reason', () => {
     const { tell } = rig();
     for (let i = 0; i < 25; i++) tell({ message: 'no space' });
     assert.equal(tell({ message: 'x', reason: 'Other' }).action, 'drop');
@@ -114,7 +114,7 @@ describe('EventCorrelator', () => {
     assert.equal(tell({ message: 'x', uid: 'u2' }).action, 'create');
   });
 
-  test('KC-11.12: what the server answered is what later events build on', () => {
+  test('what the server answered is what later events build on', () => {
     const { tell, correlator } = rig();
     const { key } = tell({ message: 'no space' });
     correlator.remember(key, { name: 'as-stored', count: 7, firstTimestamp: 'then' });
@@ -125,7 +125,7 @@ describe('EventCorrelator', () => {
     );
   });
 
-  test('KC-11.11: after 4096 others an event is new again', () => {
+  test('after 4096 others an event is new again', () => {
     const { tell } = rig();
     tell({ message: 'first', uid: 'old' });
     for (let i = 0; i < 4096; i++) tell({ message: 'x', uid: `u${i}` });

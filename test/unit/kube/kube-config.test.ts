@@ -40,7 +40,7 @@ function serverOf(loaded: LoadedKubeConfig): string | undefined {
 }
 
 describe('loadKubeConfig', () => {
-  test('KC-1.1: a kubeconfig comes before a bare server, that before the pod', () => {
+  test('a kubeconfig comes before a bare server, that before the pod', () => {
     const environment = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
     const file = kubeconfig({});
     assert.equal(serverOf(load({ kubeconfig: file, environment })), 'https://k8s.example:6443');
@@ -59,7 +59,7 @@ describe('loadKubeConfig', () => {
     assert.throws(() => load({ master: 'http://[' }), KubeConfigError);
   });
 
-  test('KC-1.4: relative files are looked up beside the kubeconfig', () => {
+  test('relative files are looked up beside the kubeconfig', () => {
     const { config, tokenFile } = load({
       kubeconfig: kubeconfig(
         { tokenFile: 'token', 'client-certificate': 'c.crt', exec: { command: './bin/plugin' } },
@@ -83,12 +83,12 @@ describe('loadKubeConfig', () => {
     assert.deepEqual([tokenFile, impersonate], [undefined, undefined]);
   });
 
-  test('KC-1.6: a token and a user name together are refused', () => {
+  test('a token and a user name together are refused', () => {
     const file = kubeconfig({ token: 't', username: 'n', password: 'p' });
     assert.throws(() => load({ kubeconfig: file }), /both a token and a user name/);
   });
 
-  test('KC-2.5: the proxy comes from the kubeconfig, else from the environment', () => {
+  test('the proxy comes from the kubeconfig, else from the environment', () => {
     const environment = { HTTPS_PROXY: 'http://env:1' };
     assert.equal(load({ kubeconfig: kubeconfig({}), environment }).proxyUrl, 'http://env:1');
     const file = kubeconfig({}, { 'proxy-url': 'http://file:2' });
@@ -125,7 +125,7 @@ describe('loadKubeConfig', () => {
 describe('in a pod', () => {
   const environment = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
 
-  test('KC-1.2: both variables must be there, and the error names them', () => {
+  test('both variables must be there, and the error names them', () => {
     for (const missing of ['KUBERNETES_SERVICE_HOST', 'KUBERNETES_SERVICE_PORT']) {
       assert.throws(
         () => load({ environment: { ...environment, [missing]: undefined } }),
@@ -137,12 +137,12 @@ describe('in a pod', () => {
     }
   });
 
-  test('KC-1.2: a token that cannot be read is the end', () => {
+  test('a token that cannot be read is the end', () => {
     const serviceAccountFolder = path.join(folder, 'nowhere');
     assert.throws(() => load({ environment, serviceAccountFolder }), /open .*nowhere\/token/);
   });
 
-  test('KC-1.2: always https; an IPv6 address is bracketed; a missing CA is said but not the end', () => {
+  test('always https; an IPv6 address is bracketed; a missing CA is said but not the end', () => {
     write('token', 'secret\n');
     const loaded = load({ environment, serviceAccountFolder: folder });
     assert.equal(serverOf(loaded), 'https://10.96.0.1:443');

@@ -17,16 +17,16 @@ async function* asStream(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Arra
 }
 
 describe('lines', () => {
-  test('T16: joins bytes before it reads characters', async () => {
+  test('joins bytes before it reads characters', async () => {
     const bytes = Buffer.from('{"a":"é€😀"}\n');
     assert.deepEqual(await split([...bytes].map((byte) => Uint8Array.of(byte))), ['{"a":"é€😀"}']);
   });
 
-  test('KC-5.1: drops a last line without its end, and empty lines', async () => {
+  test('drops a last line without its end, and empty lines', async () => {
     assert.deepEqual(await split([Buffer.from('a\n\nb\nc')]), ['a', 'b']);
   });
 
-  test('KC-5.1: gives the same lines wherever the chunks are cut', async () => {
+  test('gives the same lines wherever the chunks are cut', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: 'grapheme', minLength: 1 }).filter((line) => !line.includes('\n'))),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { LruMap } from '../../../src/kube/lru-map.ts';
 
 describe('LruMap', () => {
-  test('KC-11.11: forgets what was read or written longest ago', () => {
+  test('forgets what was read or written longest ago', () => {
     const map = new LruMap<number>(2);
     map.set('a', 1);
     map.set('b', 2);

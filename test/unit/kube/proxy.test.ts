@@ -9,7 +9,7 @@ function chosen(server: string, environment: Record<string, string>, proxyUrl?: 
   return proxyFor(new URL(server), { environment, proxyUrl });
 }
 
-describe('KC-2.5: proxyFor', () => {
+describe('proxyFor', () => {
   test('takes the variable of the server’s scheme, upper case first', () => {
     const environment = { HTTPS_PROXY: 'http://a', https_proxy: 'http://b', http_proxy: 'http://c' };
     assert.equal(chosen('https://k8s.example', environment), 'http://a');

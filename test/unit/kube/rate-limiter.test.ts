@@ -5,7 +5,7 @@ import { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('ExponentialLimiter', () => {
-  test('T29: doubles with each failure of a key, up to the longest', () => {
+  test('doubles with each failure of a key, up to the longest', () => {
     const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 });
     const delays = Array.from({ length: 11 }, () => limiter.when('a') / 1000);
     assert.deepEqual(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
@@ -15,7 +15,7 @@ describe('ExponentialLimiter', () => {
     assert.deepEqual([limiter.failures('a'), limiter.when('a')], [0, 1000]);
   });
 
-  test('KC-10.1: stays at the longest however often a key fails', () => {
+  test('stays at the longest however often a key fails', () => {
     const limiter = new ExponentialLimiter({ baseMs: 5, maxMs: 1_000_000 });
     for (let i = 0; i < 3000; i++) limiter.when('a');
     assert.equal(limiter.when('a'), 1_000_000);
@@ -23,7 +23,7 @@ describe('ExponentialLimiter', () => {
 });
 
 describe('BucketLimiter', () => {
-  test('KC-10.3: reserves: the 150th call at once waits five seconds', () => {
+  test('reserves: the 150th call at once waits five seconds', () => {
     const limiter = new BucketLimiter({ qps: 10, burst: 100, clock: new ManualClock() });
     const delays = Array.from({ length: 150 }, () => limiter.when());
     assert.equal(delays[99], 0);
@@ -35,7 +35,7 @@ describe('BucketLimiter', () => {
 });
 
 describe('MaxOfLimiter', () => {
-  test('KC-10.4: takes the longest wait, and forgets in all', () => {
+  test('takes the longest wait, and forgets in all', () => {
     const slow = new ExponentialLimiter({ baseMs: 500, maxMs: 500 });
     const doubling = new ExponentialLimiter({ baseMs: 100, maxMs: 10_000 });
     const limiter = new MaxOfLimiter([slow, doubling]);
@@ -48,7 +48,7 @@ describe('MaxOfLimiter', () => {
     assert.deepEqual([slow.failures('a'), doubling.failures('a'), limiter.failures('a')], [0, 0, 0]);
   });
 
-  test('T30: of 300 keys that fail at once 100 come back nearly at once, the others ten each second', () => {
+  test('of 300 keys that fail at once 100 come back nearly at once, the others ten each second', () => {
     const clock = new ManualClock();
     const limiter = new MaxOfLimiter([
       new ExponentialLimiter({ baseMs: 5, maxMs: 1_000_000 }),
@@ -61,7 +61,7 @@ describe('MaxOfLimiter', () => {
 });
 
 describe('TokenBucket', () => {
-  test('KC-2.8: starts full, refills at its rate and never above its size', async () => {
+  test('starts full, refills at its rate and never above its size', async () => {
     const clock = new ManualClock({ turns: 1 });
     const bucket = new TokenBucket({ qps: 2, burst: 3, clock });
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe('TokenBucket', () => {
     );
   });
 
-  test('KC-2.8: waiters are served in the order they came', async () => {
+  test('waiters are served in the order they came', async () => {
     const clock = new ManualClock({ turns: 1 });
     const bucket = new TokenBucket({ qps: 1, burst: 1, clock });
     const served: [string, number][] = [];

@@ -6,7 +6,7 @@ import { SharedValues } from '../../../src/kube/shared-values.ts';
 import { claimTransform } from '../../../src/provision/cached-claim.ts';
 import { volumeTransform } from '../../../src/provision/cached-volume.ts';
 
-describe('T48: the mark of reduced objects', () => {
+describe('the mark of reduced objects', () => {
   test('survives copies by spreading, and is not sent', () => {
     const object = markReduced({ metadata: { name: 'a' } });
     assert.equal(isReduced({ ...object, metadata: { name: 'b' } }), true);

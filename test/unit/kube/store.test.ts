@@ -21,7 +21,7 @@ function names(found: Thing[]): string[] {
 const byTag = { tag: (object: Thing): string[] => object.tags };
 
 describe('Store', () => {
-  test('KC-7.1: keeps objects by namespace and name, or by name alone', () => {
+  test('keeps objects by namespace and name, or by name alone', () => {
     const store = new Store<Thing>({ logger: silentLogger });
     store.set(thing('a', [], 'ns'));
     store.set(thing('a', []));
@@ -30,7 +30,7 @@ describe('Store', () => {
     assert.equal(store.size, 2);
   });
 
-  test('KC-7.2: gives back what was replaced or removed', () => {
+  test('gives back what was replaced or removed', () => {
     const store = new Store<Thing>({ logger: silentLogger });
     const [old, fresh] = [thing('a', ['1']), thing('a', ['2'])];
     assert.equal(store.set(old), undefined);
@@ -41,7 +41,7 @@ describe('Store', () => {
     assert.equal(store.size, 0);
   });
 
-  test('KC-7.3: indexes follow every write', () => {
+  test('indexes follow every write', () => {
     const store = new Store<Thing>({ logger: silentLogger, indexers: byTag });
     store.set(thing('a', ['x', 'y']));
     store.set(thing('b', ['x', 'x']));
@@ -57,7 +57,7 @@ describe('Store', () => {
     assert.deepEqual(names(store.byIndex('tag', 'x')), ['d']);
   });
 
-  test('KC-7.3: an index added later finds what is there; its name can be taken once', () => {
+  test('an index added later finds what is there; its name can be taken once', () => {
     const store = new Store<Thing>({ logger: silentLogger });
     store.set(thing('a', ['x']));
     assert.throws(() => store.byIndex('tag', 'x'), /no index "tag"/);
@@ -66,7 +66,7 @@ describe('Store', () => {
     assert.throws(() => store.addIndex('tag', byTag.tag), /exists already/);
   });
 
-  test('KC-7.3: an index function that fails on one object costs only its entries', () => {
+  test('an index function that fails on one object costs only its entries', () => {
     const lines: LogLine[] = [];
     const store = new Store<Thing>({
       logger: recordedLogger(lines),
@@ -86,7 +86,7 @@ describe('Store', () => {
     assert.ok(lines.length > 0 && lines.every(({ level }) => level === 'error'));
   });
 
-  test('T47: with freeze a write into a kept object throws', () => {
+  test('with freeze a write into a kept object throws', () => {
     const store = new Store<Thing>({ logger: silentLogger, freeze: true });
     store.set(thing('a', ['x']));
     const kept = store.get('a');
@@ -96,7 +96,7 @@ describe('Store', () => {
 });
 
 describe('SharedValues', () => {
-  test('KC-13.4: equal values become one, frozen; the original stays as it was', () => {
+  test('equal values become one, frozen; the original stays as it was', () => {
     const shared = new SharedValues();
     const [first, second] = [{ requests: { storage: '1Gi' } }, { requests: { storage: '1Gi' } }];
     assert.equal(shared.value(first), shared.value(second));

@@ -23,13 +23,13 @@ async function work(queue: WorkQueue, clock: ManualClock, taken: [string, number
 }
 
 describe('WorkQueue', () => {
-  test('KC-9.3: hands keys out in the order they were added', async () => {
+  test('hands keys out in the order they were added', async () => {
     const { queue } = newQueue();
     for (const key of ['b', 'a', 'c']) queue.add(key);
     assert.deepEqual([await queue.get(), await queue.get(), await queue.get()], ['b', 'a', 'c']);
   });
 
-  test('KC-9.2: a key added again before it is taken counts once', async () => {
+  test('a key added again before it is taken counts once', async () => {
     const { queue } = newQueue();
     queue.add('a');
     queue.add('a');
@@ -39,7 +39,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.length, 0);
   });
 
-  test('T27: three adds during the work lead to exactly one more turn after it', async () => {
+  test('three adds during the work lead to exactly one more turn after it', async () => {
     const { queue, clock } = newQueue();
     queue.add('a');
     await queue.get();
@@ -59,7 +59,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.length, 0);
   });
 
-  test('KC-9.4: no key is worked on twice at once, and none is lost, whatever the workers do', async () => {
+  test('no key is worked on twice at once, and none is lost, whatever the workers do', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 60 }),
@@ -98,7 +98,7 @@ describe('WorkQueue', () => {
     );
   });
 
-  test('T28: of several delays the shortest wins, and leads to one turn', async () => {
+  test('of several delays the shortest wins, and leads to one turn', async () => {
     const { queue, clock } = newQueue();
     const taken: [string, number][] = [];
     const worker = work(queue, clock, taken);
@@ -112,7 +112,7 @@ describe('WorkQueue', () => {
     await worker;
   });
 
-  test('KC-9.6: delayed keys come in the order of their times; without a delay at once', async () => {
+  test('delayed keys come in the order of their times; without a delay at once', async () => {
     const { queue, clock } = newQueue();
     const taken: [string, number][] = [];
     const worker = work(queue, clock, taken);
@@ -131,7 +131,7 @@ describe('WorkQueue', () => {
     await worker;
   });
 
-  test('KC-9.6: after the machine slept, what is due comes within ten seconds, not when its old timer ends', async () => {
+  test('after the machine slept, what is due comes within ten seconds, not when its old timer ends', async () => {
     const base = new ManualClock({ turns: 1 });
     let sleptMs = 0;
     const clock = { ...base.elsewhere({}), monotonicMs: () => base.monotonicMs() + sleptMs };
@@ -143,7 +143,7 @@ describe('WorkQueue', () => {
     assert.deepEqual([queue.length, queue.delayedLength], [1, 0]);
   });
 
-  test('T29: failures wait 1, 2, 4 ... 128 s, and once forgotten 1 s again', async () => {
+  test('failures wait 1, 2, 4 ... 128 s, and once forgotten 1 s again', async () => {
     const { queue, clock } = newQueue();
     const delays: number[] = [];
     for (let i = 0; i < 8; i++) {
@@ -162,7 +162,7 @@ describe('WorkQueue', () => {
     assert.equal(await clock.until(() => queue.delayedLength === 0), 1000);
   });
 
-  test('KC-9.7: forgetting a key leaves its delayed turn', async () => {
+  test('forgetting a key leaves its delayed turn', async () => {
     const { queue, clock } = newQueue();
     queue.addRateLimited('a');
     queue.forget('a');
@@ -203,7 +203,7 @@ describe('WorkQueue', () => {
     queue.shutDown();
   });
 
-  test('KC-9.5: shutting down refuses new keys, drops delayed ones and hands out the rest', async () => {
+  test('shutting down refuses new keys, drops delayed ones and hands out the rest', async () => {
     const { queue, clock } = newQueue();
     queue.add('a');
     queue.addAfter('later', 1000);
@@ -216,14 +216,14 @@ describe('WorkQueue', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('KC-9.5: a worker that waits is told', async () => {
+  test('a worker that waits is told', async () => {
     const { queue } = newQueue();
     const turns = [queue.get(), queue.get()];
     queue.shutDown();
     assert.deepEqual(await Promise.all(turns), [undefined, undefined]);
   });
 
-  test('KC-9.5: draining waits for the keys at work, their repeats included', async () => {
+  test('draining waits for the keys at work, their repeats included', async () => {
     const { queue, clock } = newQueue();
     queue.add('a');
     await queue.get();
@@ -239,7 +239,7 @@ describe('WorkQueue', () => {
     await queue.shutDownWithDrain();
   });
 
-  test('KC-9.5: shutDown ends the wait of an earlier drain, and so does its signal', async () => {
+  test('shutDown ends the wait of an earlier drain, and so does its signal', async () => {
     const { queue } = newQueue();
     queue.add('a');
     await queue.get();
@@ -252,7 +252,7 @@ describe('WorkQueue', () => {
     await again;
   });
 
-  test('KC-9.10: 20,000 adds and 10,000 takes are a matter of moments', async () => {
+  test('20,000 adds and 10,000 takes are a matter of moments', async () => {
     const { queue } = newQueue();
     const startedMs = performance.now();
     for (let round = 0; round < 2; round++) for (let i = 0; i < 10_000; i++) queue.add(`k${i}`);
@@ -265,7 +265,7 @@ describe('WorkQueue', () => {
     assert.ok(performance.now() - startedMs < 2000);
   });
 
-  test('KC-15.1: metrics tell depth, adds, retries and the time of waiting and of work', async () => {
+  test('metrics tell depth, adds, retries and the time of waiting and of work', async () => {
     const registry = createRegistry();
     const clock = new ManualClock({ turns: 1 });
     const queue = new WorkQueue({

@@ -22,7 +22,7 @@ describe('the cached form of a volume', () => {
     assert.deepEqual(form, { metadata: { name: 'v', uid: 'uv', resourceVersion: '9' }, spec: {} });
   });
 
-  test('case 94: a volume that others made and that was migrated to us is kept', () => {
+  test('a volume that others made and that was migrated to us is kept', () => {
     const annotations = { [by]: 'other', 'pv.kubernetes.io/migrated-to': 'drv' };
     assert.equal(cached({ annotations }, { phase: 'Released' }).spec.csi?.driver, 'drv');
   });

@@ -8,10 +8,10 @@ const alphaNode = 'volume.alpha.kubernetes.io/selected-node';
 
 describe('what a claim says', () => {
   for (const { name, annotations, want } of [
-    { name: 'case 1: no node', annotations: {}, want: '' },
-    { name: 'case 18: the node of the GA annotation', annotations: { [node]: 'n1' }, want: 'n1' },
-    { name: 'case 20: the node of the alpha annotation', annotations: { [alphaNode]: 'n9' }, want: 'n9' },
-    { name: 'case 21: an empty GA annotation wins', annotations: { [node]: '', [alphaNode]: 'n9' }, want: '' },
+    { name: 'no node', annotations: {}, want: '' },
+    { name: 'the node of the GA annotation', annotations: { [node]: 'n1' }, want: 'n1' },
+    { name: 'the node of the alpha annotation', annotations: { [alphaNode]: 'n9' }, want: 'n9' },
+    { name: 'an empty GA annotation wins', annotations: { [node]: '', [alphaNode]: 'n9' }, want: '' },
   ]) {
     test(name, () => {
       assert.equal(selectedNode(makeClaim({ annotations })), want);

@@ -8,22 +8,22 @@ const claim = makeClaim();
 const options = { claim, storageClass: makeClass(), addFinalizer: true };
 
 describe('completeVolume', () => {
-  test('case 69: the finalizer comes last', () => {
+  test('the finalizer comes last', () => {
     const volume = completeVolume(makeVolume({ finalizers: ['x/y'] }), options);
     assert.deepEqual(volume.metadata.finalizers, ['x/y', F]);
   });
 
-  test('case 69: without the option it does not come', () => {
+  test('without the option it does not come', () => {
     const volume = completeVolume(makeVolume(), { ...options, addFinalizer: false });
     assert.equal(volume.metadata.finalizers, undefined);
   });
 
-  test('case 70: a finalizer that is there stays where it is', () => {
+  test('a finalizer that is there stays where it is', () => {
     const volume = completeVolume(makeVolume({ finalizers: [F, 'x/y'] }), options);
     assert.deepEqual(volume.metadata.finalizers, [F, 'x/y']);
   });
 
-  test('case 71: class, claim and author are overwritten, everything else stays', () => {
+  test('class, claim and author are overwritten, everything else stays', () => {
     const annotations = { 'pv.kubernetes.io/provisioned-by': 'wrong', mine: 'kept' };
     const made = makeVolume(
       { name: 'other-name', annotations, labels: { a: 'b' } },

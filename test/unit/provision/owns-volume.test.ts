@@ -8,20 +8,20 @@ const to = 'pv.kubernetes.io/migrated-to';
 
 describe('ownsVolume', () => {
   for (const { name, annotations, driver, want } of [
-    { name: 'case 89: made by us', annotations: { [by]: 'drv' }, driver: 'drv', want: true },
-    { name: 'case 9: made under an additional name', annotations: { [by]: 'in-tree' }, driver: undefined, want: true },
-    { name: 'case 82: static, of our driver', annotations: {}, driver: 'drv', want: true },
-    { name: 'case 83: static, of another driver', annotations: {}, driver: 'other', want: false },
-    { name: 'case 84: of no driver', annotations: {}, driver: undefined, want: false },
-    { name: 'case 85: migrated to us', annotations: { [to]: 'drv' }, driver: undefined, want: true },
+    { name: 'made by us', annotations: { [by]: 'drv' }, driver: 'drv', want: true },
+    { name: 'made under an additional name', annotations: { [by]: 'in-tree' }, driver: undefined, want: true },
+    { name: 'static, of our driver', annotations: {}, driver: 'drv', want: true },
+    { name: 'static, of another driver', annotations: {}, driver: 'other', want: false },
+    { name: 'of no driver', annotations: {}, driver: undefined, want: false },
+    { name: 'migrated to us', annotations: { [to]: 'drv' }, driver: undefined, want: true },
     {
-      name: 'case 86: made by a plugin, migrated to us',
+      name: 'made by a plugin, migrated to us',
       annotations: { [by]: 'gone', [to]: 'drv' },
       driver: undefined,
       want: true,
     },
-    { name: 'case 87: made by others with our driver', annotations: { [by]: 'other' }, driver: 'drv', want: false },
-    { name: 'case 90: made by others', annotations: { [by]: 'other' }, driver: 'other', want: false },
+    { name: 'made by others with our driver', annotations: { [by]: 'other' }, driver: 'drv', want: false },
+    { name: 'made by others', annotations: { [by]: 'other' }, driver: 'other', want: false },
     { name: 'made by nobody, said aloud', annotations: { [by]: '' }, driver: 'drv', want: false },
     {
       name: 'static, of another driver, migrated to us: the driver decides',

@@ -4,7 +4,7 @@ import { RecentlySaved } from '../../../src/provision/recently-saved.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('RecentlySaved', () => {
-  test('X5: a saved volume is known until the cache shows it', () => {
+  test('a saved volume is known until the cache shows it', () => {
     const saved = new RecentlySaved({ clock: new ManualClock({ turns: 1 }) });
     assert.equal(saved.has('v'), false);
     saved.add('v');

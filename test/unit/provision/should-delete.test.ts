@@ -8,12 +8,12 @@ const released = { phase: 'Released' };
 
 describe('shouldDelete', () => {
   for (const { name, on, metadata = {}, spec = released, want } of [
-    { name: 'case 89: released', on: false, want: true },
-    { name: 'case 91: bound', on: false, spec: { phase: 'Bound' }, want: false },
-    { name: 'case 91: available', on: false, spec: { phase: 'Available' }, want: false },
-    { name: 'case 91: failed', on: false, spec: { phase: 'Failed' }, want: false },
+    { name: 'released', on: false, want: true },
+    { name: 'bound', on: false, spec: { phase: 'Bound' }, want: false },
+    { name: 'available', on: false, spec: { phase: 'Available' }, want: false },
+    { name: 'failed', on: false, spec: { phase: 'Failed' }, want: false },
     {
-      name: 'case 92: to be kept',
+      name: 'to be kept',
       on: false,
       spec: { ...released, persistentVolumeReclaimPolicy: 'Retain' as const },
       want: false,
@@ -24,22 +24,22 @@ describe('shouldDelete', () => {
       spec: { ...released, persistentVolumeReclaimPolicy: 'Recycle' as const },
       want: false,
     },
-    { name: 'case 93: finalizers off, being deleted', on: false, metadata: terminating, want: false },
+    { name: 'finalizers off, being deleted', on: false, metadata: terminating, want: false },
     {
-      name: 'case 93: even with our finalizer',
+      name: 'even with our finalizer',
       on: false,
       metadata: { ...terminating, finalizers: [F] },
       want: false,
     },
-    { name: 'case 96: finalizers on, with ours', on: true, metadata: { finalizers: [F] }, want: true },
+    { name: 'finalizers on, with ours', on: true, metadata: { finalizers: [F] }, want: true },
     {
-      name: 'case 98: finalizers on, with ours, being deleted',
+      name: 'finalizers on, with ours, being deleted',
       on: true,
       metadata: { ...terminating, finalizers: [F] },
       want: true,
     },
-    { name: 'case 99: finalizers on, without ours, being deleted', on: true, metadata: terminating, want: false },
-    { name: 'case 100: finalizers on, without ours', on: true, want: true },
+    { name: 'finalizers on, without ours, being deleted', on: true, metadata: terminating, want: false },
+    { name: 'finalizers on, without ours', on: true, want: true },
     {
       name: 'being deleted but still bound',
       on: true,

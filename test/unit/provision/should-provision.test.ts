@@ -25,63 +25,63 @@ const late = makeClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
 const { volumeBindingMode: _mode, ...withoutMode } = makeClass();
 
 const cases: DecisionCase[] = [
-  { name: 'case 1: a claim of ours is provisioned', want: 'yes c1' },
-  { name: 'case 2: one of another provisioner is not', annotations: { [ga]: 'other' }, want: 'other-provisioner' },
-  { name: 'case 3: nor one that names its volume', spec: { volumeName: 'v' }, want: 'bound' },
+  { name: 'a claim of ours is provisioned', want: 'yes c1' },
+  { name: 'one of another provisioner is not', annotations: { [ga]: 'other' }, want: 'other-provisioner' },
+  { name: 'nor one that names its volume', spec: { volumeName: 'v' }, want: 'bound' },
   { name: 'an empty volume name is none', spec: { volumeName: '' }, want: 'yes c1' },
-  { name: 'case 4: without annotation nobody asked us', annotations: {}, want: 'not-requested' },
-  { name: 'case 5: the beta annotation asks, too', annotations: { [beta]: 'drv' }, want: 'yes c1' },
-  { name: 'case 6: the GA annotation wins', annotations: { [ga]: 'other', [beta]: 'drv' }, want: 'other-provisioner' },
-  { name: 'case 7: in our favour, too', annotations: { [ga]: 'drv', [beta]: 'other' }, want: 'yes c1' },
-  { name: 'case 8: even when empty', annotations: { [ga]: '', [beta]: 'drv' }, want: 'other-provisioner' },
-  { name: 'case 9: an additional name will do', annotations: { [ga]: 'in-tree' }, want: 'yes c1' },
+  { name: 'without annotation nobody asked us', annotations: {}, want: 'not-requested' },
+  { name: 'the beta annotation asks, too', annotations: { [beta]: 'drv' }, want: 'yes c1' },
+  { name: 'the GA annotation wins', annotations: { [ga]: 'other', [beta]: 'drv' }, want: 'other-provisioner' },
+  { name: 'in our favour, too', annotations: { [ga]: 'drv', [beta]: 'other' }, want: 'yes c1' },
+  { name: 'even when empty', annotations: { [ga]: '', [beta]: 'drv' }, want: 'other-provisioner' },
+  { name: 'an additional name will do', annotations: { [ga]: 'in-tree' }, want: 'yes c1' },
   {
-    name: 'case 10: who the class names is not asked here',
+    name: 'who the class names is not asked here',
     classes: [makeClass('c1', { provisioner: 'whoever' })],
     want: 'yes c1',
   },
-  { name: 'case 11: the class must be there', classes: [], want: 'class-missing c1' },
-  { name: 'case 13: no class name is a missing class', spec: { storageClassName: '' }, want: 'class-missing ' },
+  { name: 'the class must be there', classes: [], want: 'class-missing c1' },
+  { name: 'no class name is a missing class', spec: { storageClassName: '' }, want: 'class-missing ' },
   {
-    name: 'case 14: the beta annotation names the class',
+    name: 'the beta annotation names the class',
     annotations: { [ga]: 'drv', [betaClass]: 'c2' },
     classes: [makeClass('c2')],
     want: 'yes c2',
   },
   {
-    name: 'case 14: even when empty',
+    name: 'even when empty',
     annotations: { [ga]: 'drv', [betaClass]: '' },
     want: 'class-missing ',
   },
-  { name: 'case 16: late binding waits for a node', classes: [late], want: 'waits-for-node' },
+  { name: 'late binding waits for a node', classes: [late], want: 'waits-for-node' },
   {
-    name: 'case 17: an empty node is none',
+    name: 'an empty node is none',
     annotations: { [ga]: 'drv', [node]: '' },
     classes: [late],
     want: 'waits-for-node',
   },
   {
-    name: 'case 18: a node ends the wait',
+    name: 'a node ends the wait',
     annotations: { [ga]: 'drv', [node]: 'n1' },
     classes: [late],
     want: 'yes c1',
   },
   {
-    name: 'case 19: an alpha node does not',
+    name: 'an alpha node does not',
     annotations: { [ga]: 'drv', [alphaNode]: 'n1' },
     classes: [late],
     want: 'waits-for-node',
   },
-  { name: 'case 22: the qualifier may say no', qualifies: false, want: 'not-qualified' },
+  { name: 'the qualifier may say no', qualifies: false, want: 'not-qualified' },
   {
-    name: 'case 22: and is asked before who is meant is looked at',
+    name: 'and is asked before who is meant is looked at',
     annotations: {},
     qualifies: false,
     want: 'not-qualified',
   },
   { name: 'a class without a binding mode is Immediate', classes: [withoutMode], want: 'yes c1' },
   {
-    name: 'case 31: a claim that is being deleted is provisioned',
+    name: 'a claim that is being deleted is provisioned',
     metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' },
     want: 'yes c1',
   },
@@ -108,7 +108,7 @@ describe('shouldProvision', () => {
     });
   }
 
-  test('case 24: the qualifier is not asked about a claim with a volume', async () => {
+  test('the qualifier is not asked about a claim with a volume', async () => {
     let asked = 0;
     const decision = await shouldProvision({
       claim: makeClaim({}, { volumeName: 'v' }),

@@ -4,7 +4,7 @@ import { SlowSet, slowRetentionMs } from '../../../src/provision/slow-set.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('SlowSet', () => {
-  test('case 49: a claim is held back for five minutes', async () => {
+  test('a claim is held back for five minutes', async () => {
     const clock = new ManualClock({ turns: 1 });
     const slow = new SlowSet({ clock });
     slow.add('u1', 's1');
@@ -16,7 +16,7 @@ describe('SlowSet', () => {
     assert.equal(slow.holdsBack('u1', 's1'), false);
   });
 
-  test('case 50: no option changes the five minutes', () => {
+  test('no option changes the five minutes', () => {
     assert.equal(slowRetentionMs, 300_000);
   });
 
@@ -30,7 +30,7 @@ describe('SlowSet', () => {
     assert.equal(slow.holdsBack('u1', 's1'), false);
   });
 
-  test('case 51: another class ends the wait for good', () => {
+  test('another class ends the wait for good', () => {
     const slow = new SlowSet({ clock: new ManualClock({ turns: 1 }) });
     slow.add('u1', 's1');
     assert.equal(slow.holdsBack('u1', 's2'), false);

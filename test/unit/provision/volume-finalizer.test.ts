@@ -30,14 +30,14 @@ describe('finalizerUpkeep', () => {
     }
   }
 
-  test('case 73: the patch for a volume without finalizers', () => {
+  test('the patch for a volume without finalizers', () => {
     assert.deepEqual(finalizerUpkeep(makeVolume(), true), {
       finalizers: [F],
       patch: { metadata: { finalizers: [F] } },
     });
   });
 
-  test('case 74: the patch for a volume with others', () => {
+  test('the patch for a volume with others', () => {
     assert.deepEqual(finalizerUpkeep(makeVolume({ finalizers: [x, 'y/z'] }), true), {
       finalizers: [x, 'y/z', F],
       patch: { metadata: { '$setElementOrder/finalizers': [x, 'y/z', F], finalizers: [F] } },
@@ -46,7 +46,7 @@ describe('finalizerUpkeep', () => {
 });
 
 describe('removeFinalizer', () => {
-  test('case 78: the patch when others stay', () => {
+  test('the patch when others stay', () => {
     assert.deepEqual(removeFinalizer([x, F, 'y/z']), {
       finalizers: [x, 'y/z'],
       patch: {
@@ -55,7 +55,7 @@ describe('removeFinalizer', () => {
     });
   });
 
-  test('case 79: the patch when none stays', () => {
+  test('the patch when none stays', () => {
     assert.deepEqual(removeFinalizer([F]), { finalizers: [], patch: { metadata: { finalizers: null } } });
   });
 });

@@ -75,20 +75,20 @@ describe('a class of an in-tree plugin', () => {
     topology?: string;
   }[] = [
     {
-      name: 'case 127: EBS: filesystem and rate are told the driver’s way, the rest is kept',
+      name: 'EBS: filesystem and rate are told the driver’s way, the rest is kept',
       plugin: ebs,
       given: { type: 'gp3', fsType: 'ext4', iopsPerGB: '3' },
       parameters: { type: 'gp3', [fsTypeKey]: 'ext4', iopsPerGB: '3', allowautoiopspergbincrease: 'true' },
     },
     {
-      name: 'case 130: EBS: zones become topologies',
+      name: 'EBS: zones become topologies',
       plugin: ebs,
       given: { zones: 'a,b' },
       parameters: {},
       topology: 'topology.ebs.csi.aws.com/zone=a|b',
     },
     {
-      name: 'M05: EBS: the older zone label is known, the region stays',
+      name: 'EBS: the older zone label is known, the region stays',
       plugin: ebs,
       given: {},
       allowed: 'failure-domain.beta.kubernetes.io/zone=us-west-2a & topology.kubernetes.io/region=us-west-2',
@@ -96,7 +96,7 @@ describe('a class of an in-tree plugin', () => {
       topology: 'topology.ebs.csi.aws.com/zone=us-west-2a & topology.kubernetes.io/region=us-west-2',
     },
     {
-      name: 'M01: GCE: the zone label is renamed in every term',
+      name: 'GCE: the zone label is renamed in every term',
       plugin: gce,
       given: { type: 'pd-ssd', 'replication-type': 'none' },
       allowed: `${zone}=us-c1-a|us-c1-b;${zone}=us-c1-f`,
@@ -104,14 +104,14 @@ describe('a class of an in-tree plugin', () => {
       topology: 'topology.gke.io/zone=us-c1-a|us-c1-b;topology.gke.io/zone=us-c1-f',
     },
     {
-      name: 'M02: GCE: parameters are known in any case',
+      name: 'GCE: parameters are known in any case',
       plugin: gce,
       given: { Zone: 'us-c1-a', FSTYPE: 'xfs' },
       parameters: { [fsTypeKey]: 'xfs' },
       topology: 'topology.gke.io/zone=us-c1-a',
     },
     {
-      name: 'M03: GCE: zones are not trimmed',
+      name: 'GCE: zones are not trimmed',
       plugin: gce,
       given: { zones: 'us-c1-a, us-c1-b' },
       parameters: {},
@@ -133,7 +133,7 @@ describe('a class of an in-tree plugin', () => {
       topology: 'topology.cinder.csi.openstack.org/zone=nova',
     },
     {
-      name: 'M06: Azure Disk: zones that are numbers are no zones',
+      name: 'Azure Disk: zones that are numbers are no zones',
       plugin: azureDisk,
       given: { skuName: 'Premium_LRS', fsType: 'ext4' },
       allowed: `${zone}=0|westus-1 & other=1`,
@@ -225,7 +225,7 @@ describe('a class of an in-tree plugin', () => {
   }
 
   for (const plugin of [ebs, gce, azureDisk]) {
-    test(`M04: ${plugin}: zones are named once`, () => {
+    test(`${plugin}: zones are named once`, () => {
       for (const parameter of ['zone', 'ZONES']) {
         assert.throws(
           () => translate(plugin, { [parameter]: 'a' }, `${zone}=b`),
@@ -236,7 +236,7 @@ describe('a class of an in-tree plugin', () => {
     });
   }
 
-  test('M07: a class that names the driver itself is left as it is', () => {
+  test('a class that names the driver itself is left as it is', () => {
     for (const { driverName } of inTreePlugins) {
       const given = classOf(driverName, { zone: 'a', fstype: 'xfs' }, `${zone}=b`);
       assert.equal(driverMigration(driverName)?.translateClass(given), given);

@@ -81,7 +81,7 @@ const vsphereRegion = 'topology.csi.vmware.com/region';
 describe('the place of a new volume in the words of its plugin', () => {
   const cases: readonly { name: string; driver: string; given: Place; wanted: Place }[] = [
     {
-      name: 'case 132: EBS: zone and region',
+      name: 'EBS: zone and region',
       driver: ebs,
       given: { terms: [{ [ebsZone]: 'us-west-2a' }] },
       wanted: {
@@ -90,7 +90,7 @@ describe('the place of a new volume in the words of its plugin', () => {
       },
     },
     {
-      name: 'M08: GCE: zone and region',
+      name: 'GCE: zone and region',
       driver: gce,
       given: { terms: [{ [gceZone]: 'us-c1-a' }] },
       wanted: {
@@ -99,7 +99,7 @@ describe('the place of a new volume in the words of its plugin', () => {
       },
     },
     {
-      name: 'M09: GCE: the label has all zones, sorted',
+      name: 'GCE: the label has all zones, sorted',
       driver: gce,
       given: { terms: [{ [gceZone]: 'us-c1-b' }, { [gceZone]: 'us-c1-a' }] },
       wanted: {
@@ -191,7 +191,7 @@ describe('the place of a new volume in the words of its plugin', () => {
     [gce, gceZone, 'us-central1'],
     [gce, gceZone, 'us-central1-a-b'],
   ] as const) {
-    test(`case 133: ${driver}: zone ${given} is in no region`, () => {
+    test(`${driver}: zone ${given} is in no region`, () => {
       assert.throws(() => inTree(driver, { terms: [{ [key]: given }] }), {
         message: `the region of zone "${given}" is not known`,
       });
