@@ -60,6 +60,6 @@ describe('a sidecar with leader election', () => {
 
   test('was never refused a right by the API server', () => {
     assert.match(scene.sidecar.log(), /lease/i);
-    assert.doesNotMatch(scene.sidecar.log(), /forbidden/i);
+    assert.doesNotMatch(scene.sidecar.log(), /Not permitted to use a resource; add the rule/);
   });
 });

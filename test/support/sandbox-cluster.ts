@@ -42,7 +42,7 @@ export async function startSandbox({
     },
   };
   const accounts: Cluster = rbac
-    ? await attachToCluster(adminKubeconfig, { optionalRules: true })
+    ? await attachToCluster(adminKubeconfig)
     : {
         name: 'sandbox',
         adminKubeconfig,
