@@ -32,6 +32,8 @@ const migratedToAnnotation = 'pv.kubernetes.io/migrated-to';
 export class CsiProvisioner implements Provisioner {
   readonly #options: CsiProvisionerOptions;
   readonly #waitForDetach: WaitForDetach;
+  /** UIDs of claims whose volume the driver may be making: a repeat must ask for the same topology. */
+  readonly #inBackground = new Set<string>();
 
   constructor(options: CsiProvisionerOptions) {
     this.#options = options;
@@ -61,7 +63,7 @@ export class CsiProvisioner implements Provisioner {
     const prepared = await this.prepare(options, context);
     const created = await this.#createVolume(options, prepared, context);
     const volume = await this.#describe(options, prepared, created);
-    this.#options.topology?.forget(options.claim.metadata.uid ?? '');
+    this.#decided(options.claim);
     await this.#unprotectSource(options, prepared, context);
     return volume;
   }
@@ -86,6 +88,7 @@ export class CsiProvisioner implements Provisioner {
 
   /** The claim is done with: nothing of it is needed for a repeat. */
   forget(claimUid: string): void {
+    this.#inBackground.delete(claimUid);
     this.#options.topology?.forget(claimUid);
     this.#options.node?.forgetClaim(claimUid);
   }
@@ -125,7 +128,8 @@ export class CsiProvisioner implements Provisioner {
     prepared: PreparedVolume,
     { signal }: ProvisionContext,
   ): Promise<CreatedVolume> {
-    const { controller, clock, timeoutMs, topology } = this.#options;
+    const { controller, clock, timeoutMs } = this.#options;
+    const { uid = '' } = options.claim.metadata;
     const call = {
       signal,
       migrated: prepared.storageClass !== options.storageClass,
@@ -134,10 +138,12 @@ export class CsiProvisioner implements Provisioner {
     const response = await controller.createVolume(prepared.request, call).catch((error: unknown) => {
       const mayReschedule = prepared.topologySupported && options.selectedNodeName !== '';
       const failure = createVolumeError(error, { mayReschedule });
-      const isOver = failure.state === 'finished' || failure.state === 'reschedule';
-      if (isOver) topology?.forget(options.claim.metadata.uid ?? '');
+      if (failure.state === 'in-background') this.#inBackground.add(uid);
+      // a request that was never sent leaves an earlier one as it was; without one nothing binds the next attempt
+      else if (failure.state !== 'no-change' || !this.#inBackground.has(uid)) this.#decided(options.claim);
       throw failure;
     });
+    this.#inBackground.add(uid);
     const created = checkResponse(response, {
       requestedBytes: prepared.requestedBytes,
       contentSource: prepared.request.volume_content_source !== undefined,
@@ -153,6 +159,12 @@ export class CsiProvisioner implements Provisioner {
         `${problem}. ${cleanupLabel} of volume ${prepared.name} failed, volume is orphaned: ${errorMessage(error)}`,
     );
     throw new ProvisionError(problem, { state: 'in-background' });
+  }
+
+  /** No request for the claim is under way: the next one is computed anew. */
+  #decided({ metadata: { uid = '' } }: PersistentVolumeClaim): void {
+    this.#inBackground.delete(uid);
+    this.#options.topology?.forget(uid);
   }
 
   #describe(options: ProvisionOptions, prepared: PreparedVolume, created: CreatedVolume): Promise<PersistentVolume> {

@@ -93,7 +93,7 @@ export class NodeDeployment implements NodeHook {
       if (storageClass !== undefined) this.#contest.clearFailure(uid); // it will be in the claim's event
       throw failure;
     }
-    if (await this.#wouldTake(claim)) this.#contest.enter(claim);
+    if (await this.#wouldTake(claim, storageClass)) this.#contest.enter(claim);
     return false;
   }
 
@@ -123,11 +123,14 @@ export class NodeDeployment implements NodeHook {
     }
   }
 
-  /** @throws {Error} when the claim's class is not there. */
-  async #wouldTake(claim: PersistentVolumeClaim): Promise<boolean> {
+  /**
+   * @param given - the claim's class, where the caller has it: the cache may not show it yet.
+   * @throws {Error} when the claim's class is not there.
+   */
+  async #wouldTake(claim: PersistentVolumeClaim, given: StorageClass | undefined): Promise<boolean> {
     const { immediateBinding, settings } = this.#options;
     if (className(claim) === '') return false;
-    const storageClass = this.#classOf(claim);
+    const storageClass = given ?? this.#classOf(claim);
     if (!immediateBinding || storageClass.volumeBindingMode !== 'Immediate') return false;
     const allowedTopologies = this.#allowedBy(storageClass);
     if (allowedTopologies.length === 0 || !supportsTopology(settings)) return true;

@@ -4,6 +4,8 @@ import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { csi, Scene } from './scene.ts';
+import { terms } from '../../unit/csi/topology-clusters.ts';
+import { startTopologyScene, topologyPlugin } from './topology-scene.ts';
 
 /** Kills the driver and waits until the program knows. */
 async function loseDriver(scene: Scene): Promise<void> {
@@ -56,5 +58,21 @@ describe('a driver that goes away and comes back', () => {
     await using driver = await restartDriver(scene);
     await scene.volumeDeleted();
     assert.equal(driver.callsOf('DeleteVolume').length, 1);
+  });
+
+  test('is asked for the node that is selected then, not for the one of attempts that never reached it', async () => {
+    await using topology = await startTopologyScene({ cluster: 'CS', strict: true, delayed: true });
+    const { scene } = topology;
+    await scene.program.logged('Started provisioner controller');
+    await loseDriver(scene);
+    topology.addClaim('testpvc', 'n1');
+    await scene.event('ProvisioningFailed', 'testpvc');
+    topology.select('testpvc', 'n2');
+    const { socketPath } = scene.driver;
+    await using driver = await RecordingDriver.start({ csi, socketPath, plugin: topologyPlugin });
+    await scene.volume('testpvc');
+    const [call] = driver.callsOf('CreateVolume');
+    const place = terms('{R=rB,Z=z2}');
+    assert.deepEqual(call?.request['accessibility_requirements'], { requisite: place, preferred: place });
   });
 });

@@ -337,6 +337,7 @@ describe('EventRecorder', () => {
   ]) {
     test(`a lost lease waits for no event, also while one ${title}`, async () => {
       await using rig = await Rig.start();
+      rig.random = 0.5; // the pause before the second try is 5 s
       rig.server.otherwise(answer);
       const recorder = recorderOf(rig);
       for (const message of ['one', 'two']) recorder.event(claim, 'Normal', 'Provisioning', message);
@@ -344,6 +345,7 @@ describe('EventRecorder', () => {
       await rig.clock.settle();
       rig.transport.fence(new Error('the lease is lost'));
       recorder.event(claim, 'Normal', 'LeaderElection', 'stopped leading');
+      await rig.clock.settle(); // time enough to begin a pause before the next try
       let closed = false;
       void recorder[Symbol.asyncDispose]().then(() => (closed = true));
       assert.equal(await rig.clock.until(() => closed), 0);

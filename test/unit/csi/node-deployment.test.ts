@@ -125,6 +125,13 @@ describe('NodeDeployment, for a driver that replaced an in-tree plugin', () => {
 });
 
 describe('NodeDeployment', () => {
+  test('a claim whose class the cache does not show yet is waited for with the class at hand', async () => {
+    const storageClass = makeClass({}, { metadata: { name: 'older' } });
+    await using it = await bench(makeClaim(), undefined, { storageClass });
+    assert.equal(await it.node.ownsClaim(makeClaim(), makeClass()), false);
+    assert.equal(it.node.contested, 1);
+  });
+
   test('a claim that asks for nothing is taken without a question', async () => {
     await using it = await bench(makeClaim({ resources: { requests: { storage: '0' } } }));
     assert.equal(await it.node.ownsClaim(makeClaim({ resources: { requests: { storage: '0' } } }), undefined), false);

@@ -208,15 +208,19 @@ describe('CsiProvisioner, the topology seam', () => {
     });
   }
 
-  test('a request that never left the process keeps the topology for the repeat', async () => {
+  test('a request that never left the process keeps the topology of one that may be running, and of no other', async () => {
     const topology = new RecordingTopology();
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
-    assertFailed(
-      await rig.provision(makeClaim(), makeClass(), { signal: AbortSignal.abort() }),
-      'no-change',
-      'context canceled',
-    );
-    assert.deepEqual(topology.forgotten, []);
+    const neverSent = async (): Promise<void> => {
+      const outcome = await rig.provision(makeClaim(), makeClass(), { signal: AbortSignal.abort() });
+      assertFailed(outcome, 'no-change', 'context canceled');
+    };
+    await neverSent();
+    assert.deepEqual(topology.forgotten, [uid]);
+    rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'x'));
+    await rig.provision();
+    await neverSent();
+    assert.deepEqual(topology.forgotten, [uid]);
   });
 
   test('what is kept for a claim goes when the controller is done with the claim', async () => {
