@@ -1,6 +1,7 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './objects.ts';
-import { type RequestOptions, type Transport } from './transport.ts';
+import type { RequestOptions } from './request.ts';
+import type { Transport } from './transport.ts';
 import { resourcePath } from './paths.ts';
 import { isReduced } from './reduced-object.ts';
 

@@ -3,7 +3,8 @@ import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { TransportError } from './api-error.ts';
 import { lines } from './line-stream.ts';
 import type { KubeObject } from './objects.ts';
-import type { RequestOptions, Transport } from './transport.ts';
+import type { RequestOptions } from './request.ts';
+import type { Transport } from './transport.ts';
 
 /** One line of a watch (Kubernetes API concepts, "Efficient detection of changes"). */
 export interface WatchEvent {
