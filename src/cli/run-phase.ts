@@ -27,10 +27,8 @@ import { type CapacityWork, capacityWork } from './capacity.ts';
 import type { Config } from './config.ts';
 import { type AnyInformer, checkCaches, clusterNodes, grantInformer } from './caches.ts';
 import { clusterTopology, nodeDeployment, nodeTopology, provisionerSettings } from './provisioner-parts.ts';
+import { fieldManager } from './kubernetes.ts';
 import type { RunPhaseOptions } from './run-phase-options.ts';
-
-/** Name of everything we write as, where Kubernetes asks for one. */
-const fieldManager = 'csi-provisioner';
 
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
@@ -138,6 +136,7 @@ function makeController(
     additionalProvisionerNames: plugin === undefined ? [] : [plugin.name],
     provisioner: parts.provisioner,
     transport,
+    fieldManager,
     informers: parts.informers,
     workers: workerThreads,
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),
