@@ -17,7 +17,7 @@ import type { CsiCalls } from '../csi/csi-calls.ts';
 import type { NodeInformers } from '../csi/topology/topology-nodes.ts';
 import type { Informer } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
-import type { OwnerReference } from '../kube/objects.ts';
+import type { OwnerReference } from '../kube/kube-object.ts';
 import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';

@@ -14,7 +14,7 @@ import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { KubeClient } from '../kube/kube-client.ts';
-import type { Resource } from '../kube/objects.ts';
+import type { Resource } from '../kube/kube-object.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';

@@ -1,4 +1,4 @@
-import type { Resource } from './objects.ts';
+import type { Resource } from './kube-object.ts';
 
 /** A cause inside a Status (metav1 StatusCause). */
 export interface StatusCause {

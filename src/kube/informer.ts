@@ -3,7 +3,7 @@ import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import type { Lister } from './lister.ts';
-import { type KubeObject, objectKey, type Resource } from './objects.ts';
+import { type KubeObject, objectKey, type Resource } from './kube-object.ts';
 import { Reflector } from './reflector.ts';
 import type { ReflectorSink } from './reflector-cache.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';

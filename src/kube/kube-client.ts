@@ -1,8 +1,8 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
-import { type KubeObject, objectKey, type ObjectName, type Resource } from './objects.ts';
+import { type KubeObject, objectKey, type ObjectName, type Resource } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
 import type { Transport } from './transport.ts';
-import { resourcePath } from './paths.ts';
+import { resourcePath } from './resource-path.ts';
 import { isReduced } from './reduced-object.ts';
 
 /** What every call takes. */

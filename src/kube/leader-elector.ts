@@ -10,7 +10,7 @@ import { Informer } from './informer.ts';
 import { KubeClient, maxFieldManagerLength } from './kube-client.ts';
 import { LeaseLock } from './lease-lock.ts';
 import { type Lease, leases } from './lease-record.ts';
-import type { KubeObject } from './objects.ts';
+import type { KubeObject } from './kube-object.ts';
 import type { Recorder } from './recorder.ts';
 import type { Transport } from './transport.ts';
 

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ApiError, ExpiredError, ForbiddenError, TransportError } from './api-error.ts';
 import { Backoff } from './backoff.ts';
-import type { Resource } from './objects.ts';
+import type { Resource } from './kube-object.ts';
 
 /** The watch ended at once and empty: something between us and the server closes watches. */
 export class ShortWatchError extends Error {}

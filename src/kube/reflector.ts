@@ -6,9 +6,9 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { isConnectionRefused, isVersionUnavailable, TooManyRequestsError, TransportError } from './api-error.ts';
-import type { KubeObject, Resource } from './objects.ts';
+import type { KubeObject, Resource } from './kube-object.ts';
 import { pagedList, pageSize } from './paged-list.ts';
-import { resourcePath } from './paths.ts';
+import { resourcePath } from './resource-path.ts';
 import { ReflectorCache, type ReflectorSink, WatchProgress } from './reflector-cache.ts';
 import { ReflectorFailures, ShortWatchError } from './reflector-failures.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';

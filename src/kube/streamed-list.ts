@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ApiError, isConnectionRefused, isVersionUnavailable, TooManyRequestsError } from './api-error.ts';
-import { type KubeObject, objectKey, type Resource } from './objects.ts';
+import { type KubeObject, objectKey, type Resource } from './kube-object.ts';
 import { type ReflectorCache, WatchProgress } from './reflector-cache.ts';
 import type { ReflectorFailures } from './reflector-failures.ts';
 import { shortWatchMs, type WatchEvent } from './watch-stream.ts';

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { TransportError } from './api-error.ts';
 import { lines } from './line-stream.ts';
-import type { KubeObject } from './objects.ts';
+import type { KubeObject } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
 import type { Transport } from './transport.ts';
 

@@ -3,7 +3,7 @@ import { Credentials } from '../../../src/kube/credentials.ts';
 import { Informer, type InformerOptions, Tombstone } from '../../../src/kube/informer.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
-import { type KubeObject, objectKey, type Resource } from '../../../src/kube/objects.ts';
+import { type KubeObject, objectKey, type Resource } from '../../../src/kube/kube-object.ts';
 import type { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import type { RequestObservation } from '../../../src/kube/request.ts';
 import { Transport, type TransportOptions } from '../../../src/kube/transport.ts';
