@@ -84,7 +84,14 @@ export type {
   SecretReference,
   VolumeSources,
 } from './provision/volume-source.ts';
-export type { KubeObject, ObjectMeta, ObjectName, ObjectReference, OwnerReference, Resource } from './kube/kube-object.ts';
+export type {
+  KubeObject,
+  ObjectMeta,
+  ObjectName,
+  ObjectReference,
+  OwnerReference,
+  Resource,
+} from './kube/kube-object.ts';
 export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 
 // The Kubernetes client
