@@ -61,7 +61,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     logger,
     metrics: electionMetrics(registry),
   });
-  options.serveHealth(() => elector.complaint);
+  options.serveHealth(() => elector.unhealthyReason);
   options.ready.add(() => elector.forbidden);
   const outcome = await elector.run({
     stop: shutdown.stop,

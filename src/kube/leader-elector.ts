@@ -136,7 +136,7 @@ export class LeaderElector {
   }
 
   /** Undefined while all is well; else why a health check should fail. */
-  get complaint(): string | undefined {
+  get unhealthyReason(): string | undefined {
     const { clock, leaseDurationMs, name } = this.#options;
     if (!this.#leading || clock.monotonicMs() - this.#lock.observedAtMs <= leaseDurationMs + 20_000) return undefined;
     return `failed election to renew leadership on lease ${name}`;

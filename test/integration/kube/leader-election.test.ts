@@ -368,13 +368,13 @@ describe('an election', () => {
     assert.equal(leases.clock.pending, 0);
   });
 
-  test('health has no complaint of a leader that renews, nor of a standby', async () => {
+  test('health reports nothing of a leader that renews, nor of a standby', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     const b = leases.elector('b').run();
     await leases.clock.until(() => a.leads);
     await leases.clock.advance(40_000);
-    assert.deepEqual([a.elector.complaint, b.elector.complaint], [undefined, undefined]);
+    assert.deepEqual([a.elector.unhealthyReason, b.elector.unhealthyReason], [undefined, undefined]);
   });
 
   test('health complains of a leader that no longer renews, 20 s after its lease ran out', async () => {
@@ -386,9 +386,9 @@ describe('an election', () => {
     const a = leases.elector('a', { clock: hung }).run();
     await leases.clock.until(() => a.leads);
     await leases.clock.advance(35_000);
-    assert.equal(a.elector.complaint, undefined);
+    assert.equal(a.elector.unhealthyReason, undefined);
     await leases.clock.advance(1);
-    assert.equal(a.elector.complaint, 'failed election to renew leadership on lease lock');
+    assert.equal(a.elector.unhealthyReason, 'failed election to renew leadership on lease lock');
   });
 
   for (const { name, timings, message } of [
