@@ -7,7 +7,7 @@ import { Credentials } from '../src/kube/credentials.ts';
 import { Informer } from '../src/kube/informer.ts';
 import { loadKubeConfig } from '../src/kube/kube-config.ts';
 import { KubeClient } from '../src/kube/kube-client.ts';
-import type { KubeObject } from '../src/kube/objects.ts';
+import type { KubeObject } from '../src/kube/kube-object.ts';
 import { Transport } from '../src/kube/transport.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes } from '../src/provision/objects.ts';
 import { readAuditLog } from '../test/support/control-plane/audit-log.ts';

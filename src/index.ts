@@ -84,7 +84,14 @@ export type {
   SecretReference,
   VolumeSources,
 } from './provision/volume-source.ts';
-export type { KubeObject, ObjectMeta, ObjectName, ObjectReference, OwnerReference, Resource } from './kube/objects.ts';
+export type {
+  KubeObject,
+  ObjectMeta,
+  ObjectName,
+  ObjectReference,
+  OwnerReference,
+  Resource,
+} from './kube/kube-object.ts';
 export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 
 // The Kubernetes client
@@ -115,7 +122,7 @@ export {
   Tombstone,
 } from './kube/informer.ts';
 export type { Lister } from './kube/lister.ts';
-export type { ReflectorMetrics } from './kube/reflector.ts';
+export type { ReflectorMetrics } from './kube/reflector-metrics.ts';
 export type { IndexFunction } from './kube/store.ts';
 export { EventRecorder, type EventRecorderOptions } from './kube/event-recorder.ts';
 export type { EventType, Recorder } from './kube/recorder.ts';

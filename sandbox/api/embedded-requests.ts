@@ -1,7 +1,7 @@
 import { parseFaultRule } from './fault-rule.ts';
 import type { Faults } from './faults.ts';
 import { noSuchPath } from './not-found.ts';
-import type { PathRequest } from './path-requests.ts';
+import type { PathRequest } from './path-request.ts';
 import { mediaType, parseObject, readBody } from './request-body.ts';
 import type { RequestLog } from './request-log.ts';
 import { methodNotAllowed } from './resource-requests.ts';

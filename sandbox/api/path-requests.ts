@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import {
   aggregatedDiscovery,
   aggregatedVersion,
@@ -11,19 +10,10 @@ import {
 import type { EmbeddedRequests } from './embedded-requests.ts';
 import { noSuchPath } from './not-found.ts';
 import { openApiDocument, openApiIndex } from './openapi.ts';
+import type { PathRequest } from './path-request.ts';
 import { choosePresentation } from './presentation.ts';
-import type { Reply } from './reply.ts';
 import { methodNotAllowed } from './resource-requests.ts';
 import type { ResourceTypes } from './resource-type.ts';
-
-/** A request for something that is no resource. */
-export interface PathRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly request: IncomingMessage;
-  readonly reply: Reply;
-}
 
 const openApiProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 /** A document of version 2 without kinds: kubectl asks for it when it does not find a kind in those of version 3. */

@@ -1,6 +1,5 @@
 import type { Clock } from '../../src/base/clock.ts';
 import type { Authentication } from './authentication.ts';
-import type { FaultAction } from './faults.ts';
 import { invalidObject, required } from './field-error.ts';
 import { arrayAt, at, copyJson, isObject, objectAt, stringAt } from './json.ts';
 import type { JsonObject } from './json.ts';
@@ -15,10 +14,8 @@ import { podStreamError } from './pod-streams.ts';
 import { choosePresentation, Renderer } from './presentation.ts';
 import { parseReadOptions } from './read-options.ts';
 import type { ReadOptions } from './read-options.ts';
-import type { Reply } from './reply.ts';
 import { objectTypes, parseBody, parseObject } from './request-body.ts';
-import type { ResourceTarget, Verb } from './request-target.ts';
-import type { VersionedType } from './resource-type.ts';
+import type { ResourceRequest } from './resource-request.ts';
 import { scaleOf, withScale } from './scale.ts';
 import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
@@ -27,21 +24,6 @@ import { timestamp } from './timestamps.ts';
 import { WatchStream } from './watch-stream.ts';
 import { deleteOptions, patchTypes, readDeleteOptions, writeOptions } from './write-options.ts';
 import type { WatchSettings } from './watch-stream.ts';
-
-/** An authorised request for a resource that exists. */
-export interface ResourceRequest {
-  readonly verb: Verb;
-  readonly target: ResourceTarget;
-  readonly of: VersionedType;
-  readonly query: URLSearchParams;
-  readonly accept: string | undefined;
-  readonly contentType: string;
-  readonly body: Buffer;
-  readonly reply: Reply;
-  readonly fault: FaultAction | undefined;
-  /** Aborts when the client goes away or the server stops. */
-  readonly signal: AbortSignal;
-}
 
 /** What requests are answered from. */
 export interface ResourceRequestsOptions {

@@ -5,7 +5,7 @@ import type { JsonObject } from './json.ts';
 import type { WriteOptions } from './object-registry.ts';
 import { objectTypes, parseObject } from './request-body.ts';
 import type { Verb } from './request-target.ts';
-import type { ResourceRequest } from './resource-requests.ts';
+import type { ResourceRequest } from './resource-request.ts';
 import type { VersionedType } from './resource-type.ts';
 
 /** Media types of patches that the kind takes. */

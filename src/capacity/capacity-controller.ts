@@ -5,7 +5,7 @@ import type { CsiCalls } from '../csi/csi-calls.ts';
 import { ConflictError, NotFoundError } from '../kube/api-error.ts';
 import { type Informer, Tombstone } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { objectKey } from '../kube/objects.ts';
+import { objectKey } from '../kube/kube-object.ts';
 import { ExponentialLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';

@@ -1,6 +1,6 @@
 /** Capacity objects as they should be: all decisions, no requests. */
 import { capacityText, quantityBytes, QuantityError } from '../base/quantity.ts';
-import { apiVersion, type ObjectMeta, type OwnerReference, type Resource } from '../kube/objects.ts';
+import { apiVersion, type ObjectMeta, type OwnerReference, type Resource } from '../kube/kube-object.ts';
 import type { QuantityText } from '../provision/objects.ts';
 import type { CapacityItem } from './capacity-items.ts';
 import type { DriverCapacity } from './driver-capacity.ts';

@@ -1,6 +1,6 @@
 /** The object that capacity objects belong to: when it goes, the garbage collector takes them along. */
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { KubeObject, ObjectName, OwnerReference, Resource } from '../kube/objects.ts';
+import type { KubeObject, ObjectName, OwnerReference, Resource } from '../kube/kube-object.ts';
 
 /** The owner cannot be found; the message says where the way up ends. */
 export class OwnerError extends Error {

@@ -1,4 +1,4 @@
-import type { KubeObject, Resource } from '../kube/objects.ts';
+import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import type { QuantityText } from '../provision/objects.ts';
 
 /** meta/v1 LabelSelector, as far as it says which nodes an object is about. */

@@ -1,5 +1,6 @@
 import { helpText } from './command.ts';
 import { buildConfig, checkNodeName, type Config, type Environment } from './config.ts';
+import { checkConfig } from './config-checks.ts';
 import { ExitError } from './exit.ts';
 import { applyFeatureGates, type Notice } from './feature-gates.ts';
 import { checkLogging } from './logging-flags.ts';
@@ -39,11 +40,11 @@ export function parseCommandLine(input: CommandLineInput): ParsedCommandLine {
     const { gates, notices } = applyFeatureGates(values['feature-gates']);
     checkNodeName(values, environment);
     if (values.version) return { kind: 'print', stream: 'stdout', text: `${argv0} ${input.version}\n` };
-    const built = buildConfig({ argv0, values, given, environment, logging, featureGates: gates });
+    const config = buildConfig({ argv0, values, given, environment, logging, featureGates: gates });
     return {
       kind: 'run',
-      config: built.config,
-      notices: [...notices, ...ignoredNotice(flags.ignored), ...built.notices],
+      config,
+      notices: [...notices, ...ignoredNotice(flags.ignored), ...checkConfig(config)],
     };
   } catch (error) {
     if (error instanceof ExitError) error.logging = logging;

@@ -10,12 +10,27 @@ import type { Notice } from './feature-gates.ts';
 const jitterFactor = 1.2;
 
 /**
+ * Checks what the values of a configuration mean.
+ *
+ * @returns what deserves a warning: values that are accepted but make every volume fail.
+ * @throws {ExitError} with the code the Go sidecar would end with.
+ */
+export function checkConfig(config: Config): Notice[] {
+  if (config.http !== null) {
+    checkHttpAddress(config.http);
+    checkMetricsPath(config.http);
+  }
+  if (config.leaderElection !== null) checkElectionTimings(config.leaderElection);
+  return doubtfulValues(config);
+}
+
+/**
  * Refuses timings with which a leader could lose its lease by design.
  *
  * @throws {ExitError} code 2.
  * @see Kubernetes, `client-go/tools/leaderelection`, `NewLeaderElector`.
  */
-export function checkElectionTimings(election: LeaderElectionConfig): void {
+function checkElectionTimings(election: LeaderElectionConfig): void {
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = election;
   const lease = `--leader-election-lease-duration=${shown(leaseDurationMs)}`;
   const renew = `--leader-election-renew-deadline=${shown(renewDeadlineMs)}`;
@@ -34,7 +49,7 @@ export function checkElectionTimings(election: LeaderElectionConfig): void {
 }
 
 /** @throws {ExitError} code 255 for an address that no server can listen on. */
-export function checkHttpAddress(http: HttpConfig): void {
+function checkHttpAddress(http: HttpConfig): void {
   try {
     parseListenAddress(http.address);
   } catch (error) {
@@ -53,7 +68,7 @@ export function httpFailure(http: HttpConfig, error: unknown): Error {
 }
 
 /** @throws {ExitError} code 2 for a path that Go's server refuses, or that another handler has. */
-export function checkMetricsPath(http: HttpConfig): void {
+function checkMetricsPath(http: HttpConfig): void {
   try {
     checkPaths(http);
   } catch (error) {

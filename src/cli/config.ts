@@ -1,8 +1,7 @@
 import { millisecondsOf } from '../base/go-duration.ts';
-import type { FeatureGates, Notice } from './feature-gates.ts';
+import type { FeatureGates } from './feature-gates.ts';
 import { fatalExit, failureExit } from './exit.ts';
 import type { FlagName, FlagValues } from './flags.ts';
-import { checkElectionTimings, checkHttpAddress, checkMetricsPath, doubtfulValues } from './config-checks.ts';
 import type { LoggingConfig } from './logging.ts';
 
 /** The environment variables that mean something; any other is ignored. */
@@ -121,12 +120,11 @@ export interface ConfigInput {
 }
 
 /**
- * Turns flags and environment into the configuration.
+ * Turns flags and environment into the configuration; `checkConfig` then checks what its values mean.
  *
- * @returns also what deserves a warning: values that are accepted but make every volume fail.
  * @throws {ExitError} with the code the Go sidecar would end with, for values that contradict each other.
  */
-export function buildConfig(input: ConfigInput): { config: Config; notices: Notice[] } {
+export function buildConfig(input: ConfigInput): Config {
   const { values } = input;
   const reconnectLimit = values['csi-reconnect-limit'];
   const config: Config = {
@@ -143,12 +141,7 @@ export function buildConfig(input: ConfigInput): { config: Config; notices: Noti
     capacity: capacityOf(input),
     leaderElection: leaderElectionOf(input),
   };
-  if (config.http !== null) {
-    checkHttpAddress(config.http);
-    checkMetricsPath(config.http);
-  }
-  if (config.leaderElection !== null) checkElectionTimings(config.leaderElection);
-  return { config: deepFreeze(config), notices: doubtfulValues(config) };
+  return deepFreeze(config);
 }
 
 /** The node's name, required in node deployment; the text of the failure is a contract, wrong flag name included. */

@@ -9,6 +9,7 @@ import { LeaderElector, type LeaderElectorMetrics, LeaseLostError } from '../kub
 import type { Transport } from '../kube/transport.ts';
 import type { LeaderElectionConfig } from './config.ts';
 import { failureExit } from './exit.ts';
+import { fieldManager } from './kubernetes.ts';
 import type { Health } from './health.ts';
 import type { Shutdown } from './shutdown.ts';
 
@@ -40,7 +41,7 @@ const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
  */
 export async function leadAndWork(options: ElectionOptions): Promise<void> {
   const { config, driverName, transport, guarded, registry, shutdown, clock, logger } = options;
-  const client = new KubeClient({ transport, fieldManager: 'csi-provisioner' });
+  const client = new KubeClient({ transport, fieldManager });
   const component = `${driverName.replaceAll('/', '-')}/${os.hostname()}`;
   await using recorder = new EventRecorder({ client, component, clock, logger });
   const elector = new LeaderElector({
@@ -49,6 +50,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     recorder,
     namespace: config.namespace === '' ? ownNamespace() : config.namespace,
     name: leaseName(driverName, logger),
+    fieldManager,
     identity: sanitised(os.hostname()),
     labels: config.labels,
     leaseDurationMs: config.leaseDurationMs,
@@ -59,7 +61,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     logger,
     metrics: electionMetrics(registry),
   });
-  options.serveHealth(() => elector.complaint);
+  options.serveHealth(() => elector.unhealthyReason);
   options.ready.add(() => elector.forbidden);
   const outcome = await elector.run({
     stop: shutdown.stop,

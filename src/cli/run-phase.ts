@@ -14,7 +14,7 @@ import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { KubeClient } from '../kube/kube-client.ts';
-import type { Resource } from '../kube/objects.ts';
+import type { Resource } from '../kube/kube-object.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-limiter.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
@@ -27,10 +27,8 @@ import { type CapacityWork, capacityWork } from './capacity.ts';
 import type { Config } from './config.ts';
 import { type AnyInformer, checkCaches, clusterNodes, grantInformer } from './caches.ts';
 import { clusterTopology, nodeDeployment, nodeTopology, provisionerSettings } from './provisioner-parts.ts';
+import { fieldManager } from './kubernetes.ts';
 import type { RunPhaseOptions } from './run-phase-options.ts';
-
-/** Name of everything we write as, where Kubernetes asks for one. */
-const fieldManager = 'csi-provisioner';
 
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
@@ -138,6 +136,7 @@ function makeController(
     additionalProvisionerNames: plugin === undefined ? [] : [plugin.name],
     provisioner: parts.provisioner,
     transport,
+    fieldManager,
     informers: parts.informers,
     workers: workerThreads,
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),

@@ -1,5 +1,5 @@
 import type { Lister } from '../kube/lister.ts';
-import type { KubeObject, Resource } from '../kube/objects.ts';
+import type { KubeObject, Resource } from '../kube/kube-object.ts';
 
 /** storage.k8s.io/v1 VolumeAttachment: the fields a deletion looks at. */
 export interface VolumeAttachment extends KubeObject {

@@ -1,6 +1,6 @@
 /** Provisioning through a CSI driver: the `Provisioner` that the controller calls. */
 import { goQuote } from '../base/go-quote.ts';
-import { objectKey } from '../kube/objects.ts';
+import { objectKey } from '../kube/kube-object.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../provision/objects.ts';
 import {
   IgnoredError,

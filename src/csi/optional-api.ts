@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { apiVersion, type Resource } from '../kube/objects.ts';
+import { apiVersion, type Resource } from '../kube/kube-object.ts';
 
 /** Pause between two looks for an API that is not there, in milliseconds. */
 const recheckMs = 60_000;

@@ -1,5 +1,5 @@
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { KubeObject, Resource } from '../kube/objects.ts';
+import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
 import { failingAs } from './failing-as.ts';
 

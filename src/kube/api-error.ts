@@ -1,4 +1,4 @@
-import type { Resource } from './objects.ts';
+import type { Resource } from './kube-object.ts';
 
 /** A cause inside a Status (metav1 StatusCause). */
 export interface StatusCause {
@@ -242,6 +242,11 @@ const passingCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
 /** Whether the server has no such resource at all: a 404 that names no object. */
 export function isUnservedResource(error: unknown): boolean {
   return error instanceof NotFoundError && (error.status.details?.name ?? '') === '';
+}
+
+/** Whether the server no longer has the resource version asked for, or does not have it yet. */
+export function isVersionUnavailable(error: unknown): boolean {
+  return error instanceof ExpiredError || isTooLargeResourceVersion(error);
 }
 
 /** Connection refused: the server is not there yet, nothing was sent. */

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from './lru-map.ts';
-import type { KubeObject, ObjectReference } from './objects.ts';
+import type { KubeObject, ObjectReference } from './kube-object.ts';
 import type { EventType } from './recorder.ts';
 import { TokenBucket } from './token-bucket.ts';
 

@@ -7,7 +7,7 @@ import { warningLogger } from '../base/text-logger.ts';
 import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from './api-error.ts';
 import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
 import type { KubeClient } from './kube-client.ts';
-import type { ObjectReference, Resource } from './objects.ts';
+import type { ObjectReference, Resource } from './kube-object.ts';
 import type { EventType, Recorder } from './recorder.ts';
 
 export const events: Resource = {

@@ -1,4 +1,4 @@
-import type { KubeObject, Resource } from './objects.ts';
+import type { KubeObject, Resource } from './kube-object.ts';
 
 export const leases: Resource = {
   group: 'coordination.k8s.io',

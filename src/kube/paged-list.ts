@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import { ApiError, ExpiredError, TransportError } from './api-error.ts';
 import { readList } from './list-stream.ts';
-import type { KubeObject, Resource } from './objects.ts';
-import { resourcePath } from './paths.ts';
+import type { KubeObject, Resource } from './kube-object.ts';
+import { resourcePath } from './resource-path.ts';
 import type { Transport } from './transport.ts';
 
 /** Objects asked for in one page. */

@@ -1,4 +1,4 @@
-import type { ObjectReference } from './objects.ts';
+import type { ObjectReference } from './kube-object.ts';
 
 /** Whether all is well or somebody may have to act. */
 export type EventType = 'Normal' | 'Warning';

@@ -1,6 +1,6 @@
 import type { Logger } from '../base/logger.ts';
 import type { Lister } from './lister.ts';
-import { type KubeObject, objectKey } from './objects.ts';
+import { type KubeObject, objectKey } from './kube-object.ts';
 import { deepFreeze } from './shared-values.ts';
 
 /** Values under which an object is found; an empty list keeps it out of the index. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { isRefusal } from '../kube/api-error.ts';
-import { objectKey } from '../kube/objects.ts';
+import { objectKey } from '../kube/kube-object.ts';
 import { claimReference } from './claim-facts.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../kube/objects.ts';
+import type { KubeObject } from '../kube/kube-object.ts';
 import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
 import { migratedToKey, provisionedByKey } from './keys.ts';

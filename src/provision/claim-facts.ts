@@ -1,5 +1,5 @@
 /** What a claim says, read in the order that Kubernetes' own controllers read it. */
-import type { ObjectReference } from '../kube/objects.ts';
+import type { ObjectReference } from '../kube/kube-object.ts';
 import {
   alphaSelectedNodeKey,
   betaStorageClassKey,

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta, ObjectReference, Resource } from '../kube/objects.ts';
+import type { KubeObject, ObjectMeta, ObjectReference, Resource } from '../kube/kube-object.ts';
 import type { CsiVolumeSource, SecretReference, VolumeSources } from './volume-source.ts';
 
 /** A quantity as it stands in JSON: usually a string such as `5Gi`, at times a bare number. */

@@ -1,5 +1,5 @@
 import { ForbiddenError, isRefusal } from '../kube/api-error.ts';
-import { objectKey } from '../kube/objects.ts';
+import { objectKey } from '../kube/kube-object.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';

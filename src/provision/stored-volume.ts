@@ -1,5 +1,5 @@
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { ObjectReference } from '../kube/objects.ts';
+import type { ObjectReference } from '../kube/kube-object.ts';
 import { type PersistentVolume, type PersistentVolumeSpec, persistentVolumes } from './objects.ts';
 import type { VolumeSources } from './volume-source.ts';
 

@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import { ForbiddenError, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Lister } from '../kube/lister.ts';
-import { objectKey } from '../kube/objects.ts';
+import { objectKey } from '../kube/kube-object.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
 import { claimReference, claimUid, className, requestedProvisioner, selectedNode } from './claim-facts.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from '../base/logger.ts';
 import { AlreadyExistsError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { objectKey } from '../kube/objects.ts';
+import { objectKey } from '../kube/kube-object.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';

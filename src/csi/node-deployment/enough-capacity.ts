@@ -1,4 +1,4 @@
-import { objectKey } from '../../kube/objects.ts';
+import { objectKey } from '../../kube/kube-object.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';

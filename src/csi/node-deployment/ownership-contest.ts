@@ -5,7 +5,7 @@ import type { Logger } from '../../base/logger.ts';
 import { ConflictError, NotFoundError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Lister } from '../../kube/lister.ts';
-import { objectKey } from '../../kube/objects.ts';
+import { objectKey } from '../../kube/kube-object.ts';
 import type { RateLimiter } from '../../kube/rate-limiter.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { claimUid } from '../../provision/claim-facts.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../kube/objects.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
 import type { Lister } from '../../kube/lister.ts';
 import type { NodeInfo } from '../driver-info.ts';
 import type { CsiNode, TopologyNode, TopologyNodes } from '../topology/topology-nodes.ts';

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { objectKey } from '../../kube/objects.ts';
+import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/recorder.ts';
 import { ExponentialLimiter } from '../../kube/rate-limiter.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../../kube/work-queue.ts';

@@ -1,6 +1,6 @@
 import { ConflictError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import type { KubeObject, ObjectName, Resource } from '../../kube/objects.ts';
+import type { KubeObject, ObjectName, Resource } from '../../kube/kube-object.ts';
 
 /** Keeps the source of a running clone from vanishing. On claims. */
 export const cloningProtectionFinalizer = 'provisioner.storage.kubernetes.io/cloning-protection';

@@ -1,5 +1,5 @@
 import type { Lister } from '../../kube/lister.ts';
-import type { KubeObject, Resource } from '../../kube/objects.ts';
+import type { KubeObject, Resource } from '../../kube/kube-object.ts';
 import type { DataSource } from './data-source.ts';
 
 /** gateway.networking.k8s.io/v1beta1 ReferenceGrant: the owner of a namespace lets others refer into it. */

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectReference, Resource } from '../../kube/objects.ts';
+import type { KubeObject, ObjectReference, Resource } from '../../kube/kube-object.ts';
 import type { QuantityText } from '../../provision/objects.ts';
 import { snapshotGroup } from './data-source.ts';
 

@@ -3,9 +3,9 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Lister } from '../../kube/lister.ts';
-import type { KubeObject, Resource } from '../../kube/objects.ts';
+import type { KubeObject, Resource } from '../../kube/kube-object.ts';
 import { markReduced } from '../../kube/reduced-object.ts';
-import type { ReflectorMetrics } from '../../kube/reflector.ts';
+import type { ReflectorMetrics } from '../../kube/reflector-metrics.ts';
 import { SharedValues } from '../../kube/shared-values.ts';
 import type { Transport } from '../../kube/transport.ts';
 

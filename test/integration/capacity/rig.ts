@@ -19,7 +19,7 @@ import { Credentials } from '../../../src/kube/credentials.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
-import type { KubeObject, OwnerReference } from '../../../src/kube/objects.ts';
+import type { KubeObject, OwnerReference } from '../../../src/kube/kube-object.ts';
 import { noReflectorMetrics } from './no-metrics.ts';
 import { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import { Transport } from '../../../src/kube/transport.ts';
@@ -230,7 +230,7 @@ export class Rig implements AsyncDisposable {
     });
     this.controller = new CapacityController({
       frame,
-      client: new KubeClient({ transport }),
+      client: new KubeClient({ transport, fieldManager: 'test' }),
       driver: calls,
       classes,
       capacities,

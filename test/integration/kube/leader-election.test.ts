@@ -113,10 +113,25 @@ describe('an election', () => {
     assert.equal(leases.spec?.holderIdentity, 'a', 'a lost lease is not released');
   });
 
+  for (const { title, options, want } of [
+    { title: 'the name of the Lease', options: {}, want: 'lock' },
+    { title: 'the field manager given', options: { fieldManager: 'my-program' }, want: 'my-program' },
+  ]) {
+    test(`the Lease is written as ${title}`, async () => {
+      await using leases = await LeaseServer.start();
+      const a = leases.elector('a', options).run();
+      await leases.clock.until(() => a.leads);
+      await leases.clock.advance(2000);
+      const managers = leases.writesOf('a').map(({ query }) => query.get('fieldManager'));
+      assert.ok(managers.length >= 2, 'a create and an update');
+      assert.deepEqual([...new Set(managers)], [want]);
+    });
+  }
+
   test('what the work still sends when the lease is lost does not leave the process', async () => {
     await using leases = await LeaseServer.start();
     const guarded = leases.transport('work', leases.clock);
-    const client = new KubeClient({ transport: guarded });
+    const client = new KubeClient({ transport: guarded, fieldManager: 'test' });
     const a = leases.elector('a', { guarded }).run();
     await leases.clock.until(() => a.leads);
     await client.get(leaseResource, { namespace: 'ns', name: 'lock' });
@@ -353,13 +368,13 @@ describe('an election', () => {
     assert.equal(leases.clock.pending, 0);
   });
 
-  test('health has no complaint of a leader that renews, nor of a standby', async () => {
+  test('health reports nothing of a leader that renews, nor of a standby', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     const b = leases.elector('b').run();
     await leases.clock.until(() => a.leads);
     await leases.clock.advance(40_000);
-    assert.deepEqual([a.elector.complaint, b.elector.complaint], [undefined, undefined]);
+    assert.deepEqual([a.elector.unhealthyReason, b.elector.unhealthyReason], [undefined, undefined]);
   });
 
   test('health complains of a leader that no longer renews, 20 s after its lease ran out', async () => {
@@ -371,9 +386,9 @@ describe('an election', () => {
     const a = leases.elector('a', { clock: hung }).run();
     await leases.clock.until(() => a.leads);
     await leases.clock.advance(35_000);
-    assert.equal(a.elector.complaint, undefined);
+    assert.equal(a.elector.unhealthyReason, undefined);
     await leases.clock.advance(1);
-    assert.equal(a.elector.complaint, 'failed election to renew leadership on lease lock');
+    assert.equal(a.elector.unhealthyReason, 'failed election to renew leadership on lease lock');
   });
 
   for (const { name, timings, message } of [

@@ -4,7 +4,7 @@ import { Credentials } from '../../../src/kube/credentials.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
 import { LeaderElector, type LeaderElectorOptions } from '../../../src/kube/leader-elector.ts';
 import type { Lease, LeaseRecord } from '../../../src/kube/lease-record.ts';
-import type { ObjectReference } from '../../../src/kube/objects.ts';
+import type { ObjectReference } from '../../../src/kube/kube-object.ts';
 import { Transport } from '../../../src/kube/transport.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';

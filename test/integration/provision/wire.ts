@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { ObjectMeta, ObjectReference } from '../../../src/kube/objects.ts';
+import type { ObjectMeta, ObjectReference } from '../../../src/kube/kube-object.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 
 /** The fields of bodies that tests look at; which of them are there depends on the request. */

@@ -5,7 +5,7 @@ import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { Credentials } from '../../../src/kube/credentials.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
-import type { ObjectReference } from '../../../src/kube/objects.ts';
+import type { ObjectReference } from '../../../src/kube/kube-object.ts';
 import { Store } from '../../../src/kube/store.ts';
 import { Transport } from '../../../src/kube/transport.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment } from '../../../src/csi/attachments.ts';

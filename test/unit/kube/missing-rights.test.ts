@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { errorFromStatus, ForbiddenError, type RequestInfo } from '../../../src/kube/api-error.ts';
 import { MissingRights } from '../../../src/kube/missing-rights.ts';
-import type { Resource } from '../../../src/kube/objects.ts';
+import type { Resource } from '../../../src/kube/kube-object.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubeObject } from '../../../src/kube/objects.ts';
+import type { KubeObject } from '../../../src/kube/kube-object.ts';
 import { isReduced, markReduced } from '../../../src/kube/reduced-object.ts';
 import { SharedValues } from '../../../src/kube/shared-values.ts';
 import { claimTransform } from '../../../src/provision/cached-claim.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
-import type { KubeObject } from '../../../src/kube/objects.ts';
+import type { KubeObject } from '../../../src/kube/kube-object.ts';
 import { SharedValues } from '../../../src/kube/shared-values.ts';
 import { Store } from '../../../src/kube/store.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';

@@ -1,4 +1,4 @@
-import type { Resource } from './objects.ts';
+import type { Resource } from './kube-object.ts';
 
 export interface PathParts {
   namespace?: string | undefined;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { apiVersion, type Resource } from '../../../src/kube/objects.ts';
-import { type PathParts, resourcePath } from '../../../src/kube/paths.ts';
+import { apiVersion, type Resource } from '../../../src/kube/kube-object.ts';
+import { type PathParts, resourcePath } from '../../../src/kube/resource-path.ts';
 
 const claims: Resource = {
   group: '',

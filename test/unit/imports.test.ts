@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import ts from 'typescript';
+
+const root = path.join(import.meta.dirname, '../..');
+const generated = 'src/csi/generated/';
+
+/** Each file with the files it imports, for their types alone, too. */
+type Imports = ReadonlyMap<string, readonly string[]>;
+
+/** TypeScript files of a folder, with paths from the root; none where the folder does not exist. */
+async function sourcesIn(folder: string): Promise<string[]> {
+  if (!existsSync(path.join(root, folder))) return [];
+  const names = await readdir(path.join(root, folder), { recursive: true });
+  const files = names.map((name) => `${folder}/${name}`);
+  return files.filter((file) => file.endsWith('.ts') && !file.startsWith(generated));
+}
+
+function importsOf(file: string, text: string): string[] {
+  const { importedFiles } = ts.preProcessFile(text);
+  const relative = importedFiles.map(({ fileName }) => fileName).filter((name) => name.startsWith('.'));
+  return relative.map((name) => path.posix.join(path.posix.dirname(file), name));
+}
+
+/** One circle of imports, as the files on the way round it, the first one repeated at the end. */
+function circleIn(imports: Imports): string[] | undefined {
+  const finished = new Set<string>();
+  const visit = (file: string, way: readonly string[]): string[] | undefined => {
+    if (way.includes(file)) return [...way.slice(way.indexOf(file)), file];
+    if (finished.has(file)) return undefined;
+    for (const imported of imports.get(file) ?? []) {
+      const circle = visit(imported, [...way, file]);
+      if (circle !== undefined) return circle;
+    }
+    finished.add(file);
+    return undefined;
+  };
+  for (const file of imports.keys()) {
+    const circle = visit(file, []);
+    if (circle !== undefined) return circle;
+  }
+  return undefined;
+}
+
+/** Names that files of more than one folder have. */
+function repeatedNames(files: readonly string[]): string[][] {
+  const byName = Map.groupBy(files, (file) => path.posix.basename(file));
+  return [...byName.values()].filter(({ length }) => length > 1);
+}
+
+describe('imports', () => {
+  for (const folder of ['src', 'sandbox', 'provisioners']) {
+    test(`form no circle in ${folder}`, async () => {
+      const imports = new Map<string, string[]>();
+      for (const file of await sourcesIn(folder)) {
+        imports.set(file, importsOf(file, await readFile(path.join(root, file), 'utf8')));
+      }
+      for (const [file, imported] of imports) {
+        for (const name of imported.filter((name) => name.startsWith(`${folder}/`) && !name.startsWith(generated))) {
+          assert.ok(imports.has(name), `${file} imports ${name}, which was not read`);
+        }
+      }
+      assert.equal(circleIn(imports)?.join(' → '), undefined);
+    });
+  }
+
+  test('of types, of re-exports and of modules loaded later count, too', () => {
+    const text = `
+      import type { A } from './a.ts';
+      import { type B, b } from '../b.ts';
+      export * from './c/c.ts';
+      export type { D } from './d.ts';
+      const e = await import('./e.ts');
+      import 'node:fs';
+      // import './comment.ts';`;
+    assert.deepEqual(importsOf('src/x/y.ts', text).sort(), [
+      'src/b.ts',
+      'src/x/a.ts',
+      'src/x/c/c.ts',
+      'src/x/d.ts',
+      'src/x/e.ts',
+    ]);
+  });
+
+  test('in a circle are found, with the way round it', () => {
+    const straight: [string, string[]][] = [
+      ['a', ['b', 'c']],
+      ['b', ['d']],
+      ['c', ['d', 'e']],
+      ['d', ['e']],
+      ['e', ['outside']],
+    ];
+    assert.equal(circleIn(new Map(straight)), undefined);
+    assert.deepEqual(circleIn(new Map([...straight, ['e', ['c']]])), ['d', 'e', 'c', 'd']);
+    assert.deepEqual(circleIn(new Map([['a', ['a']]])), ['a', 'a']);
+  });
+});
+
+describe('file names', () => {
+  test('of src say one thing each: no two folders have a file of the same name', async () => {
+    const files = await sourcesIn('src');
+    assert.ok(files.length > 100);
+    const loaders = ['src/main.ts']; // checks the version of Node.js and loads its namesake
+    assert.deepEqual(repeatedNames(files.filter((file) => !loaders.includes(file))), []);
+  });
+
+  test('that stand twice are found', () => {
+    assert.deepEqual(repeatedNames(['a/x.ts', 'a/y.ts', 'b/x.ts']), [['a/x.ts', 'b/x.ts']]);
+  });
+});
