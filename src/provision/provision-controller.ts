@@ -93,7 +93,7 @@ export interface RunOptions {
   /** Take no new work; what is under way is finished. */
   stop: AbortSignal;
   /** Take no new work, and abandon what is under way, too: such as a leader election's `lost`. Default: never. */
-  cut?: AbortSignal;
+  abort?: AbortSignal;
 }
 
 const resyncDefaultMs = 900_000;
@@ -123,7 +123,7 @@ export class ProvisionController {
   readonly #volumeSyncer: VolumeSyncer;
   readonly #recentlySaved: RecentlySaved;
   /** Of the run; before it nothing is under way. */
-  #cut = new AbortController().signal;
+  #abort = new AbortController().signal;
   #hasRun = false;
 
   constructor(options: ProvisionControllerOptions) {
@@ -219,11 +219,11 @@ export class ProvisionController {
    *
    * @throws {Error} when called a second time.
    */
-  async run({ stop, cut = new AbortController().signal }: RunOptions): Promise<void> {
+  async run({ stop, abort = new AbortController().signal }: RunOptions): Promise<void> {
     if (this.#hasRun) throw new Error('a provision controller runs only once');
     this.#hasRun = true;
-    this.#cut = cut;
-    using ending = joinSignals([stop, cut], { clock: this.#clock });
+    this.#abort = abort;
+    using ending = joinSignals([stop, abort], { clock: this.#clock });
     const caches = new AbortController(); // they end last: turns under way read them
     const background = [
       this.#store.run(caches.signal),
@@ -236,8 +236,8 @@ export class ProvisionController {
       const ready = { ...registrations, classes: this.#informers.classes };
       await waitForSync(ready, { signal: ending.signal, clock: this.#clock, logger: this.#logger });
       this.#logger.info({ component: this.component }, 'Started provisioner controller');
-      await this.#work(ending.signal, cut);
-      await untilAborted(this.#store.settled(), cut);
+      await this.#work(ending.signal, abort);
+      await untilAborted(this.#store.settled(), abort);
     } catch (error) {
       if (!ending.signal.aborted) throw error;
     } finally {
@@ -249,10 +249,10 @@ export class ProvisionController {
     }
   }
 
-  async #work(stop: AbortSignal, cut: AbortSignal): Promise<void> {
+  async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
     const { workers = 4, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
     const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
-    const common = { count: workers, stop, cut, clock: this.#clock, logger: this.#logger };
+    const common = { count: workers, stop, abort, clock: this.#clock, logger: this.#logger };
     await Promise.all([
       runWorkers({
         ...common,
@@ -359,7 +359,7 @@ export class ProvisionController {
       ...parts,
       clock: this.#clock,
       retries: { attempts, pauseMs: () => pauseMs },
-      cut: () => this.#cut,
+      abort: () => this.#abort,
       deleteStorage: (volume, signal) => provisioner.delete(volume, { signal }),
     });
   }
