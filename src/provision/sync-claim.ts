@@ -283,8 +283,8 @@ export class ClaimSyncer {
       this.#toldOfClass.set(uid, name);
       const message =
         name === ''
-          ? 'Waiting for a StorageClass: the claim names none. Make it anew with one'
-          : `Waiting for StorageClass ${JSON.stringify(name)}, which does not exist. Create it, or make the claim anew with another`;
+          ? 'Waiting for a StorageClass: the claim names none. Recreate it with a storageClassName'
+          : `Waiting for StorageClass ${JSON.stringify(name)}, which does not exist. Create it, or recreate the claim with another`;
       this.#options.recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     }
     return new Error(`storageClass ${JSON.stringify(name)} not found`);
