@@ -5,11 +5,11 @@ import { claimReference } from './claim-facts.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {
-  createVolume,
+  savePersistentVolume,
   failedReason,
   isSaved,
   reportTaken,
-  tellSuccess,
+  recordSuccess,
   type VolumeStore,
   type VolumeStoreParts,
 } from './volume-store.ts';
@@ -53,7 +53,7 @@ export class BlockingVolumeStore implements VolumeStore {
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const abort = this.#abort();
     const failure = await this.#try(
-      () => createVolume(this.#parts, volume, abort),
+      () => savePersistentVolume(this.#parts, volume, abort),
       'The volume could not be saved',
       abort,
       (error) => isRefusal(error) || error instanceof VolumeTakenError,
@@ -63,7 +63,7 @@ export class BlockingVolumeStore implements VolumeStore {
       if (abort.aborted) throw failure;
       if (!(await this.#undo(claim, volume, failure, abort))) throw failure;
     }
-    tellSuccess(this.#parts, claim, volume);
+    recordSuccess(this.#parts, claim, volume);
   }
 
   /**
@@ -125,7 +125,7 @@ export class BlockingVolumeStore implements VolumeStore {
 
   async #try(
     attempt: () => Promise<void>,
-    complaint: string,
+    logMessage: string,
     abort: AbortSignal,
     isFinal: (error: unknown) => boolean = () => false,
   ): Promise<Error | undefined> {
@@ -134,7 +134,7 @@ export class BlockingVolumeStore implements VolumeStore {
         await attempt();
         return undefined;
       } catch (error) {
-        this.#parts.logger.info({ err: error }, complaint);
+        this.#parts.logger.info({ err: error }, logMessage);
         if (isFinal(error) || failed + 1 >= this.#retries.attempts) return error as Error;
         await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: abort }).catch(() => undefined);
         if (abort.aborted) return error as Error;

@@ -61,7 +61,7 @@ export class ClaimSyncer {
   /** UIDs of claims that have their turn just now. */
   readonly #turns = new Set<string>();
   /** By UID: the missing class that a claim was last told to wait for. */
-  readonly #toldOfClass = new Map<string, string>();
+  readonly #reportedMissingClass = new Map<string, string>();
   /** By UID: version of our write that took the node off the claim, until the cache shows it. */
   readonly #rescheduled = new Map<string, string>();
 
@@ -98,7 +98,7 @@ export class ClaimSyncer {
     if (this.#turns.has(uid) || this.#inProgress.has(uid)) return false; // looked at again when the turn ends
     const claim = this.#options.claims.byIndex(uidIndex, uid)[0];
     if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
-    this.#toldOfClass.delete(uid);
+    this.#reportedMissingClass.delete(uid);
     this.#options.slowSet.delete(uid);
     this.#rescheduled.delete(uid);
     this.#options.provisioner.forget?.(uid);
@@ -196,7 +196,7 @@ export class ClaimSyncer {
    * show them in any order.
    */
   async #readClass(claim: PersistentVolumeClaim, name: string, signal: AbortSignal): Promise<StorageClass | undefined> {
-    if (name === '' || this.#toldOfClass.get(claimUid(claim)) === name) return undefined;
+    if (name === '' || this.#reportedMissingClass.get(claimUid(claim)) === name) return undefined;
     try {
       return await this.#options.client.get<StorageClass>(storageClasses, { name }, { signal });
     } catch (error) {
@@ -279,8 +279,8 @@ export class ClaimSyncer {
   /** Tells the claim's owner once, since the retries alone tell nobody. @returns what the turn fails with. */
   #classMissing(claim: PersistentVolumeClaim, name: string): Error {
     const uid = claimUid(claim);
-    if (this.#toldOfClass.get(uid) !== name) {
-      this.#toldOfClass.set(uid, name);
+    if (this.#reportedMissingClass.get(uid) !== name) {
+      this.#reportedMissingClass.set(uid, name);
       const message =
         name === ''
           ? 'Waiting for a StorageClass: the claim names none. Recreate it with a storageClassName'

@@ -41,7 +41,7 @@ export const waitingReason = 'ProvisioningWaiting';
  *
  * @throws {VolumeTakenError} when it is another one, {ApiError} and {TransportError}.
  */
-export async function createVolume(
+export async function savePersistentVolume(
   { client, onSaved }: VolumeStoreParts,
   volume: PersistentVolume,
   signal?: AbortSignal,
@@ -82,7 +82,7 @@ export function reportTaken(
 }
 
 /** Tells the claim's owner that the volume is there. */
-export function tellSuccess(
+export function recordSuccess(
   { recorder }: VolumeStoreParts,
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
