@@ -51,6 +51,7 @@ export {
   type ProvisionInformersOptions,
   uidIndex,
 } from './provision/informers.ts';
+export type { KeptFields } from './provision/kept-fields.ts';
 
 // The objects of Kubernetes
 export {

@@ -21,6 +21,7 @@ import { claimUid } from './claim-facts.ts';
 import { type ControllerMetrics, noMetrics } from './controller-metrics.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { type ProvisionInformers, provisionInformers, uidIndex } from './informers.ts';
+import type { KeptFields } from './kept-fields.ts';
 import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
 import type { Provisioner } from './provisioner.ts';
 import { QueueVolumeStore } from './queue-volume-store.ts';
@@ -59,6 +60,11 @@ export interface ProvisionControllerOptions {
   recorder?: Recorder;
   /** Caches to share with others, run by whoever made them. Default: the controller's own. */
   informers?: ProvisionInformers;
+  /**
+   * What the controller's own cache keeps of Bound volumes beyond what the controller reads, for `shouldDelete`. Caches to
+   * share get theirs from `provisionInformers`. Default: nothing more.
+   */
+  volumeFields?: KeptFields<PersistentVolume> | undefined;
   /** Claims worked on at once, and as many volumes. Default 4. */
   workers?: number;
   /** Back-off of failed claims and volumes. Default: 15 s doubling to 1,000 s, and 10 per second in all. */
@@ -126,7 +132,11 @@ export class ProvisionController {
   #abort = new AbortController().signal;
   #hasRun = false;
 
+  /** @throws {TypeError} when given both `informers` and `volumeFields`. */
   constructor(options: ProvisionControllerOptions) {
+    if (options.informers !== undefined && options.volumeFields !== undefined) {
+      throw new TypeError('volumeFields has no effect on informers that exist already: pass it to provisionInformers');
+    }
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? warningLogger;
@@ -140,6 +150,7 @@ export class ProvisionController {
       provisionInformers({
         transport: options.transport,
         isKnownProvisioner,
+        volumeFields: options.volumeFields,
         clock: this.#clock,
         logger: this.#logger,
         freeze: options.freezeCache ?? false,

@@ -322,9 +322,7 @@ export class Rig implements AsyncDisposable {
   }
 
   setFinalizers(name: string, finalizers: string[]): void {
-    const volume = structuredClone(this.api.get(resource.volumes, { name }))!;
-    volume.metadata.finalizers = finalizers;
-    this.api.update(resource.volumes, volume);
+    this.#changeVolume(name, { finalizers });
   }
 
   volume(name: string): PersistentVolume | undefined {
@@ -333,8 +331,17 @@ export class Rig implements AsyncDisposable {
 
   /** A change of a volume that wakes the controller. */
   touchVolume(name: string): void {
+    this.#changeVolume(name, { labels: { touched: String(performance.now()) } });
+  }
+
+  /** Adds annotations to a volume, or changes them. */
+  annotateVolume(name: string, annotations: Record<string, string>): void {
+    this.#changeVolume(name, { annotations: { ...this.volume(name)?.metadata.annotations, ...annotations } });
+  }
+
+  #changeVolume(name: string, metadata: Partial<SandboxObject['metadata']>): void {
     const volume = structuredClone(this.api.get(resource.volumes, { name }))!;
-    volume.metadata.labels = { touched: String(performance.now()) };
+    Object.assign(volume.metadata, metadata);
     this.api.update(resource.volumes, volume);
   }
 
