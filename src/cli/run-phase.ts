@@ -138,6 +138,7 @@ function makeController(
     additionalProvisionerNames: plugin === undefined ? [] : [plugin.name],
     provisioner: parts.provisioner,
     transport,
+    fieldManager,
     informers: parts.informers,
     workers: workerThreads,
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),

@@ -56,6 +56,8 @@ export interface ProvisionControllerOptions {
   additionalProvisionerNames?: readonly string[];
   provisioner: Provisioner;
   transport: Transport;
+  /** Author of writes in `metadata.managedFields`, at most 128 characters. Default: `provisionerName`. */
+  fieldManager?: string;
   /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
   recorder?: Recorder;
   /** Caches to share with others, run by whoever made them. Default: the controller's own. */
@@ -144,11 +146,12 @@ export class ProvisionController {
     const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
     const isKnownProvisioner = (name: string): boolean => names.has(name);
     this.#isKnownProvisioner = isKnownProvisioner;
-    const client = new KubeClient({ transport: options.transport, fieldManager: 'csi-provisioner' });
+    const { transport, fieldManager = options.provisionerName } = options;
+    const client = new KubeClient({ transport, fieldManager });
     this.#informers =
       options.informers ??
       provisionInformers({
-        transport: options.transport,
+        transport,
         isKnownProvisioner,
         volumeFields: options.volumeFields,
         clock: this.#clock,
