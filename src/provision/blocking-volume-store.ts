@@ -2,11 +2,11 @@ import type { Clock } from '../base/clock.ts';
 import { isRefusal } from '../kube/api-error.ts';
 import { objectKey } from '../kube/objects.ts';
 import { claimReference } from './claim-facts.ts';
+import { failedReason } from './event-reasons.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {
   savePersistentVolume,
-  failedReason,
   isSaved,
   reportTaken,
   recordSuccess,

@@ -2,11 +2,11 @@ import { ForbiddenError, isRefusal } from '../kube/api-error.ts';
 import { objectKey } from '../kube/objects.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
+import { failedReason } from './event-reasons.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {
   savePersistentVolume,
-  failedReason,
   reportTaken,
   recordSuccess,
   type VolumeStore,

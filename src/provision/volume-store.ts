@@ -4,6 +4,7 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import { objectKey } from '../kube/objects.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
+import { failedReason, succeededReason } from './event-reasons.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
 import { checkStored, storedVolume, type VolumeTakenError } from './stored-volume.ts';
 
@@ -30,10 +31,6 @@ export interface VolumeStoreParts {
   /** Called as soon as the API server has the volume. */
   onSaved: (volume: PersistentVolume) => void;
 }
-
-export const succeededReason = 'ProvisioningSucceeded';
-export const failedReason = 'ProvisioningFailed';
-export const waitingReason = 'ProvisioningWaiting';
 
 /**
  * Creates the object. One that is there already counts as created when it is for the same claim and of the same storage:
@@ -81,7 +78,7 @@ export function reportTaken(
   return error;
 }
 
-/** Tells the claim's owner that the volume is there. */
+/** Records on the claim that its volume is there. */
 export function recordSuccess(
   { recorder }: VolumeStoreParts,
   claim: PersistentVolumeClaim,
