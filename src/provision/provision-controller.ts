@@ -9,92 +9,23 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import { type Informer, Tombstone } from '../kube/informer.ts';
+import type { Informer } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
-import type { Recorder } from '../kube/recorder.ts';
-import type { Transport } from '../kube/transport.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
-import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
-import { BlockingVolumeStore } from './blocking-volume-store.ts';
+import { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
-import { type ControllerMetrics, noMetrics } from './controller-metrics.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
-import { type ProvisionInformers, provisionInformers, uidIndex } from './informers.ts';
-import type { KeptFields } from './kept-fields.ts';
-import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
-import type { Provisioner } from './provisioner.ts';
-import { QueueVolumeStore } from './queue-volume-store.ts';
+import { noMetrics } from './controller-metrics.ts';
+import { type ProvisionInformers, provisionInformers } from './informers.ts';
+import { makeVolumeStore } from './make-volume-store.ts';
+import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { RecentlySaved } from './recently-saved.ts';
 import { runWorkers } from './run-workers.ts';
 import { SlowSet } from './slow-set.ts';
 import { ClaimSyncer } from './sync-claim.ts';
 import { VolumeSyncer } from './sync-volume.ts';
 import type { VolumeStore } from './volume-store.ts';
-
-/** How new volumes are saved. */
-export type SavePolicy =
-  | {
-      /** A few tries while the worker waits; when they fail the storage is deleted again. The default. */
-      kind: 'blocking';
-      /** Default 5. */
-      attempts?: number;
-      /** Milliseconds between tries. Default 10,000. */
-      pauseMs?: number;
-    }
-  | {
-      /** Tries for ever in the background; storage is never deleted for want of a saved volume. */
-      kind: 'queue';
-      limiter: RateLimiter;
-    };
-
-/** What a controller works with; only the first lines are needed, the rest has defaults. */
-export interface ProvisionControllerOptions {
-  /** The name that claims and classes ask for. */
-  provisionerName: string;
-  /** Further names that mean us, such as the in-tree plugin a driver replaces. Default none. */
-  additionalProvisionerNames?: readonly string[];
-  provisioner: Provisioner;
-  transport: Transport;
-  /** Author of writes in `metadata.managedFields`, at most 128 characters. Default: `provisionerName`. */
-  fieldManager?: string;
-  /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
-  recorder?: Recorder;
-  /** Caches to share with others, run by whoever made them. Default: the controller's own. */
-  informers?: ProvisionInformers;
-  /**
-   * What the controller's own cache keeps of Bound volumes beyond what the controller reads, for `shouldDelete`. Caches to
-   * share get theirs from `provisionInformers`. Default: nothing more.
-   */
-  volumeFields?: KeptFields<PersistentVolume> | undefined;
-  /** Claims worked on at once, and as many volumes. Default 4. */
-  workers?: number;
-  /** Back-off of failed claims and volumes. Default: 15 s doubling to 1,000 s, and 10 per second in all. */
-  limiter?: RateLimiter;
-  /** Consecutive failures of a claim before it is left alone until it changes; 0: never. Default 15. */
-  failedProvisionThreshold?: number;
-  /** The same for the deletion of a volume. Default 15. */
-  failedDeleteThreshold?: number;
-  /** Time of one attempt to provision, in milliseconds; 0, the default: no limit. */
-  provisionTimeoutMs?: number;
-  /** Time of one attempt to delete, in milliseconds; 0, the default: no limit. */
-  deletionTimeoutMs?: number;
-  save?: SavePolicy;
-  /** Hold volumes with a finalizer until their storage is gone. Default false. */
-  addFinalizer?: boolean;
-  /** Name of a claim's volume; must be the same at every call. Default `pvc-<claim UID>`. */
-  volumeName?: (claim: PersistentVolumeClaim) => string;
-  /** Claims and volumes that are not settled are queued again after this many milliseconds. Default 900,000. */
-  resyncMs?: number;
-  metrics?: ControllerMetrics;
-  /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
-  queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
-  clock?: Clock;
-  /** Default: warnings and errors, to standard error. */
-  logger?: Logger;
-  /** Makes writes into cached objects throw: for development and tests. Default false. */
-  freezeCache?: boolean;
-}
+import { WatchHandlers } from './watch-handlers.ts';
 
 /** How long a run lasts. */
 export interface RunOptions {
@@ -115,11 +46,10 @@ const retrySpreadMs = 1000;
  * "Lifecycle of a volume and claim"). Nothing happens before `run`.
  */
 export class ProvisionController {
-  /** Who reports events: `<provisioner>_<host>_<uuid>`, new in each process. */
+  /** What events name as their source: `<provisioner>_<host>_<uuid>`, new in each process. */
   readonly component: string;
   readonly #options: ProvisionControllerOptions;
   readonly #informers: ProvisionInformers;
-  readonly #isKnownProvisioner: (name: string) => boolean;
   readonly #ownRecorder: EventRecorder;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -129,7 +59,7 @@ export class ProvisionController {
   readonly #slowSet: SlowSet;
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
-  readonly #recentlySaved: RecentlySaved;
+  readonly #watchHandlers: WatchHandlers;
   /** Of the run; before it nothing is under way. */
   #abort = new AbortController().signal;
   #hasRun = false;
@@ -145,7 +75,6 @@ export class ProvisionController {
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
     const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
     const isKnownProvisioner = (name: string): boolean => names.has(name);
-    this.#isKnownProvisioner = isKnownProvisioner;
     const { transport, fieldManager = options.provisionerName } = options;
     const client = new KubeClient({ transport, fieldManager });
     this.#informers =
@@ -169,7 +98,7 @@ export class ProvisionController {
     const limiter = options.limiter ?? defaultLimiter(this.#clock); // one for both queues, as in the original
     this.#claimQueue = this.#queue('claims', limiter);
     this.#volumeQueue = this.#queue('volumes', limiter);
-    this.#recentlySaved = new RecentlySaved({ clock: this.#clock });
+    const recentlySaved = new RecentlySaved({ clock: this.#clock });
     const parts = {
       provisioner: options.provisioner,
       isKnownProvisioner,
@@ -181,7 +110,14 @@ export class ProvisionController {
       logger: this.#logger,
       volumes: this.#informers.volumes,
     };
-    this.#store = this.#makeStore({ client, recorder });
+    this.#store = makeVolumeStore({
+      ...parts,
+      save: options.save,
+      informers: this.#informers,
+      recentlySaved,
+      makeQueue: (queueLimiter) => this.#queue('unsavedpvs', queueLimiter),
+      abort: () => this.#abort,
+    });
     this.#slowSet = new SlowSet({ clock: this.#clock });
     this.#volumeSyncer = new VolumeSyncer(parts);
     this.#claimSyncer = new ClaimSyncer({
@@ -192,7 +128,17 @@ export class ProvisionController {
       store: this.#store,
       slowSet: this.#slowSet,
       volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
-      recentlySaved: this.#recentlySaved,
+      recentlySaved,
+    });
+    this.#watchHandlers = new WatchHandlers({
+      ...parts,
+      informers: this.#informers,
+      claimQueue: this.#claimQueue,
+      volumeQueue: this.#volumeQueue,
+      claimSyncer: this.#claimSyncer,
+      volumeSyncer: this.#volumeSyncer,
+      recentlySaved,
+      resyncMs: options.resyncMs ?? resyncDefaultMs,
     });
   }
 
@@ -238,14 +184,14 @@ export class ProvisionController {
     this.#hasRun = true;
     this.#abort = abort;
     using ending = joinSignals([stop, abort], { clock: this.#clock });
-    const caches = new AbortController(); // they end last: turns under way read them
+    const caches = new AbortController(); // they end last: what is under way reads them
     const background = [
       this.#store.run(caches.signal),
       ...(this.#options.informers === undefined ? Object.values(this.#informers) : []).map(
         (informer: Informer<never>) => informer.run(caches.signal),
       ),
     ];
-    const registrations = this.#addHandlers();
+    const registrations = this.#watchHandlers.register();
     try {
       const ready = { ...registrations, classes: this.#informers.classes };
       await waitForSync(ready, { signal: ending.signal, clock: this.#clock, logger: this.#logger });
@@ -276,7 +222,7 @@ export class ProvisionController {
         failureThreshold: failedProvisionThreshold,
         onGiveUp: (uid) => {
           this.#claimSyncer.giveUp(uid);
-          this.#settleClaim(uid);
+          this.#watchHandlers.settleClaim(uid);
         },
         describe: (uid) => this.#claimSyncer.describe(uid),
         timeoutMs: provisionTimeoutMs,
@@ -290,92 +236,6 @@ export class ProvisionController {
         timeoutMs: deletionTimeoutMs,
       }),
     ]);
-  }
-
-  #addHandlers() {
-    const resyncMs = this.#options.resyncMs ?? resyncDefaultMs;
-    return {
-      claims: this.#informers.claims.addHandler(
-        {
-          onAdd: (claim) => this.#onClaim(claim),
-          onUpdate: (old, claim) => {
-            this.#onClaim(claim, old);
-            if (claimUid(old) !== claimUid(claim)) this.#settleClaim(claimUid(old)); // deleted and made anew
-          },
-          onDelete: (gone) => this.#settleClaim(claimUid(gone instanceof Tombstone ? gone.object : gone)),
-        },
-        { resyncMs },
-      ),
-      volumes: this.#informers.volumes.addHandler(
-        {
-          onAdd: (volume) => this.#onVolume(volume),
-          onUpdate: (old, volume) => this.#onVolume(volume, old),
-          onDelete: (gone) => {
-            const { name } = (gone instanceof Tombstone ? gone.object : gone).metadata;
-            this.#recentlySaved.delete(name);
-            this.#volumeQueue.forget(name);
-            this.#volumeSyncer.forget(name);
-          },
-        },
-        { resyncMs },
-      ),
-    };
-  }
-
-  /** @param old - the same object at a resync; undefined: the claim is new to us. */
-  #onClaim(claim: PersistentVolumeClaim, old?: PersistentVolumeClaim): void {
-    const uid = claimUid(claim);
-    if (claimNeedsSync(claim, this.#isKnownProvisioner) || this.#claimSyncer.isInProgress(uid)) {
-      this.#claimQueue.add(uid);
-    } else if (old !== undefined && old !== claim) {
-      this.#claimQueue.forget(uid);
-      this.#settleClaim(uid);
-    }
-  }
-
-  /** The claim changed: where nothing more is to be done for it nothing is kept of it either. */
-  #settleClaim(uid: string): void {
-    if (this.#claimSyncer.settle(uid)) this.#claimQueue.forget(uid);
-  }
-
-  /** @param old - as for a claim. */
-  #onVolume(volume: PersistentVolume, old?: PersistentVolume): void {
-    const { name } = volume.metadata;
-    this.#recentlySaved.delete(name);
-    const addFinalizer = this.#options.addFinalizer ?? false;
-    if (volumeNeedsSync(volume, { isKnownProvisioner: this.#isKnownProvisioner, addFinalizer })) {
-      this.#volumeQueue.add(name);
-    } else if (old !== undefined && old !== volume) {
-      this.#volumeQueue.forget(name);
-    }
-  }
-
-  #makeStore({ client, recorder }: { client: KubeClient; recorder: Recorder }): VolumeStore {
-    const { save = { kind: 'blocking' }, provisioner } = this.#options;
-    const parts = {
-      client,
-      recorder,
-      logger: this.#logger,
-      onSaved: (volume: PersistentVolume): void => {
-        if (this.#informers.volumes.get(volume.metadata.name) === undefined)
-          this.#recentlySaved.add(volume.metadata.name);
-      },
-    };
-    if (save.kind === 'queue') {
-      return new QueueVolumeStore({
-        ...parts,
-        queue: this.#queue('unsavedpvs', save.limiter),
-        claimsByUid: (uid) => this.#informers.claims.byIndex(uidIndex, uid),
-      });
-    }
-    const { attempts = 5, pauseMs = 10_000 } = save;
-    return new BlockingVolumeStore({
-      ...parts,
-      clock: this.#clock,
-      retries: { attempts, pauseMs: () => pauseMs },
-      abort: () => this.#abort,
-      deleteStorage: (volume, signal) => provisioner.delete(volume, { signal }),
-    });
   }
 
   #queue(name: 'claims' | 'volumes' | 'unsavedpvs', limiter: RateLimiter): WorkQueue {

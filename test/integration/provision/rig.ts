@@ -7,7 +7,8 @@ import { ExponentialLimiter, type RateLimiter } from '../../../src/kube/rate-lim
 import { Transport } from '../../../src/kube/transport.ts';
 import { provisionInformers } from '../../../src/provision/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
-import { ProvisionController, type ProvisionControllerOptions } from '../../../src/provision/provision-controller.ts';
+import { ProvisionController } from '../../../src/provision/provision-controller.ts';
+import type { ProvisionControllerOptions } from '../../../src/provision/provision-controller-options.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultRule, InjectedFault } from '../../../sandbox/api/faults.ts';
