@@ -31,12 +31,9 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 }
 
 // The controller, and what a kind of storage has to fulfil
-export {
-  ProvisionController,
-  type ProvisionControllerOptions,
-  type RunOptions,
-  type SavePolicy,
-} from './provision/provision-controller.ts';
+export { ProvisionController, type RunOptions } from './provision/provision-controller.ts';
+export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';
+export type { SavePolicy } from './provision/make-volume-store.ts';
 export {
   IgnoredError,
   ProvisionError,
@@ -51,6 +48,7 @@ export {
   type ProvisionInformersOptions,
   uidIndex,
 } from './provision/informers.ts';
+export type { KeptFields } from './provision/kept-fields.ts';
 
 // The objects of Kubernetes
 export {

@@ -119,6 +119,6 @@ const elector = new LeaderElector({
 });
 const outcome = await elector.run({
   stop: stop.signal,
-  work: (lost) => controller.run({ stop: stop.signal, cut: lost }),
+  work: (lost) => controller.run({ stop: stop.signal, abort: lost }),
 });
 if (outcome === 'lost') process.exitCode = 1;

@@ -78,11 +78,11 @@ export class CapacityController {
    * Works until it is stopped; resolves when the last item under work is done. Waits for its caches first, for as long
    * as it takes. To be called once.
    *
-   * @param options.stop - ends the taking of items, and calls to the driver. @param options.cut - ends writes, too.
+   * @param options.stop - ends the taking of items, and calls to the driver. @param options.abort - ends writes, too.
    */
-  async run({ stop, cut }: { stop: AbortSignal; cut: AbortSignal }): Promise<void> {
+  async run({ stop, abort }: { stop: AbortSignal; abort: AbortSignal }): Promise<void> {
     const { classes, capacities, segments, workers: count, clock, logger } = this.#options;
-    const ended = AbortSignal.any([stop, cut]);
+    const ended = AbortSignal.any([stop, abort]);
     try {
       await waitForSync({ segments, classes, capacities }, { signal: ended, clock, logger });
     } catch (error) {
@@ -103,7 +103,7 @@ export class CapacityController {
     const rest = { failureThreshold: 0, timeoutMs: 0, what: 'capacity' };
     await Promise.all([
       this.#poll(ended),
-      runWorkers({ queue: this.#queue, count, sync, stop: ended, cut, clock, logger, ...rest }),
+      runWorkers({ queue: this.#queue, count, sync, stop: ended, abort, clock, logger, ...rest }),
     ]);
   }
 

@@ -29,7 +29,7 @@ export interface ElectionOptions {
   /** Fails while the lease may not be had. */
   ready: Health;
   /** What only the leader does. */
-  work: (cut: AbortSignal) => Promise<void>;
+  work: (abort: AbortSignal) => Promise<void>;
 }
 
 const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
@@ -70,7 +70,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
         transport.fence(lost.reason as Error); // also for events: nothing holds up the end
         shutdown.fail(lost.reason as Error);
       });
-      return options.work(shutdown.cut);
+      return options.work(shutdown.abort);
     },
   });
   if (outcome === 'lost') {

@@ -60,7 +60,7 @@ export interface RunPhaseOptions {
   metrics: RunPhaseMetrics;
   shutdown: Shutdown;
   /** Ends what is under way. */
-  cut: AbortSignal;
+  abort: AbortSignal;
   /** Fails until the caches are filled, and when one has heard nothing for long. */
   ready: Health;
   /** A number from 0 up to 1, exclusive. Default: `Math.random`. */

@@ -32,7 +32,7 @@ import type { RunPhaseOptions } from './run-phase-options.ts';
 
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
-  const { config, transport, driver, metrics, shutdown, cut, clock, logger } = options;
+  const { config, transport, driver, metrics, shutdown, abort, clock, logger } = options;
   collectGarbage(); // what the start left behind; with full caches it would take too long
   const client = new KubeClient({ transport, fieldManager });
   const pluginName = replacedPlugin(driver.name)?.name;
@@ -62,7 +62,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     checks.use(checkCaches(options, caches));
   };
   const nodes = clusterNodes(options);
-  const ending = AbortSignal.any([shutdown.stop, cut]);
+  const ending = AbortSignal.any([shutdown.stop, abort]);
   const topology =
     nodes === undefined
       ? nodeTopology(options)
@@ -109,7 +109,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     await waitForSync(needed, { signal: ending, clock, logger });
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
-    const until = { stop: shutdown.stop, cut };
+    const until = { stop: shutdown.stop, abort };
     await Promise.all([
       controller.run(until),
       node?.run(until),
@@ -117,7 +117,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
       capacity?.controller.run(until),
     ]);
   } catch (error) {
-    if (!shutdown.stop.aborted && !cut.aborted) throw error;
+    if (!shutdown.stop.aborted && !abort.aborted) throw error;
   } finally {
     lasting.abort(new Error('the sidecar has ended'));
     await Promise.all(background);
@@ -225,7 +225,7 @@ async function attributesClassGate(
 
 /** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
 async function protectClones(
-  { config, driver, metrics, shutdown, cut, clock, logger }: RunPhaseOptions,
+  { config, driver, metrics, shutdown, abort, clock, logger }: RunPhaseOptions,
   parts: { client: KubeClient; informers: ProvisionInformers; recorder: Recorder; ending: AbortSignal },
 ): Promise<void> {
   try {
@@ -245,7 +245,7 @@ async function protectClones(
     clock,
     logger,
   });
-  await controller.run({ stop: shutdown.stop, cut });
+  await controller.run({ stop: shutdown.stop, abort });
 }
 
 /** Snapshots that no claim waits for any more lose the finalizer that a restore put on them. */

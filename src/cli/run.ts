@@ -69,11 +69,11 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   const ready = new Health();
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready });
-  const work = (cut: AbortSignal): Promise<void> =>
-    runPhase({ ...options, transport, driver, capacity, metrics, cut, ready });
+  const work = (abort: AbortSignal): Promise<void> =>
+    runPhase({ ...options, transport, driver, capacity, metrics, abort, ready });
   if (config.leaderElection === null || config.nodeDeployment !== null) {
     endpoint.serveHealth(() => undefined); // nobody leads, yet a probe of that path must not end the process
-    await work(shutdown.cut);
+    await work(shutdown.abort);
   } else {
     await using electionTransport = kubernetesTransport({
       ...connection,
@@ -99,7 +99,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     });
   }
   if (shutdown.failure !== undefined) throw failureExit(shutdown.failure.message, {}, shutdown.failure);
-  if (shutdown.cut.aborted) throw failureExit('Work under way did not end in time and was aborted');
+  if (shutdown.abort.aborted) throw failureExit('Work under way did not end in time and was aborted');
 }
 
 /** Logs once what the driver lacks, and again when it lacks something else; every claim and volume fails meanwhile. */

@@ -1,25 +1,35 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../kube/kube-object.ts';
 import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
+import { type KeptFields, keptParts } from './kept-fields.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
+import { sameButVersion } from './same-but-version.ts';
 
 /**
  * Makes the cached form of claims. A claim without a volume is kept whole, since a provisioner may read all of it, and
  * only loses its managed fields, which an update may leave out. A claim with a volume keeps what clones, source
- * protection and deletion read; it must never be sent back.
+ * protection and deletion read, and `fields`; it must never be sent back.
  */
-export function claimTransform(shared: SharedValues): (object: KubeObject) => PersistentVolumeClaim {
+export function claimTransform(
+  shared: SharedValues,
+  fields?: KeptFields<PersistentVolumeClaim>,
+): (object: KubeObject) => PersistentVolumeClaim {
   return (object) => {
     const claim = object as PersistentVolumeClaim & { metadata: { managedFields?: unknown } };
-    if ((claim.spec.volumeName ?? '') !== '') return boundClaim(claim, shared);
+    if ((claim.spec.volumeName ?? '') !== '') return boundClaim(claim, shared, fields);
     delete claim.metadata.managedFields;
     if (claim.metadata.namespace !== undefined) claim.metadata.namespace = shared.string(claim.metadata.namespace);
     return claim;
   };
 }
 
-function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, shared: SharedValues): PersistentVolumeClaim {
+function boundClaim(
+  claim: PersistentVolumeClaim,
+  shared: SharedValues,
+  fields: KeptFields<PersistentVolumeClaim> | undefined,
+): PersistentVolumeClaim {
+  const { metadata, spec, status } = claim;
+  const kept = fields && keptParts(claim, fields);
   const storage = spec.resources?.requests?.['storage'];
   const cached = {
     metadata: {
@@ -29,6 +39,7 @@ function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, shared: S
       resourceVersion: metadata.resourceVersion,
       deletionTimestamp: metadata.deletionTimestamp,
       finalizers: shared.value(metadata.finalizers),
+      ...(kept && { annotations: kept.annotations, labels: kept.labels }),
     },
     spec: {
       volumeName: spec.volumeName,
@@ -37,18 +48,18 @@ function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, shared: S
       resources: storage === undefined ? undefined : shared.value({ requests: { storage } }),
       dataSource: spec.dataSource,
       dataSourceRef: spec.dataSourceRef,
+      ...kept?.spec,
     },
     status: shared.value(status?.phase === undefined ? undefined : { phase: status.phase }),
   };
-  // Absent fields are there as undefined, so that all cached claims have one shape; no reader can tell the difference.
+  // Absent fields are there as undefined, so that all cached claims have one shape; no reader sees a difference.
   return markReduced(cached) as PersistentVolumeClaim;
 }
 
 /** Whether two cached forms differ in nothing that is read: then the change wakes nobody. */
 export function sameClaim(old: PersistentVolumeClaim, claim: PersistentVolumeClaim): boolean {
   if ((old.spec.volumeName ?? '') === '' || (claim.spec.volumeName ?? '') === '') {
-    const { resourceVersion } = claim.metadata;
-    return isDeepStrictEqual({ ...old, metadata: { ...old.metadata, resourceVersion } }, claim);
+    return sameButVersion(old, claim);
   }
   return (
     old.metadata.deletionTimestamp === claim.metadata.deletionTimestamp &&

@@ -1,23 +1,26 @@
 import type { KubeObject } from '../kube/kube-object.ts';
 import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
+import { type KeptFields, keptParts } from './kept-fields.ts';
 import { migratedToKey, provisionedByKey } from './keys.ts';
 import type { PersistentVolume } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
 
 /**
  * Makes the cached form of volumes. Whole are only those whose storage we may have to delete; the event that releases
- * a volume brings all of it. Of a bound one stays what ownership and the finalizer need, of a foreign one the name.
+ * a volume brings all of it. Of a bound one stays what ownership and the finalizer need, and `fields`; of a foreign one
+ * the name.
  */
 export function volumeTransform(options: {
   shared: SharedValues;
   isKnownProvisioner: (name: string) => boolean;
+  fields?: KeptFields<PersistentVolume> | undefined;
 }): (object: KubeObject) => PersistentVolume {
-  const { shared, isKnownProvisioner } = options;
+  const { shared, isKnownProvisioner, fields } = options;
   return (object) => {
     const volume = object as PersistentVolume & { metadata: { managedFields?: unknown } };
     if (!ownsVolume(volume, isKnownProvisioner)) return foreignVolume(volume);
-    if (volume.status?.phase === 'Bound') return boundVolume(volume, shared);
+    if (volume.status?.phase === 'Bound') return boundVolume(volume, shared, fields);
     delete volume.metadata.managedFields;
     return volume;
   };
@@ -30,11 +33,22 @@ function foreignVolume({ metadata }: PersistentVolume): PersistentVolume {
 
 const noSpec = Object.freeze({});
 
-function boundVolume({ metadata, spec, status }: PersistentVolume, shared: SharedValues): PersistentVolume {
+function boundVolume(
+  volume: PersistentVolume,
+  shared: SharedValues,
+  fields: KeptFields<PersistentVolume> | undefined,
+): PersistentVolume {
+  const { metadata, spec, status } = volume;
+  const kept = fields && keptParts(volume, fields);
   const { [provisionedByKey]: provisionedBy, [migratedToKey]: migratedTo } = metadata.annotations ?? {};
   const annotations = {
     ...(provisionedBy !== undefined && { [provisionedByKey]: provisionedBy }),
     ...(migratedTo !== undefined && { [migratedToKey]: migratedTo }),
+  };
+  const readSpec = {
+    persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy,
+    storageClassName: spec.storageClassName,
+    ...(spec.csi !== undefined && { csi: { driver: spec.csi.driver } }),
   };
   const cached = {
     metadata: {
@@ -43,13 +57,11 @@ function boundVolume({ metadata, spec, status }: PersistentVolume, shared: Share
       resourceVersion: metadata.resourceVersion,
       deletionTimestamp: metadata.deletionTimestamp,
       finalizers: shared.value(metadata.finalizers),
-      annotations: shared.value(annotations),
+      // what is kept beyond that is each volume's own: shared, it would fill the table
+      annotations: kept?.annotations ? { ...annotations, ...kept.annotations } : shared.value(annotations),
+      ...(kept && { labels: kept.labels }),
     },
-    spec: shared.value({
-      persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy,
-      storageClassName: spec.storageClassName,
-      ...(spec.csi !== undefined && { csi: { driver: spec.csi.driver } }),
-    }),
+    spec: kept?.spec ? { ...readSpec, ...kept.spec } : shared.value(readSpec),
     status: shared.value({ phase: status?.phase }),
   };
   return markReduced(cached) as PersistentVolume;

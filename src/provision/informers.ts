@@ -10,6 +10,7 @@ import type { Transport } from '../kube/transport.ts';
 import { claimTransform, sameClaim } from './cached-claim.ts';
 import { sameVolume, volumeTransform } from './cached-volume.ts';
 import { claimUid } from './claim-facts.ts';
+import type { KeptFields } from './kept-fields.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -18,6 +19,7 @@ import {
   type StorageClass,
   storageClasses,
 } from './objects.ts';
+import { sameButVersion } from './same-but-version.ts';
 
 /** What the caches are made with. */
 export interface ProvisionInformersOptions {
@@ -29,6 +31,14 @@ export interface ProvisionInformersOptions {
   /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   metrics?: (resource: string) => ReflectorMetrics;
+  /**
+   * What is kept of volumes of ours that are Bound, beyond what the controller reads: a program that exports them again
+   * after a restart wants `{ spec: ['nfs'], annotations: ['example.com/export'] }`. Other volumes of ours are kept whole.
+   * The cached form is still reduced: `KubeClient.update` refuses it. Default: nothing more.
+   */
+  volumeFields?: KeptFields<PersistentVolume> | undefined;
+  /** The same for claims that have a volume, anybody's. Claims without one are kept whole. Default: nothing more. */
+  claimFields?: KeptFields<PersistentVolumeClaim> | undefined;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
   freeze?: boolean;
 }
@@ -45,7 +55,7 @@ export const uidIndex = 'uid';
 
 /** Makes the three caches; nothing is read before they are run. */
 export function provisionInformers(options: ProvisionInformersOptions): ProvisionInformers {
-  const { transport, isKnownProvisioner, metrics, freeze = false } = options;
+  const { transport, isKnownProvisioner, volumeFields, claimFields, metrics, freeze = false } = options;
   const { clock = systemClock, logger = warningLogger } = options;
   const shared = new SharedValues();
   const common = { transport, clock, logger, freeze };
@@ -53,16 +63,16 @@ export function provisionInformers(options: ProvisionInformersOptions): Provisio
     claims: new Informer({
       ...common,
       resource: persistentVolumeClaims,
-      transform: claimTransform(shared),
-      sameContent: sameClaim,
+      transform: claimTransform(shared, claimFields),
+      sameContent: claimFields === undefined ? sameClaim : sameButVersion,
       indexers: { [uidIndex]: (claim) => [claimUid(claim)] },
       metrics: metrics?.(persistentVolumeClaims.plural),
     }),
     volumes: new Informer({
       ...common,
       resource: persistentVolumes,
-      transform: volumeTransform({ shared, isKnownProvisioner }),
-      sameContent: sameVolume,
+      transform: volumeTransform({ shared, isKnownProvisioner, fields: volumeFields }),
+      sameContent: volumeFields === undefined ? sameVolume : sameButVersion,
       metrics: metrics?.(persistentVolumes.plural),
     }),
     classes: new Informer({

@@ -9,93 +9,30 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import { type Informer, Tombstone } from '../kube/informer.ts';
+import type { Informer } from '../kube/informer.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
-import type { Recorder } from '../kube/recorder.ts';
-import type { Transport } from '../kube/transport.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
-import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
-import { BlockingVolumeStore } from './blocking-volume-store.ts';
+import { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
-import { type ControllerMetrics, noMetrics } from './controller-metrics.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
-import { type ProvisionInformers, provisionInformers, uidIndex } from './informers.ts';
-import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
-import type { Provisioner } from './provisioner.ts';
-import { QueueVolumeStore } from './queue-volume-store.ts';
+import { noMetrics } from './controller-metrics.ts';
+import { type ProvisionInformers, provisionInformers } from './informers.ts';
+import { makeVolumeStore } from './make-volume-store.ts';
+import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { RecentlySaved } from './recently-saved.ts';
 import { runWorkers } from './run-workers.ts';
 import { SlowSet } from './slow-set.ts';
 import { ClaimSyncer } from './sync-claim.ts';
 import { VolumeSyncer } from './sync-volume.ts';
 import type { VolumeStore } from './volume-store.ts';
-
-/** How new volumes are saved. */
-export type SavePolicy =
-  | {
-      /** A few tries while the worker waits; when they fail the storage is deleted again. The default. */
-      kind: 'blocking';
-      /** Default 5. */
-      attempts?: number;
-      /** Milliseconds between tries. Default 10,000. */
-      pauseMs?: number;
-    }
-  | {
-      /** Tries for ever in the background; storage is never deleted for want of a saved volume. */
-      kind: 'queue';
-      limiter: RateLimiter;
-    };
-
-/** What a controller works with; only the first lines are needed, the rest has defaults. */
-export interface ProvisionControllerOptions {
-  /** The name that claims and classes ask for. */
-  provisionerName: string;
-  /** Further names that mean us, such as the in-tree plugin a driver replaces. Default none. */
-  additionalProvisionerNames?: readonly string[];
-  provisioner: Provisioner;
-  transport: Transport;
-  /** The program that the API server records as the author of writes. Default: the provisioner's name. */
-  fieldManager?: string;
-  /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
-  recorder?: Recorder;
-  /** Caches to share with others, run by whoever made them. Default: the controller's own. */
-  informers?: ProvisionInformers;
-  /** Claims worked on at once, and as many volumes. Default 4. */
-  workers?: number;
-  /** Back-off of failed claims and volumes. Default: 15 s doubling to 1,000 s, and 10 per second in all. */
-  limiter?: RateLimiter;
-  /** Consecutive failures of a claim before it is left alone until it changes; 0: never. Default 15. */
-  failedProvisionThreshold?: number;
-  /** The same for the deletion of a volume. Default 15. */
-  failedDeleteThreshold?: number;
-  /** Time of one attempt to provision, in milliseconds; 0, the default: no limit. */
-  provisionTimeoutMs?: number;
-  /** Time of one attempt to delete, in milliseconds; 0, the default: no limit. */
-  deletionTimeoutMs?: number;
-  save?: SavePolicy;
-  /** Hold volumes with a finalizer until their storage is gone. Default false. */
-  addFinalizer?: boolean;
-  /** Name of a claim's volume; must be the same at every call. Default `pvc-<claim UID>`. */
-  volumeName?: (claim: PersistentVolumeClaim) => string;
-  /** Claims and volumes that are not settled are queued again after this many milliseconds. Default 900,000. */
-  resyncMs?: number;
-  metrics?: ControllerMetrics;
-  /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
-  queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
-  clock?: Clock;
-  /** Default: warnings and errors, to standard error. */
-  logger?: Logger;
-  /** Makes writes into cached objects throw: for development and tests. Default false. */
-  freezeCache?: boolean;
-}
+import { WatchHandlers } from './watch-handlers.ts';
 
 /** How long a run lasts. */
 export interface RunOptions {
   /** Take no new work; what is under way is finished. */
   stop: AbortSignal;
   /** Take no new work, and abandon what is under way, too: such as a leader election's `lost`. Default: never. */
-  cut?: AbortSignal;
+  abort?: AbortSignal;
 }
 
 const resyncDefaultMs = 900_000;
@@ -109,11 +46,10 @@ const retrySpreadMs = 1000;
  * "Lifecycle of a volume and claim"). Nothing happens before `run`.
  */
 export class ProvisionController {
-  /** Who reports events: `<provisioner>_<host>_<uuid>`, new in each process. */
+  /** What events name as their source: `<provisioner>_<host>_<uuid>`, new in each process. */
   readonly component: string;
   readonly #options: ProvisionControllerOptions;
   readonly #informers: ProvisionInformers;
-  readonly #isKnownProvisioner: (name: string) => boolean;
   readonly #ownRecorder: EventRecorder;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -123,26 +59,30 @@ export class ProvisionController {
   readonly #slowSet: SlowSet;
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
-  readonly #recentlySaved: RecentlySaved;
+  readonly #watchHandlers: WatchHandlers;
   /** Of the run; before it nothing is under way. */
-  #cut = new AbortController().signal;
+  #abort = new AbortController().signal;
   #hasRun = false;
 
+  /** @throws {TypeError} when given both `informers` and `volumeFields`. */
   constructor(options: ProvisionControllerOptions) {
+    if (options.informers !== undefined && options.volumeFields !== undefined) {
+      throw new TypeError('volumeFields has no effect on informers that exist already: pass it to provisionInformers');
+    }
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? warningLogger;
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
     const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
     const isKnownProvisioner = (name: string): boolean => names.has(name);
-    this.#isKnownProvisioner = isKnownProvisioner;
-    const fieldManager = options.fieldManager ?? options.provisionerName.slice(0, maxFieldManagerLength);
-    const client = new KubeClient({ transport: options.transport, fieldManager });
+    const { transport, fieldManager = options.provisionerName.slice(0, maxFieldManagerLength) } = options;
+    const client = new KubeClient({ transport, fieldManager });
     this.#informers =
       options.informers ??
       provisionInformers({
-        transport: options.transport,
+        transport,
         isKnownProvisioner,
+        volumeFields: options.volumeFields,
         clock: this.#clock,
         logger: this.#logger,
         freeze: options.freezeCache ?? false,
@@ -158,7 +98,7 @@ export class ProvisionController {
     const limiter = options.limiter ?? defaultLimiter(this.#clock); // one for both queues, as in the original
     this.#claimQueue = this.#queue('claims', limiter);
     this.#volumeQueue = this.#queue('volumes', limiter);
-    this.#recentlySaved = new RecentlySaved({ clock: this.#clock });
+    const recentlySaved = new RecentlySaved({ clock: this.#clock });
     const parts = {
       provisioner: options.provisioner,
       isKnownProvisioner,
@@ -170,7 +110,14 @@ export class ProvisionController {
       logger: this.#logger,
       volumes: this.#informers.volumes,
     };
-    this.#store = this.#makeStore({ client, recorder });
+    this.#store = makeVolumeStore({
+      ...parts,
+      save: options.save,
+      informers: this.#informers,
+      recentlySaved,
+      makeQueue: (queueLimiter) => this.#queue('unsavedpvs', queueLimiter),
+      abort: () => this.#abort,
+    });
     this.#slowSet = new SlowSet({ clock: this.#clock });
     this.#volumeSyncer = new VolumeSyncer(parts);
     this.#claimSyncer = new ClaimSyncer({
@@ -181,7 +128,17 @@ export class ProvisionController {
       store: this.#store,
       slowSet: this.#slowSet,
       volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
-      recentlySaved: this.#recentlySaved,
+      recentlySaved,
+    });
+    this.#watchHandlers = new WatchHandlers({
+      ...parts,
+      informers: this.#informers,
+      claimQueue: this.#claimQueue,
+      volumeQueue: this.#volumeQueue,
+      claimSyncer: this.#claimSyncer,
+      volumeSyncer: this.#volumeSyncer,
+      recentlySaved,
+      resyncMs: options.resyncMs ?? resyncDefaultMs,
     });
   }
 
@@ -222,25 +179,25 @@ export class ProvisionController {
    *
    * @throws {Error} when called a second time.
    */
-  async run({ stop, cut = new AbortController().signal }: RunOptions): Promise<void> {
+  async run({ stop, abort = new AbortController().signal }: RunOptions): Promise<void> {
     if (this.#hasRun) throw new Error('a provision controller runs only once');
     this.#hasRun = true;
-    this.#cut = cut;
-    using ending = joinSignals([stop, cut], { clock: this.#clock });
-    const caches = new AbortController(); // they end last: turns under way read them
+    this.#abort = abort;
+    using ending = joinSignals([stop, abort], { clock: this.#clock });
+    const caches = new AbortController(); // they end last: what is under way reads them
     const background = [
       this.#store.run(caches.signal),
       ...(this.#options.informers === undefined ? Object.values(this.#informers) : []).map(
         (informer: Informer<never>) => informer.run(caches.signal),
       ),
     ];
-    const registrations = this.#addHandlers();
+    const registrations = this.#watchHandlers.register();
     try {
       const ready = { ...registrations, classes: this.#informers.classes };
       await waitForSync(ready, { signal: ending.signal, clock: this.#clock, logger: this.#logger });
       this.#logger.info({ component: this.component }, 'Started provisioner controller');
-      await this.#work(ending.signal, cut);
-      await untilAborted(this.#store.settled(), cut);
+      await this.#work(ending.signal, abort);
+      await untilAborted(this.#store.settled(), abort);
     } catch (error) {
       if (!ending.signal.aborted) throw error;
     } finally {
@@ -252,10 +209,10 @@ export class ProvisionController {
     }
   }
 
-  async #work(stop: AbortSignal, cut: AbortSignal): Promise<void> {
+  async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
     const { workers = 4, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
     const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
-    const common = { count: workers, stop, cut, clock: this.#clock, logger: this.#logger };
+    const common = { count: workers, stop, abort, clock: this.#clock, logger: this.#logger };
     await Promise.all([
       runWorkers({
         ...common,
@@ -265,7 +222,7 @@ export class ProvisionController {
         failureThreshold: failedProvisionThreshold,
         onGiveUp: (uid) => {
           this.#claimSyncer.giveUp(uid);
-          this.#settleClaim(uid);
+          this.#watchHandlers.settleClaim(uid);
         },
         describe: (uid) => this.#claimSyncer.describe(uid),
         timeoutMs: provisionTimeoutMs,
@@ -279,92 +236,6 @@ export class ProvisionController {
         timeoutMs: deletionTimeoutMs,
       }),
     ]);
-  }
-
-  #addHandlers() {
-    const resyncMs = this.#options.resyncMs ?? resyncDefaultMs;
-    return {
-      claims: this.#informers.claims.addHandler(
-        {
-          onAdd: (claim) => this.#onClaim(claim),
-          onUpdate: (old, claim) => {
-            this.#onClaim(claim, old);
-            if (claimUid(old) !== claimUid(claim)) this.#settleClaim(claimUid(old)); // deleted and made anew
-          },
-          onDelete: (gone) => this.#settleClaim(claimUid(gone instanceof Tombstone ? gone.object : gone)),
-        },
-        { resyncMs },
-      ),
-      volumes: this.#informers.volumes.addHandler(
-        {
-          onAdd: (volume) => this.#onVolume(volume),
-          onUpdate: (old, volume) => this.#onVolume(volume, old),
-          onDelete: (gone) => {
-            const { name } = (gone instanceof Tombstone ? gone.object : gone).metadata;
-            this.#recentlySaved.delete(name);
-            this.#volumeQueue.forget(name);
-            this.#volumeSyncer.forget(name);
-          },
-        },
-        { resyncMs },
-      ),
-    };
-  }
-
-  /** @param old - the same object at a resync; undefined: the claim is new to us. */
-  #onClaim(claim: PersistentVolumeClaim, old?: PersistentVolumeClaim): void {
-    const uid = claimUid(claim);
-    if (claimNeedsSync(claim, this.#isKnownProvisioner) || this.#claimSyncer.isInProgress(uid)) {
-      this.#claimQueue.add(uid);
-    } else if (old !== undefined && old !== claim) {
-      this.#claimQueue.forget(uid);
-      this.#settleClaim(uid);
-    }
-  }
-
-  /** The claim changed: where nothing more is to be done for it nothing is kept of it either. */
-  #settleClaim(uid: string): void {
-    if (this.#claimSyncer.settle(uid)) this.#claimQueue.forget(uid);
-  }
-
-  /** @param old - as for a claim. */
-  #onVolume(volume: PersistentVolume, old?: PersistentVolume): void {
-    const { name } = volume.metadata;
-    this.#recentlySaved.delete(name);
-    const addFinalizer = this.#options.addFinalizer ?? false;
-    if (volumeNeedsSync(volume, { isKnownProvisioner: this.#isKnownProvisioner, addFinalizer })) {
-      this.#volumeQueue.add(name);
-    } else if (old !== undefined && old !== volume) {
-      this.#volumeQueue.forget(name);
-    }
-  }
-
-  #makeStore({ client, recorder }: { client: KubeClient; recorder: Recorder }): VolumeStore {
-    const { save = { kind: 'blocking' }, provisioner } = this.#options;
-    const parts = {
-      client,
-      recorder,
-      logger: this.#logger,
-      onSaved: (volume: PersistentVolume): void => {
-        if (this.#informers.volumes.get(volume.metadata.name) === undefined)
-          this.#recentlySaved.add(volume.metadata.name);
-      },
-    };
-    if (save.kind === 'queue') {
-      return new QueueVolumeStore({
-        ...parts,
-        queue: this.#queue('unsavedpvs', save.limiter),
-        claimsByUid: (uid) => this.#informers.claims.byIndex(uidIndex, uid),
-      });
-    }
-    const { attempts = 5, pauseMs = 10_000 } = save;
-    return new BlockingVolumeStore({
-      ...parts,
-      clock: this.#clock,
-      retries: { attempts, pauseMs: () => pauseMs },
-      cut: () => this.#cut,
-      deleteStorage: (volume, signal) => provisioner.delete(volume, { signal }),
-    });
   }
 
   #queue(name: 'claims' | 'volumes' | 'unsavedpvs', limiter: RateLimiter): WorkQueue {

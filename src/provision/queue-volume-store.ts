@@ -2,13 +2,13 @@ import { ForbiddenError, isRefusal } from '../kube/api-error.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
+import { failedReason } from './event-reasons.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {
-  createVolume,
-  failedReason,
+  savePersistentVolume,
   reportTaken,
-  tellSuccess,
+  recordSuccess,
   type VolumeStore,
   type VolumeStoreParts,
 } from './volume-store.ts';
@@ -42,7 +42,7 @@ export class QueueVolumeStore implements VolumeStore {
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const { name } = volume.metadata;
     try {
-      await createVolume(this.#parts, volume);
+      await savePersistentVolume(this.#parts, volume);
     } catch (error) {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
       this.#parts.logger.error(
@@ -84,7 +84,7 @@ export class QueueVolumeStore implements VolumeStore {
       const volume = this.#unsaved.get(name);
       try {
         if (volume !== undefined && !signal.aborted) {
-          await createVolume(this.#parts, volume);
+          await savePersistentVolume(this.#parts, volume);
           this.#finish(volume);
         }
         this.#queue.forget(name);
@@ -127,7 +127,7 @@ export class QueueVolumeStore implements VolumeStore {
   #finish(volume: PersistentVolume): void {
     this.#settle(volume);
     const claim = this.#claimOf(volume);
-    if (claim !== undefined) tellSuccess(this.#parts, claim, volume);
+    if (claim !== undefined) recordSuccess(this.#parts, claim, volume);
   }
 
   /** No repeat will save it: the next attempt of its claim meets the same volume and fails there. */

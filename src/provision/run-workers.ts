@@ -19,7 +19,7 @@ export interface WorkersOptions {
   /** Ends the taking of keys; turns under way go on. */
   stop: AbortSignal;
   /** Ends the turns under way. */
-  cut: AbortSignal;
+  abort: AbortSignal;
   clock: Clock;
   logger: Logger;
   /** What the keys are, for the log: `claim` or `volume`. */
@@ -51,9 +51,9 @@ async function work(options: WorkersOptions): Promise<void> {
 }
 
 async function turn(key: string, options: WorkersOptions): Promise<void> {
-  const { queue, sync, failureThreshold, onGiveUp, timeoutMs, cut, clock, logger, what } = options;
+  const { queue, sync, failureThreshold, onGiveUp, timeoutMs, abort, clock, logger, what } = options;
   const named = options.describe?.(key) ?? { [what]: key }; // before the work: it may be deleted meanwhile
-  using joined = joinSignals([cut], { clock, timeoutMs: timeoutMs === 0 ? undefined : timeoutMs });
+  using joined = joinSignals([abort], { clock, timeoutMs: timeoutMs === 0 ? undefined : timeoutMs });
   try {
     await sync(key, joined.signal);
     queue.forget(key);

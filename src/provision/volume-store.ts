@@ -4,6 +4,7 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
+import { failedReason, succeededReason } from './event-reasons.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
 import { checkStored, storedVolume, type VolumeTakenError } from './stored-volume.ts';
 
@@ -31,17 +32,13 @@ export interface VolumeStoreParts {
   onSaved: (volume: PersistentVolume) => void;
 }
 
-export const succeededReason = 'ProvisioningSucceeded';
-export const failedReason = 'ProvisioningFailed';
-export const waitingReason = 'ProvisioningWaiting';
-
 /**
  * Creates the object. One that is there already counts as created when it is for the same claim and of the same storage:
  * then the answer to an earlier attempt was lost.
  *
  * @throws {VolumeTakenError} when it is another one, {ApiError} and {TransportError}.
  */
-export async function createVolume(
+export async function savePersistentVolume(
   { client, onSaved }: VolumeStoreParts,
   volume: PersistentVolume,
   signal?: AbortSignal,
@@ -81,8 +78,8 @@ export function reportTaken(
   return error;
 }
 
-/** Tells the claim's owner that the volume is there. */
-export function tellSuccess(
+/** Records on the claim that its volume is there. */
+export function recordSuccess(
   { recorder }: VolumeStoreParts,
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,

@@ -184,5 +184,5 @@ export class NodeDeployment implements NodeHook {
 }
 
 function waitingForNode(name: string): string {
-  return `Waiting for node ${JSON.stringify(name)}, which was selected. If it does not come back, make the claim anew`;
+  return `Waiting for node ${JSON.stringify(name)}, which was selected. If it does not come back, recreate the claim`;
 }

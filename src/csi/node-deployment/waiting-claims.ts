@@ -5,7 +5,7 @@ import type { Recorder } from '../../kube/recorder.ts';
 import { claimReference, claimUid, selectedNode } from '../../provision/claim-facts.ts';
 import { uidIndex } from '../../provision/informers.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
-import { waitingReason } from '../../provision/volume-store.ts';
+import { waitingReason } from '../../provision/event-reasons.ts';
 
 export interface WaitingClaimsOptions {
   /** With the index by UID. */

@@ -281,7 +281,7 @@ export class Rig implements AsyncDisposable {
     this.#background = Promise.all([
       ...this.#informers.map(({ informer }) => informer.run(signal)),
       this.#segments.run(signal),
-      this.controller.run({ stop: signal, cut: signal }),
+      this.controller.run({ stop: signal, abort: signal }),
     ]);
   }
 

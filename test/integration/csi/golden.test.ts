@@ -80,6 +80,7 @@ async function provision(given: GoldenCase['given']): Promise<Record<'requests' 
       program.ended.then(({ code }) => assert.fail(`the program ended with code ${code}\n${program.lines.join('')}`)),
     ]);
   }
+  for (const { path } of sent(volumesPath)) assert.equal(path, `${volumesPath}?fieldManager=csi-provisioner`);
   return {
     requests: driver.callsOf('CreateVolume').map(({ request }) => asUnderstood(request)),
     volumes: sent(volumesPath).map(({ bodyText }) => withIdentityMasked(JSON.parse(bodyText))),

@@ -354,7 +354,7 @@ describe('node deployment, immediate binding', () => {
     await scene.clock.advance(1);
     assert.equal(
       await told(scene),
-      'ProvisioningWaiting: Waiting for node "gone", which was selected. If it does not come back, make the claim anew',
+      'ProvisioningWaiting: Waiting for node "gone", which was selected. If it does not come back, recreate the claim',
     );
   });
 

@@ -7,7 +7,8 @@ import { ExponentialLimiter, type RateLimiter } from '../../../src/kube/rate-lim
 import { Transport } from '../../../src/kube/transport.ts';
 import { provisionInformers } from '../../../src/provision/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
-import { ProvisionController, type ProvisionControllerOptions } from '../../../src/provision/provision-controller.ts';
+import { ProvisionController } from '../../../src/provision/provision-controller.ts';
+import type { ProvisionControllerOptions } from '../../../src/provision/provision-controller-options.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultRule, InjectedFault } from '../../../sandbox/api/faults.ts';
@@ -78,7 +79,7 @@ export class Rig implements AsyncDisposable {
   readonly transport: Transport;
   readonly #bulletin = new Bulletin();
   readonly #stop = new AbortController();
-  readonly #cut = new AbortController();
+  readonly #abort = new AbortController();
   readonly #endOfCaches = new AbortController();
   #running: Promise<void> | undefined;
   #sentinels = 0;
@@ -155,7 +156,7 @@ export class Rig implements AsyncDisposable {
 
   /** As `start`, without waiting for anything. */
   startOnly(): void {
-    const run = this.controller.run({ stop: this.#stop.signal, cut: this.#cut.signal });
+    const run = this.controller.run({ stop: this.#stop.signal, abort: this.#abort.signal });
     const caches = Object.values(this.#informers ?? {}).map((informer: Informer<never>) =>
       informer.run(this.#endOfCaches.signal),
     );
@@ -172,8 +173,8 @@ export class Rig implements AsyncDisposable {
   }
 
   /** What the controller was given. */
-  get signals(): { stop: AbortSignal; cut: AbortSignal } {
-    return { stop: this.#stop.signal, cut: this.#cut.signal };
+  get signals(): { stop: AbortSignal; abort: AbortSignal } {
+    return { stop: this.#stop.signal, abort: this.#abort.signal };
   }
 
   /** Aborts the stop signal and returns at once. */
@@ -181,13 +182,13 @@ export class Rig implements AsyncDisposable {
     this.#stop.abort(new Error('the test stops the controller'));
   }
 
-  /** Aborts the cut signal. */
-  cut(): void {
-    this.#cut.abort(new Error('the test cuts the controller'));
+  /** Aborts the abort signal. */
+  abort(): void {
+    this.#abort.abort(new Error('the test aborts the controller'));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.cut();
+    this.abort();
     await this.stop();
     this.wire[Symbol.dispose]();
     await this.transport[Symbol.asyncDispose]();
@@ -322,9 +323,7 @@ export class Rig implements AsyncDisposable {
   }
 
   setFinalizers(name: string, finalizers: string[]): void {
-    const volume = structuredClone(this.api.get(resource.volumes, { name }))!;
-    volume.metadata.finalizers = finalizers;
-    this.api.update(resource.volumes, volume);
+    this.#changeVolume(name, { finalizers });
   }
 
   volume(name: string): PersistentVolume | undefined {
@@ -333,8 +332,17 @@ export class Rig implements AsyncDisposable {
 
   /** A change of a volume that wakes the controller. */
   touchVolume(name: string): void {
+    this.#changeVolume(name, { labels: { touched: String(performance.now()) } });
+  }
+
+  /** Adds annotations to a volume, or changes them. */
+  annotateVolume(name: string, annotations: Record<string, string>): void {
+    this.#changeVolume(name, { annotations: { ...this.volume(name)?.metadata.annotations, ...annotations } });
+  }
+
+  #changeVolume(name: string, metadata: Partial<SandboxObject['metadata']>): void {
     const volume = structuredClone(this.api.get(resource.volumes, { name }))!;
-    volume.metadata.labels = { touched: String(performance.now()) };
+    Object.assign(volume.metadata, metadata);
     this.api.update(resource.volumes, volume);
   }
 

@@ -72,7 +72,7 @@ describe('stopping', () => {
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed']);
   });
 
-  test('the second signal cuts what is under way, and the run ends', async () => {
+  test('the second signal aborts what is under way, and the run ends', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     rig.addClaim();
@@ -82,7 +82,7 @@ describe('stopping', () => {
     rig.startOnly();
     await rig.until('both calls', () => rig.provisioner.provisions.length + rig.provisioner.deletions.length === 2);
     rig.beginStop();
-    rig.cut();
+    rig.abort();
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
     assert.equal(rig.provisioner.deletions.length, 1);
@@ -134,7 +134,7 @@ describe('stopping', () => {
     await rig.stop();
     assert.equal(clock.pending, 0);
     assert.equal(getEventListeners(rig.signals.stop, 'abort').length, 0);
-    assert.equal(getEventListeners(rig.signals.cut, 'abort').length, 0);
+    assert.equal(getEventListeners(rig.signals.abort, 'abort').length, 0);
   });
 });
 

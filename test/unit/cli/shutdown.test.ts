@@ -21,15 +21,15 @@ function listen(options: { callTimeoutMs?: number; dieAtOnce?: (signal: string) 
 }
 
 describe('listenForShutdown', () => {
-  test('stops at the first signal and cuts when the grace is over', async () => {
+  test('stops at the first signal and aborts when the grace is over', async () => {
     const { signals, clock, shutdown } = listen();
     assert.equal(shutdown.stop.aborted, false);
     signals.emit('SIGTERM');
-    assert.deepEqual([shutdown.stop.aborted, shutdown.cut.aborted], [true, false]);
+    assert.deepEqual([shutdown.stop.aborted, shutdown.abort.aborted], [true, false]);
     await clock.advance(24_999);
-    assert.equal(shutdown.cut.aborted, false);
+    assert.equal(shutdown.abort.aborted, false);
     await clock.advance(2);
-    assert.equal(shutdown.cut.aborted, true);
+    assert.equal(shutdown.abort.aborted, true);
     assert.equal(shutdown.failure, undefined);
   });
 
@@ -37,9 +37,9 @@ describe('listenForShutdown', () => {
     const { signals, clock, shutdown } = listen({ callTimeoutMs: 150_000 });
     signals.emit('SIGINT');
     await clock.advance(154_000);
-    assert.equal(shutdown.cut.aborted, false);
+    assert.equal(shutdown.abort.aborted, false);
     await clock.advance(1001);
-    assert.equal(shutdown.cut.aborted, true);
+    assert.equal(shutdown.abort.aborted, true);
   });
 
   test('ends at once at the second signal', () => {
@@ -62,7 +62,7 @@ describe('listenForShutdown', () => {
     shutdown.fail(new Error('first'));
     shutdown.fail(new Error('second'));
     assert.equal(shutdown.failure?.message, 'first');
-    assert.deepEqual([shutdown.stop.aborted, shutdown.cut.aborted], [true, true]);
+    assert.deepEqual([shutdown.stop.aborted, shutdown.abort.aborted], [true, true]);
   });
 
   test('leaves no listener behind', () => {

@@ -1,0 +1,57 @@
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import { claimReference, requestedProvisioner } from './claim-facts.ts';
+import { failedReason } from './event-reasons.ts';
+import { isReservedFor } from './existing-volume.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
+import { ProvisionStopped } from './provision-stopped.ts';
+import type { Provisioner } from './provisioner.ts';
+
+export interface AdmissionOptions {
+  provisionerName: string;
+  isKnownProvisioner: (name: string) => boolean;
+  provisioner: Provisioner;
+  volumes: Lister<PersistentVolume>;
+  /** Names of volumes that were saved and may not be in the cache yet. */
+  recentlySaved: { has(volumeName: string): boolean };
+  client: KubeClient;
+  recorder: Recorder;
+}
+
+/**
+ * The last checks before the backend is asked; none of them touches it.
+ *
+ * @throws {ProvisionStopped} when there is nothing to provision, {ApiError} and {TransportError} for a retry.
+ */
+export async function admitClaim(
+  { claim, storageClass, volumeName }: { claim: PersistentVolumeClaim; storageClass: StorageClass; volumeName: string },
+  options: AdmissionOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { provisioner, provisionerName, isKnownProvisioner, volumes, recentlySaved, recorder, client } = options;
+  const recordFailure = (message: string): void =>
+    recorder.event(claimReference(claim), 'Warning', failedReason, message);
+
+  const existing = volumes.get(volumeName);
+  if (existing !== undefined || recentlySaved.has(volumeName)) {
+    if (existing !== undefined && !(await isReservedFor(claim, existing, { client, signal }))) {
+      recordFailure(
+        `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`,
+      );
+    }
+    throw new ProvisionStopped(`volume ${volumeName} exists already`);
+  }
+  if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
+    const message = `${provisionerName} does not support block volume provisioning`;
+    recordFailure(message);
+    throw new ProvisionStopped(message);
+  }
+  if (!isKnownProvisioner(storageClass.provisioner)) {
+    const { name } = storageClass.metadata;
+    const asked = requestedProvisioner(claim) ?? '';
+    const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(storageClass.provisioner)}, and the claim asks for ${JSON.stringify(asked)}. Nothing is provisioned until both agree`;
+    recordFailure(message);
+    throw new ProvisionStopped(message);
+  }
+}

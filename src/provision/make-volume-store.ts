@@ -1,0 +1,65 @@
+import type { Clock } from '../base/clock.ts';
+import type { RateLimiter } from '../kube/rate-limiter.ts';
+import type { WorkQueue } from '../kube/work-queue.ts';
+import { BlockingVolumeStore } from './blocking-volume-store.ts';
+import { type ProvisionInformers, uidIndex } from './informers.ts';
+import type { Provisioner } from './provisioner.ts';
+import { QueueVolumeStore } from './queue-volume-store.ts';
+import type { RecentlySaved } from './recently-saved.ts';
+import type { VolumeStore, VolumeStoreParts } from './volume-store.ts';
+
+/** How new volumes are saved. */
+export type SavePolicy =
+  | {
+      /** A few tries while the worker waits; when they fail the storage is deleted again. The default. */
+      kind: 'blocking';
+      /** Default 5. */
+      attempts?: number;
+      /** Milliseconds between tries. Default 10,000. */
+      pauseMs?: number;
+    }
+  | {
+      /** Tries for ever in the background; storage is never deleted for want of a saved volume. */
+      kind: 'queue';
+      limiter: RateLimiter;
+    };
+
+export interface VolumeStoreOptions extends Omit<VolumeStoreParts, 'onSaved'> {
+  save: SavePolicy | undefined;
+  provisioner: Provisioner;
+  informers: ProvisionInformers;
+  recentlySaved: RecentlySaved;
+  makeQueue: (limiter: RateLimiter) => WorkQueue;
+  /** Aborts when what is under way is to be abandoned. */
+  abort: () => AbortSignal;
+  clock: Clock;
+}
+
+/** The store that the policy asks for. What it saves is noted until the cache shows it. */
+export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
+  const { save = { kind: 'blocking' }, provisioner, informers, recentlySaved, makeQueue, abort, clock } = options;
+  const { client, recorder, logger } = options;
+  const parts: VolumeStoreParts = {
+    client,
+    recorder,
+    logger,
+    onSaved: ({ metadata: { name } }) => {
+      if (informers.volumes.get(name) === undefined) recentlySaved.add(name);
+    },
+  };
+  if (save.kind === 'queue') {
+    return new QueueVolumeStore({
+      ...parts,
+      queue: makeQueue(save.limiter),
+      claimsByUid: (uid) => informers.claims.byIndex(uidIndex, uid),
+    });
+  }
+  const { attempts = 5, pauseMs = 10_000 } = save;
+  return new BlockingVolumeStore({
+    ...parts,
+    clock,
+    retries: { attempts, pauseMs: () => pauseMs },
+    abort,
+    deleteStorage: (volume, signal) => provisioner.delete(volume, { signal }),
+  });
+}

@@ -1,0 +1,60 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { RateLimiter } from '../kube/rate-limiter.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import type { Transport } from '../kube/transport.ts';
+import type { WorkQueueMetrics } from '../kube/work-queue.ts';
+import type { ControllerMetrics } from './controller-metrics.ts';
+import type { ProvisionInformers } from './informers.ts';
+import type { KeptFields } from './kept-fields.ts';
+import type { SavePolicy } from './make-volume-store.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import type { Provisioner } from './provisioner.ts';
+
+/** What a controller works with; only the first lines are needed, the rest has defaults. */
+export interface ProvisionControllerOptions {
+  /** The name that claims and classes ask for. */
+  provisionerName: string;
+  /** Further names that mean us, such as the in-tree plugin a driver replaces. Default none. */
+  additionalProvisionerNames?: readonly string[];
+  provisioner: Provisioner;
+  transport: Transport;
+  /** Author of writes in `metadata.managedFields`, at most 128 characters. Default: `provisionerName`. */
+  fieldManager?: string;
+  /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
+  recorder?: Recorder;
+  /** Caches to share with others, run by whoever made them. Default: the controller's own. */
+  informers?: ProvisionInformers;
+  /**
+   * What the controller's own cache keeps of Bound volumes beyond what the controller reads, for `shouldDelete`. Caches to
+   * share get theirs from `provisionInformers`. Default: nothing more.
+   */
+  volumeFields?: KeptFields<PersistentVolume> | undefined;
+  /** Claims worked on at once, and as many volumes. Default 4. */
+  workers?: number;
+  /** Back-off of failed claims and volumes. Default: 15 s doubling to 1,000 s, and 10 per second in all. */
+  limiter?: RateLimiter;
+  /** Consecutive failures of a claim before it is left alone until it changes; 0: never. Default 15. */
+  failedProvisionThreshold?: number;
+  /** The same for the deletion of a volume. Default 15. */
+  failedDeleteThreshold?: number;
+  /** Time of one attempt to provision, in milliseconds; 0, the default: no limit. */
+  provisionTimeoutMs?: number;
+  /** Time of one attempt to delete, in milliseconds; 0, the default: no limit. */
+  deletionTimeoutMs?: number;
+  save?: SavePolicy;
+  /** Hold volumes with a finalizer until their storage is gone. Default false. */
+  addFinalizer?: boolean;
+  /** Name of a claim's volume; must be the same at every call. Default `pvc-<claim UID>`. */
+  volumeName?: (claim: PersistentVolumeClaim) => string;
+  /** Claims and volumes that are not settled are queued again after this many milliseconds. Default 900,000. */
+  resyncMs?: number;
+  metrics?: ControllerMetrics;
+  /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
+  queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
+  clock?: Clock;
+  /** Default: warnings and errors, to standard error. */
+  logger?: Logger;
+  /** Makes writes into cached objects throw: for development and tests. Default false. */
+  freezeCache?: boolean;
+}

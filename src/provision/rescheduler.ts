@@ -1,0 +1,59 @@
+import type { Logger } from '../base/logger.ts';
+import { ForbiddenError } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { objectKey } from '../kube/kube-object.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import { isOlderVersion } from '../kube/resource-version.ts';
+import { claimReference, claimUid } from './claim-facts.ts';
+import { failedReason } from './event-reasons.ts';
+import { selectedNodeKey } from './keys.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims } from './objects.ts';
+
+/** Takes the selected node off claims for which it has no room, so that the scheduler selects another. */
+export class Rescheduler {
+  readonly #client: KubeClient;
+  readonly #recorder: Recorder;
+  readonly #logger: Logger;
+  /** By UID: version of our write that took the node off the claim, until the cache shows it. */
+  readonly #writtenVersions = new Map<string, string>();
+
+  constructor(options: { client: KubeClient; recorder: Recorder; logger: Logger }) {
+    this.#client = options.client;
+    this.#recorder = options.recorder;
+    this.#logger = options.logger;
+  }
+
+  /** @returns false when it could not be done; the log and, for a missing right, an event say why. */
+  async removeNode(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
+    const { [selectedNodeKey]: _node, ...annotations } = claim.metadata.annotations ?? {};
+    const update = { ...claim, metadata: { ...claim.metadata, annotations } };
+    try {
+      const { metadata } = await this.#client.update(persistentVolumeClaims, update, { signal });
+      if (metadata.resourceVersion !== undefined) this.#writtenVersions.set(claimUid(claim), metadata.resourceVersion);
+      return true;
+    } catch (error) {
+      this.#logger.info({ err: error, claim: objectKey(claim) }, 'The selected node could not be taken off the claim');
+      if (error instanceof ForbiddenError) {
+        const message = `The selected node could not be taken off the claim, so that another is chosen: ${error.message}`;
+        this.#recorder.event(claimReference(claim), 'Warning', failedReason, message);
+      }
+      return false;
+    }
+  }
+
+  /** @throws when the cached claim still has the node that was taken off. */
+  checkVersion(claim: PersistentVolumeClaim): void {
+    const uid = claimUid(claim);
+    const ours = this.#writtenVersions.get(uid);
+    if (ours === undefined) return;
+    if (isOlderVersion(claim.metadata.resourceVersion, ours)) {
+      throw new Error(`claim ${objectKey(claim)} was rescheduled and the cache does not show it yet`);
+    }
+    this.#writtenVersions.delete(uid);
+  }
+
+  /** Nothing more is to be done for the claim. */
+  forget(uid: string): void {
+    this.#writtenVersions.delete(uid);
+  }
+}

@@ -1,0 +1,93 @@
+/** From watch events to keys in the queues: of what needs nothing, nothing is queued and nothing is kept. */
+import { type HandlerRegistration, Tombstone } from '../kube/informer.ts';
+import type { WorkQueue } from '../kube/work-queue.ts';
+import { claimUid } from './claim-facts.ts';
+import type { ProvisionInformers } from './informers.ts';
+import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import type { RecentlySaved } from './recently-saved.ts';
+import type { ClaimSyncer } from './sync-claim.ts';
+import type { VolumeSyncer } from './sync-volume.ts';
+
+export interface WatchHandlersOptions {
+  informers: ProvisionInformers;
+  isKnownProvisioner: (name: string) => boolean;
+  addFinalizer: boolean;
+  claimQueue: WorkQueue;
+  volumeQueue: WorkQueue;
+  claimSyncer: ClaimSyncer;
+  volumeSyncer: VolumeSyncer;
+  recentlySaved: RecentlySaved;
+  resyncMs: number;
+}
+
+export class WatchHandlers {
+  readonly #options: WatchHandlersOptions;
+
+  constructor(options: WatchHandlersOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to listen to the caches; what they hold already comes as added. */
+  register(): { claims: HandlerRegistration; volumes: HandlerRegistration } {
+    const { informers, resyncMs } = this.#options;
+    return {
+      claims: informers.claims.addHandler(
+        {
+          onAdd: (claim) => this.#onClaim(claim),
+          onUpdate: (old, claim) => {
+            this.#onClaim(claim, old);
+            if (claimUid(old) !== claimUid(claim)) this.settleClaim(claimUid(old)); // deleted and recreated
+          },
+          onDelete: (gone) => this.settleClaim(claimUid(gone instanceof Tombstone ? gone.object : gone)),
+        },
+        { resyncMs },
+      ),
+      volumes: informers.volumes.addHandler(
+        {
+          onAdd: (volume) => this.#onVolume(volume),
+          onUpdate: (old, volume) => this.#onVolume(volume, old),
+          onDelete: (gone) => this.#onVolumeGone((gone instanceof Tombstone ? gone.object : gone).metadata.name),
+        },
+        { resyncMs },
+      ),
+    };
+  }
+
+  /** The claim changed: where nothing more is to be done for it nothing is kept of it either. Safe to repeat. */
+  settleClaim(uid: string): void {
+    const { claimSyncer, claimQueue } = this.#options;
+    if (claimSyncer.settle(uid)) claimQueue.forget(uid);
+  }
+
+  /** @param old - the same object at a resync; undefined: the claim is new to us. */
+  #onClaim(claim: PersistentVolumeClaim, old?: PersistentVolumeClaim): void {
+    const { isKnownProvisioner, claimSyncer, claimQueue } = this.#options;
+    const uid = claimUid(claim);
+    if (claimNeedsSync(claim, isKnownProvisioner) || claimSyncer.isInProgress(uid)) {
+      claimQueue.add(uid);
+    } else if (old !== undefined && old !== claim) {
+      claimQueue.forget(uid);
+      this.settleClaim(uid);
+    }
+  }
+
+  /** @param old - as for a claim. */
+  #onVolume(volume: PersistentVolume, old?: PersistentVolume): void {
+    const { isKnownProvisioner, addFinalizer, volumeQueue, recentlySaved } = this.#options;
+    const { name } = volume.metadata;
+    recentlySaved.delete(name);
+    if (volumeNeedsSync(volume, { isKnownProvisioner, addFinalizer })) {
+      volumeQueue.add(name);
+    } else if (old !== undefined && old !== volume) {
+      volumeQueue.forget(name);
+    }
+  }
+
+  #onVolumeGone(name: string): void {
+    const { volumeQueue, volumeSyncer, recentlySaved } = this.#options;
+    recentlySaved.delete(name);
+    volumeQueue.forget(name);
+    volumeSyncer.forget(name);
+  }
+}
