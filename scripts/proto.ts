@@ -77,7 +77,7 @@ function withImports(all: ReadonlyMap<string, string>, names: readonly string[])
   return kept;
 }
 
-/** Writes a tree in the place of what `folder` holds. */
+/** Replaces the contents of `folder`. */
 async function writeTree(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   for (const [name, text] of files) {

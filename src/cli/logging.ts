@@ -4,7 +4,7 @@ import { jsonLine } from './json-line.ts';
 import { klogLine, type KlogLineOptions } from './klog-line.ts';
 import { type LogRecord, type LogRecordLevel, printableFields } from './log-record.ts';
 
-/** What `--logging-format` and `-v` ask for. */
+/** The values of `--logging-format` and `-v`. */
 export interface LoggingConfig {
   readonly format: 'text' | 'json';
   /** 0 info, 2 and up debug, 5 and up trace. Errors and warnings always show. */
