@@ -2,7 +2,7 @@
  * Runs inside the program that is measured, put there by `node --import`: how long its event loop is held, and a resync
  * that comes early, as nobody wants to wait a quarter of an hour for it.
  *
- * SIGUSR2 writes a line to standard error, `event loop {"heldMs":…,"cpuMs":…}`: the most since the start or the last
+ * SIGUSR2 writes a line to standard error, `event loop {"heldMs":…,"cpuMs":…}`: the maximum since the start or the last
  * such signal. What loading the program itself takes does not count.
  */
 

@@ -92,7 +92,7 @@ async function provision(index: number): Promise<void> {
       metadata: { name: `${name}.${reason.toLowerCase()}`, namespace: 'default' },
       involvedObject: { kind: 'PersistentVolumeClaim', apiVersion: 'v1', namespace: 'default', name },
       reason,
-      message: `What the sidecar tells of claim "default/${name}" in this step of its life`,
+      message: `What the sidecar reports of claim "default/${name}" in this step of its life`,
       type: 'Normal',
       source: { component: 'floor' },
     });

@@ -118,7 +118,7 @@ ${name}
   }
 }
 
-/** Asks the probe for the n-th time (from 1). @returns the longest time, of the clock and of the CPU. */
+/** Queries the probe for the n-th time (from 1). @returns the maximum time, of the clock and of the CPU. */
 async function eventLoop(sidecar: StartedProcess, n: number): Promise<string> {
   process.kill(sidecar.pid, 'SIGUSR2');
   const lines = (): string[] => sidecar.log().match(/(?<=^event loop ).*$/gm) ?? [];

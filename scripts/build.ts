@@ -17,7 +17,7 @@ import { thirdPartyLicences } from './third-party-licences.ts';
 const root = path.join(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');
 
-/** Puts the parsed descriptor in the place of the module that parses the proto file. */
+/** Replaces the module that parses the proto file by the parsed descriptor. */
 const descriptorInlined: Plugin = {
   name: 'csi-descriptor',
   setup: (plugged) => {
@@ -54,7 +54,7 @@ const usedParts: Record<string, string> = {
     export const credentials = { createInsecure: ChannelCredentials.createInsecure };
     setupUnixSockets();
     setupPickFirst();`,
-  '@grpc/proto-loader': 'export const loadSync = undefined;', // grpc-js's own services of diagnosis ask for it
+  '@grpc/proto-loader': 'export const loadSync = undefined;', // imported by grpc-js's own diagnostic services
   '@kubernetes/client-node': `export { KubeConfig } from '@kubernetes/client-node/dist/config.js';
     export { load as loadYaml } from 'js-yaml';`,
   // client-node makes agents and typed clients with these; we only take its configuration and credentials
@@ -68,7 +68,7 @@ const usedParts: Record<string, string> = {
   './gcp_auth.js': 'export class GoogleCloudPlatformAuth { isAuthProvider() { return false; } }',
 };
 
-/** Files of packages that ask for them and never get to use them. */
+/** Files that packages load and never use. */
 const unusedFiles: readonly (readonly [filter: RegExp, contents: string])[] = [
   [/\/undici\/lib\/dispatcher\/client-h2\.js$/, 'module.exports = undefined;'], // `allowH2` is off
 ];
@@ -159,7 +159,7 @@ const common = {
   logLevel: 'warning',
 } as const satisfies BuildOptions;
 
-// dependencies in CommonJS ask for `require`, which an ES module has to make itself
+// dependencies in CommonJS call `require`, which an ES module has to make itself
 const requireMade = "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);";
 
 /** Bundles one program and says what is in it. @returns the files that went into it. */

@@ -184,7 +184,7 @@ async function runPod({ engine, sidecar, driver }: Images, options: PodOptions):
     await checkProcess(provisioner.pid, folder, user);
     if (engine.limitsMemory) await checkHeapLimit(`http://127.0.0.1:${port}/metrics`);
     else console.log('No right to limit memory here: that the heap follows the limit was NOT tested');
-    // a leader that was told to end, had nothing under way and released its lease
+    // a leader that was terminated, had nothing under way and released its lease
     await endsWith('exit code 0', 'sidecar', provisioner);
     assert.match(provisioner.log(), /"Lease released"/);
     await endsWith('exit code 0', 'driver', hostpath);

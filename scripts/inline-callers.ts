@@ -1,6 +1,6 @@
 /**
- * For the bundle, where a stack trace would name positions of one minified file: each call of a logger is given the
- * place of its source as one argument more, so that the header of its line names it and no trace is taken.
+ * For the bundle, where a stack trace would name positions of one minified file: each call of a logger gets its
+ * position in the sources as one more argument, so that the header of its line names it and no trace is taken.
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import ts from 'typescript';
 /** How many arguments the methods of `ProcessLogger` have before the caller. */
 const argumentsBefore: Record<string, number> = { error: 2, warn: 2, info: 2, debug: 2, trace: 2, lastLine: 3 };
 
-/** Gives every call of a logger in the sources its place, such as `csi/driver.ts:112`. */
+/** Adds its position to every call of a logger in the sources, such as `csi/driver.ts:112`. */
 export const callersInlined: Plugin = {
   name: 'callers-inlined',
   setup: (plugged) => {
@@ -21,7 +21,7 @@ export const callersInlined: Plugin = {
   },
 };
 
-/** The source with the places put in; its lines stay where they are. */
+/** The source with the positions added; line breaks stay where they are. */
 export function withCallers(file: string, source: string): string {
   const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.ESNext);
   const insertions: { at: number; text: string }[] = [];
@@ -29,8 +29,8 @@ export function withCallers(file: string, source: string): string {
     ts.forEachChild(node, visit);
     if (!ts.isCallExpression(node) || !isLogging(node, parsed)) return;
     const line = parsed.getLineAndCharacterOfPosition(node.expression.getEnd()).line + 1;
-    const place = `${path.basename(path.dirname(file))}/${path.basename(file)}:${line}`;
-    insertions.push({ at: node.arguments.at(-1)?.getEnd() ?? 0, text: `, ${JSON.stringify(place)}` });
+    const position = `${path.basename(path.dirname(file))}/${path.basename(file)}:${line}`;
+    insertions.push({ at: node.arguments.at(-1)?.getEnd() ?? 0, text: `, ${JSON.stringify(position)}` });
   };
   visit(parsed);
   let result = source;

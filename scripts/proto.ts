@@ -1,11 +1,11 @@
 /**
- * Makes src/csi/generated from proto/csi.proto.
+ * Makes src/csi/generated from proto/csi.proto: the types that the sources and tests import, and those that they need.
  *
  *   node scripts/proto.ts           rewrites the folder
- *   node scripts/proto.ts --check   changes nothing; exits 1 and names the files that are stale, missing or left over
+ *   node scripts/proto.ts --check   changes nothing; exits 1 and names the files that are stale, missing or imported by nobody
  */
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs, promisify } from 'node:util';
@@ -47,17 +47,55 @@ async function readTree(folder: string): Promise<Map<string, string>> {
   return texts;
 }
 
+/** Folders whose files may import generated types. */
+const importers = ['src', 'sandbox', 'test', 'bench', 'scripts', 'examples', 'provisioners'];
+
+/** Files below `generated` that somebody imports, as paths relative to it. */
+async function importedFiles(): Promise<string[]> {
+  const found = new Set<string>();
+  for (const folder of importers) {
+    for (const [file, text] of await readTree(path.join(root, folder))) {
+      if (!file.endsWith('.ts') || path.join(root, folder, file).startsWith(generated + path.sep)) continue;
+      for (const [, imported] of text.matchAll(/from '[./]+(?:\/[\w-]+)*\/generated\/([^']+)'/g))
+        found.add(imported ?? '');
+    }
+  }
+  return [...found];
+}
+
+/** The files of `all` that are named, and those that they import. */
+function withImports(all: ReadonlyMap<string, string>, names: readonly string[]): Map<string, string> {
+  const kept = new Map<string, string>();
+  const open = [...names];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    const text = all.get(name);
+    if (text === undefined || kept.has(name)) continue;
+    kept.set(name, text);
+    for (const [, imported] of text.matchAll(/from '(\.[^']+)'/g))
+      open.push(path.join(path.dirname(name), imported ?? ''));
+  }
+  return kept;
+}
+
+/** Replaces the contents of `folder`. */
+async function writeTree(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  for (const [name, text] of files) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
+    await writeFile(path.join(folder, name), text);
+  }
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
   const fresh = await mkdtemp(path.join(tmpdir(), 'csi-proto-'));
   try {
     await generate(fresh);
+    const want = withImports(await readTree(fresh), await importedFiles());
     if (!values.check) {
-      await rm(generated, { recursive: true, force: true });
-      await cp(fresh, generated, { recursive: true });
+      await writeTree(generated, want);
       return;
     }
-    const want = await readTree(fresh);
     const have = await readTree(generated);
     const stale = [...new Set([...want.keys(), ...have.keys()])].filter((file) => want.get(file) !== have.get(file));
     for (const file of stale.sort()) console.error(`stale: src/csi/generated/${file}`);

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 /**
  * The licences of the packages that went into a bundle, as one text. Bundling drops the comments and files in which
- * most of them ask to be handed on.
+ * most of them require to be passed on.
  *
  * @param root - the folder that paths are relative to.
  * @param inputs - paths of the bundled files, as esbuild's metafile has them.

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { runTool } from './run-tool.ts';
 
 /**
- * Arguments of a build that hand the user's npm settings to the Dockerfile's `npm ci`, as the secret it asks for: a
+ * Arguments of a build that hand the user's npm settings to the Dockerfile's `npm ci`, as the secret it mounts: a
  * registry of one's own, say. Nothing of them gets into an image.
  */
 export async function npmSettings(): Promise<string[]> {

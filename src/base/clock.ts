@@ -18,7 +18,7 @@ export interface Clock {
 }
 
 /** Node's timers hold at most 2^31-1 ms and fire at once beyond it. */
-const longestTimerMs = 2_147_483_647;
+const maxTimerMs = 2_147_483_647;
 
 /** The machine's own time. */
 export const systemClock: Clock = {
@@ -27,14 +27,14 @@ export const systemClock: Clock = {
   sleep: async (ms, { signal } = {}) => {
     signal?.throwIfAborted();
     try {
-      await delay(Math.min(Math.max(ms, 0), longestTimerMs), undefined, signal === undefined ? {} : { signal });
+      await delay(Math.min(Math.max(ms, 0), maxTimerMs), undefined, signal === undefined ? {} : { signal });
     } catch (error) {
-      signal?.throwIfAborted(); // the reason given by whoever aborted, not Node's AbortError
+      signal?.throwIfAborted(); // the reason that the caller aborted with, not Node's AbortError
       throw error;
     }
   },
   after: (ms, run) => {
-    const timer = setTimeout(run, Math.min(Math.max(ms, 0), longestTimerMs)).unref();
+    const timer = setTimeout(run, Math.min(Math.max(ms, 0), maxTimerMs)).unref();
     return { cancel: () => clearTimeout(timer) };
   },
 };

@@ -1,6 +1,6 @@
 /**
  * Long work in slices. Node.js runs everything on one thread: while it goes through thousands of objects no timer fires,
- * no lease is renewed and no probe is answered. Code that works through many items asks before each of them:
+ * no lease is renewed and no probe is answered. Code that works through many items checks before each of them:
  *
  *     if (sliceSpent()) await nextSlice();
  */
@@ -8,9 +8,9 @@
 /** How long work may hold the event loop, in milliseconds. */
 const sliceMs = 10;
 
-/** When the present slice began; undefined while nobody works. One for all work, as there is one event loop. */
+/** When the present slice began; undefined while there is no work. One for all work, as there is one event loop. */
 let startedMs: number | undefined;
-/** The work that waits for a slice, first come first served. */
+/** The work that waits for a slice, oldest first. */
 const waiting: PromiseWithResolvers<undefined>[] = [];
 
 /** Whether the work of this iteration of the event loop, of all callers together, has taken its time. */
@@ -20,7 +20,7 @@ export function sliceSpent(): boolean {
   return nowMs - startedMs >= sliceMs;
 }
 
-/** Resolves in a later iteration of the event loop, after timers and connections, when it is the caller's turn. */
+/** Resolves in a later iteration of the event loop, after timers and connections, first come first served. */
 export function nextSlice(): Promise<undefined> {
   startedMs ??= begin(performance.now());
   const caller = Promise.withResolvers<undefined>();

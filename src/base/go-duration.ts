@@ -14,7 +14,7 @@ const unitNanoseconds = new Map<string, bigint>([
   ['h', 3_600_000_000_000n],
 ]);
 
-/** One more than the largest magnitude that Go's signed 64-bit nanoseconds hold. */
+/** One more than the maximum magnitude that Go's signed 64-bit nanoseconds hold. */
 const overflow = 1n << 63n;
 
 /** Digits, at most one point, and whatever follows up to the next digit or point: the unit, possibly missing. */
@@ -51,7 +51,7 @@ export function parseGoDuration(text: string): bigint {
   return total;
 }
 
-/** A fraction of a unit, cut to whole nanoseconds. Go computes it in floating point, hence the same here. */
+/** A fraction of a unit, truncated to whole nanoseconds. Go computes it in floating point, hence the same here. */
 function fractionOf(digits: string, nanoseconds: bigint): bigint {
   let value = 0n;
   let scale = 1;

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Holds the metrics of one process; passed to whoever makes or serves some. */
+/** Holds the metrics of one process; passed to the code that records or serves them. */
 export type MetricRegistry = Registry;
 
 /** How much a Kubernetes metric may still change; stands in front of its help text. */

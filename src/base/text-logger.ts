@@ -1,6 +1,6 @@
-import { writeSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { type Logger, multiLineFields } from './logger.ts';
+import { writeStandardError } from './standard-error.ts';
 
 /** The levels of a logger, the gravest first. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
@@ -73,12 +73,4 @@ function escaped(character: string): string {
 
 function singleLine(text: string): string {
   return text.replaceAll(/[\r\n]+/g, ' ');
-}
-
-function writeStandardError(line: string): void {
-  try {
-    writeSync(2, line);
-  } catch {
-    // the reader has gone away: logging must never end a provisioner
-  }
 }

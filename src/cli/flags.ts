@@ -59,6 +59,29 @@ export interface FlagSpec {
   readonly since: 'go' | `v${string}`;
 }
 
+/** `--log-*-split-stream`, an alpha option of the Go sidecar whose feature gate cannot be switched on. */
+const splitStream = {
+  kind: 'bool',
+  default: 'false',
+  class: 'P',
+  group: 'logging',
+  description: 'Only false is accepted.',
+  withoutEffect: true,
+  since: 'go',
+} as const satisfies FlagSpec;
+
+/** `--log-*-info-buffer-size`, an alpha option like the one above. */
+const infoBufferSize = {
+  kind: 'quantity',
+  default: '0',
+  class: 'P',
+  group: 'logging',
+  value: 'quantity',
+  description: 'Only 0 is accepted.',
+  withoutEffect: true,
+  since: 'go',
+} as const satisfies FlagSpec;
+
 /** Every flag by its name, in the order of help within each group. */
 export const flagTable = {
   'csi-address': {
@@ -281,7 +304,7 @@ export const flagTable = {
     class: 'P',
     group: 'capacity',
     value: 'duration',
-    description: 'How often the driver is asked again for all capacities.',
+    description: 'How often the driver is queried again for all capacities.',
     since: 'go',
   },
   'capacity-ownerref-level': {
@@ -468,44 +491,10 @@ export const flagTable = {
     withoutEffect: true,
     since: 'go',
   },
-  'log-text-split-stream': {
-    kind: 'bool',
-    default: 'false',
-    class: 'P',
-    group: 'logging',
-    description: 'Only false is accepted.',
-    withoutEffect: true,
-    since: 'go',
-  },
-  'log-text-info-buffer-size': {
-    kind: 'quantity',
-    default: '0',
-    class: 'P',
-    group: 'logging',
-    value: 'quantity',
-    description: 'Only 0 is accepted.',
-    withoutEffect: true,
-    since: 'go',
-  },
-  'log-json-split-stream': {
-    kind: 'bool',
-    default: 'false',
-    class: 'P',
-    group: 'logging',
-    description: 'Only false is accepted.',
-    withoutEffect: true,
-    since: 'go',
-  },
-  'log-json-info-buffer-size': {
-    kind: 'quantity',
-    default: '0',
-    class: 'P',
-    group: 'logging',
-    value: 'quantity',
-    description: 'Only 0 is accepted.',
-    withoutEffect: true,
-    since: 'go',
-  },
+  'log-text-split-stream': splitStream,
+  'log-text-info-buffer-size': infoBufferSize,
+  'log-json-split-stream': splitStream,
+  'log-json-info-buffer-size': infoBufferSize,
   'feature-gates': {
     kind: 'gates',
     default: '',

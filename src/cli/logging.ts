@@ -1,8 +1,10 @@
-import pino from 'pino';
 import type { Logger } from '../base/logger.ts';
-import { klogLine } from './klog-line.ts';
+import { writeStandardError } from '../base/standard-error.ts';
+import { jsonLine } from './json-line.ts';
+import { klogLine, type KlogLineOptions } from './klog-line.ts';
+import { type LogRecord, type LogRecordLevel, printableFields } from './log-record.ts';
 
-/** What `--logging-format` and `-v` ask for. */
+/** The values of `--logging-format` and `-v`. */
 export interface LoggingConfig {
   readonly format: 'text' | 'json';
   /** 0 info, 2 and up debug, 5 and up trace. Errors and warnings always show. */
@@ -20,31 +22,26 @@ export interface ProcessLogger extends Logger {
   lastLine(severity: 'error' | 'fatal', message: string, fields?: object): void;
 }
 
-/** `v` of the JSON form and the severity letter of the text form, per level. Errors carry no `v`. */
-const levels = {
-  trace: { level: 'trace', v: 5 },
-  debug: { level: 'debug', v: 2 },
-  info: { level: 'info', v: 0 },
-  warn: { level: 'warn', v: 0 },
-  error: { level: 'error' },
-  fatal: { level: 'fatal', v: 0 },
-} as const;
-
-type LevelName = keyof typeof levels;
+/** The verbosity from which lines of a level show. */
+const shownFrom: Readonly<Record<LogRecordLevel, number>> = {
+  trace: 5,
+  debug: 2,
+  info: 0,
+  warn: 0,
+  error: 0,
+  fatal: 0,
+};
 
 /**
- * Standard error. The lines of one turn of the event loop are written together, synchronously, and what is left when
- * the process ends or crashes: none is lost save to SIGKILL. A reader that has gone away is ignored; logging must never
- * end a provisioner.
+ * Standard error. The lines of one iteration of the event loop are written together, synchronously, and what is left when
+ * the process ends or crashes: none is lost save to SIGKILL.
  */
 export function standardError(): LogSink {
-  const destination = pino.destination({ dest: 2, sync: true });
-  destination.on('error', () => undefined);
   let waiting = '';
   const flush = (): void => {
     const lines = waiting;
     waiting = '';
-    if (lines !== '') destination.write(lines);
+    if (lines !== '') writeStandardError(lines);
   };
   process.on('exit', flush);
   return {
@@ -56,83 +53,47 @@ export function standardError(): LogSink {
 }
 
 /**
- * The logger behind every floor: pino, as klog text or as JSON lines. Lines are single lines whatever the values
- * hold; secrets print as redacted because they travel as `SecretString`.
+ * The logger of the program: klog text or JSON lines, each a single line whatever the values hold. Secrets print as
+ * redacted because they travel as `SecretString`.
  *
  * @param options.sink - where lines go; default standard error.
  * @see Kubernetes, "System Logs", and klog's header form.
  */
 export function createLogger(options: LoggingConfig & { sink?: LogSink }): ProcessLogger {
-  const sink = options.sink ?? standardError();
-  const text: LogSink = { write: (line) => sink.write(klogLine(line)) };
-  const level = options.verbosity >= 5 ? 'trace' : options.verbosity >= 2 ? 'debug' : 'info';
-  const withStacks = level === 'trace';
-  const now = microsecondClock();
-  const root = pino(
-    {
-      level,
-      base: null,
-      timestamp: () => `,"ts":${now()}`,
-      formatters: {
-        level: (name) => levels[name as LevelName],
-        log: (fields) => printable(fields, withStacks),
-        bindings: (fields) => printable(fields, false),
-      },
-    },
-    options.format === 'text' ? text : sink,
-  );
-  return new PinoLogger(root, options.format === 'text');
+  const { format, verbosity, sink = standardError() } = options;
+  return new FormattingLogger({ asText: format === 'text', verbosity, sink, epochMicros: microsecondClock() });
 }
 
 /**
- * Makes a clock of milliseconds since the epoch with microseconds behind the point, as in klog's JSON. The wall clock
- * of JavaScript is coarse and the fine one never follows corrections, so the fine one is set anew when they differ.
+ * Makes a clock of microseconds since the epoch. The wall clock of JavaScript is coarse and the fine one never follows
+ * corrections, so the fine one is set again when they differ.
  */
-function microsecondClock(): () => string {
+function microsecondClock(): () => number {
   let offset = performance.timeOrigin;
   return () => {
     const wall = Date.now();
     const monotonic = performance.now();
     if (Math.floor(offset + monotonic) !== wall) offset = wall - monotonic;
-    return (offset + monotonic).toFixed(3);
+    return Math.floor((offset + monotonic) * 1000);
   };
 }
 
-/** Errors as texts: JSON would print them as `{}`. Causes are told unless the message already holds them. */
-function printable(fields: Record<string, unknown>, withStacks: boolean): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields)) {
-    if (!(value instanceof Error)) result[key] = value;
-    else {
-      result[key] = errorText(value);
-      if (withStacks && value.stack !== undefined) result[`${key}Stack`] = value.stack;
-    }
-  }
-  return result;
-}
-
-function errorText(error: Error): string {
-  let message = error.message || error.name;
-  let cause = error.cause;
-  for (let depth = 0; depth < 8 && cause instanceof Error; depth++, cause = cause.cause) {
-    if (!message.includes(wordsOf(cause))) message += `: ${cause.message}`;
-  }
-  return message;
-}
-
-/** Errors of gRPC hold the words of the other side in `details`, and have a number and a name before them in `message`. */
-function wordsOf(error: Error & { details?: unknown }): string {
-  return typeof error.details === 'string' ? error.details : error.message;
+/** What a logger and its children share. */
+interface Output {
+  asText: boolean;
+  verbosity: number;
+  sink: LogSink;
+  epochMicros: () => number;
 }
 
 /** The bundle gives each call its `caller`; see `scripts/inline-callers.ts`. */
-class PinoLogger implements ProcessLogger {
-  readonly #pino: pino.Logger;
-  readonly #asText: boolean;
+class FormattingLogger implements ProcessLogger {
+  readonly #output: Output;
+  readonly #inherited: Readonly<Record<string, unknown>>;
 
-  constructor(logger: pino.Logger, asText: boolean) {
-    this.#pino = logger;
-    this.#asText = asText;
+  constructor(output: Output, inherited: Readonly<Record<string, unknown>> = {}) {
+    this.#output = output;
+    this.#inherited = inherited;
   }
 
   error(fields: object, message: string, caller?: string): void {
@@ -156,18 +117,31 @@ class PinoLogger implements ProcessLogger {
   }
 
   lastLine(severity: 'error' | 'fatal', message: string, fields: object = {}, caller?: string): void {
-    const unstructured = this.#asText && Object.keys(fields).length === 0 ? { raw: true } : {};
-    this.#log(severity, { ...unstructured, ...fields }, message, caller);
+    this.#log(severity, fields, message, caller, { plainMessage: Object.keys(fields).length === 0 });
   }
 
   child(fields: Record<string, unknown>): Logger {
-    return new PinoLogger(this.#pino.child(fields), this.#asText);
+    return new FormattingLogger(this.#output, { ...this.#inherited, ...printableFields(fields, false) });
   }
 
-  #log(level: LevelName, fields: object, message: string, caller: string | undefined): void {
-    if (!this.#pino.isLevelEnabled(level)) return;
-    // pino's fatal would also end a worker's streams; its level is used, never its method's side effects
-    this.#pino[level]({ caller: caller ?? callerOfLogger(), ...fields }, message);
+  #log(
+    level: LogRecordLevel,
+    given: object,
+    message: string,
+    caller: string | undefined,
+    textOptions?: KlogLineOptions,
+  ): void {
+    const { asText, verbosity, sink, epochMicros } = this.#output;
+    if (verbosity < shownFrom[level]) return;
+    const record: LogRecord = {
+      level,
+      epochMicros: epochMicros(),
+      caller: caller ?? callerOfLogger(),
+      message,
+      inherited: this.#inherited,
+      fields: printableFields(given, verbosity >= shownFrom.trace),
+    };
+    sink.write(asText ? klogLine(record, textOptions) : jsonLine(record));
   }
 }
 

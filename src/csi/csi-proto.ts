@@ -1,8 +1,10 @@
-import { makeGenericClientConstructor } from '@grpc/grpc-js';
+import { makeGenericClientConstructor, type Client } from '@grpc/grpc-js';
 import type { Options } from '@grpc/proto-loader';
 import protobuf from 'protobufjs/light.js';
 import { csiDescriptor } from './csi-proto-source.ts';
-import type { ProtoGrpcType } from './generated/csi.ts';
+import type { ControllerClient, ControllerDefinition } from './generated/csi/v1/Controller.ts';
+import type { IdentityClient, IdentityDefinition } from './generated/csi/v1/Identity.ts';
+import type { NodeClient, NodeDefinition } from './generated/csi/v1/Node.ts';
 import { serviceDefinition } from './service-definition.ts';
 
 /**
@@ -21,12 +23,19 @@ export const csiMessageOptions = {
 /** The fields marked `csi_secret`, by message name without its package: `CreateVolumeRequest` has `secrets`. */
 export type SecretFields = ReadonlyMap<string, ReadonlySet<string>>;
 
-type ServiceName = 'Identity' | 'Controller' | 'GroupController' | 'SnapshotMetadata' | 'Node';
+/** A client's constructor, with the methods of its service. */
+type ServiceClient<ServiceMethods, Definition> = (new (
+  ...args: ConstructorParameters<typeof Client>
+) => ServiceMethods) & { service: Definition };
 
-/** The CSI package, ready for clients and servers. */
+/** The services of CSI that a provisioner calls, ready for clients and servers. */
 export interface Csi {
   /** Client constructors by service, as in `new csi.v1.Controller(address, credentials)`. */
-  readonly v1: Pick<ProtoGrpcType['csi']['v1'], ServiceName>;
+  readonly v1: {
+    readonly Identity: ServiceClient<IdentityClient, IdentityDefinition>;
+    readonly Controller: ServiceClient<ControllerClient, ControllerDefinition>;
+    readonly Node: ServiceClient<NodeClient, NodeDefinition>;
+  };
   /** What must be taken out of a message before it is logged (CSI spec, "Secrets Requirements"). */
   readonly secretFields: SecretFields;
 }
@@ -38,16 +47,16 @@ export interface Csi {
  */
 export function loadCsi(): Csi {
   const v1 = protobuf.Root.fromJSON(csiDescriptor()).resolveAll().lookup('csi.v1') as protobuf.Namespace;
-  const services = v1.nestedArray.filter((nested) => nested instanceof protobuf.Service);
-  const clients = services.map(
-    (service) =>
-      [
-        service.name,
-        makeGenericClientConstructor(serviceDefinition(service, csiMessageOptions), service.name),
-      ] as const,
-  );
   // protobufjs knows the services by name only; the generated types describe this very package.
-  return { v1: Object.fromEntries(clients) as unknown as Csi['v1'], secretFields: secretFields(v1) };
+  const client = <Name extends keyof Csi['v1']>(name: Name): Csi['v1'][Name] =>
+    makeGenericClientConstructor(
+      serviceDefinition(v1.lookupService(name), csiMessageOptions),
+      name,
+    ) as unknown as Csi['v1'][Name];
+  return {
+    v1: { Identity: client('Identity'), Controller: client('Controller'), Node: client('Node') },
+    secretFields: secretFields(v1),
+  };
 }
 
 /** Finds the fields marked `csi_secret` in a package. Nested messages' names are joined by a dot. */

@@ -4,12 +4,13 @@ import type { MethodDefinition } from '@grpc/proto-loader';
 import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { SecretEncodingError, SecretString, strippedText } from '../base/secret-string.ts';
+import { SecretEncodingError, type SecretString } from '../base/secret-string.ts';
 import { CsiCallError, codeName, LostStatusError } from './call-error.ts';
 import type { CsiConnection } from './connection.ts';
 import type { SecretFields } from './csi-proto.ts';
 import { errorMessage } from './error-message.ts';
 import { maxStatusTextBytes } from './http2-connect.ts';
+import { LoggedMessage } from './logged-message.ts';
 import { decodeStrictly } from './strict-decoding.ts';
 
 /** One finished call, for metrics. */
@@ -86,11 +87,11 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
     });
   };
   const requestSecrets = secretFields.get(messageName(method.requestType));
-  logger.trace({ method: method.path, request: strip(request, requestSecrets) }, 'GRPC call');
+  logger.trace({ method: method.path, request: new LoggedMessage(request, requestSecrets) }, 'GRPC call');
   try {
     const response = await send(settings, method, request, options);
     const responseSecrets = secretFields.get(messageName(method.responseType));
-    logger.trace({ method: method.path, response: strip(response, responseSecrets) }, 'GRPC response');
+    logger.trace({ method: method.path, response: new LoggedMessage(response, responseSecrets) }, 'GRPC response');
     finished(status.OK);
     return response;
   } catch (error) {
@@ -207,14 +208,6 @@ function callError(error: ServiceError, atDeadline: boolean, connection: CsiConn
     return new CsiCallError(status.UNAVAILABLE, 'error reading from server: EOF', { cause: error });
   }
   return new CsiCallError(code, details, { cause: error });
-}
-
-/** A copy for the log: whole secret fields replaced. */
-function strip(message: object, secret: ReadonlySet<string> | undefined): object {
-  if (secret === undefined) return message;
-  return Object.fromEntries(
-    Object.entries(message).map(([key, value]) => [key, secret.has(key) ? strippedText : value]),
-  );
 }
 
 function messageName({ type }: { type: object }): string {

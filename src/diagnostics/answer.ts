@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** Answers with a short text. Unless it is a success, browsers are told not to guess what it is. */
+/** Answers with a short text. Unless it is a success, browsers must not guess its type. */
 export function answerText(response: ServerResponse, status: number, text: string): void {
   response.statusCode = status;
   response.setHeader('Content-Type', 'text/plain; charset=utf-8');

@@ -6,7 +6,7 @@
  * of numbers, some of them indexes into the list `strings` at its end.
  */
 
-/** In the place of what a string said. */
+/** Replaces the contents of strings. */
 const withheld = '(withheld)';
 
 /** The part of the head that says how the lists are laid out. */

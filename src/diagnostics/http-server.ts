@@ -6,7 +6,7 @@ import { answerNotFound, answerText } from './answer.ts';
 import { ListenAddressError, parseListenAddress } from './listen-address.ts';
 import { parsePathPattern, type PathPattern } from './path-pattern.ts';
 
-/** Answers a request whose body nobody reads. May wait; what it throws becomes a 500. */
+/** Answers a request. The body is never read. May wait; what it throws becomes a 500. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 /** What the server needs. */
@@ -14,16 +14,16 @@ export interface DiagnosticsServerOptions {
   /** In Go's listen form, such as `:8080`. */
   readonly address: string;
   readonly logger: Logger;
-  /** Idle time after which a connection is cut, in the middle of an answer too; default 30 000. */
+  /** Idle timeout of a connection, in the middle of an answer too, in milliseconds; default 30 000. */
   readonly idleTimeoutMs?: number;
-  /** Time in which a request must have arrived as a whole; default 10 000. */
+  /** Timeout for the whole request to arrive, in milliseconds; default 10 000. */
   readonly requestTimeoutMs?: number;
 }
 
-const largestHeaderBytes = 16 * 1024;
-const mostConnections = 256;
-/** Requests sent ahead on one connection; no scraper and no probe does so. */
-const mostAhead = 8;
+const maxHeaderBytes = 16 * 1024;
+const maxConnections = 256;
+/** Pipelined requests on one connection; no scraper and no probe sends any. */
+const maxPipelinedRequests = 8;
 
 /** How long requests in flight may go on once the server closes. */
 const closeGraceMs = 500;
@@ -40,7 +40,7 @@ export class DiagnosticsServer implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #handlers: Served[] = [];
   #closing: Promise<void> | undefined;
-  /** Open connections, the longest open first, with their requests under way. */
+  /** Open connections, oldest first, with their requests under way. */
   readonly #connections = new Map<Socket, number>();
 
   /** Use `startDiagnosticsServer`. */
@@ -50,7 +50,7 @@ export class DiagnosticsServer implements AsyncDisposable {
     const answer = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
     server.on('connection', (socket: Socket) => this.#admit(socket));
     server.on('request', answer);
-    server.on('checkContinue', answer); // nobody wants the body, so nobody asks for it
+    server.on('checkContinue', answer); // without `100 Continue`: the body is not read
     server.on('error', (error) => logger.error({ err: error }, 'The HTTP endpoint failed'));
   }
 
@@ -70,11 +70,11 @@ export class DiagnosticsServer implements AsyncDisposable {
   }
 
   /**
-   * A probe must get through whoever else holds connections: beyond the limit one that nothing is asked on has to go,
-   * else the oldest.
+   * A probe must get through whatever else holds connections: beyond the limit an idle connection is closed, else the
+   * oldest.
    */
   #admit(socket: Socket): void {
-    if (this.#connections.size >= mostConnections) {
+    if (this.#connections.size >= maxConnections) {
       const open = [...this.#connections];
       const [victim] = open.find(([, requests]) => requests === 0) ?? open[0] ?? [];
       victim?.destroy();
@@ -92,7 +92,7 @@ export class DiagnosticsServer implements AsyncDisposable {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (hasBody(request)) response.shouldKeepAlive = false;
-    if (this.#count(request.socket, 1) > mostAhead) {
+    if (this.#count(request.socket, 1) > maxPipelinedRequests) {
       request.socket.destroy();
       return;
     }
@@ -130,12 +130,12 @@ export class DiagnosticsServer implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const cut = setTimeout(() => this.#server.closeAllConnections(), closeGraceMs);
+    const abort = setTimeout(() => this.#server.closeAllConnections(), closeGraceMs);
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
       this.#server.closeIdleConnections();
     });
-    clearTimeout(cut);
+    clearTimeout(abort);
   }
 }
 
@@ -148,7 +148,7 @@ export async function startDiagnosticsServer(options: DiagnosticsServerOptions):
   const { host, port } = parseListenAddress(options.address);
   const requestTimeout = options.requestTimeoutMs ?? 10_000;
   const server = createServer({
-    maxHeaderSize: largestHeaderBytes,
+    maxHeaderSize: maxHeaderBytes,
     headersTimeout: requestTimeout,
     requestTimeout,
     connectionsCheckingInterval: Math.min(1_000, requestTimeout),

@@ -5,7 +5,7 @@ import { counter, gauge, type MetricRegistry } from '../base/metrics.ts';
 const clockTicksPerSecond = 100; // USER_HZ, the unit of /proc on every Linux architecture that Node runs on
 
 /**
- * Adds what every Prometheus client tells about its process: `process_*` as far as `/proc` has it, and `nodejs_*`
+ * Adds the metrics that every Prometheus client exports of its process: `process_*` as far as `/proc` has it, and `nodejs_*`
  * for memory and the event loop. All are read at each scrape.
  *
  * @param root - where `/proc/self` is.
@@ -131,7 +131,7 @@ function startTimeSeconds(root: string): number | undefined {
   return ticks === undefined || boot === undefined ? undefined : Number(boot) + Number(ticks) / clockTicksPerSecond;
 }
 
-/** The soft limit; no limit is the largest number, as Prometheus clients give it. */
+/** The soft limit; no limit is 2^64, as Prometheus clients report it. */
 function limit(root: string, name: string): number | undefined {
   const soft = new RegExp(`^${name} +(\\S+)`, 'm').exec(read(root, 'limits') ?? '')?.[1];
   return soft === 'unlimited' ? 2 ** 64 : soft === undefined ? undefined : Number(soft);
@@ -139,7 +139,7 @@ function limit(root: string, name: string): number | undefined {
 
 function openFiles(root: string): number | undefined {
   try {
-    return readdirSync(`${root}/fd`).length - 1; // one of them is this very look
+    return readdirSync(`${root}/fd`).length - 1; // one of them is the folder, open for this listing
   } catch {
     return undefined;
   }

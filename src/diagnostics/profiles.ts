@@ -9,7 +9,7 @@ import { profilesPath } from './paths.ts';
 /** One sample per this many allocated bytes: too rare to be felt, often enough to find what grows. */
 const heapSamplingBytes = 512 * 1024;
 
-const longestProfileSeconds = 300;
+const maxProfileSeconds = 300;
 
 const index = `<!doctype html>
 <html lang="en">
@@ -17,7 +17,7 @@ const index = `<!doctype html>
 <h1>Profiles of this process</h1>
 <p>Save a file and open it in the developer tools of Chrome, or with speedscope.
 <ul>
-<li><a href="profile?seconds=30">profile</a>: CPU time of the next <code>seconds</code> (1 to ${longestProfileSeconds}),
+<li><a href="profile?seconds=30">profile</a>: CPU time of the next <code>seconds</code> (1 to ${maxProfileSeconds}),
 a .cpuprofile file. One at a time.
 <li><a href="heap">heap</a>: where the memory now in use was allocated, a .heapprofile file. Sampled, without contents.
 <li><a href="heapsnapshot">heapsnapshot</a>: all objects and what holds them, a .heapsnapshot file. What strings say is taken
@@ -56,8 +56,8 @@ export class Profiles implements AsyncDisposable {
 
   readonly #cpuProfile: Handler = async (request, response) => {
     const seconds = Number(new URLSearchParams((request.url ?? '').split('?')[1]).get('seconds') ?? '30');
-    if (!(seconds > 0 && seconds <= longestProfileSeconds)) {
-      answerText(response, 400, `seconds must be a number above 0, at most ${longestProfileSeconds}\n`);
+    if (!(seconds > 0 && seconds <= maxProfileSeconds)) {
+      answerText(response, 400, `seconds must be a number above 0, at most ${maxProfileSeconds}\n`);
       return;
     }
     if (this.#cpuProfileRuns) {
@@ -114,7 +114,7 @@ export class Profiles implements AsyncDisposable {
  * them: anybody who can reach the port may read it.
  */
 export async function startProfiles(): Promise<Profiles> {
-  const inspector = await import('node:inspector/promises'); // dear, and few ask for it
+  const inspector = await import('node:inspector/promises'); // expensive, and few processes need it
   const session = new inspector.Session();
   session.connect();
   await session.post('Profiler.enable');
@@ -124,7 +124,7 @@ export async function startProfiles(): Promise<Profiles> {
 
 type Response = Parameters<Handler>[1];
 
-/** Resolves after that time, or as soon as nobody listens any more. */
+/** Resolves after that time, or as soon as the client has gone. */
 async function elapsed(milliseconds: number, response: Response): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(resolve, milliseconds, undefined);

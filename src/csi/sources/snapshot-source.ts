@@ -3,11 +3,11 @@ import { quantityBytes } from '../../base/quantity.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { apiVersion, type ObjectName } from '../../kube/kube-object.ts';
+import { apiVersion, type KubeObject, type ObjectName } from '../../kube/kube-object.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { DataSource } from './data-source.ts';
 import { errorMessage } from '../error-message.ts';
-import { addFinalizer, removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
+import { addFinalizer, removeFinalizer, snapshotProtectionFinalizer, type FinalizerChange } from './finalizers.ts';
 import { storageRequestBytes } from '../requested-capacity.ts';
 import {
   volumeSnapshotContents,
@@ -120,16 +120,10 @@ interface SnapshotProtection {
  *
  * @throws `ApiError` as the server gave it, but for Forbidden on the write.
  */
-export async function protectSnapshot({ client, logger, snapshot, signal }: SnapshotProtection): Promise<void> {
+export async function protectSnapshot(options: SnapshotProtection): Promise<void> {
+  const { logger, snapshot } = options;
   try {
-    await addFinalizer({
-      client,
-      resource: volumeSnapshots,
-      object: snapshot,
-      finalizer: snapshotProtectionFinalizer,
-      optional: true,
-      signal,
-    });
+    await addFinalizer(protection(options));
   } catch (error) {
     if (!(error instanceof ForbiddenError && error.request.verb === 'update')) throw error;
     logger.debug({ err: error, snapshot }, 'Not allowed to protect the snapshot, going on without');
@@ -137,20 +131,25 @@ export async function protectSnapshot({ client, logger, snapshot, signal }: Snap
 }
 
 /** Takes the protection off again. Never fails: a finalizer left behind is found by the sweep. */
-export async function unprotectSnapshot({ client, logger, snapshot, signal }: SnapshotProtection): Promise<void> {
+export async function unprotectSnapshot(options: SnapshotProtection): Promise<void> {
+  const { logger, snapshot } = options;
   try {
-    await removeFinalizer({
-      client,
-      resource: volumeSnapshots,
-      object: snapshot,
-      finalizer: snapshotProtectionFinalizer,
-      optional: true,
-      signal,
-    });
+    await removeFinalizer(protection(options));
   } catch (error) {
     if (error instanceof NotFoundError) return;
     const message = 'Taking the protection off the snapshot failed';
     if (error instanceof ForbiddenError) logger.debug({ err: error, snapshot }, message);
     else logger.warn({ err: error, snapshot }, message);
   }
+}
+
+function protection({ client, snapshot, signal }: SnapshotProtection): FinalizerChange<KubeObject> {
+  return {
+    client,
+    resource: volumeSnapshots,
+    object: snapshot,
+    finalizer: snapshotProtectionFinalizer,
+    optional: true,
+    signal,
+  };
 }

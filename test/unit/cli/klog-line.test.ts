@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { SecretString } from '../../../src/base/secret-string.ts';
 import { klogLine } from '../../../src/cli/klog-line.ts';
+import type { LogRecord } from '../../../src/cli/log-record.ts';
 
 /** Local time, as the header shows it. */
-const ts = new Date(2026, 0, 2, 3, 4, 5, 6).getTime() + 0.789;
+const epochMicros = new Date(2026, 0, 2, 3, 4, 5, 6).getTime() * 1000 + 789;
 
-function line(fields: object, pid = 42): string {
-  return klogLine(JSON.stringify({ level: 'info', v: 0, ts, caller: 'cli/run.ts:12', msg: 'm', ...fields }), pid);
+const record: LogRecord = {
+  level: 'info',
+  epochMicros,
+  caller: 'cli/run.ts:12',
+  message: 'm',
+  inherited: {},
+  fields: {},
+};
+
+function line(fields: Record<string, unknown>, pid = 42): string {
+  return klogLine({ ...record, fields }, { pid });
 }
 
 describe('klogLine', () => {
@@ -22,9 +33,9 @@ describe('klogLine', () => {
     ['warn', 'W'],
     ['error', 'E'],
     ['fatal', 'F'],
-  ]) {
+  ] as const) {
     // prettier-ignore
-    test(`${level} is ${letter}`, () => assert.equal(line({ level })[0], letter));
+    test(`${level} is ${letter}`, () => assert.equal(klogLine({ ...record, level })[0], letter));
   }
 
   test('values: text quoted, numbers, booleans and null bare, objects as JSON', () => {
@@ -43,11 +54,24 @@ describe('klogLine', () => {
   });
 
   test('integers beyond 2^53 keep their digits, alone and inside objects', () => {
-    const json = `{"level":"info","ts":${ts},"caller":"a:1","msg":"m","bytes":9223372036854775807,"at":{"n":-9007199254740993}}`;
-    assert.match(klogLine(json), /bytes=9223372036854775807 at=\{"n":"-9007199254740993"\}\n$/);
+    assert.match(
+      line({ bytes: 9223372036854775807n, at: { n: -9007199254740993n } }),
+      /bytes=9223372036854775807 at=\{"n":"-9007199254740993"\}\n$/,
+    );
   });
 
   test('an unquoted message stays one line and keeps its quotes and letters', () => {
-    assert.match(line({ raw: true, msg: 'open "x":\n\u2028\u00e4\u0000' }), /\] open "x":\\n\\u2028\u00e4\\x00\n$/);
+    const plain = klogLine({ ...record, message: 'open "x":\n\u2028\u00e4\u0000' }, { plainMessage: true });
+    assert.match(plain, /\] open "x":\\n\\u2028\u00e4\\x00\n$/);
+  });
+
+  test("the logger's fields come first, and a field of the line replaces one of the same name", () => {
+    const text = klogLine({ ...record, inherited: { component: 'lease', n: 1 }, fields: { claim: 'a/b', n: 2 } });
+    assert.match(text, /\] "m" component="lease" n=2 claim="a\/b"\n$/);
+  });
+
+  test('an object that JSON prints as a text is quoted as texts are', () => {
+    const secret = SecretString.fromText('hunter2');
+    assert.match(line({ secret, at: new Date(0) }), /secret="\*\*\*stripped\*\*\*" at="1970-01-01T00:00:00\.000Z"\n$/);
   });
 });
