@@ -110,6 +110,16 @@ test('the arguments in deploy/ are understood', () => {
   assert.deepEqual(parsed.notices, []);
 });
 
+test('the workflow for GitHub runs .ci/run, with actions pinned by commit', () => {
+  const text = read('.github/workflows/ci.yml');
+  const { jobs } = loadYaml<{ jobs: Record<string, { steps: { uses?: string; run?: string }[] }> }>(text);
+  const steps = Object.values(jobs).flatMap((job) => job.steps);
+  assert.ok(steps.some(({ run }) => run === '.ci/run'));
+  const used = steps.flatMap(({ uses }) => uses ?? []);
+  assert.ok(used.length > 0);
+  for (const action of used) assert.match(action, /@[0-9a-f]{40}$/);
+});
+
 describe('withSection', () => {
   const page = 'before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n';
 
