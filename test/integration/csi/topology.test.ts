@@ -24,7 +24,7 @@ const wanted = (requisite: string, preferred = requisite) => ({
 });
 
 async function check({ want, claim: name = 'testpvc', selected, ...given }: TopologyCase): Promise<void> {
-  const { id: _id, cluster, strict, immediate, allowed } = given;
+  const { cluster, strict, immediate, allowed } = given;
   const claim = storedClaim(name, selected);
   const delayed = selected !== undefined;
   await using topology = await startTopologyScene({ cluster, strict, immediate, allowed, delayed, claim });
@@ -42,27 +42,22 @@ async function check({ want, claim: name = 'testpvc', selected, ...given }: Topo
 }
 
 describe('accessibility requirements, through the whole program', () => {
-  // Every row of the decision table and every failure; all cases are computed in test/unit/csi/topology.test.ts.
-  const chosen = new Set(
-    ['T01 T03 T09 T11 T13 T15 T16 T18', 'T22 T27 T29 T32 T33', 'T36 T38 T39 T43 T44 T47 T48 T50 T52']
-      .concat('T53 T55 T56 T58 T61 T62 T66')
-      .flatMap((ids) => ids.split(' ')),
-  );
-  const alsoKnownAs: Record<string, string> = { T15: ', case 119', T47: ', case 118' };
-  for (const each of Object.values(topologyCases).flat()) {
-    if (chosen.has(each.id)) test(each.id + (alsoKnownAs[each.id] ?? ''), () => check(each));
+  for (const [about, cases] of Object.entries(topologyCases)) {
+    describe(about, () => {
+      for (const each of cases) if (each.wholeProgram) test(each.name, () => check(each));
+    });
   }
 });
 
 const all = '{R=rA,Z=z1} {R=rB,Z=z2} {R=rC,Z=z3}';
 const csiNodeGone = 'failed to get selected CSINode n1: csinode.storage.k8s.io "n1" not found';
 const failedWith = (text: string) => (outcome: ClaimOutcome) => 'failed' in outcome && outcome.failed.endsWith(text);
-const askedFor = (place: string) => (outcome: ClaimOutcome) =>
-  'asked' in outcome && JSON.stringify(outcome.asked?.requisite).includes(JSON.stringify(labels(place)));
-const notAskedFor = (place: string) => (outcome: ClaimOutcome) => 'asked' in outcome && !askedFor(place)(outcome);
+const askedFor = (segments: string) => (outcome: ClaimOutcome) =>
+  'asked' in outcome && JSON.stringify(outcome.asked?.requisite).includes(JSON.stringify(labels(segments)));
+const notAskedFor = (segments: string) => (outcome: ClaimOutcome) => 'asked' in outcome && !askedFor(segments)(outcome);
 
 interface RetryCase {
-  id: string;
+  name: string;
   /** Default n1; empty: none. */
   selected?: string;
   strict?: boolean;
@@ -91,7 +86,7 @@ const removeN1 = (topology: TopologyScene): void => {
 
 const retries: RetryCase[] = [
   {
-    id: 'S01',
+    name: 'after DeadlineExceeded a node that is gone changes nothing',
     codes: ['DEADLINE_EXCEEDED'],
     first: wanted(all),
     change: removeN1,
@@ -100,7 +95,7 @@ const retries: RetryCase[] = [
     then: [wanted(all)],
   },
   {
-    id: 'S02',
+    name: 'strict: after DeadlineExceeded a node that is gone changes nothing',
     strict: true,
     codes: ['DEADLINE_EXCEEDED'],
     first: wanted('{R=rA,Z=z1}'),
@@ -110,7 +105,7 @@ const retries: RetryCase[] = [
     then: [wanted('{R=rA,Z=z1}')],
   },
   {
-    id: 'S03',
+    name: 'after a final failure a node without CSINode asks for another node',
     codes: ['INTERNAL'],
     first: wanted(all),
     change: removeN1,
@@ -121,7 +116,7 @@ const retries: RetryCase[] = [
     selectedAfter: undefined,
   },
   {
-    id: 'S04',
+    name: 'after a final failure a CSINode without Node is an error',
     codes: ['INTERNAL'],
     first: wanted(all),
     change: (topology) => topology.removeNode('n1'),
@@ -132,7 +127,7 @@ const retries: RetryCase[] = [
     selectedAfter: 'n1',
   },
   {
-    id: 'S05',
+    name: 'without a selected node DeadlineExceeded keeps the topologies',
     selected: '',
     codes: ['DEADLINE_EXCEEDED'],
     first: wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}'),
@@ -142,7 +137,7 @@ const retries: RetryCase[] = [
     then: [wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}')],
   },
   {
-    id: 'OutOfRange',
+    name: 'without a selected node OutOfRange computes the topologies again',
     selected: '',
     codes: ['OUT_OF_RANGE'],
     first: wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}'),
@@ -152,7 +147,7 @@ const retries: RetryCase[] = [
     then: [wanted('{R=rB,Z=z2} {R=rC,Z=z3}')],
   },
   {
-    id: 'S07',
+    name: 'allowed topologies need no nodes',
     selected: '',
     allowed: '(Z:z1)',
     codes: ['DEADLINE_EXCEEDED'],
@@ -163,7 +158,7 @@ const retries: RetryCase[] = [
     then: [wanted('{Z=z1}')],
   },
   {
-    id: 'S10',
+    name: 'a changed label counts after a final failure',
     codes: ['DEADLINE_EXCEEDED', 'INTERNAL'],
     first: wanted(all),
     change: (topology) => topology.putNode({ name: 'n1', labels: 'Z=z9,R=rA' }),
@@ -172,7 +167,7 @@ const retries: RetryCase[] = [
     then: [wanted(all), wanted('{R=rA,Z=z9} {R=rB,Z=z2} {R=rC,Z=z3}')],
   },
   {
-    id: 'Aborted',
+    name: 'after Aborted a new node counts only once a final failure follows',
     codes: ['ABORTED', 'INTERNAL'],
     first: wanted(all),
     change: (topology) => topology.putNode({ name: 'n4', labels: 'Z=z4,R=rD', keys: 'Z,R' }),
@@ -181,7 +176,7 @@ const retries: RetryCase[] = [
     then: [wanted(all), wanted(`${all} {R=rD,Z=z4}`)],
   },
   {
-    id: 'S12',
+    name: 'another selected node counts after a final failure',
     codes: ['DEADLINE_EXCEEDED', 'INTERNAL'],
     first: wanted(all),
     change: (topology) => topology.select('testpvc', 'n2'),
@@ -191,7 +186,7 @@ const retries: RetryCase[] = [
     selectedAfter: 'n2',
   },
   {
-    id: 'S13',
+    name: 'strict: another selected node counts after a final failure',
     strict: true,
     codes: ['DEADLINE_EXCEEDED', 'INTERNAL'],
     first: wanted('{R=rA,Z=z1}'),
@@ -202,7 +197,7 @@ const retries: RetryCase[] = [
     selectedAfter: 'n2',
   },
   {
-    id: 'S14',
+    name: 'other keys of the CSINode count after a final failure',
     nodes: [{ name: 'n1', labels: 'Z=z1,R=rA', keys: 'Z' }],
     codes: ['DEADLINE_EXCEEDED', 'INTERNAL'],
     first: wanted('{Z=z1} {Z=z2} {Z=z3}'),
@@ -215,10 +210,10 @@ const retries: RetryCase[] = [
 
 describe('retries', () => {
   for (const each of retries) {
-    const { id, selected = 'n1', strict, allowed, nodes = [], codes, first, then, failure } = each;
-    test(id, async () => {
+    const { name, selected = 'n1', strict, allowed, nodes = [], codes, first, then, failure } = each;
+    test(name, async () => {
       await using topology = await startTopologyScene({
-        cluster: 'CS',
+        cluster: 'three racks in three zones',
         strict,
         allowed,
         nodes,
@@ -242,9 +237,9 @@ describe('retries', () => {
 
   const unlabelled = `${prefix}topology labels from selected node map[ex.com/zone:z1 os:linux] does not match topology keys from CSINode [ex.com/zone ex.com/rack]`;
 
-  test('S08', async () => {
+  test('a label that the selected node gets late counts at the next attempt', async () => {
     await using topology = await startTopologyScene({
-      cluster: 'CS',
+      cluster: 'three racks in three zones',
       nodes: [{ name: 'n1', labels: 'Z=z1,os=linux', keys: 'Z,R' }],
     });
     const claim = topology.addClaim('testpvc', 'n1');
@@ -254,9 +249,9 @@ describe('retries', () => {
     await topology.scene.volume('testpvc');
   });
 
-  test('S09', async () => {
+  test('the error shows the last seen labels of a node that is gone', async () => {
     await using topology = await startTopologyScene({
-      cluster: 'CS',
+      cluster: 'three racks in three zones',
       nodes: [{ name: 'n1', labels: 'Z=z1,os=linux', keys: 'Z,R' }],
       flags: ['--retry-interval-max=50ms'],
     });
@@ -274,12 +269,12 @@ describe('retries', () => {
     assert.deepEqual(topology.failures('testpvc'), [unlabelled]);
   });
 
-  test('S15', async () => {
+  test('a failure before CreateVolume keeps the topology of the first selected node', async () => {
     const parameters = {
       'csi.storage.k8s.io/provisioner-secret-name': 'late',
       'csi.storage.k8s.io/provisioner-secret-namespace': 'ns1',
     };
-    await using topology = await startTopologyScene({ cluster: 'CS', parameters });
+    await using topology = await startTopologyScene({ cluster: 'three racks in three zones', parameters });
     const claim = topology.addClaim('testpvc', 'n1');
     const noSecret = (outcome: ClaimOutcome): boolean => 'failed' in outcome && outcome.failed.includes('secret late');
     assert.ok(noSecret(await topology.outcome(claim)));
@@ -290,8 +285,8 @@ describe('retries', () => {
     await topology.scene.volume('testpvc');
   });
 
-  test('S16', async () => {
-    await using topology = await startTopologyScene({ cluster: 'CS', delayed: true });
+  test('a restarted process remembers nothing', async () => {
+    await using topology = await startTopologyScene({ cluster: 'three racks in three zones', delayed: true });
     const { driver, program, cluster } = topology.scene;
     topology.hold();
     const claim = topology.addClaim('testpvc', 'n1');
@@ -304,8 +299,8 @@ describe('retries', () => {
     assert.equal(topology.calls(claim).length, 1);
   });
 
-  test('S17', async () => {
-    await using topology = await startTopologyScene({ cluster: 'CS', delayed: true });
+  test('ResourceExhausted takes the node off the claim, and the next one gets a requirement of its own', async () => {
+    await using topology = await startTopologyScene({ cluster: 'three racks in three zones', delayed: true });
     topology.scene.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
     const claim = topology.addClaim('testpvc', 'n1');
     assert.deepEqual(await topology.asked(claim), wanted(all));
@@ -316,8 +311,11 @@ describe('retries', () => {
     await topology.scene.volume('testpvc');
   });
 
-  test('S18', async () => {
-    await using topology = await startTopologyScene({ cluster: 'C5', flags: ['--retry-interval-max=50ms'] });
+  test('where nodes have different keys, one draw holds for all repeats', async () => {
+    await using topology = await startTopologyScene({
+      cluster: 'different keys',
+      flags: ['--retry-interval-max=50ms'],
+    });
     const busy = new DriverFailure(status.DEADLINE_EXCEEDED, 'busy');
     topology.scene.driver.next('CreateVolume', ...Array<DriverFailure>(11).fill(busy));
     const claim = topology.addClaim('testpvc');
@@ -330,23 +328,33 @@ describe('retries', () => {
 
 describe('node affinity of the volume', () => {
   const affinities: {
-    id: string;
+    name: string;
     answer: string | undefined;
     want: string | undefined;
     flags?: string[];
     plugin?: string[];
   }[] = [
-    { id: 'A01', answer: undefined, want: undefined },
-    { id: 'A02', answer: '{Z=z1}', want: '{Z=z1}' },
-    { id: 'A03', answer: '{Z=z1,R=r2}', want: '{Z=z1,R=r2}' },
-    { id: 'A04', answer: '{Z=z1} {Z=z2}', want: '{Z=z1} {Z=z2}' },
-    { id: 'A05', answer: '{Z=z2} {Z=z1}', want: '{Z=z2} {Z=z1}' },
-    { id: 'A06', answer: '{Z=z1} {Z=z1}', want: '{Z=z1} {Z=z1}' },
-    { id: 'A07', answer: '{} {Z=z1}', want: '{Z=z1}' },
-    { id: 'A09', answer: '{Z=z9}', want: '{Z=z9}' },
-    { id: 'A10, case 121', answer: '{Z=z1}', want: undefined, plugin: ['CONTROLLER_SERVICE'] },
-    { id: 'A11', answer: '{Z=z1}', want: undefined, flags: ['--feature-gates=Topology=false'] },
-    { id: 'case 122', answer: '{Z=a,R=r} {Z=b}', want: '{Z=a,R=r} {Z=b}' },
+    { name: 'an answer without topology gives no affinity', answer: undefined, want: undefined },
+    { name: 'one topology is one term', answer: '{Z=z1}', want: '{Z=z1}' },
+    { name: 'two keys are two expressions of one term', answer: '{Z=z1,R=r2}', want: '{Z=z1,R=r2}' },
+    { name: 'two topologies are two terms', answer: '{Z=z1} {Z=z2}', want: '{Z=z1} {Z=z2}' },
+    { name: 'terms keep the order of the answer', answer: '{Z=z2} {Z=z1}', want: '{Z=z2} {Z=z1}' },
+    { name: 'a topology that the driver repeats is repeated', answer: '{Z=z1} {Z=z1}', want: '{Z=z1} {Z=z1}' },
+    { name: 'a topology without segments beside another is left out', answer: '{} {Z=z1}', want: '{Z=z1}' },
+    { name: 'a topology that was not asked for is taken over', answer: '{Z=z9}', want: '{Z=z9}' },
+    {
+      name: 'a driver without the capability gives no affinity',
+      answer: '{Z=z1}',
+      want: undefined,
+      plugin: ['CONTROLLER_SERVICE'],
+    },
+    {
+      name: 'with the gate off there is no affinity',
+      answer: '{Z=z1}',
+      want: undefined,
+      flags: ['--feature-gates=Topology=false'],
+    },
+    { name: 'topologies may have different keys', answer: '{Z=a,R=r} {Z=b}', want: '{Z=a,R=r} {Z=b}' },
   ];
   const answerWith = (answer: string | undefined) => (driver: RecordingDriver) =>
     driver.always('CreateVolume', {
@@ -361,9 +369,14 @@ describe('node affinity of the volume', () => {
         }),
       },
     });
-  for (const { id, answer, want, flags = [], plugin = topologyPlugin } of affinities) {
-    test(id, async () => {
-      await using topology = await startTopologyScene({ cluster: 'C1', flags, plugin, script: answerWith(answer) });
+  for (const { name, answer, want, flags = [], plugin = topologyPlugin } of affinities) {
+    test(name, async () => {
+      await using topology = await startTopologyScene({
+        cluster: 'one zone',
+        flags,
+        plugin,
+        script: answerWith(answer),
+      });
       const claim = topology.addClaim('testpvc');
       const { spec } = await topology.scene.volume('testpvc');
       const found = spec.nodeAffinity?.required?.nodeSelectorTerms;
@@ -380,8 +393,8 @@ describe('node affinity of the volume', () => {
     });
   }
 
-  test('A08', async () => {
-    await using topology = await startTopologyScene({ cluster: 'C1', script: answerWith('{}') });
+  test('a single topology without segments gives a volume that the API refuses', async () => {
+    await using topology = await startTopologyScene({ cluster: 'one zone', script: answerWith('{}') });
     using wire = new Wire({ origin: topology.scene.cluster.url, onAnswer: () => undefined });
     topology.addClaim('testpvc');
     await topology.scene.program.logged('must have at least one node selector term');
@@ -402,7 +415,7 @@ describe('reading nodes', () => {
     ['the gate switched off', { flags: ['--feature-gates=Topology=false'] }],
   ] satisfies [string, SceneOptions][]) {
     test(`is not done with ${what}`, async () => {
-      await using topology = await startTopologyScene({ cluster: 'C2', ...options });
+      await using topology = await startTopologyScene({ cluster: 'three zones', ...options });
       using wire = new Wire({ origin: topology.scene.cluster.url, onAnswer: () => undefined });
       const claim = topology.addClaim('testpvc');
       assert.equal(await topology.asked(claim), undefined);
@@ -416,7 +429,7 @@ describe('reading nodes', () => {
   test('without the right to it nothing is provisioned, readiness says why, and the rule is told', async () => {
     const [port = 0] = await freePorts(1);
     await using topology = await startTopologyScene({
-      cluster: 'C2',
+      cluster: 'three zones',
       flags: [`--http-endpoint=127.0.0.1:${port}`],
       onServer: (server) => server.faults.add({ match: { resource: 'nodes' }, action: forbidden }),
     });
@@ -430,7 +443,7 @@ describe('reading nodes', () => {
   });
 
   test('a driver that has topology only after a restart gets it from then on', async () => {
-    await using topology = await startTopologyScene({ cluster: 'C2', plugin: ['CONTROLLER_SERVICE'] });
+    await using topology = await startTopologyScene({ cluster: 'three zones', plugin: ['CONTROLLER_SERVICE'] });
     const { scene } = topology;
     using wire = new Wire({ origin: scene.cluster.url, onAnswer: () => undefined });
     const before = topology.addClaim('before');

@@ -13,7 +13,7 @@ const question = { claim: { uid: 'u', name: 'testpvc' }, allowedTopologies: unde
 /** Topology on caches of the sandbox's API that do not run before the first question. */
 async function scene() {
   const api = await SandboxApi.start();
-  for (const each of nodesOf('C2')) {
+  for (const each of nodesOf('three zones')) {
     api.own.create(nodeResource, nodeObject(each) as SandboxObject);
     api.own.create(csiNodeResource, csiNodeObject(each) as unknown as SandboxObject);
   }

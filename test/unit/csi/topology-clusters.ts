@@ -29,34 +29,34 @@ function withKeys(keys: string, labels: Record<string, string>): SampleNode[] {
 }
 
 const clusters = {
-  C1: withKeys('Z', { n1: 'Z=z1', n2: 'Z=z1', n3: 'Z=z1' }),
-  C2: withKeys('Z', { n1: 'Z=z1', n2: 'Z=z2', n3: 'Z=z2', n4: 'Z=z3' }),
-  C3: withKeys('Z,R', { n1: 'Z=z1,R=rA', n2: 'Z=z2,R=rB', n3: 'Z=z3,R=rC', n4: 'Z=z4,R=rD' }),
-  C4: withKeys('Z,R', { n1: 'Z=z2,R=rA', n2: 'Z=z1,R=rA', n3: 'Z=z1,R=rB' }),
-  C5: [...withKeys('Z', { n1: 'Z=z1' }), ...withKeys('Z,R', { n2: 'Z=z1,R=rA', n3: 'Z=z1,R=rA' })],
-  C6: withKeys('Z', { n1: 'foo=bar' }),
-  C7: [
+  'one zone': withKeys('Z', { n1: 'Z=z1', n2: 'Z=z1', n3: 'Z=z1' }),
+  'three zones': withKeys('Z', { n1: 'Z=z1', n2: 'Z=z2', n3: 'Z=z2', n4: 'Z=z3' }),
+  'four racks': withKeys('Z,R', { n1: 'Z=z1,R=rA', n2: 'Z=z2,R=rB', n3: 'Z=z3,R=rC', n4: 'Z=z4,R=rD' }),
+  'racks across zones': withKeys('Z,R', { n1: 'Z=z2,R=rA', n2: 'Z=z1,R=rA', n3: 'Z=z1,R=rB' }),
+  'different keys': [...withKeys('Z', { n1: 'Z=z1' }), ...withKeys('Z,R', { n2: 'Z=z1,R=rA', n3: 'Z=z1,R=rA' })],
+  'no zone labels': withKeys('Z', { n1: 'foo=bar' }),
+  'one node with keys': [
     { name: 'n1', labels: 'Z=z1', keys: 'other' },
     { name: 'n2', labels: 'Z=z2', keys: 'null' },
     { name: 'n3', labels: 'Z=z3', keys: 'Z' },
   ],
-  C8: [
+  'no CSINodes': [
     { name: 'n1', labels: 'Z=z1' },
     { name: 'n2', labels: 'Z=z2' },
   ],
-  C10: [
+  'no nodes': [
     { name: 'n1', keys: 'Z' },
     { name: 'n2', keys: 'Z' },
   ],
-  C11: withKeys('Z', { n1: 'Z=z10', n2: 'Z=z2', n3: 'Z=z1', n4: 'Z=Z9' }),
-  C12: withKeys('Z,R', { n1: 'Z=z1,R=rA', n2: 'Z=z2', n3: 'R=rC', n4: 'Z=z2,R=rB' }),
-  C13: [
+  'zones to sort': withKeys('Z', { n1: 'Z=z10', n2: 'Z=z2', n3: 'Z=z1', n4: 'Z=Z9' }),
+  'some labels missing': withKeys('Z,R', { n1: 'Z=z1,R=rA', n2: 'Z=z2', n3: 'R=rC', n4: 'Z=z2,R=rB' }),
+  'keys in any order': [
     { name: 'n1', labels: 'Z=z1,R=r1,G=us', keys: 'R,Z,G' },
     { name: 'n2', labels: 'Z=z2,R=r2,G=us', keys: 'Z,G,R' },
     { name: 'n3', labels: 'Z=z1,R=r2,G=us', keys: 'G,R,Z' },
   ],
-  C14: withKeys('Z', { n1: 'Z=', n2: 'Z=z1' }),
-  CS: withKeys('Z,R', { n1: 'Z=z1,R=rA', n2: 'Z=z2,R=rB', n3: 'Z=z3,R=rC' }),
+  'an empty zone': withKeys('Z', { n1: 'Z=', n2: 'Z=z1' }),
+  'three racks in three zones': withKeys('Z,R', { n1: 'Z=z1,R=rA', n2: 'Z=z2,R=rB', n3: 'Z=z3,R=rC' }),
 } satisfies Record<string, SampleNode[]>;
 
 export type ClusterName = keyof typeof clusters;

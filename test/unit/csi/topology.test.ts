@@ -49,22 +49,17 @@ function check({ cluster, want, strict = false, immediate = true, ...asked }: To
 describe('Topology', () => {
   for (const [about, cases] of Object.entries(topologyCases)) {
     describe(about, () => {
-      for (const each of cases) test(each.id, () => check(each));
+      for (const each of cases) test(each.name, () => check(each));
     });
   }
 
-  test('the table is whole: T01 to T66', () => {
-    const ids = Object.values(topologyCases).flatMap((cases) => cases.map(({ id }) => id));
-    assert.deepEqual(
-      ids,
-      Array.from({ length: 66 }, (_, index) => `T${String(index + 1).padStart(2, '0')}`),
-    );
-  });
-
-  test('nodes without keys are told of in the log', () => {
+  test('that no node has keys is logged', () => {
     const lines: LogLine[] = [];
     const logger = recordedLogger(lines);
-    assert.throws(() => start('C8', { logger }).topology.requirements(question()), /no available topology found/);
+    assert.throws(
+      () => start('no CSINodes', { logger }).topology.requirements(question()),
+      /no available topology found/,
+    );
     assert.deepEqual(
       lines.map(({ level, message }) => [level, message]),
       [['warn', 'No topology keys found on any node']],
@@ -72,14 +67,15 @@ describe('Topology', () => {
   });
 
   test('the draw decides which keys count where nodes have different ones', () => {
-    const drawn = (random: number) => start('C5', { random: () => random }).topology.requirements(question());
+    const drawn = (random: number) =>
+      start('different keys', { random: () => random }).topology.requirements(question());
     assert.deepEqual(drawn(0), wanted('{Z=z1}'));
     assert.deepEqual(drawn(0.34), wanted('{R=rA,Z=z1}'));
     assert.deepEqual(drawn(0.999), wanted('{R=rA,Z=z1}'));
   });
 
-  test('a key that cannot be a label is an error, not a place', () => {
-    const { topology, csiNodes } = start('C2');
+  test('a key that cannot be a label is an error', () => {
+    const { topology, csiNodes } = start('three zones');
     csiNodes.set({ metadata: { name: 'n1' }, spec: { drivers: [{ name: driverName, topologyKeys: ['no label'] }] } });
     assert.throws(() => topology.requirements(question({ selected: 'n1' })), /does not match topology keys/);
     csiNodes.set({ metadata: { name: 'n2' }, spec: { drivers: [] } });
@@ -90,20 +86,20 @@ describe('Topology', () => {
   });
 
   test('the same key twice in an allowed topology: the greater value is sent', () => {
-    const { topology } = start('C8');
+    const { topology } = start('no CSINodes');
     assert.deepEqual(topology.requirements(question({ allowed: '(Z:z2 & Z:z1)' })), wanted('{Z=z2}'));
   });
 });
 
-/** The cases of retries that need no driver; "final" outcomes are told by `forget`. */
+/** Retries without a driver; `forget` stands for an outcome that is known. */
 describe('Topology, asked again for the same claim', () => {
   const all = '{R=rA,Z=z1} {R=rB,Z=z2} {R=rC,Z=z3}';
   const gone = { name: 'SelectedNodeGoneError', message: /^failed to get selected CSINode n1: / };
   const n1 = question({ selected: 'n1' });
 
-  test('node and CSINode are gone, the requirement stays', () => {
+  test('the requirement stays when node and CSINode are gone', () => {
     for (const strict of [false, true]) {
-      const { topology, nodes, csiNodes } = start('CS', { strict });
+      const { topology, nodes, csiNodes } = start('three racks in three zones', { strict });
       const first = topology.requirements(n1);
       nodes.delete('n1');
       csiNodes.delete('n1');
@@ -113,7 +109,7 @@ describe('Topology, asked again for the same claim', () => {
   });
 
   test('after the outcome is known a missing CSINode asks for another node', () => {
-    const { topology, nodes, csiNodes } = start('CS');
+    const { topology, nodes, csiNodes } = start('three racks in three zones');
     topology.requirements(n1);
     topology.forget(uid);
     nodes.delete('n1');
@@ -121,8 +117,8 @@ describe('Topology, asked again for the same claim', () => {
     assert.throws(() => topology.requirements(n1), SelectedNodeGoneError);
   });
 
-  test('a missing Node alone does not', () => {
-    const { topology, nodes } = start('CS');
+  test('after the outcome is known a missing Node alone is an error', () => {
+    const { topology, nodes } = start('three racks in three zones');
     topology.requirements(n1);
     topology.forget(uid);
     nodes.delete('n1');
@@ -133,8 +129,8 @@ describe('Topology, asked again for the same claim', () => {
     });
   });
 
-  test('without a selected node the places stay until the outcome is known', () => {
-    const { topology, nodes, csiNodes } = start('CS');
+  test('without a selected node the topologies stay until the outcome is known', () => {
+    const { topology, nodes, csiNodes } = start('three racks in three zones');
     const first = topology.requirements(question());
     nodes.delete('n1');
     csiNodes.delete('n1');
@@ -144,8 +140,8 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(question()), wanted('{R=rB,Z=z2} {R=rC,Z=z3}'));
   });
 
-  test('a class that says where needs no nodes', () => {
-    const { topology, nodes } = start('CS');
+  test('allowed topologies need no nodes, and nothing is remembered for them', () => {
+    const { topology, nodes } = start('three racks in three zones');
     const asked = question({ allowed: '(Z:z1)' });
     assert.deepEqual(topology.requirements(asked), wanted('{Z=z1}'));
     for (const name of [...nodes.keys()]) nodes.delete(name);
@@ -158,16 +154,16 @@ describe('Topology, asked again for the same claim', () => {
       'topology labels from selected node map[ex.com/zone:z1 os:linux] does not match topology keys from CSINode [ex.com/zone ex.com/rack]',
   };
 
-  test('a label that comes late is seen', () => {
-    const { topology, nodes } = start('CS');
+  test('a label that the selected node gets late counts at the next attempt', () => {
+    const { topology, nodes } = start('three racks in three zones');
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
     assert.throws(() => topology.requirements(n1), unlabelled);
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux,R=rA' })!);
     assert.deepEqual(topology.requirements(n1), wanted(all));
   });
 
-  test('the labels last seen are shown', () => {
-    const { topology, nodes } = start('CS');
+  test('the error shows the last seen labels of a node that is gone', () => {
+    const { topology, nodes } = start('three racks in three zones');
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
     assert.throws(() => topology.requirements(n1), unlabelled);
     nodes.delete('n1');
@@ -175,7 +171,7 @@ describe('Topology, asked again for the same claim', () => {
   });
 
   test('a changed label counts once the outcome is known', () => {
-    const { topology, nodes } = start('CS');
+    const { topology, nodes } = start('three racks in three zones');
     topology.requirements(n1);
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z9,R=rA' })!);
     assert.deepEqual(topology.requirements(n1), wanted(all));
@@ -183,8 +179,8 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted('{R=rA,Z=z9} {R=rB,Z=z2} {R=rC,Z=z3}'));
   });
 
-  test('so does a new node', () => {
-    const { topology, nodes } = start('CS');
+  test('a new node counts once the outcome is known', () => {
+    const { topology, nodes } = start('three racks in three zones');
     topology.requirements(n1);
     nodes.set(nodeObject({ name: 'n4', labels: 'Z=z4,R=rD' })!);
     assert.deepEqual(topology.requirements(n1), wanted(all));
@@ -192,9 +188,9 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted(`${all} {R=rD,Z=z4}`));
   });
 
-  test('and another selected node', () => {
+  test('another selected node counts once the outcome is known', () => {
     for (const strict of [false, true]) {
-      const { topology } = start('CS', { strict });
+      const { topology } = start('three racks in three zones', { strict });
       const first = topology.requirements(n1);
       const n2 = question({ selected: 'n2' });
       assert.deepEqual(topology.requirements(n2), first);
@@ -204,8 +200,8 @@ describe('Topology, asked again for the same claim', () => {
     }
   });
 
-  test('and other keys', () => {
-    const { topology, csiNodes } = start('CS');
+  test('other keys of the CSINode count once the outcome is known', () => {
+    const { topology, csiNodes } = start('three racks in three zones');
     csiNodes.set(csiNodeObject({ name: 'n1', keys: 'Z' })!);
     assert.deepEqual(topology.requirements(n1), wanted('{Z=z1} {Z=z2} {Z=z3}'));
     csiNodes.set(csiNodeObject({ name: 'n1', keys: 'Z,R' })!);
@@ -214,8 +210,8 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted(all));
   });
 
-  test('a new process knows nothing', () => {
-    const { csiNodes, ...first } = start('CS');
+  test('a new process remembers nothing', () => {
+    const { csiNodes, ...first } = start('three racks in three zones');
     first.topology.requirements(n1);
     csiNodes.delete('n1');
     const restarted = new Topology({
@@ -228,17 +224,17 @@ describe('Topology, asked again for the same claim', () => {
     assert.throws(() => restarted.requirements(n1), gone);
   });
 
-  test('the draw stays', () => {
+  test('the node whose keys were drawn at random stays until the outcome is known', () => {
     const draws = [0, 0.9, 0.9];
-    const { topology } = start('C5', { random: () => draws.shift() ?? 0 });
+    const { topology } = start('different keys', { random: () => draws.shift() ?? 0 });
     assert.deepEqual(topology.requirements(question()), wanted('{Z=z1}'));
     assert.deepEqual(topology.requirements(question()), wanted('{Z=z1}'));
     topology.forget(uid);
     assert.deepEqual(topology.requirements(question()), wanted('{R=rA,Z=z1}'));
   });
 
-  test('claims do not share what is kept, and nothing is left of those that are forgotten', () => {
-    const { topology } = start('CS');
+  test('claims do not share what is remembered, and nothing is left of those that are forgotten', () => {
+    const { topology } = start('three racks in three zones');
     for (const name of ['n1', 'n2', 'n3']) topology.requirements(question({ selected: name, uid: name }));
     assert.equal(topology.rememberedClaims, 3);
     for (const name of ['n1', 'n2', 'n3', 'n3']) topology.forget(name);
