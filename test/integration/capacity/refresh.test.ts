@@ -1,4 +1,4 @@
-/** Cases P53 to P60: what provisioning and deletion say about capacities. */
+/** What provisioning and deletion say about capacities. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RefreshingProvisioner } from '../../../src/capacity/refreshing-provisioner.ts';

@@ -11,7 +11,7 @@ const mebi = 1024 * 1024;
 /** More than the program ever needs for answers, and far less than a hundred unbounded clients would take. */
 const mostGrowthBytes = 200 * mebi;
 
-describe('01 §6: hostile HTTP clients', () => {
+describe('the HTTP endpoint withstands', () => {
   let sidecar: SidecarProcess;
   let port: number;
   let restBytes: number;
@@ -68,28 +68,28 @@ describe('01 §6: hostile HTTP clients', () => {
     return opened;
   }
 
-  test('a hundred that never end their headers', async () => {
+  test('a hundred clients that never end their headers', async () => {
     await flood(100, 'GET /metrics HTTP/1.1\r\nHost: a\r\nX-Slow: ');
     await alive();
   });
 
-  test('three hundred that say nothing at all', async () => {
+  test('three hundred clients that send nothing at all', async () => {
     await flood(300, '');
     await alive();
   });
 
-  test('a hundred that keep their connection and ask no more', async () => {
+  test('a hundred clients that keep their connection and ask no more', async () => {
     await flood(100, 'GET /healthz/leader-election HTTP/1.1\r\nHost: a\r\n\r\n');
     await alive();
   });
 
-  test('thirty with a header of a mebibyte', async () => {
+  test('thirty clients with a header of a mebibyte', async () => {
     for (const socket of await flood(30, `GET / HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(mebi)}\r\n\r\n`))
       socket.resume();
     await alive();
   });
 
-  test('ten that send a body of 16 MiB and promise more', async () => {
+  test('ten clients that send a body of 16 MiB and announce more', async () => {
     const head = 'POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n';
     for (const socket of await flood(10, head)) {
       socket.resume();
@@ -98,7 +98,7 @@ describe('01 §6: hostile HTTP clients', () => {
     await alive();
   });
 
-  test('sixty that ask a thousand times for the metrics and read nothing', async () => {
+  test('sixty clients that ask a thousand times for the metrics and read nothing', async () => {
     const all = await flood(60, 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000));
     for (const socket of all) socket.pause();
     await alive();

@@ -1,4 +1,4 @@
-/** Leader election as chapter 01 §5 has it, row by row: the whole program against the sandbox's API, requests recorded. */
+/** Leader election of the whole program against the sandbox's API, requests recorded. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -76,14 +76,14 @@ async function start({ name = 'd.example.com', flags = [], environment = {}, lea
 
 const bodyOf = (request: SentRequest | undefined): Lease => request?.body as unknown as Lease;
 
-describe('01 §5: the lock', () => {
+describe('the Lease of leader election', () => {
   for (const { driver, want, warns } of [
     { driver: 'hostpath.csi.k8s.io', want: 'hostpath-csi-k8s-io', warns: false },
     { driver: 'a/b.c', want: 'a-b-c', warns: false },
     { driver: 'drv_', want: 'drv-x', warns: true },
     { driver: 'Upper.Example', want: 'upper-example', warns: true },
   ]) {
-    test(`01 §5 name, X6: ${driver} gives the Lease ${want}${warns ? ', with one warning' : ''}`, async () => {
+    test(`${driver} gives the Lease ${want}${warns ? ', with one warning' : ''}`, async () => {
       await using started = await start({ name: driver });
       const [lease] = await started.until('a Lease', () => started.stored().length > 0 && started.stored());
       assert.equal(lease?.metadata.name, want);
@@ -93,28 +93,28 @@ describe('01 §5: the lock', () => {
   }
 
   for (const { title, flags, environment, want } of [
-    { title: 'the flag', flags: [], environment: { POD_NAMESPACE: 'ns2' }, want: 'ns1' },
+    { title: '--leader-election-namespace', flags: [], environment: { POD_NAMESPACE: 'ns2' }, want: 'ns1' },
     {
-      title: 'without the flag POD_NAMESPACE',
+      title: 'POD_NAMESPACE without the flag',
       flags: ['--leader-election-namespace='],
       environment: { POD_NAMESPACE: 'ns2', NAMESPACE: 'ns1' },
       want: 'ns2',
     },
     {
-      title: 'without either `default`, never NAMESPACE',
+      title: '`default` without either, never NAMESPACE',
       flags: ['--leader-election-namespace='],
       environment: { NAMESPACE: 'ns1' },
       want: 'default',
     },
   ]) {
-    test(`01 §5 namespace: ${title}`, async () => {
+    test(`its namespace is given by ${title}`, async () => {
       await using started = await start({ flags, environment });
       const [lease] = await started.until('a Lease', () => started.stored().length > 0 && started.stored());
       assert.equal(lease?.metadata.namespace, want);
     });
   }
 
-  test('01 §5 namespace: the file of the service account, trimmed; empty or missing it is `default`', async () => {
+  test('its namespace is that of the service account, trimmed; without one it is `default`', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'namespace-'));
     try {
       const file = join(folder, 'namespace');
@@ -128,7 +128,7 @@ describe('01 §5: the lock', () => {
     }
   });
 
-  test('01 §5 holderIdentity, §2: the hostname by the same rule, from the kernel and not from HOSTNAME', async () => {
+  test('its holder is the sanitised hostname, from the kernel and not from HOSTNAME', async () => {
     assert.equal(sanitised('node1.example.com'), 'node1-example-com');
     const before = process.env['HOSTNAME'];
     process.env['HOSTNAME'] = 'somebody-else';
@@ -146,8 +146,8 @@ describe('01 §5: the lock', () => {
   });
 });
 
-describe('01 §5: the traffic', () => {
-  test('01 §5 acquire, renewal rhythm, fields: GET, POST, a PUT at once, then one PUT per retry period without GET', async () => {
+describe('what a candidate and a leader send', () => {
+  test('GET and POST to acquire, a PUT at once, then one PUT per retry period without GET', async () => {
     await using started = await start({ flags: ['--leader-election-labels=team:storage,empty:'] });
     const seen = await started.until('five requests', () => started.requests().length >= 5 && started.requests());
     assert.deepEqual(seen.slice(0, 5).map(({ method }) => method), ['GET', 'POST', 'PUT', 'PUT', 'PUT']); // prettier-ignore
@@ -172,7 +172,7 @@ describe('01 §5: the traffic', () => {
     }
   });
 
-  test('01 §5 labels: each update overwrites the given keys only', async () => {
+  test('each update overwrites only the labels that are given', async () => {
     await using started = await start({
       flags: ['--leader-election-labels=team:storage'],
       lease: { labels: { team: 'other', kept: 'yes' }, spec: { holderIdentity: '', leaseTransitions: 4 } },
@@ -187,7 +187,7 @@ describe('01 §5: the traffic', () => {
     assert.deepEqual(started.stored()[0]?.metadata.labels, { team: 'storage', more: '1' });
   });
 
-  test('01 §5: a restarted container resumes its own lease at once, acquireTime and transitions kept', async () => {
+  test('a restarted container resumes its own lease at once, acquireTime and transitions kept', async () => {
     const acquireTime = '2026-01-01T00:00:00.000000Z';
     await using started = await start({
       lease: {
@@ -206,7 +206,7 @@ describe('01 §5: the traffic', () => {
     assert.deepEqual([spec?.acquireTime, spec?.leaseTransitions, spec?.holderIdentity], [acquireTime, 7, self]);
   });
 
-  test('01 §5 event: on the Lease, in its namespace, from the unsanitised driver and host', async () => {
+  test('the event is about the Lease, in its namespace, from the unsanitised driver and host', async () => {
     await using started = await start({ name: 'a/b.c' });
     const [event] = await started.until(
       'the event',
@@ -233,7 +233,7 @@ describe('01 §5: the traffic', () => {
     assert.deepEqual([involvedObject.kind, involvedObject.name], ['Lease', 'a-b-c']);
   });
 
-  test('01 §5 lost: another holder in the Lease ends the leader with code 1, and the lease is left alone', async () => {
+  test('another holder in the Lease ends the leader with code 1, and the Lease is left alone', async () => {
     await using started = await start();
     await started.program.logged('Started provisioner controller');
     const [lease] = started.stored();
@@ -255,7 +255,7 @@ describe('01 §5: the traffic', () => {
   });
 });
 
-describe('01 §5: a standby', () => {
+describe('a standby', () => {
   test('asks the driver who it is and serves HTTP, healthy, but reads no claims and takes no work', async () => {
     const port = await freePort();
     await using started = await start({
@@ -278,7 +278,7 @@ describe('01 §5: a standby', () => {
     assert.match(metrics, /^workqueue_depth\{name="claims"\} 0$/m, 'queues stand at zero');
   });
 
-  test('01 §6: the health path belongs to --http-endpoint with leader election, not to --metrics-address', async () => {
+  test('the health path belongs to --http-endpoint with leader election, not to --metrics-address', async () => {
     const port = await freePort();
     await using started = await start({ flags: [`--metrics-address=127.0.0.1:${port}`] });
     await started.program.logged('Started provisioner controller');

@@ -1,4 +1,4 @@
-/** Signals as chapter 01 §8 has them, with X2: how a process that works, stands by or waits for its driver ends. */
+/** Signals: how a process that works, stands by or waits for its driver ends. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -39,9 +39,9 @@ const claimAndClass: SandboxObject[] = [
   },
 ];
 
-describe('01 §8: signals', () => {
+describe('on a signal', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`01 §8 gate off: ${signal} kills at once, the lease is kept`, async () => {
+    test(`with graceful release off ${signal} kills at once, and the lease is kept`, async () => {
       await using sidecar = await startSidecar({ flags: [gateOff, '--leader-election'] });
       await sidecar.logged(working);
       await sidecar.process.stop(signal);
@@ -53,7 +53,7 @@ describe('01 §8: signals', () => {
       assert.notEqual((lease?.['spec'] as { holderIdentity: string }).holderIdentity, '');
     });
 
-    test(`01 §8 gate on, no leader election: ${signal} ends with code 0`, async () => {
+    test(`without leader election ${signal} ends with code 0`, async () => {
       await using sidecar = await startSidecar({});
       await sidecar.logged(working);
       await sidecar.process.stop(signal);
@@ -106,7 +106,7 @@ describe('01 §8: signals', () => {
     assert.match(program.lines.at(-1) ?? '', /^E.*\] Work under way did not end in time and was aborted/);
   });
 
-  test('01 §8, §12: a second signal ends at once with code 1, whatever is under way', async () => {
+  test('a second signal ends at once with code 1, whatever is under way', async () => {
     await using sidecar = await startSidecar({ objects: claimAndClass, flags: ['--timeout=10m'] });
     sidecar.driver.always('CreateVolume', () => new Promise<object>(() => undefined));
     await sidecar.driver.called('CreateVolume');
@@ -117,7 +117,7 @@ describe('01 §8: signals', () => {
     assert.equal(await sidecar.process.ending(), 'exit code 1');
   });
 
-  test('01 §8: a process that still waits for its driver ends with code 0', async () => {
+  test('a process that still waits for its driver ends with code 0', async () => {
     const started = await startProcess({
       program: process.execPath,
       args: [mainFile, '--csi-address=/nonexistent/csi.sock', '--master=http://127.0.0.1:9'],
@@ -132,7 +132,7 @@ describe('01 §8: signals', () => {
   const possible = spawnSync(unshare[0] ?? '', [...unshare.slice(1), 'true']).status === 0;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(
-      `01 §8, §12 gate off, process 1: ${signal} ends with code 2`,
+      `with graceful release off ${signal} ends process 1 with code 2`,
       { skip: !possible && 'no namespaces' },
       async () => {
         await using sidecar = await startSidecar({ flags: [gateOff], wrapper: unshare });

@@ -1,4 +1,4 @@
-/** Start-up steps 12 to 24 of chapter 01 §4.1: what the driver and the API server are asked, and what ends the start. */
+/** Start-up: what the driver and the API server are asked, and what ends the start. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -36,31 +36,31 @@ async function start({ controller = ['CREATE_DELETE_VOLUME'], flags = [], script
   return { driver, program, asked, read, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-describe('01 §4.1: what ends the start', () => {
+describe('a start ends when', () => {
   const rows: { row: string; method: string; answer: Answer; code: number; line: RegExp }[] = [
     {
-      row: 'step 13: Probe fails otherwise than by its deadline',
+      row: 'Probe fails otherwise than by its deadline',
       method: 'Probe',
       answer: new DriverFailure(status.UNIMPLEMENTED, 'no'),
       code: 1,
       line: /^E.*\] CSI driver probe failed: rpc error: code = Unimplemented desc = no$/,
     },
     {
-      row: 'step 14: GetPluginInfo fails',
+      row: 'GetPluginInfo fails',
       method: 'GetPluginInfo',
       answer: unavailable,
       code: 255,
       line: /^F.*\] Error getting CSI driver name: rpc error: code = Unavailable desc = not set up$/,
     },
     {
-      row: 'step 14: the name is empty',
+      row: 'the name is empty',
       method: 'GetPluginInfo',
       answer: {},
       code: 255,
       line: /^F.*\] Error getting CSI driver name: driver name is empty$/,
     },
     ...['GetPluginCapabilities', 'ControllerGetCapabilities'].map((method) => ({
-      row: `step 16: ${method} fails`,
+      row: `${method} fails`,
       method,
       answer: unavailable,
       code: 255,
@@ -68,7 +68,7 @@ describe('01 §4.1: what ends the start', () => {
     })),
   ];
   for (const { row, method, answer, code, line } of rows) {
-    test(`01 §4.1 ${row}: exit ${code}`, async () => {
+    test(`${row}, with code ${code}`, async () => {
       await using started = await start({ script: (driver) => driver.always(method, answer) });
       assert.deepEqual(await started.program.ended, { code });
       assert.match((started.program.lines.at(-1) ?? '').trimEnd(), line);
@@ -76,7 +76,7 @@ describe('01 §4.1: what ends the start', () => {
     });
   }
 
-  test('01 §4.1 step 22: a port in use: exit 255', async () => {
+  test('its port is in use, with code 255', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
@@ -96,8 +96,8 @@ describe('01 §4.1: what ends the start', () => {
   });
 });
 
-describe('01 §4.1: what is asked', () => {
-  test('01 §4.1 steps 13 to 19: Probe, name and capabilities, in this order, once each, and no NodeGetInfo', async () => {
+describe('at the start', () => {
+  test('the driver is asked by Probe, for its name and for its capabilities, once each, and not by NodeGetInfo', async () => {
     await using started = await start();
     await started.program.logged('Started provisioner controller');
     assert.deepEqual(
@@ -106,7 +106,7 @@ describe('01 §4.1: what is asked', () => {
     );
   });
 
-  test('01 §1.2 --timeout, §9: each of them has its own deadline', async () => {
+  test('each call has a deadline of its own, by --timeout', async () => {
     await using started = await start({ flags: ['--timeout=7s'] });
     await started.program.logged('Started provisioner controller');
     for (const { method, deadline } of started.driver.calls) {
@@ -115,13 +115,13 @@ describe('01 §4.1: what is asked', () => {
     }
   });
 
-  test('01 §1.2 --timeout: at zero each Probe times out and the loop never ends', async () => {
+  test('with --timeout=0 each Probe times out, and the wait never ends', async () => {
     await using started = await start({ flags: ['--timeout=0'] });
     await started.program.logged('CSI driver probe timed out');
     assert.deepEqual(started.driver.calls, []);
   });
 
-  test('01 §4.1: the HTTP port is closed until the driver is ready', async () => {
+  test('the HTTP port is closed until the driver is ready', async () => {
     const port = await freePort();
     const go = Promise.withResolvers<object>();
     await using started = await start({
@@ -139,7 +139,7 @@ describe('01 §4.1: what is asked', () => {
     [['CREATE_DELETE_VOLUME'], false],
     [['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME'], true],
   ] as const) {
-    test(`01 §4.1 step 18: VolumeAttachments are ${watched ? '' : 'not '}read with ${controller.join(', ')}`, async () => {
+    test(`VolumeAttachments are ${watched ? '' : 'not '}read with ${controller.join(', ')}`, async () => {
       await using started = await start({ controller: [...controller] });
       await started.program.logged('Started provisioner controller');
       assert.equal(started.read('/volumeattachments'), watched);
@@ -151,7 +151,7 @@ describe('01 §4.1: what is asked', () => {
     });
   }
 
-  test('01 §4.6: nodes and CSINodes are not read for a driver without topology, nor grants without their gate', async () => {
+  test('nodes and CSINodes are not read for a driver without topology, nor grants without their gate', async () => {
     await using started = await start();
     await started.program.logged('Started provisioner controller');
     for (const plural of ['/nodes', '/csinodes', '/referencegrants', '/csistoragecapacities', '/leases']) {
@@ -167,7 +167,7 @@ describe('01 §4.1: what is asked', () => {
     [['--feature-gates=VolumeAttributesClass=true'], 0],
     [['--feature-gates=VolumeAttributesClass=false'], 0],
   ] as const) {
-    test(`01 §3: VolumeAttributesClass is looked for ${asked} times with ${flags.join(' ') || 'no gate named'}`, async () => {
+    test(`VolumeAttributesClass is looked for ${asked} times with ${flags.join(' ') || 'no gate named'}`, async () => {
       await using started = await start({ flags: [...flags] });
       await started.program.logged('Started provisioner controller');
       assert.equal(started.asked('/apis/storage.k8s.io/v1'), asked);
@@ -177,7 +177,7 @@ describe('01 §4.1: what is asked', () => {
   const snapshots = ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'];
   const discovery = '/apis/snapshot.storage.k8s.io/v1';
   for (const interval of ['0', '-1s']) {
-    test(`01 §1.2 --snapshot-orphan-sweep-interval=${interval}: no sweep and no look for its API`, async () => {
+    test(`with --snapshot-orphan-sweep-interval=${interval} the snapshot API is not looked for, and nothing is swept`, async () => {
       await using started = await start({
         controller: snapshots,
         flags: [`--snapshot-orphan-sweep-interval=${interval}`],
@@ -188,7 +188,7 @@ describe('01 §4.1: what is asked', () => {
     });
   }
 
-  test('01 §4.1 step 24: with the interval and the capability the API is looked for, then swept', async () => {
+  test('with a sweep interval and the capability the snapshot API is looked for, then swept', async () => {
     await using started = await start({ controller: snapshots });
     await started.program.logged('Started provisioner controller');
     const until = performance.now() + 20_000;

@@ -1,4 +1,4 @@
-/** Drivers that replaced an in-tree plugin, in the whole program; the cases are those of the compatibility list. */
+/** Drivers that replaced an in-tree plugin, in the whole program. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { TopologyRequirement } from '../../../src/csi/generated/csi/v1/TopologyRequirement.ts';
@@ -57,11 +57,11 @@ function allowed(expressions: Record<string, string[]>): NonNullable<StorageClas
 }
 
 describe('classes of a plugin that the driver replaced', () => {
-  for (const [id, annotations] of [
-    ['127: of claims that name the driver', { [provisionerKey]: ebs.driver }],
-    ['128: of claims that were migrated', { [provisionerKey]: ebs.plugin, [migratedToKey]: ebs.driver }],
+  for (const [whose, annotations] of [
+    ['for claims that name the driver', { [provisionerKey]: ebs.driver }],
+    ['for claims that were migrated', { [provisionerKey]: ebs.plugin, [migratedToKey]: ebs.driver }],
   ] as const) {
-    test(`case ${id}: the driver makes the volume, the volume is one of the plugin`, async () => {
+    test(`${whose} the driver makes the volume, the volume is one of the plugin`, async () => {
       await using scene = await start(ebs, { parameters: { type: 'gp3', fsType: 'ext4', iopsPerGB: '3' } });
       const claim = scene.addClaim('c1', {}, { annotations });
       const volume = await volumeOf(scene);
@@ -97,9 +97,8 @@ describe('classes of a plugin that the driver replaced', () => {
     assert.deepEqual((await request(scene))['parameters'] ?? {}, {});
   });
 
-  for (const id of ['case 131', 'M04']) {
-    test(`${id}: zones are named once`, async () => {
-      const parameter = id === 'M04' ? 'zones' : 'zone';
+  for (const parameter of ['zone', 'zones']) {
+    test(`zones cannot be named by allowed topologies and the parameter ${parameter} together`, async () => {
       await using scene = await start(ebs, {
         plugin: topologyPlugin,
         parameters: { [parameter]: 'a' },
@@ -115,7 +114,7 @@ describe('classes of a plugin that the driver replaced', () => {
     });
   }
 
-  test('zone and region stand on the volume', async () => {
+  test('the volume has labels of zone and region', async () => {
     await using scene = await start(ebs, {
       plugin: topologyPlugin,
       script: (driver) => places(driver, 'vol-1', { [ebs.zoneKey]: 'us-west-2a' }),
@@ -127,7 +126,7 @@ describe('classes of a plugin that the driver replaced', () => {
     assert.deepEqual(spec.nodeAffinity, affinity(['us-west-2a', 'us-west-2']));
   });
 
-  test('a zone without a region: tried again, and nothing is deleted', async () => {
+  test('a zone without a region fails the attempt, and nothing is deleted', async () => {
     await using scene = await start(ebs, {
       plugin: topologyPlugin,
       script: (driver) => places(driver, 'vol-1', { [ebs.zoneKey]: 'weird' }),
@@ -203,34 +202,34 @@ describe('classes of a plugin that the driver replaced', () => {
   });
 });
 
-describe('places of migrated classes', () => {
+describe('the requirement of a migrated class', () => {
   for (const { name, of, parameters, topologies, wanted } of [
     {
-      name: 'allowed zones',
+      name: 'names the allowed zones in the words of the driver',
       of: gce,
       topologies: { [zone]: ['us-c1-a', 'us-c1-b'] },
       wanted: [{ [gce.zoneKey]: 'us-c1-a' }, { [gce.zoneKey]: 'us-c1-b' }],
     },
     {
-      name: 'a zone as a parameter',
+      name: 'names the zone of a parameter',
       of: gce,
       parameters: { Zone: 'us-c1-a' },
       wanted: [{ [gce.zoneKey]: 'us-c1-a' }],
     },
     {
-      name: 'zones as a parameter are not trimmed',
+      name: 'names the zones of a parameter untrimmed',
       of: gce,
       parameters: { zones: 'us-c1-a, us-c1-b' },
       wanted: [{ [gce.zoneKey]: ' us-c1-b' }, { [gce.zoneKey]: 'us-c1-a' }],
     },
     {
-      name: 'the older label, and a region',
+      name: 'knows the older label, and keeps a region',
       of: ebs,
       topologies: { 'failure-domain.beta.kubernetes.io/zone': ['us-west-2a'], [region]: ['us-west-2'] },
       wanted: [{ [ebs.zoneKey]: 'us-west-2a', [region]: 'us-west-2' }],
     },
     {
-      name: 'numbers are no zones',
+      name: 'takes no number for a zone',
       of: azure,
       topologies: { [zone]: ['0', 'westus-1'] },
       wanted: [{ [azure.zoneKey]: '' }, { [azure.zoneKey]: 'westus-1' }],
@@ -250,21 +249,19 @@ describe('places of migrated classes', () => {
     });
   }
 
-  for (const { id, zones, labels, terms } of [
+  for (const { zones, labels, terms } of [
     {
-      id: 'M08',
       zones: ['us-c1-a'],
       labels: { [zone]: 'us-c1-a', [region]: 'us-c1' },
       terms: affinity(['us-c1-a', 'us-c1']),
     },
     {
-      id: 'M09',
       zones: ['us-c1-b', 'us-c1-a'],
       labels: { [zone]: 'us-c1-a__us-c1-b', [region]: 'us-c1' },
       terms: affinity(['us-c1-b', 'us-c1'], ['us-c1-a', 'us-c1']),
     },
   ]) {
-    test(`${id}: the volume of ${zones.join(' and ')}`, async () => {
+    test(`a volume in ${zones.join(' and ')} says so by labels and affinity`, async () => {
       const handle = 'projects/p/regions/us-c1/disks/d';
       await using scene = await start(gce, {
         plugin: topologyPlugin,
@@ -291,7 +288,7 @@ describe('volumes of a plugin that the driver replaced', () => {
     assert.deepEqual(scene.events('old'), []);
   });
 
-  test('also those that only say where they were migrated to', async () => {
+  test('are deleted too when they only say where they were migrated to', async () => {
     const volume = pluginVolume(
       'old',
       { gcePersistentDisk: { pdName: 'd' } },

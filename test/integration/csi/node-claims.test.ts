@@ -1,4 +1,4 @@
-/** Which claims an instance takes in node deployment; the cases are those of the compatibility list (N01 to N40). */
+/** Which claims an instance takes in node deployment. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -547,7 +547,7 @@ describe('node deployment, several nodes', () => {
 });
 
 describe('node deployment, where the original does badly', () => {
-  test('waiting claims occupy no worker (W19)', async () => {
+  test('waiting claims occupy no worker', async () => {
     await using scene = await NodeScene.start();
     for (let each = 0; each < 20; each++) scene.addClaim(`w${each}`);
     await scene.waits(20);
@@ -556,7 +556,7 @@ describe('node deployment, where the original does badly', () => {
     assert.equal(scene.calls('GetCapacity'), 0);
   });
 
-  test('a driver that does not answer holds up nobody for longer than the time-out (W19)', async () => {
+  test('a driver that does not answer holds up other claims no longer than the timeout', async () => {
     await using scene = await NodeScene.start({ flags: ['--timeout=300ms'] });
     scene.driver().next('GetCapacity', () => new Promise<object>(() => undefined));
     scene.addClaim();
@@ -568,7 +568,7 @@ describe('node deployment, where the original does badly', () => {
     await scene.volumeOf('x');
   });
 
-  test('a class that is only in the beta annotation counts (W20)', async () => {
+  test('a class that is only in the beta annotation counts', async () => {
     await using scene = await NodeScene.start();
     const annotations = { 'volume.beta.kubernetes.io/storage-class': 'imm' };
     scene.addClaim('x', { annotations, spec: { storageClassName: undefined } });
@@ -577,14 +577,14 @@ describe('node deployment, where the original does badly', () => {
     await scene.volumeOf();
   });
 
-  test('a claim without any class is left alone (W20)', async () => {
+  test('a claim without any class is left alone', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim('x', { spec: { storageClassName: undefined } });
     await scene.looked();
     assert.deepEqual([scene.events(), scene.creates()], [[], []]);
   });
 
-  test('leader election is left out, and its health path answers (W21)', async () => {
+  test('leader election is left out, and its health path answers', async () => {
     await using scene = await NodeScene.start({ nodes: ['n1', 'n2'], flags: ['--leader-election'] });
     scene.addClaim('x', { class: 'late', node: 'n1' });
     scene.addClaim('y', { class: 'late', node: 'n2' });
@@ -592,7 +592,7 @@ describe('node deployment, where the original does badly', () => {
     assert.deepEqual(scene.requestsFor('leases'), []);
   });
 
-  test('the capacity check writes no event for a claim that a populator fills (W23)', async () => {
+  test('the capacity check records no event for a claim that a populator fills', async () => {
     await using scene = await NodeScene.start({
       nodes: ['n1', 'n2'],
       random: (node) => () => (node === 'n1' ? 0.5 : 0.1),

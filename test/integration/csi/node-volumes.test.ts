@@ -1,4 +1,4 @@
-/** Which volumes an instance deletes in node deployment; the cases are those of the compatibility list. */
+/** Which volumes an instance deletes in node deployment. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { freePort } from '../provision/free-port.ts';
@@ -9,11 +9,14 @@ const madeBy = (suffix: string): string => `1763640000000-1234-${driverName}${su
 
 describe('node deployment, deleting', () => {
   for (const { name, sketch } of [
-    { name: 'a volume in the place of the node is deleted', sketch: { affinity: on('n1') } },
-    { name: 'so is one without a place', sketch: {} },
-    { name: 'and one in several places, the own among them', sketch: { affinity: on('n1', 'n2') } },
+    { name: 'a volume with the topology of the node is deleted', sketch: { affinity: on('n1') } },
+    { name: 'a volume without topology is deleted', sketch: {} },
     {
-      name: 'one that was made here is, though the driver now calls the place otherwise (W22)',
+      name: 'a volume with several topologies, that of the node among them, is deleted',
+      sketch: { affinity: on('n1', 'n2') },
+    },
+    {
+      name: 'a volume that was made here is deleted although the driver names its topology otherwise by now',
       sketch: { affinity: on('old-name'), identity: madeBy('-n1') },
     },
   ]) {
@@ -25,7 +28,7 @@ describe('node deployment, deleting', () => {
     });
   }
 
-  test('a volume in another place is left alone, and counted as the original counts it', async () => {
+  test('a volume of another topology is left alone, and counted as the original counts it', async () => {
     const address = `127.0.0.1:${await freePort()}`;
     await using scene = await NodeScene.start({ flags: [`--http-endpoint=${address}`] });
     scene.addVolume('pv', 'Released', { affinity: on('n2'), identity: madeBy('-n2') });
@@ -39,7 +42,7 @@ describe('node deployment, deleting', () => {
     assert.ok(page.includes(`${line} 2`), 'the ignored one and the sentinel');
   });
 
-  test('of two nodes the one that will delete an attached volume tells what it waits for', async () => {
+  test('of two nodes the one that will delete an attached volume reports what it waits for', async () => {
     const controller = ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME'];
     await using scene = await NodeScene.start({ nodes: ['n1', 'n2'], controller });
     scene.addAttachment('pv', 'n2');
@@ -62,7 +65,7 @@ describe('node deployment, deleting', () => {
     assert.equal(scene.isDeleted('pv'), false);
   });
 
-  test('a volume whose place cannot be read says so', async () => {
+  test('a volume whose topology cannot be read has an event that says so', async () => {
     await using scene = await NodeScene.start();
     scene.addVolume('pv', 'Released', {
       affinity: { matchExpressions: [{ key: topologyKey, operator: 'Gt', values: ['x'] }] },
@@ -85,7 +88,7 @@ describe('node deployment, deleting', () => {
     assert.deepEqual([deleted('n1'), deleted('n2')], [['handle-a'], ['handle-b']]);
   });
 
-  test('without topology only what was made here is deleted (W16)', async () => {
+  test('without topology only what was made here is deleted', async () => {
     await using scene = await NodeScene.start({ topology: false });
     const volumes = { own: '-n1', other: '-n2', similar: '-x-n1', central: '' };
     for (const [name, suffix] of Object.entries(volumes))

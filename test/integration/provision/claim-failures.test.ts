@@ -590,7 +590,7 @@ describe('another node is wanted', () => {
     assert.equal(rig.volumes.length, 1);
   });
 
-  test('5.6.5: the claim without its node is not put into the cache by hand', async () => {
+  test('the claim without its node is not put into the cache by hand', async () => {
     const { rig, uid } = await lateBinding({});
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('reschedule'));

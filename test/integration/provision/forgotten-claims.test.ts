@@ -1,4 +1,4 @@
-/** When a provisioner may forget what it kept for the retries of a claim (W14). */
+/** When a provisioner may forget what it kept for the retries of a claim. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';

@@ -51,7 +51,7 @@ describe('detectCapacityApi', () => {
     ['404 without reason', 404, failure(404, ''), { version: 'v1beta1', namespaceMissing: false }],
     ['404 without Status', 404, '404 page not found', { version: 'v1beta1', namespaceMissing: false }],
     [
-      'a missing namespace (X13)',
+      'a missing namespace',
       404,
       failure(404, 'NotFound', { name: 'ns', kind: 'namespaces' }),
       { version: 'v1', namespaceMissing: true },

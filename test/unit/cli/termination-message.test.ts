@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { leaveTerminationMessage } from '../../../src/cli/termination-message.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
-describe('01 §9: the message that a Pod shows', () => {
+describe('the message that a Pod shows', () => {
   test('replaces what is in the file, without a line end', async (context) => {
     const file = path.join(await folder(context), 'termination-log');
     await writeFile(file, 'a longer message of an earlier end of the same container');

@@ -1,4 +1,4 @@
-/** C2 to C8: the cloning protection goes once its claim is deleted and no clone is pending. */
+/** The cloning protection goes once its claim is deleted and no clone is pending. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';

@@ -1,4 +1,4 @@
-/** The driver's side of D1 to D40: which secrets, which refusals, what the driver is sent. */
+/** What the driver is sent to delete a volume: which secrets, and which refusals. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';

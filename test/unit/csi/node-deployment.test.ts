@@ -134,7 +134,7 @@ describe('NodeDeployment', () => {
     assert.deepEqual(it.rig.driver.callsOf('GetCapacity'), []);
   });
 
-  test('after a conflict the claim is read live, so that a cache that lags behind costs one try (W17)', async () => {
+  test('after a conflict the claim is read live, so that a cache that lags behind costs one try', async () => {
     await using it = await bench();
     it.rig.driver.always('GetCapacity', roomy);
     it.rig.api.put(claimPath, makeClaim({}, { labels: { unseen: 'change' } }));
@@ -171,7 +171,7 @@ describe('NodeDeployment', () => {
     });
   }
 
-  test('what the capacity check computes is not kept (W14, W23)', async () => {
+  test('what the capacity check computes is not kept', async () => {
     const asked: string[] = [];
     const kept = new Set<string>();
     const topology: TopologyHook = {

@@ -1,4 +1,4 @@
-/** Cases 105 to 109: volume attributes classes. */
+/** Volume attributes classes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { assertFailed, assertNoCreate, driverName, makeClaim, makeClass, Rig, volumeOf } from './rig.ts';

@@ -1,4 +1,4 @@
-/** Cases 1 to 13: selection, capabilities, naming. */
+/** Selection, capabilities, naming. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CsiProvisionerOptions } from '../../../src/csi/csi-provisioner-options.ts';

@@ -1,4 +1,4 @@
-/** Cases 47 to 59: access modes, capacity, volumes that are too small. */
+/** Access modes, capacity, volumes that are too small. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';

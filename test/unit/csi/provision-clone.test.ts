@@ -1,4 +1,4 @@
-/** Cases 60 to 73, C1 and C10: volumes cloned from another claim. */
+/** Volumes cloned from another claim. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type {
@@ -286,7 +286,7 @@ describe('CsiProvisioner, protecting the source of a clone', () => {
   });
 });
 
-/** Case 69: everything that makes the source's volume unusable has one text. */
+/** Everything that makes the source's volume unusable has one text. */
 function invalidVolumes(): (Setup & { name: string; message: string })[] {
   const withSpec = (spec: Partial<PersistentVolume['spec']>): Change<PersistentVolume> => {
     return (volume) => ({ ...volume, spec: { ...volume.spec, ...spec } });

@@ -1,4 +1,4 @@
-/** Cases 97 to 104 and X9: populators and sources in other namespaces. */
+/** Populators, and sources in other namespaces. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ReferenceGrant } from '../../../src/csi/sources/reference-grants.ts';

@@ -1,4 +1,4 @@
-/** Cases 110 to 126: what failures of the driver mean, the topology and node seams, odd answers. */
+/** What failures of the driver mean, the topology and node seams, odd answers. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
@@ -376,7 +376,7 @@ describe('CsiProvisioner, odd answers', () => {
     });
   }
 
-  test('the example of the contract gives exactly its volume', async () => {
+  test('a plain claim gives exactly this volume', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', { volume: { volume_id: 'vol-1', volume_context: { pool: 'a' } } });
     const claim = makeClaim({ resources: { requests: { storage: '1.5Gi' } } });

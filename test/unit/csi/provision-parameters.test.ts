@@ -1,4 +1,4 @@
-/** Cases 14 to 27: parameters, filesystem type, mount options, extra metadata. */
+/** Parameters, filesystem type, mount options, extra metadata. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { StorageClass } from '../../../src/provision/objects.ts';

@@ -1,4 +1,4 @@
-/** Cases 28 to 46: secret references, templates, reading the provisioner secret. */
+/** Secret references, templates, reading the provisioner secret. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { assertFailed, assertNoCreate, base64, makeClaim, makeClass, Rig, uid, volumeOf } from './rig.ts';

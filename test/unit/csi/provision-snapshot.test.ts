@@ -1,4 +1,4 @@
-/** Cases 74 to 96 and S1 to S5: volumes restored from a snapshot. */
+/** Volumes restored from a snapshot. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';

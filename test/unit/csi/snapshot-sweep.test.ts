@@ -1,4 +1,4 @@
-/** S6 to S12: left-over protection of snapshots is swept. */
+/** Left-over protection of snapshots is swept. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';

@@ -152,7 +152,7 @@ describe('unaryCall', () => {
     });
   });
 
-  test('46, D24: a secret that is not UTF-8 fails before anything is sent', async () => {
+  test('a secret that is not UTF-8 fails before anything is sent', async () => {
     await using rig = await Rig.start();
     const secrets = { key: SecretString.fromBytes(Uint8Array.of(0xff, 0xfe)) };
     await assert.rejects(rig.calls.deleteVolume({ volume_id: 'v', secrets }), {

@@ -214,7 +214,7 @@ describe('hostile clients', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('01 §6: where two paths match the more precise one is meant, whichever came first', async () => {
+  test('where two paths match the more precise one is meant, whichever came first', async () => {
     await using server = await start();
     for (const path of ['/', '/debug/pprof/', '/healthz/leader-election', '/{any}']) {
       server.handle(path, (_received, response) => answerText(response, 200, path));
