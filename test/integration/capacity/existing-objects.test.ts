@@ -65,7 +65,7 @@ describe('an object from before', () => {
     assert.deepEqual(scene.rig.only.metadata.ownerReferences, [other, owner]);
   });
 
-  test('keeps another controlling owner, gets the new amount, and is told of once', async () => {
+  test('keeps another controlling owner, gets the new amount, and is reported once', async () => {
     const controller = { ...other, controller: true };
     await using scene = await withObject((it) => it.addCapacity({}, { ownerReferences: [controller] }), {
       prepare: (it) => it.driver.always('GetCapacity', { available_capacity: 2 * Gi }),
@@ -83,7 +83,7 @@ describe('an object from before', () => {
     );
   });
 
-  test('loses a maximum that the driver does not tell any more', async () => {
+  test('loses a maximum that the driver does not report any more', async () => {
     await using scene = await withObject((it) => it.addCapacity({ maximumVolumeSize: '1Mi' }));
     assert.equal(scene.rig.only.maximumVolumeSize, undefined);
     assert.equal(scene.rig.writes.length, 1);
@@ -127,7 +127,7 @@ describe('an object from before', () => {
     });
   }
 
-  test('two are adopted, two made, two deleted', async () => {
+  test('of four that are there two are adopted and two deleted, and two are made', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -161,7 +161,7 @@ describe('an object from before', () => {
     assert.equal(await rig.counts(), '1/1/0');
   });
 
-  test('is replaced when it tells its segment in other words', async () => {
+  test('is replaced when its selector says its segment otherwise', async () => {
     const matchExpressions = [{ key: zone, operator: 'In', values: ['z1'] }];
     await using scene = await withObject((it) => it.addCapacity({ nodeTopology: { matchExpressions } }));
     assert.deepEqual(scene.rig.only.nodeTopology, { matchLabels: { [zone]: 'z1' } });

@@ -246,7 +246,7 @@ describe('the version of the API', () => {
     await assertFatal(cluster, 'unexpected error when checking for the V1 CSIStorageCapacity API: forbidden: no');
   });
 
-  test('a missing namespace is no missing API: it is told, and waited for', async () => {
+  test('a missing namespace is no missing API: it is logged, and waited for', async () => {
     await using cluster = await Cluster.start();
     const program = cluster.run(['--capacity-ownerref-level=-1'], { NAMESPACE: 'later' });
     await program.logged('The namespace of NAMESPACE does not exist: no capacity can be published until it does');
@@ -277,7 +277,7 @@ describe('beside provisioning', () => {
   };
   const provisioned = (cluster: Cluster) => cluster.until('a volume', () => cluster.api.list(volumes).length === 1);
 
-  test('claims are served by a driver that tells no capacity', async () => {
+  test('claims are served by a driver that reports no capacity', async () => {
     await using cluster = await Cluster.start();
     cluster.driver.always('GetCapacity', new DriverFailure(status.UNIMPLEMENTED, 'no'));
     cluster.run();

@@ -95,7 +95,7 @@ describe('items', () => {
     assert.equal(rig.calls.length, 0);
   });
 
-  test('unless that is asked for', async () => {
+  test('a class with immediate binding is served with --capacity-for-immediate-binding', async () => {
     await using rig = await Rig.start({ forImmediateBinding: true, prepare: immediate });
     assert.deepEqual(rig.seen, [{ class: 'sc', topology: { [zone]: 'z1' }, capacity: '1Gi' }]);
   });
@@ -134,7 +134,7 @@ describe('items', () => {
 });
 
 describe('the question to the driver', () => {
-  test('holds all parameters of the class, those with our prefix too', async () => {
+  test('has all parameters of the class, those with our prefix too', async () => {
     const parameters = {
       pool: 'fast',
       'csi.storage.k8s.io/fstype': 'xfs',

@@ -95,7 +95,7 @@ describe('without the right to the lease', () => {
 });
 
 describe('without the right to record events', () => {
-  test('it is counted and reported once, and volumes are made', async () => {
+  test('the missing right is counted and reported once, and volumes are made', async () => {
     const { scene, count } = await sceneWithout({ verb: 'create', resource: 'events' }, 'events are not for you');
     await using _scene = scene;
     await eventually(async () => assert.equal(await count(), '0', 'the series is there from the start'));

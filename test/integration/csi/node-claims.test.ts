@@ -24,8 +24,8 @@ const full = (driver: RecordingDriver): void => driver.always('GetCapacity', { a
 
 describe('node deployment, start', () => {
   for (const { name, flags } of [
-    { name: 'without NODE_NAME it ends before any connection', flags: [] },
-    { name: 'also when only the version is asked for', flags: ['--version'] },
+    { name: 'without NODE_NAME the program ends before any connection', flags: [] },
+    { name: 'without NODE_NAME the program ends even when only the version is asked for', flags: ['--version'] },
   ]) {
     test(name, async () => {
       const started = await startProcess({
@@ -42,7 +42,7 @@ describe('node deployment, start', () => {
     });
   }
 
-  test('a driver that cannot say where it runs ends it', async () => {
+  test('a driver that cannot say where it runs ends the program', async () => {
     const failing = NodeScene.start({
       script: (driver) => driver.always('NodeGetInfo', new DriverFailure(status.UNIMPLEMENTED, 'no node')),
       until: 'ended',
@@ -62,7 +62,7 @@ describe('node deployment, start', () => {
     assert.deepEqual([...scene.requestsFor('nodes'), ...scene.requestsFor('csinodes')], []);
   });
 
-  test('asks a driver that was restarted where it runs now', async () => {
+  test('a driver that was restarted is asked where it runs now', async () => {
     await using scene = await NodeScene.start({ ownTime: true });
     await scene.restartDriver((driver) =>
       driver.always('NodeGetInfo', { node_id: 'n', accessible_topology: own('elsewhere') }),
@@ -74,7 +74,7 @@ describe('node deployment, start', () => {
 });
 
 describe('node deployment, late binding', () => {
-  test('a claim for this node is provisioned at once, in its place', async () => {
+  test('a claim for this node is provisioned at once, with the topology of the node', async () => {
     await using scene = await NodeScene.start({ flags: ['--strict-topology'] });
     scene.addClaim('x', { class: 'late', node: 'n1' });
     await scene.volumeOf();
@@ -88,7 +88,7 @@ describe('node deployment, late binding', () => {
 
   for (const { name, node } of [
     { name: 'a claim for another node is left alone', node: 'n2' },
-    { name: 'so is a claim without a node', node: undefined },
+    { name: 'a claim without a node is left alone', node: undefined },
   ]) {
     test(name, async () => {
       await using scene = await NodeScene.start();
@@ -183,7 +183,7 @@ describe('node deployment, late binding', () => {
 });
 
 describe('node deployment, immediate binding', () => {
-  test('after a wait and a look at the capacity the node takes the claim', async () => {
+  test('after a wait and a check of the capacity the node takes the claim', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim();
     await scene.waits();
@@ -221,7 +221,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.writesOf(), scene.events(), scene.creates()], [[], [], []]);
   });
 
-  test('a claim that was written meanwhile is reached for again', async () => {
+  test('a claim that was written meanwhile is contested again', async () => {
     await using scene = await NodeScene.start();
     scene.refuseClaimWrites(409, 'Conflict', 1);
     scene.addClaim();
@@ -255,7 +255,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual(scene.writesOf(), ['PUT n1', 'PUT n1', 'PUT n1']);
   });
 
-  test('a claim that may not be written says so, and is tried again', async () => {
+  test('a claim that may not be written has an event that says so, and is tried again', async () => {
     await using scene = await NodeScene.start();
     scene.refuseClaimWrites(403, 'Forbidden', 1);
     scene.addClaim();
@@ -275,7 +275,7 @@ describe('node deployment, immediate binding', () => {
     assert.equal(scene.calls('GetCapacity'), 2);
   });
 
-  test('a claim that is deleted during the wait is forgotten in silence', async () => {
+  test('a claim that is deleted during the wait is forgotten without an event', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim();
     await scene.waits();
@@ -287,7 +287,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.events(), scene.creates()], [[], []]);
   });
 
-  test('one of the same name is contested on its own', async () => {
+  test('a claim of the same name as a deleted one is contested on its own', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim();
     await scene.waits();
@@ -305,7 +305,7 @@ describe('node deployment, immediate binding', () => {
     assert.ok(scene.events().every(({ type }) => type === 'Normal'));
   });
 
-  test('a node without capacity steps back in silence', async () => {
+  test('a node without capacity leaves the claim to others without an event', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
     await scene.waits();
@@ -315,7 +315,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.writesOf(), scene.events(), scene.creates()], [[], [], []]);
   });
 
-  test('that no node has room is told once, when all of them have had their turn', async () => {
+  test('that no node has room is one event, once all of them have checked', async () => {
     await using scene = await NodeScene.start({ nodes: ['n1', 'n2'], script: full });
     scene.addClaim();
     await scene.waits();
@@ -333,7 +333,7 @@ describe('node deployment, immediate binding', () => {
     );
   });
 
-  test('nothing is told of a claim that another node has taken meanwhile', async () => {
+  test('a claim that another node has taken meanwhile gets no event', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
     await scene.waits();
@@ -345,7 +345,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual(scene.events(), []);
   });
 
-  test('a selected node that does nothing is told after five minutes', async () => {
+  test('a selected node that does nothing is an event after five minutes', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim('x', { node: 'gone' });
     await scene.looked();
@@ -374,7 +374,7 @@ describe('node deployment, immediate binding', () => {
     await scene.volumeOf();
   });
 
-  test('it is when the claim changes, after a longer wait', async () => {
+  test('capacity that came later is noticed when the claim changes, after a longer wait', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
     await scene.waits();
@@ -393,7 +393,7 @@ describe('node deployment, immediate binding', () => {
 
   for (const { name, script } of [
     {
-      name: 'a driver that cannot tell its capacity is believed to have it',
+      name: 'a driver that cannot report its capacity is assumed to have enough',
       script: (driver: RecordingDriver) => driver.always('GetCapacity', new DriverFailure(status.UNIMPLEMENTED, 'no')),
     },
     {
@@ -412,7 +412,7 @@ describe('node deployment, immediate binding', () => {
     });
   }
 
-  test('without immediate binding such claims are left alone', async () => {
+  test('without --node-deployment-immediate-binding claims of Immediate classes are left alone', async () => {
     await using scene = await NodeScene.start({ flags: ['--node-deployment-immediate-binding=false'] });
     scene.addClaim();
     await scene.looked();
@@ -422,7 +422,7 @@ describe('node deployment, immediate binding', () => {
     assert.deepEqual([scene.writesOf(), scene.events(), scene.creates()], [[], [], []]);
   });
 
-  test('unless somebody else gives them to the node', async () => {
+  test('without --node-deployment-immediate-binding a claim that somebody gives to the node is provisioned', async () => {
     await using scene = await NodeScene.start({ flags: ['--node-deployment-immediate-binding=false'] });
     scene.addClaim();
     await scene.looked();
@@ -431,7 +431,7 @@ describe('node deployment, immediate binding', () => {
     assert.equal(scene.calls('GetCapacity'), 0);
   });
 
-  test('a class that does not allow the node is none of its business', async () => {
+  test('a claim whose class does not allow the node is left alone', async () => {
     await using scene = await NodeScene.start();
     scene.addClass('n7-only', { volumeBindingMode: 'Immediate', allowedTopologies: allowed('n7') });
     scene.addClaim('x', { class: 'n7-only' });
@@ -546,7 +546,7 @@ describe('node deployment, several nodes', () => {
   });
 });
 
-describe('node deployment, where the original does badly', () => {
+describe('node deployment, beyond the original', () => {
   test('waiting claims occupy no worker', async () => {
     await using scene = await NodeScene.start();
     for (let each = 0; each < 20; each++) scene.addClaim(`w${each}`);

@@ -426,7 +426,7 @@ describe('reading nodes', () => {
 
   const forbidden = { type: 'status', code: 403, reason: 'Forbidden', message: 'nodes is forbidden' } as const;
 
-  test('without the right to it nothing is provisioned, readiness says why, and the rule is told', async () => {
+  test('without the right to it nothing is provisioned, readiness says why, and the rule is logged', async () => {
     const [port = 0] = await freePorts(1);
     await using topology = await startTopologyScene({
       cluster: 'three zones',

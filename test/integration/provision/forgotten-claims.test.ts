@@ -86,7 +86,7 @@ describe('a claim is forgotten', () => {
     assert.equal(isForgotten(), true);
   });
 
-  test('not while it waits for its binding', async () => {
+  test('only after its wait for the binding', async () => {
     const { rig, isForgotten } = await scene();
     await using _rig = rig;
     rig.provisioner.otherwiseProvision = ({ volumeName }) => madeVolume(volumeName);

@@ -101,14 +101,14 @@ describe('both formats', () => {
     assert.match(lines[0] ?? '', /\] "m" component="lease" lock="l" n=1\n$/);
   });
 
-  test('causes are told once', () => {
+  test('causes are logged once', () => {
     const inner = new Error('socket gone');
     const chain = new Error('call failed', { cause: new Error('call failed: socket gone', { cause: inner }) });
     const [line] = records({}, (logger) => logger.error({ err: chain }, 'm'));
     assert.equal(line?.['err'], 'call failed: call failed: socket gone');
   });
 
-  test('the words of a gRPC status are told once, whatever stands before them', () => {
+  test('the message of a gRPC status is logged once, whatever stands before it', () => {
     const status = Object.assign(new Error('13 INTERNAL: disk on fire'), { details: 'disk on fire' });
     const error = new Error('rpc error: code = Internal desc = disk on fire', { cause: status });
     assert.equal(records({}, (logger) => logger.error({ err: error }, 'm'))[0]?.['err'], error.message);

@@ -23,7 +23,7 @@ describe('the message that a Pod shows', () => {
     assert.deepEqual(lines, []);
   });
 
-  test('that cannot be written is told in the log and stops nothing', async (context) => {
+  test('that cannot be written is logged and stops nothing', async (context) => {
     const lines: LogLine[] = [];
     leaveTerminationMessage('Lost connection', { logger: recordedLogger(lines), path: await folder(context) });
     assert.deepEqual(

@@ -29,7 +29,7 @@ function slowFnv1(text: string): number {
   return Number(hash);
 }
 
-describe('the first place of a claim', () => {
+describe('the preferred topology of a claim', () => {
   for (const { name, text, hash, index, places } of vectors) {
     test(name, () => {
       assert.deepEqual(hashInput(name), { text, index });
@@ -48,7 +48,7 @@ describe('the first place of a claim', () => {
     assert.deepEqual(hashInput('-1'), { text: '', index: 1 });
   });
 
-  test('claims of a StatefulSet take one place after the other, whatever their template', () => {
+  test('claims of a StatefulSet prefer one topology after the other, whatever their template', () => {
     const word = fc.stringMatching(/^[a-z]([a-z0-9]{0,8}[a-z])?$/);
     fc.assert(
       fc.property(

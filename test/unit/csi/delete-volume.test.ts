@@ -151,7 +151,7 @@ describe('CsiProvisioner.delete', () => {
     });
   }
 
-  test('a forbidden secret is told in the log and the deletion goes on', async () => {
+  test('a forbidden secret is logged and the deletion goes on', async () => {
     const lines: LogLine[] = [];
     await using rig = await startRig({ logger: recordedLogger(lines) });
     const path = '/api/v1/namespaces/ns/secrets/s';
@@ -255,7 +255,7 @@ describe('CsiProvisioner.delete', () => {
     );
   });
 
-  test('an in-tree volume is judged by its place in the words of the driver', async () => {
+  test('whether an in-tree volume is of this node is decided by its topology in the words of the driver', async () => {
     const judged: unknown[] = [];
     const node = {
       nodeName: 'n1',
@@ -330,7 +330,7 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     assert.deepEqual(rig.api.log, ['GET /api/v1/namespaces/ns/secrets/s']);
   });
 
-  test('are held back, and people told once', async () => {
+  test('are held back, with one event', async () => {
     await using rig = await startRig();
     rig.attachments.set(attachment('pv-1'));
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);

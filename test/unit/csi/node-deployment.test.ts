@@ -153,7 +153,7 @@ describe('NodeDeployment', () => {
       name: 'has an owner',
       change: (it: Bench) => void it.rig.api.put(claimPath, makeClaim({}, { annotations: { [nodeKey]: 'n2' } })),
     },
-    { name: 'was made anew', change: (it: Bench) => void it.rig.api.put(claimPath, makeClaim({}, { uid: 'other' })) },
+    { name: 'was recreated', change: (it: Bench) => void it.rig.api.put(claimPath, makeClaim({}, { uid: 'other' })) },
     { name: 'is gone', change: (it: Bench) => it.rig.api.remove(claimPath) },
   ]) {
     test(`a claim that after a conflict ${name} is left alone`, async () => {
@@ -193,7 +193,7 @@ describe('NodeDeployment', () => {
     assert.deepEqual(it.rig.events, []);
   });
 
-  test('a failure is told once, and then the claim is waited for again', async () => {
+  test('a failure is reported once, and then the claim is waited for again', async () => {
     await using it = await bench();
     it.rig.driver.always('GetCapacity', roomy);
     it.rig.api.fail({ method: 'PUT', path: claimPath, code: 403, reason: 'Forbidden', message: 'no' });

@@ -40,7 +40,7 @@ describe('selectsNode', () => {
     test(name, () => assert.equal(selectsNode(terms, labels), fits));
   }
 
-  test('an operator that nobody knows is told', () => {
+  test('an unknown operator is an error', () => {
     assert.throws(() => selectsNode(only('zone', 'Bad'), labels), {
       message:
         'nodeSelectorTerms[0].matchExpressions[0].operator: Unsupported value: "Bad": supported values: "In", "NotIn", ' +
@@ -48,7 +48,7 @@ describe('selectsNode', () => {
     });
   });
 
-  test('so is a bound that is no number', () => {
+  test('a bound that is no number is an error', () => {
     assert.throws(() => selectsNode([...only('zone', 'In', 'b'), ...only('rank', 'Gt', 'x')], labels), {
       message: /^nodeSelectorTerms\[1\]\.matchExpressions\[0\]\.values: /,
     });

@@ -12,7 +12,7 @@ function putClass(rig: Rig, name = driverName): void {
 }
 
 describe('CsiProvisioner, volume attributes classes', () => {
-  test('its parameters travel beside those of the storage class', async () => {
+  test('the parameters of the attributes class are sent beside those of the storage class', async () => {
     await using rig = await Rig.start({ controller });
     putClass(rig);
     const volume = volumeOf(await rig.provision(claim, makeClass({ iops: '1' })));
@@ -30,7 +30,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
     assertNoCreate(rig);
   });
 
-  test('a missing class is told in the words of the API', async () => {
+  test('a missing class is an error in the words of the API', async () => {
     await using rig = await Rig.start({ controller });
     const outcome = await rig.provision(claim);
     assertFailed(outcome, 'no-change', 'not found');
@@ -51,7 +51,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
     { name: 'the name is empty', gate: true, className: '' },
   ];
   for (const { name, gate, className } of ignored) {
-    test(`nothing is asked for when ${name}`, async () => {
+    test(`no attributes class is sent when ${name}`, async () => {
       const gates = { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => gate };
       await using rig = await Rig.start({ settings: { gates } });
       const volume = volumeOf(await rig.provision(makeClaim({ volumeAttributesClassName: className })));

@@ -79,9 +79,9 @@ describe('CsiProvisioner, access modes', () => {
 
 describe('CsiProvisioner, capacity', () => {
   const cases: { name: string; storage: string; required: string; answered?: string; capacity: string }[] = [
-    { name: '1.5Gi', storage: '1.5Gi', required: '1610612736', capacity: '1536Mi' },
-    { name: '1G', storage: '1G', required: '1000000000', capacity: '1000000000' },
-    { name: '1000', storage: '1000', required: '1000', capacity: '1k' },
+    { name: '1.5Gi is sent in bytes', storage: '1.5Gi', required: '1610612736', capacity: '1536Mi' },
+    { name: '1G is sent in bytes', storage: '1G', required: '1000000000', capacity: '1000000000' },
+    { name: 'a plain number is sent in bytes', storage: '1000', required: '1000', capacity: '1k' },
     { name: '4097 answered by 4097', storage: '4097', required: '4097', answered: '4097', capacity: '4097' },
     { name: '4097 answered by 8192', storage: '4097', required: '4097', answered: '8192', capacity: '8Ki' },
     {
@@ -169,7 +169,7 @@ describe('CsiProvisioner, a volume that is too small', () => {
     assert.equal(rig.driver.callsOf('DeleteVolume').length, 3);
   });
 
-  test('after five failures people are told of the orphan', async () => {
+  test('after five failures an event names the orphan', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', small);
     rig.driver.always('DeleteVolume', internal);

@@ -217,7 +217,7 @@ describe('CsiProvisioner, clones', () => {
     assert.deepEqual(finalizers(rig), [finalizer]);
   });
 
-  test('a failed cleanup is told', async () => {
+  test('a failed cleanup is part of the error', async () => {
     await using rig = await startRig();
     rig.driver.next('CreateVolume', { volume: { volume_id: 'vol-1' } });
     rig.driver.always('DeleteVolume', () => Promise.reject(new Error('no')));
@@ -259,7 +259,7 @@ describe('CsiProvisioner, protecting the source of a clone', () => {
     assert.deepEqual(finalizers(rig), [finalizer]);
   });
 
-  test('a conflict without end is told with the plain text of the API', async () => {
+  test('conflicts without end fail the attempt with the plain text of the API', async () => {
     await using rig = await startRig();
     rig.api.fail({ ...conflict, times: 100 });
     const outcome = await rig.provision(clone);

@@ -171,7 +171,7 @@ describe('CsiProvisioner, the topology seam', () => {
     assert.deepEqual(topology.forgotten, []);
   });
 
-  test('any other failure is told with a prefix', async () => {
+  test('any other failure has a prefix', async () => {
     const topology = new RecordingTopology();
     topology.failure = new Error('no available topology found');
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
@@ -280,7 +280,7 @@ describe('CsiProvisioner, the node seam', () => {
     assertNoCreate(rig);
   });
 
-  test('a failed check is only told when provisioning', async () => {
+  test('a failed check is reported only by provisioning', async () => {
     const node = {
       nodeName: 'n1',
       ownsClaim: () => Promise.reject(new Error('no class')),

@@ -20,29 +20,39 @@ interface Case {
 
 const cases: Case[] = [
   {
-    name: 'foreign keys pass, also with the prefix in the value',
+    name: 'keys without the prefix pass, also with the prefix in the value',
     parameters: { foo: 'bar', x: `${prefix}fstype` },
     sent: { foo: 'bar', x: `${prefix}fstype` },
     fsType: '',
   },
-  { name: 'prefixed fstype', parameters: { [`${prefix}fstype`]: 'xfs' }, fsType: 'xfs' },
-  { name: 'fstype', parameters: { fstype: 'xfs' }, sent: { fstype: 'xfs' }, fsType: 'xfs' },
-  { name: 'FsType', parameters: { FsType: 'xfs' }, sent: { FsType: 'xfs' }, fsType: 'xfs' },
-  { name: 'no fstype, a default', parameters: {}, defaultFsType: 'ext4', fsType: 'ext4' },
+  { name: 'the prefixed fstype is the filesystem type', parameters: { [`${prefix}fstype`]: 'xfs' }, fsType: 'xfs' },
   {
-    name: 'empty fstype, a default',
+    name: 'a plain fstype is the filesystem type',
+    parameters: { fstype: 'xfs' },
+    sent: { fstype: 'xfs' },
+    fsType: 'xfs',
+  },
+  {
+    name: 'an fstype in other letters is the filesystem type',
+    parameters: { FsType: 'xfs' },
+    sent: { FsType: 'xfs' },
+    fsType: 'xfs',
+  },
+  { name: 'without fstype the default is taken', parameters: {}, defaultFsType: 'ext4', fsType: 'ext4' },
+  {
+    name: 'an empty fstype gives way to the default',
     parameters: { [`${prefix}fstype`]: '' },
     defaultFsType: 'ext4',
     fsType: 'ext4',
   },
   {
-    name: 'fstype over default',
+    name: 'fstype wins over the default',
     parameters: { fstype: 'xfs' },
     defaultFsType: 'ext4',
     sent: { fstype: 'xfs' },
     fsType: 'xfs',
   },
-  { name: 'neither', parameters: {}, fsType: '' },
+  { name: 'without fstype and default there is no filesystem type', parameters: {}, fsType: '' },
 ];
 
 describe('CsiProvisioner, parameters', () => {

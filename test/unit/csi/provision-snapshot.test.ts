@@ -243,7 +243,7 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     assert.deepEqual(rig.events, []);
   });
 
-  test('a conflict without end is told with the plain text of the API', async () => {
+  test('conflicts without end fail the attempt with the plain text of the API', async () => {
     await using rig = await startRig();
     rig.api.fail({ ...failure, times: 100 });
     const outcome = await rig.provision(restore);

@@ -32,7 +32,7 @@ const names: [status, string][] = [
 
 describe('unaryCall', () => {
   for (const [code, name] of names) {
-    test(`a driver's ${name} is told in the words of Go's client`, async () => {
+    test(`a driver's ${name} has the text of Go's client`, async () => {
       await using rig = await Rig.start();
       rig.driver.next('Probe', new DriverFailure(code, 'the reason'));
       await assert.rejects(rig.calls.probe(), {

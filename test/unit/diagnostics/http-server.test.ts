@@ -130,7 +130,7 @@ describe('health', () => {
 });
 
 describe('hostile clients', () => {
-  test('a request that never ends its headers is cut', async () => {
+  test('a request that never ends its headers is aborted', async () => {
     await using server = await start({ requestTimeoutMs: 100 });
     assert.match(await exchange(server, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: '), /^HTTP\/1\.1 408 /);
   });
@@ -148,7 +148,7 @@ describe('hostile clients', () => {
     assert.match(answer, /^HTTP\/1\.1 200 [^]*connection: close[^]*\r\n\r\nok$/i);
   });
 
-  test('a chunked body neither', async () => {
+  test('a chunked body is not waited for: the answer ends the connection', async () => {
     await using server = await start();
     const answer = await exchange(server, 'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
     assert.match(answer, /^HTTP\/1\.1 404 [^]*connection: close/i);
@@ -168,7 +168,7 @@ describe('hostile clients', () => {
     assert.match(await exchange(server, 'hello\r\n\r\n'), /^HTTP\/1\.1 400 /);
   });
 
-  test('a reader that stops reading is cut', async () => {
+  test('a reader that stops reading is disconnected', async () => {
     await using server = await start({ idleTimeoutMs: 200 });
     const done = Promise.withResolvers<boolean>();
     server.handle('/large', (_received, response) => {
@@ -228,7 +228,7 @@ describe('hostile clients', () => {
 });
 
 describe('listening', () => {
-  test('a taken port is told as in Go', async () => {
+  test('a taken port is an error as in Go', async () => {
     await using server = await start();
     const address = `127.0.0.1:${server.port}`;
     await assert.rejects(start({ address }), {
@@ -237,7 +237,7 @@ describe('listening', () => {
     });
   });
 
-  test('an unreadable address too', async () => {
+  test('an unreadable address is an error as in Go', async () => {
     await assert.rejects(start({ address: 'foo' }), { message: 'listen tcp: address foo: missing port in address' });
   });
 
