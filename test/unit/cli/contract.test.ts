@@ -68,7 +68,7 @@ describe('the flag reaches the configuration', () => {
   }
 });
 
-/** Section 3, the table of gates of the API server that a deployment may set. */
+/** The gates of the API server that a deployment may set. */
 const settable = `APIResponseCompression APIServerIdentity APIServingWithRoutine AllowParsingUserUIDFromCertAuth
 AllowUnsafeMalformedObjectDeletion CBORServingAndStorage ComponentFlagz ComponentStatusz ConcurrentWatchObjectDecode
 ConstrainedImpersonation CoordinatedLeaderElection DeclarativeValidationBeta DeclarativeValidationTakeover
