@@ -298,7 +298,8 @@ describe('deletions that fail', () => {
       assert.equal(rig.provisioner.deletions.length, 1);
       assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`]);
       assert.deepEqual(rig.metrics.totals, { dt: 1 });
-      assert.ok(rig.limiter.turns('v').every(({ end }) => end === 'done'));
+      const ends = rig.limiter.turns('v').map(({ end }) => end);
+      assert.deepEqual([...new Set(ends)], ['done']);
     });
   });
 
