@@ -6,7 +6,7 @@ import { before, describe, test } from 'node:test';
 import { loadYaml } from '@kubernetes/client-node';
 import { liveMetrics, type LiveMetrics } from './live-metrics.ts';
 import { familiesOf } from './metrics-page.ts';
-import { anchorsOf } from '../unit/markdown-anchors.ts';
+import { anchorsOf } from '../support/markdown-anchors.ts';
 import { groupingLabels, selectorsOf } from './promql.ts';
 
 const root = path.join(import.meta.dirname, '../..');
