@@ -8,7 +8,7 @@ import { withSection } from '../../scripts/marked-section.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { flagTableMarkdown } from '../../src/cli/flags-markdown.ts';
 import { findFlag } from '../../src/cli/flags.ts';
-import { anchorsOf } from './markdown-anchors.ts';
+import { anchorsOf } from '../support/markdown-anchors.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string): string => readFileSync(path.join(root, name), 'utf8');

@@ -21,7 +21,7 @@ function listen(options: { callTimeoutMs?: number; dieAtOnce?: (signal: string) 
 }
 
 describe('listenForShutdown', () => {
-  test('stops at the first signal and cuts when the grace is over', async () => {
+  test('stops at the first signal and aborts when the grace is over', async () => {
     const { signals, clock, shutdown } = listen();
     assert.equal(shutdown.stop.aborted, false);
     signals.emit('SIGTERM');
@@ -49,7 +49,7 @@ describe('listenForShutdown', () => {
     assert.deepEqual(secondSignals, ['second']);
   });
 
-  test('dies at the first signal where it is told to', () => {
+  test('dies at the first signal without graceful release', () => {
     const deaths: string[] = [];
     const { signals, shutdown } = listen({ dieAtOnce: (signal) => deaths.push(signal) });
     signals.emit('SIGTERM');
