@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 /**
- * The floors of the sources (README, "Design"): imports point downwards only. Each entry forbids, for one folder, the
+ * The floors of the sources (docs/architecture.md): imports point downwards only. Each entry forbids, for one folder, the
  * folders above or beside it. `test/unit/floors.test.ts` proves that every row bites.
  */
 export const floors = {

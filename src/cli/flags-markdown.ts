@@ -1,11 +1,11 @@
 import { flagGroups, flagList, isBoolean, type FlagSpec } from './flags.ts';
 
-/** The flags as Markdown tables, one per group: the README holds exactly this text. */
+/** The flags as Markdown tables, one per group: docs/flags.md holds exactly this text. */
 export function flagTableMarkdown(): string {
   const parts: string[] = [];
   for (const [group, title] of Object.entries(flagGroups)) {
     const rows = flagList.filter(([, spec]) => spec.group === group).map(([name, spec]) => row(name, spec));
-    parts.push(`### ${title}\n\n| Flag | Default | Meaning |\n| --- | --- | --- |\n${rows.join('\n')}\n`);
+    parts.push(`## ${title}\n\n| Flag | Default | Meaning |\n| --- | --- | --- |\n${rows.join('\n')}\n`);
   }
   return parts.join('\n');
 }

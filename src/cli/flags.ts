@@ -1,5 +1,5 @@
 /**
- * The one table of flags: parser, help and the README's table are made from it.
+ * The one table of flags: parser, help and docs/flags.md are made from it.
  */
 
 /** How a flag's value is read. The grammar of each is in `parse-value.ts`. */

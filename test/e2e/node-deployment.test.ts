@@ -12,6 +12,7 @@ import { startDriver, type DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { createNode, createPod, deletePod, type PodScene } from './scheduled-pod.ts';
 import { startSidecar } from '../support/sidecar-process.ts';
+import { refusedRights } from '../support/refused-rights.ts';
 import type { StartedProcess } from '../support/started-process.ts';
 
 const rights = join(import.meta.dirname, '../../deploy/overlays/node-deployment/rbac.yaml');
@@ -73,7 +74,7 @@ describe('a sidecar on each of two nodes', () => {
   });
   after(async () => {
     for (const closer of closers.toReversed()) await closer();
-    const refusals = sidecars.flatMap((sidecar) => sidecar.log().match(/^.*forbidden.*$/gim) ?? []);
+    const refusals = sidecars.flatMap((sidecar) => refusedRights(sidecar.log()));
     assert.deepEqual(refusals, [], 'the rights of deploy/overlays/node-deployment suffice');
   });
 

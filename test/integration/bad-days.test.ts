@@ -117,7 +117,7 @@ describe('on bad days the sidecar', () => {
     assert.match(started.log(), /Received SIGTERM or SIGINT signal, shutting down controller\./);
   });
 
-  test('dies of the signal where the gate says so', async () => {
+  test('dies of SIGTERM where the feature gate for a graceful end is off', async () => {
     await using started = await sidecar(
       `--csi-address=${driver.address}`,
       `--kubeconfig=${kubeconfig}`,
@@ -128,7 +128,7 @@ describe('on bad days the sidecar', () => {
     assert.equal(await started.ending(), 'signal SIGTERM');
   });
 
-  test('tells on its health paths when the driver goes away and is back, without ending', async () => {
+  test('reports on its health paths when the driver goes away and is back, without ending', async () => {
     const own = await mkdtemp(path.join(tmpdir(), 'bad-own-'));
     const [port = 0] = await freePorts(1);
     let ownDriver = await startDriver({ driverName: 'own.example.com', folder: own });

@@ -11,8 +11,8 @@ import * as library from '../../src/index.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
 import { startProcess } from '../support/started-process.ts';
-import { claimingVersion, runNode } from './command-line/program-run.ts';
-import { startSidecar } from './command-line/sidecar-process.ts';
+import { claimingVersion, runNode } from './cli/program-run.ts';
+import { startSidecar } from './cli/sidecar-process.ts';
 import { RawGrpcServer } from './csi/raw-grpc-server.ts';
 
 const root = path.join(import.meta.dirname, '../..');

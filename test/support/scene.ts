@@ -16,6 +16,7 @@ import { startCluster, type Cluster, type ClusterOptions } from './cluster.ts';
 import { installKinds, type CustomKind } from './custom-kinds.ts';
 import { startDriver, type DriverProcess } from './driver-process.ts';
 import { eventually } from './eventually.ts';
+import { refusedRights } from './refused-rights.ts';
 import { startSidecar } from './sidecar-process.ts';
 import type { StartedProcess } from './started-process.ts';
 
@@ -149,7 +150,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     const current = (): StartedProcess => sidecars.at(-1)!;
     closers.push(async () => {
       await Promise.all(sidecars.map((sidecar) => sidecar.stop()));
-      const refusals = sidecars.flatMap((sidecar) => sidecar.log().match(/^.*Not permitted to use a resource; add the rule.*$/gm) ?? []);
+      const refusals = sidecars.flatMap((sidecar) => refusedRights(sidecar.log()));
       if (refusals.length > 0 && options.restartsApiServer !== true)
         throw new Error(`the API server refused the sidecar a right: ${refusals[0] ?? ''}`);
     });

@@ -1,6 +1,6 @@
-/** README.md and the pages for operators against the code. */
+/** README.md, CONTRIBUTING.md and the pages of docs/ against the code: links, paths, commands and flags. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { loadYaml, type V1Deployment } from '@kubernetes/client-node';
@@ -8,41 +8,66 @@ import { withSection } from '../../scripts/marked-section.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { flagTableMarkdown } from '../../src/cli/flags-markdown.ts';
 import { findFlag } from '../../src/cli/flags.ts';
-import { anchorsOf } from './markdown-anchors.ts';
+import { anchorsOf } from '../support/markdown-anchors.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string): string => readFileSync(path.join(root, name), 'utf8');
+const exists = (name: string): boolean => existsSync(path.join(root, name));
 
-const pages = [
-  'README.md',
-  'SECURITY.md',
-  ...readdirSync(path.join(root, 'docs')).map((name) => `docs/${name}`),
-].filter((name) => name.endsWith('.md'));
+/** All but the changelog, which may name what is gone. */
+const pages = globSync(['*.md', '{docs,sandbox,.github}/**/*.md', '{examples,provisioners}/*/*.md'], { cwd: root })
+  .filter((name) => name !== 'CHANGELOG.md')
+  .toSorted();
+
+/** Pages about programs with flags of their own. */
+const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(examples|provisioners|sandbox)\/.*)$/;
 
 /** Flags of other programs that the pages mention. */
 const otherFlags = new Set([
   ...['--peer', '--target', '--check'], // our scripts
+  ...['--test'], // Node.js
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
-  ...['--help', '--intent-journal'], // no flag of the table, and one that is told to be missing
+  ...['--help', '--intent-journal'], // no flag of the table, and one that is said to be missing
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 
-describe('README.md', () => {
-  test('has the flags as src/cli/flags.ts says them', () => {
-    const present = read('README.md');
-    assert.equal(present, withSection(present, 'flags', flagTableMarkdown()), 'run: npm run readme');
-    assert.ok(present.includes('| `--csi-address` |'));
-  });
+const folders = 'bench|deploy|docs|examples|proto|provisioners|sandbox|scripts|src|test|\\.ci|\\.github';
 
-  test('names only npm scripts that there are', () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-    const named = [...read('README.md').matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name);
-    assert.ok(named.length > 5);
-    for (const name of named) assert.ok(Object.hasOwn(scripts, name), `npm run ${name}`);
-  });
+/** Files and folders of this repository that a page names in its text, by their paths from the root. */
+function namedPaths(text: string): string[] {
+  const inCode = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
+  const inBlocks = [...text.matchAll(/^```.*?^```$/gms)].map(([block]) => block);
+  const pattern = new RegExp(`(?<![\\w./@-])(?:${folders})/[\\w./-]*`, 'g');
+  return [...inCode, ...inBlocks].flatMap((code) => [...code.matchAll(pattern)].map(([found]) => found));
+}
+
+test('README.md is short enough to be read in five minutes', () => {
+  assert.ok(read('README.md').split('\n').length <= 150);
 });
 
-describe('the pages for operators', () => {
+test('docs/flags.md has the flags as src/cli/flags.ts says them', () => {
+  const present = read('docs/flags.md');
+  assert.equal(present, withSection(present, 'flags', flagTableMarkdown()), 'run: npm run docs');
+  assert.ok(present.includes('| `--csi-address` |'));
+});
+
+test('every page of docs/ is linked from README.md', () => {
+  const readme = read('README.md');
+  for (const page of pages.filter((name) => name.startsWith('docs/'))) assert.ok(readme.includes(`(${page})`), page);
+});
+
+test('the named paths of a page are found in its code and its blocks', () => {
+  const page = 'see `src/cli/flags.ts`, `npm run x -- test/e2e/a.test.ts`, `my/src/x.ts`\n```sh\nls deploy/\n```\n';
+  assert.deepEqual(namedPaths(page), ['src/cli/flags.ts', 'test/e2e/a.test.ts', 'deploy/']);
+});
+
+describe('the pages', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+
+  test('are found', () => {
+    for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/architecture.md']) assert.ok(pages.includes(page), page);
+  });
+
   for (const page of pages) {
     test(`${page} links only to what is there`, () => {
       const text = read(page);
@@ -50,19 +75,23 @@ describe('the pages for operators', () => {
         if (/^https?:/.test(target)) continue;
         const [file = '', anchor] = target.split('#');
         const linked = file === '' ? page : path.join(path.dirname(page), file);
-        assert.ok(existsSync(path.join(root, linked)), `${page}: ${target}`);
+        assert.ok(exists(linked), `${page}: ${target}`);
         if (anchor !== undefined) assert.ok(anchorsOf(read(linked)).has(anchor), `${page}: ${target}`);
       }
     });
+
+    test(`${page} names only npm scripts that there are`, () => {
+      for (const [, name = ''] of read(page).matchAll(/npm run ([\w:-]+)/g)) {
+        assert.ok(Object.hasOwn(scripts, name), `${page}: npm run ${name}`);
+      }
+    });
+
+    test(`${page} names only files and folders that there are`, () => {
+      for (const named of namedPaths(read(page))) assert.ok(exists(named), `${page}: ${named}`);
+    });
   }
 
-  for (const page of [
-    'README.md',
-    'SECURITY.md',
-    'docs/metrics.md',
-    'docs/migrate-from-go.md',
-    'docs/troubleshooting.md',
-  ]) {
+  for (const page of pages.filter((name) => !withOtherFlags.test(name))) {
     test(`${page} names only flags that there are`, () => {
       const text = read(page).replace(/<!--.*?-->/gs, '');
       for (const [flag] of text.matchAll(/(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9](?![\w-])/g)) {
@@ -79,6 +108,16 @@ test('the arguments in deploy/ are understood', () => {
   const parsed = parseCommandLine({ argv0: 'csi-provisioner', args: sidecar.args, environment: {}, version: 'v0' });
   assert.equal(parsed.kind, 'run');
   assert.deepEqual(parsed.notices, []);
+});
+
+test('the workflow for GitHub runs .ci/run, with actions pinned by commit', () => {
+  const text = read('.github/workflows/ci.yml');
+  const { jobs } = loadYaml<{ jobs: Record<string, { steps: { uses?: string; run?: string }[] }> }>(text);
+  const steps = Object.values(jobs).flatMap((job) => job.steps);
+  assert.ok(steps.some(({ run }) => run === '.ci/run'));
+  const used = steps.flatMap(({ uses }) => uses ?? []);
+  assert.ok(used.length > 0);
+  for (const action of used) assert.match(action, /@[0-9a-f]{40}$/);
 });
 
 describe('withSection', () => {

@@ -1,4 +1,4 @@
-/** Cases P28 to P47, P71 to P73 and P75: objects that are there, or that somebody changes. */
+/** Objects that are there, or that somebody changes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Gi, owner, Rig, type StoredCapacity, zone } from './rig.ts';
@@ -65,7 +65,7 @@ describe('an object from before', () => {
     assert.deepEqual(scene.rig.only.metadata.ownerReferences, [other, owner]);
   });
 
-  test('keeps another controlling owner, gets the new amount, and is told of once', async () => {
+  test('keeps another controlling owner, gets the new amount, and is reported once', async () => {
     const controller = { ...other, controller: true };
     await using scene = await withObject((it) => it.addCapacity({}, { ownerReferences: [controller] }), {
       prepare: (it) => it.driver.always('GetCapacity', { available_capacity: 2 * Gi }),
@@ -83,7 +83,7 @@ describe('an object from before', () => {
     );
   });
 
-  test('loses a maximum that the driver does not tell any more', async () => {
+  test('loses a maximum that the driver does not report any more', async () => {
     await using scene = await withObject((it) => it.addCapacity({ maximumVolumeSize: '1Mi' }));
     assert.equal(scene.rig.only.maximumVolumeSize, undefined);
     assert.equal(scene.rig.writes.length, 1);
@@ -95,19 +95,19 @@ describe('an object from before', () => {
     assert.equal(scene.rig.writes.length, 1);
   });
 
-  const obsolete: [string, string, (rig: Rig) => void][] = [
-    ['P34', 'whose class is gone', (rig) => void rig.addCapacity()],
+  const obsolete: [what: string, wanted: string, make: (rig: Rig) => void][] = [
+    ['whose class is gone', '0/0', (rig) => void rig.addCapacity()],
     [
-      'P35',
       'in a segment that is gone',
+      '1/1',
       (rig) => {
         rig.addClass();
         rig.addCapacity({ nodeTopology: { matchLabels: { [zone]: 'z9' } } });
       },
     ],
   ];
-  for (const [id, what, make] of obsolete) {
-    test(`${id}: is deleted ${what}, and counts as obsolete until then`, async () => {
+  for (const [what, wanted, make] of obsolete) {
+    test(`${what} is deleted, and counts as obsolete until then`, async () => {
       await using rig = await Rig.start({
         prepare: (it) => {
           it.addZone();
@@ -119,7 +119,6 @@ describe('an object from before', () => {
           });
         },
       });
-      const wanted = id === 'P34' ? '0/0' : '1/1';
       assert.equal(await rig.counts(), `${wanted}/1`);
       await rig.clock.advance(1000);
       await rig.until('the deletion', () => rig.seen.every(({ topology }) => topology[zone] !== 'z9'));
@@ -128,7 +127,7 @@ describe('an object from before', () => {
     });
   }
 
-  test('two are adopted, two made, two deleted', async () => {
+  test('of four that are there two are adopted and two deleted, and two are made', async () => {
     await using rig = await Rig.start({
       prepare: (it) => {
         it.base();
@@ -162,7 +161,7 @@ describe('an object from before', () => {
     assert.equal(await rig.counts(), '1/1/0');
   });
 
-  test('is replaced when it tells its segment in other words', async () => {
+  test('is replaced when its selector says its segment otherwise', async () => {
     const matchExpressions = [{ key: zone, operator: 'In', values: ['z1'] }];
     await using scene = await withObject((it) => it.addCapacity({ nodeTopology: { matchExpressions } }));
     assert.deepEqual(scene.rig.only.nodeTopology, { matchLabels: { [zone]: 'z1' } });

@@ -1,4 +1,4 @@
-/** Cases P48 to P52 and P76: a driver or an API server that fails or is slow. */
+/** A driver or an API server that fails or is slow. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';

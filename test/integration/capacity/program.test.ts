@@ -1,4 +1,4 @@
-/** Cases P05 and P61 to P69, P74: the whole program, what it finds out at the start and what it then does. */
+/** The whole program, what it finds out at the start and what it then does. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -135,12 +135,12 @@ async function assertFatal(cluster: Cluster, line: string, flags: string[] = [])
 }
 
 describe('the environment', () => {
-  const cases: [id: string, environment: Record<string, string>, line: string][] = [
-    ['P61', { POD_NAME: 'p' }, 'need NAMESPACE env variable for CSIStorageCapacity objects'],
-    ['P62', { NAMESPACE: 'ns' }, 'need POD_NAME env variable to determine CSIStorageCapacity owner'],
+  const cases: [environment: Record<string, string>, line: string][] = [
+    [{ POD_NAME: 'p' }, 'need NAMESPACE env variable for CSIStorageCapacity objects'],
+    [{ NAMESPACE: 'ns' }, 'need POD_NAME env variable to determine CSIStorageCapacity owner'],
   ];
-  for (const [id, environment, line] of cases) {
-    test(`${id}: ${line}`, () => {
+  for (const [environment, line] of cases) {
+    test(`that lacks a variable ends it: ${line}`, () => {
       const parse = () =>
         parseCommandLine({ argv0: 'x', args: ['--enable-capacity'], environment, version: 'v0.0.0-test' });
       assert.throws(parse, (error) => error instanceof ExitError && error.code === 255 && error.line === line);
@@ -246,7 +246,7 @@ describe('the version of the API', () => {
     await assertFatal(cluster, 'unexpected error when checking for the V1 CSIStorageCapacity API: forbidden: no');
   });
 
-  test('a missing namespace is no missing API: it is told, and waited for', async () => {
+  test('a missing namespace is no missing API: it is logged, and waited for', async () => {
     await using cluster = await Cluster.start();
     const program = cluster.run(['--capacity-ownerref-level=-1'], { NAMESPACE: 'later' });
     await program.logged('The namespace of NAMESPACE does not exist: no capacity can be published until it does');
@@ -277,7 +277,7 @@ describe('beside provisioning', () => {
   };
   const provisioned = (cluster: Cluster) => cluster.until('a volume', () => cluster.api.list(volumes).length === 1);
 
-  test('claims are served by a driver that tells no capacity', async () => {
+  test('claims are served by a driver that reports no capacity', async () => {
     await using cluster = await Cluster.start();
     cluster.driver.always('GetCapacity', new DriverFailure(status.UNIMPLEMENTED, 'no'));
     cluster.run();
@@ -324,11 +324,11 @@ describe('beside provisioning', () => {
 
 describe('in node deployment', () => {
   const cases = [
-    { id: 'P70', labels: { [zone]: 'n' }, topology: { matchLabels: { [zone]: 'n' } } },
-    { id: 'P72', labels: undefined, topology: {} },
+    { what: 'its segment', labels: { [zone]: 'n' }, topology: { matchLabels: { [zone]: 'n' } } },
+    { what: 'no segment, which is everywhere', labels: undefined, topology: {} },
   ];
-  for (const { id, labels, topology } of cases) {
-    test(`${id}: the segment is what the driver says of its node, ${JSON.stringify(labels)}`, async () => {
+  for (const { what, labels, topology } of cases) {
+    test(`the object has what the driver says of its node: ${what}`, async () => {
       await using cluster = await Cluster.start();
       cluster.driver.always('NodeGetInfo', {
         node_id: 'id-of-node01',

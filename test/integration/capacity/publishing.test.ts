@@ -1,4 +1,4 @@
-/** Cases P01 to P27: what is published, and how it follows the cluster. */
+/** What is published, and how it follows the cluster. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Gi, Mi, owner, Rig, segmentsOf, zone } from './rig.ts';
@@ -50,13 +50,13 @@ describe('items', () => {
   });
 
   const amounts = [
-    { id: 'P06', answer: { available_capacity: Gi, maximum_volume_size: { value: Mi } }, want: ['1Gi', '1Mi'] },
-    { id: 'P07', answer: { available_capacity: Gi, maximum_volume_size: { value: 0 } }, want: ['1Gi', '0'] },
-    { id: 'P08', answer: { available_capacity: 0 }, want: ['0', undefined] },
-    { id: 'P09', answer: { available_capacity: 1000 }, want: ['1k', undefined] },
+    { answer: { available_capacity: Gi, maximum_volume_size: { value: Mi } }, want: ['1Gi', '1Mi'] },
+    { answer: { available_capacity: Gi, maximum_volume_size: { value: 0 } }, want: ['1Gi', '0'] },
+    { answer: { available_capacity: 0 }, want: ['0', undefined] },
+    { answer: { available_capacity: 1000 }, want: ['1k', undefined] },
   ] as const;
-  for (const { id, answer, want } of amounts) {
-    test(`${id}: ${JSON.stringify(answer)} is published as ${want.join(' and ')}`, async () => {
+  for (const { answer, want } of amounts) {
+    test(`the answer ${JSON.stringify(answer)} is published as ${want.filter(Boolean).join(' and ')}`, async () => {
       await using rig = await Rig.start({
         prepare: (it) => {
           it.base();
@@ -95,7 +95,7 @@ describe('items', () => {
     assert.equal(rig.calls.length, 0);
   });
 
-  test('unless that is asked for', async () => {
+  test('a class with immediate binding is served with --capacity-for-immediate-binding', async () => {
     await using rig = await Rig.start({ forImmediateBinding: true, prepare: immediate });
     assert.deepEqual(rig.seen, [{ class: 'sc', topology: { [zone]: 'z1' }, capacity: '1Gi' }]);
   });
@@ -134,7 +134,7 @@ describe('items', () => {
 });
 
 describe('the question to the driver', () => {
-  test('holds all parameters of the class, those with our prefix too', async () => {
+  test('has all parameters of the class, those with our prefix too', async () => {
     const parameters = {
       pool: 'fast',
       'csi.storage.k8s.io/fstype': 'xfs',

@@ -1,4 +1,4 @@
-/** Cases P53 to P60: what provisioning and deletion say about capacities. */
+/** What provisioning and deletion say about capacities. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RefreshingProvisioner } from '../../../src/capacity/refreshing-provisioner.ts';
@@ -62,20 +62,20 @@ async function asked(rig: Rig): Promise<string[]> {
 }
 
 describe('after a claim was provisioned', () => {
-  test('in a segment, its room is asked about for every class', async () => {
+  test('in a segment, the capacity of the segment is asked for every class', async () => {
     await using rig = await settled();
     await refreshing(rig, volume(inZones('z2'))).provision(options, context);
     assert.deepEqual(await asked(rig), ['sc z2', 'sc2 z2']);
   });
 
-  test('anywhere, its class is asked about in every segment', async () => {
+  test('anywhere, the capacity of its class is asked in every segment', async () => {
     await using rig = await settled();
     await refreshing(rig, anywhere).provision(options, context);
     assert.deepEqual(await asked(rig), ['sc z1', 'sc z2']);
   });
 
   for (const state of ['finished', 'in-background', 'reschedule'] as const) {
-    test(`with a failure of state ${state}, its class is asked about in every segment`, async () => {
+    test(`with a failure of state ${state}, the capacity of its class is asked in every segment`, async () => {
       await using rig = await settled();
       const error = new ProvisionError('full', { state });
       await assert.rejects(refreshing(rig, error).provision(options, context), error);
@@ -89,7 +89,7 @@ describe('after a claim was provisioned', () => {
     assert.deepEqual(await asked(rig), ['sc z1', 'sc z2']);
   });
 
-  test('a failure before the driver was asked tells nothing', async () => {
+  test('a failure before the driver was asked refreshes nothing', async () => {
     await using rig = await settled();
     for (const error of [new ProvisionError('secret missing', { state: 'no-change' }), new IgnoredError('not ours')])
       await assert.rejects(refreshing(rig, error).provision(options, context), error);
@@ -112,7 +112,7 @@ describe('after a claim was provisioned', () => {
     assert.deepEqual(await asked(rig), []);
   });
 
-  test('an affinity without terms is told of and refreshes nothing', async () => {
+  test('an affinity without terms is logged and refreshes nothing', async () => {
     await using rig = await settled();
     await refreshing(rig, volume()).provision(options, context);
     assert.deepEqual(await asked(rig), []);
@@ -124,7 +124,7 @@ describe('after a claim was provisioned', () => {
 });
 
 describe('after a volume was deleted', () => {
-  test('from a segment, its room is asked about for every class', async () => {
+  test('from a segment, the capacity of the segment is asked for every class', async () => {
     await using rig = await settled();
     await refreshing(rig, volume()).delete(volume(inZones('z1')), context);
     assert.deepEqual(await asked(rig), ['sc z1', 'sc2 z1']);

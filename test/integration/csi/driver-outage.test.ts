@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { csi, Scene } from './scene.ts';
-import { terms } from '../../unit/csi/topology-clusters.ts';
-import { startTopologyScene, topologyPlugin } from './topology-scene.ts';
+import { terms } from '../../support/topology-clusters.ts';
+import { startTopologyScene, topologyPlugin } from './topology/topology-scene.ts';
 
 /** Kills the driver and waits until the program knows. */
 async function loseDriver(scene: Scene): Promise<void> {
@@ -61,7 +61,7 @@ describe('a driver that goes away and comes back', () => {
   });
 
   test('is asked for the node that is selected then, not for the one of attempts that never reached it', async () => {
-    await using topology = await startTopologyScene({ cluster: 'CS', strict: true, delayed: true });
+    await using topology = await startTopologyScene({ cluster: 'three racks in three zones', strict: true, delayed: true });
     const { scene } = topology;
     await scene.program.logged('Started provisioner controller');
     await loseDriver(scene);

@@ -165,7 +165,7 @@ describe('a driver that is not done', () => {
     assert.equal(message, 'rpc error: code = Aborted desc = an operation for this volume is in work');
   });
 
-  test('DEADLINE_EXCEEDED from a hung backend: the same', async () => {
+  test('DEADLINE_EXCEEDED from a hung backend: asked again, also when the claim has gone meanwhile', async () => {
     await using scene = await Scene.start();
     scene.driver.next('CreateVolume', () => {
       scene.removeClaim();
@@ -500,7 +500,7 @@ describe('a driver that starts anew', () => {
     assert.equal(message, 'rpc error: code = Unavailable desc = error reading from server: EOF');
   });
 
-  test('and needs a while until it knows who it is: asked until it does', async () => {
+  test('without knowing who it is for a while: it is asked until it does', async () => {
     await using scene = await Scene.start();
     await scene.program.logged('Starting provisioner controller');
     scene.driver.kill();

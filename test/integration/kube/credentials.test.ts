@@ -112,7 +112,7 @@ describe('who we are', () => {
     { title: 'a name and a password', user: { username: 'jo', password: 'p:é' }, want: 'Basic am86cDrDqQ==' },
   ];
   for (const { title, user, want } of users) {
-    test(`goes with each request: ${title}`, async () => {
+    test(`the identity goes with each request: ${title}`, async () => {
       await using desk = await Desk.open();
       const client = await desk.client(user);
       await client.get(configMaps, name);
@@ -138,7 +138,7 @@ describe('who we are', () => {
     assert.equal(headers['impersonate-extra-example.com%2fteam'], 'a, b');
   });
 
-  test('over plain http nothing is said to another machine', async () => {
+  test('over plain http no credentials are sent to another machine', async () => {
     await using desk = await Desk.open();
     const credentials = await desk.credentials({ token: 'abc' }, { server: 'http://k8s.example' });
     assert.deepEqual(await credentials.headers(), {});
@@ -159,7 +159,7 @@ describe('a token file', () => {
     assert.deepEqual(desk.authorizations, ['Bearer one', 'Bearer one', 'Bearer two']);
   });
 
-  test('and at once after a 401, whose request is sent once more', async () => {
+  test('is read again at once after a 401, whose request is sent once more', async () => {
     await using desk = await Desk.open();
     await desk.file('token', 'one');
     const client = await desk.client({ tokenFile: 'token' });

@@ -54,7 +54,7 @@ function methods(rig: Rig): string[] {
 }
 
 describe('EventRecorder', () => {
-  test('an event says what, about which object, from whom and when', async () => {
+  test('an event says what happened, to which object, reported by whom and when', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(storing().answer);
     await using recorder = recorderOf(rig);
@@ -116,7 +116,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('what is to be told once has one name, whoever tells it and when', async () => {
+  test('an event that is to be recorded once has one name, whoever records it and when', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise((reply, request) => {
@@ -148,7 +148,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('five alike are one POST and four PATCHes of count, time and message', async () => {
+  test('five equal events are one POST and four PATCHes of count, time and message', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise(answer);
@@ -179,7 +179,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('of 40 alike 25 are written, and the next after five minutes shows 41', async () => {
+  test('of 40 equal events 25 are written, and the next after five minutes shows 41', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise(answer);
@@ -255,7 +255,7 @@ describe('EventRecorder', () => {
     assert.deepEqual(rig.gapsMs({}), [3000, ...Array.from({ length: 10 }, () => 10_000)]);
   });
 
-  test('events that wait behind it keep their order', async () => {
+  test('events that wait behind one that is retried keep their order', async () => {
     await using rig = await Rig.start();
     const { answer } = storing();
     rig.server.next({}, (reply) => reply.reset());
@@ -269,7 +269,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('at most a thousand wait; further ones are dropped with a line, and nobody is held up', async () => {
+  test('at most a thousand events wait; further ones are dropped with a log line, and nobody is held up', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(nothing);
     const recorder = recorderOf(rig);
@@ -281,7 +281,7 @@ describe('EventRecorder', () => {
     await closing;
   });
 
-  test('an event told in the very moment in which the last one is done is sent too', async () => {
+  test('an event recorded in the very moment in which the last one is done is sent too', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise((reply) => reply.status(422, 'Invalid'));
     const logger = recordedLogger(rig.log);
@@ -304,7 +304,7 @@ describe('EventRecorder', () => {
     assert.equal(rig.server.requests.length, 20);
   });
 
-  test('closing sends what waits and takes nothing more', async () => {
+  test('closing sends the events that wait and takes no more', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(storing().answer);
     const recorder = recorderOf(rig);

@@ -21,7 +21,7 @@ import {
 } from './rig.ts';
 
 describe('an informer', () => {
-  test('what a new list lacks is deleted, told by its last known state', async () => {
+  test('what a new list lacks is deleted, with its last known state', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       lists,
@@ -36,7 +36,7 @@ describe('an informer', () => {
     assert.deepEqual(contents(informer), ['ns/b@2']);
   });
 
-  test('deleted and made anew during an outage is one update, with another uid', async () => {
+  test('an object that was recreated during an outage is one update, with another uid', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       lists,

@@ -71,7 +71,7 @@ describe('an election', () => {
     assert.equal(leases.spec?.leaseTransitions, 1);
   });
 
-  test('the same with the leader an hour ahead', async () => {
+  test('clocks an hour apart the other way never make two leaders', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a', { clock: leases.clock.elsewhere({ wallMs: 3_600_000 }) }).run();
     await leases.clock.until(() => a.leads);
@@ -146,7 +146,7 @@ describe('an election', () => {
     assert.equal(leases.server.requests.filter(({ headers }) => headers['user-agent'] === 'work').length, 1);
   });
 
-  test('the same when the server refuses connections', async () => {
+  test('a leader whose server refuses connections knows it 12 s after its last renewal, too', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -251,7 +251,7 @@ describe('an election', () => {
 
   for (const { name, timings, delayMs, lead } of [
     { name: 'the default times of the library', timings: {}, delayMs: 4900, lead: 30_000 },
-    { name: 'those of the sidecar', timings: { retryPeriodMs: 5000 }, delayMs: 4900, lead: 40_000 },
+    { name: 'the times of the sidecar', timings: { retryPeriodMs: 5000 }, delayMs: 4900, lead: 40_000 },
     { name: 'an answer to the very first write', timings: {}, delayMs: 4900, lead: 5000 },
     {
       name: 'a pause that is longer than what is left of the lease',
@@ -320,7 +320,7 @@ describe('an election', () => {
     assert.deepEqual([waitedMs, leases.spec?.leaseTransitions], [0, 5]);
   });
 
-  test('a Lease that somebody deleted is made anew at once', async () => {
+  test('a Lease that somebody deleted is recreated at once', async () => {
     await using leases = await LeaseServer.start();
     leases.edit({ holderIdentity: 'gone', leaseDurationSeconds: 3600, leaseTransitions: 4 });
     const b = leases.elector('b').run();
@@ -343,7 +343,7 @@ describe('an election', () => {
     assert.equal(leases.writesOf('a').length, writes);
   });
 
-  test('also when it stood still between a renewal and its answer', async () => {
+  test('a process that stood still between a renewal and its answer counts the lease as lost', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -368,7 +368,7 @@ describe('an election', () => {
     assert.equal(leases.clock.pending, 0);
   });
 
-  test('health reports nothing of a leader that renews, nor of a standby', async () => {
+  test('health passes for a leader that renews and for a standby', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     const b = leases.elector('b').run();
@@ -377,7 +377,7 @@ describe('an election', () => {
     assert.deepEqual([a.elector.unhealthyReason, b.elector.unhealthyReason], [undefined, undefined]);
   });
 
-  test('health complains of a leader that no longer renews, 20 s after its lease ran out', async () => {
+  test('health fails for a leader that no longer renews, 20 s after its lease ran out', async () => {
     await using leases = await LeaseServer.start();
     const hung = {
       ...leases.clock.elsewhere({}),

@@ -86,7 +86,7 @@ describe('listing', () => {
     assert.equal(watch?.query.get('resourceVersion'), '950');
   });
 
-  test('when that answer fails too, the whole starts over after a pause', async () => {
+  test('when the answer of everything at once fails too, the list starts over after a pause', async () => {
     await using rig = await Rig.start();
     rig.random = 0.5;
     rig.server.next(

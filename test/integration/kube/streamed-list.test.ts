@@ -142,7 +142,7 @@ describe('the streaming list', () => {
     assert.equal(rig.server.matching(streams).length, 1, 'it is remembered');
   });
 
-  test('and after 30 s when other events show that it is an ordinary watch', async () => {
+  test('a server that ignores the streaming list is given up after 30 s when other events show an ordinary watch', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(streams, (reply) => void (open = reply.open()));

@@ -340,7 +340,7 @@ describe('requests', () => {
     );
   });
 
-  test('01 §11: long waits for the rate limit are told once in ten seconds, the others at a higher verbosity', async () => {
+  test('long waits for the rate limit are logged once in ten seconds, the others at a higher verbosity', async () => {
     await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 0.5, burst: 1, clock }) });
     rig.server.otherwise(ok);
     const got = outcome(Promise.all(Array.from({ length: 8 }, () => rig.client.get(configMaps, name))));

@@ -119,11 +119,11 @@ describe('whether a claim is provisioned', () => {
     { title: 'a claim that names its volume is left alone', claim: { spec: { volumeName: 'v' } } },
     { title: 'a claim without annotation is left alone', claim: { annotations: {} } },
     {
-      title: 'the GA annotation wins over the beta one',
+      title: 'a claim whose GA annotation names another provisioner is left alone',
       claim: { annotations: { [annotation.provisioner]: 'other', [annotation.betaProvisioner]: 'drv' } },
     },
     {
-      title: 'the GA annotation wins even when it is empty',
+      title: 'a claim whose GA annotation is empty is left alone',
       claim: { annotations: { [annotation.provisioner]: '', [annotation.betaProvisioner]: 'drv' } },
     },
   ]) {
@@ -154,11 +154,11 @@ describe('whether a claim is provisioned', () => {
     });
   }
 
-  test('the beta annotation alone will do', async () => {
+  test('a claim with the beta annotation alone is provisioned', async () => {
     await once({ claim: { annotations: { [annotation.betaProvisioner]: 'drv' } } }, assertProvisioned);
   });
 
-  test('the GA annotation wins in our favour, too', async () => {
+  test('a claim whose GA annotation names us is provisioned, whatever the beta one says', async () => {
     const annotations = { [annotation.provisioner]: 'drv', [annotation.betaProvisioner]: 'other' };
     await once({ claim: { annotations } }, assertProvisioned);
   });
@@ -205,7 +205,7 @@ describe('whether a claim is provisioned', () => {
     assert.deepEqual(rig.reasons, ['ProvisioningWaiting', 'Provisioning', 'ProvisioningSucceeded']);
   });
 
-  test('a missing class is told once for each claim and class', async () => {
+  test('a missing class is reported once for each claim and class', async () => {
     const clock = new ManualClock();
     await using rig = await Rig.prepare({ clock });
     const { uid } = rig.addClaim('a', { storageClassName: null }).metadata;
@@ -449,7 +449,7 @@ describe('whether a claim is provisioned', () => {
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
   });
 
-  test('nor does a change that comes before the cache shows the volume', async () => {
+  test('a change before the cache shows the volume does not provision the claim again', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     const stall = rig.fault({

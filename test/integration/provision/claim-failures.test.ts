@@ -28,7 +28,7 @@ async function passPause(rig: Rig, clock: ManualClock, uid: string): Promise<voi
 }
 
 describe('what a failed attempt leads to', () => {
-  test('a failure is told, counted and tried again after pauses that double', async () => {
+  test('a failure is an event and a count, and is tried again after pauses that double', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.otherwiseProvision = failure('finished');
@@ -243,7 +243,7 @@ describe('what a failed attempt leads to', () => {
     assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' }, 'the changed claim was looked at and not found');
   });
 
-  test('without a threshold the tries never end, and their pauses grow up to the longest', async () => {
+  test('without a threshold the tries never end, and their pauses grow up to the maximum', async () => {
     const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 8000 });
     const { rig, clock, uid } = await scene({ limiter, controller: { failedProvisionThreshold: 0 } });
     await using _rig = rig;
@@ -267,7 +267,7 @@ describe('what a failed attempt leads to', () => {
     assert.equal(rig.provisioner.provisions.length, 16);
   });
 
-  test('an ignored claim is neither tried again nor told about', async () => {
+  test('an ignored claim is neither tried again nor reported', async () => {
     const { rig, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(new IgnoredError('it is not mine'));
@@ -360,7 +360,7 @@ describe('a claim that can never succeed', () => {
 
   for (const { title, limiter, secondCallMs } of [
     {
-      title: 'it is held back for five minutes, with the default back-off until 465 s',
+      title: 'an infeasible claim is held back for five minutes, with the default back-off until 465 s',
       limiter: new MaxOfLimiter([
         new ExponentialLimiter({ baseMs: 15_000, maxMs: 1_000_000 }),
         new BucketLimiter({ qps: 10, burst: 100, clock: systemClock }),
@@ -368,12 +368,12 @@ describe('a claim that can never succeed', () => {
       secondCallMs: 465_000,
     },
     {
-      title: 'with the back-off of the CSI flags until 511 s',
+      title: 'an infeasible claim is held back with the back-off of the CSI flags until 511 s',
       limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 }),
       secondCallMs: 511_000,
     },
     {
-      title: 'a short longest pause does not shorten the five minutes',
+      title: 'a short maximum back-off does not shorten the five minutes of an infeasible claim',
       limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }),
       secondCallMs: 300_000,
     },
@@ -396,7 +396,7 @@ describe('a claim that can never succeed', () => {
     });
   }
 
-  test('a class made anew ends the wait at the next try', async () => {
+  test('a recreated class ends the wait at the next try', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(infeasible());
@@ -424,7 +424,7 @@ describe('a claim that can never succeed', () => {
     assert.deepEqual(rig.limiter.delays(uid), [1000, 2000], 'the turn that was held back lengthens the pause');
   });
 
-  test('it outranks the wish for another node', async () => {
+  test('an infeasible claim keeps its node, though the driver asks for another one', async () => {
     const clock = new ManualClock();
     await using rig = await Rig.prepare({ clock });
     rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
@@ -439,7 +439,7 @@ describe('a claim that can never succeed', () => {
     assert.deepEqual(rig.metrics.totals, { pf: 1, pt: 1 });
   });
 
-  test('it is forgotten when the claim is deleted, even if it was to go on in the background', async () => {
+  test('an infeasible claim is forgotten when it is deleted, even if it was to go on in the background', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('in-background'), infeasible('in-background'));
@@ -590,7 +590,7 @@ describe('another node is wanted', () => {
     assert.equal(rig.volumes.length, 1);
   });
 
-  test('5.6.5: the claim without its node is not put into the cache by hand', async () => {
+  test('the claim without its node is not put into the cache by hand', async () => {
     const { rig, uid } = await lateBinding({});
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('reschedule'));
@@ -603,7 +603,7 @@ describe('another node is wanted', () => {
 });
 
 describe('changes while an attempt runs', () => {
-  test('four changes lead to one more turn at once, with the last; the pause comes in addition', async () => {
+  test('four changes lead to one more sync at once, with the last; the back-off comes in addition', async () => {
     const { rig, clock, uid } = await scene();
     await using _rig = rig;
     const first = Promise.withResolvers<ReturnType<typeof madeVolume>>();

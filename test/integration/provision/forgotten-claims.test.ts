@@ -1,4 +1,4 @@
-/** When a provisioner may forget what it kept for the retries of a claim (W14). */
+/** When a provisioner may forget what it kept for the retries of a claim. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
@@ -86,7 +86,7 @@ describe('a claim is forgotten', () => {
     assert.equal(isForgotten(), true);
   });
 
-  test('not while it waits for its binding', async () => {
+  test('only after its wait for the binding', async () => {
     const { rig, isForgotten } = await scene();
     await using _rig = rig;
     rig.provisioner.otherwiseProvision = ({ volumeName }) => madeVolume(volumeName);

@@ -57,7 +57,7 @@ describe('stopping', () => {
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
-  test('a failure at the end is told and not tried again', async () => {
+  test('a failure at the end is an event and not tried again', async () => {
     await using rig = await Rig.prepare({ limiter: new ExponentialLimiter({ baseMs: 1, maxMs: 1 }) });
     rig.addClass();
     rig.addClaim();
@@ -168,7 +168,7 @@ describe('deadlines', () => {
     assert.deepEqual(rig.events, []);
   });
 
-  test('a time limit covers the turn of a volume', async () => {
+  test('a time limit covers the sync of a volume', async () => {
     await using rig = await Rig.prepare({ controller: { deletionTimeoutMs: 20 } });
     rig.addVolume('v', 'Released');
     rig.provisioner.otherwiseDelete = (_volume, { signal }) => endless(signal);
@@ -220,8 +220,8 @@ describe('what the API server offers', () => {
   });
 });
 
-describe('looking at everything again', () => {
-  test('after the resync period everything that is not settled has another turn', async () => {
+describe('resync', () => {
+  test('after the resync period everything that is not settled is synced again', async () => {
     await using rig = await Rig.prepare({ controller: { resyncMs: 1000 }, methods: { shouldDelete: () => false } });
     rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
     const keys = ['a', 'b'].map((name) => rig.addClaim(name).metadata.uid);

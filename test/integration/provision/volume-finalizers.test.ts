@@ -58,7 +58,7 @@ const cases: FinalizerCase[] = [
     after: [],
   },
   {
-    title: 'also from a volume that is being deleted, which then goes',
+    title: 'with the option off ours is taken from a volume that is being deleted, which then goes',
     addFinalizer: false,
     volume: { finalizers: [F], terminating: true },
     patch: { finalizers: null },
@@ -71,13 +71,13 @@ const cases: FinalizerCase[] = [
     after: [F],
   },
   {
-    title: 'a static volume of another driver is not',
+    title: 'a static volume of another driver is not ours',
     volume: { annotations: {}, spec: { csi: { driver: 'other', volumeHandle: 'h' } } },
     after: [],
   },
-  { title: 'nor is a volume without any driver', volume: { annotations: {}, spec: nfs }, after: [] },
+  { title: 'a volume without any driver is not ours', volume: { annotations: {}, spec: nfs }, after: [] },
   {
-    title: 'unless it was migrated to our driver',
+    title: 'a volume without any driver that was migrated to our driver is ours',
     volume: { annotations: { [annotation.migratedTo]: 'drv' }, spec: nfs },
     patch: { finalizers: [F] },
     after: [F],

@@ -228,7 +228,7 @@ describe('watching', () => {
     assert.equal(await watch.next(), undefined);
   });
 
-  test('or HTTP 410, if so set', async (t) => {
+  test('a watch from a compacted state is refused with HTTP 410 where that is set', async (t) => {
     const api = await startApi(t, { goneAsHttpStatus: true });
     const from = api.server.resourceVersion;
     await createConfigMaps(api, ['a']);

@@ -532,6 +532,7 @@ describe('attachment', () => {
   test('is served only with --attach', async (t) => {
     const { driver: _, controller } = await startDriver(t);
     const { capabilities = [] } = await call(controller, 'ControllerGetCapabilities', {});
+    assert.ok(capabilities.length > 0);
     assert.ok(capabilities.every((capability) => capability.rpc?.type !== 'PUBLISH_UNPUBLISH_VOLUME'));
     const request = { volume_id: 'v', node_id: 'n', volume_capability: mountCapability };
     await assert.rejects(call(controller, 'ControllerPublishVolume', request), failsWith(status.UNIMPLEMENTED));

@@ -116,7 +116,7 @@ describe('capacityText', () => {
     );
   });
 
-  test('it is never longer than the plain number', () => {
+  test('the text is never longer than the plain number', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1024n, max: largest }), (bytes) => {
         assert.ok(capacityText(bytes).length <= String(bytes).length);

@@ -6,14 +6,14 @@ import { centralTopology } from '../../../src/cli/central-topology.ts';
 import { csiNodeResource, nodeInformers, nodeResource } from '../../../src/csi/topology/topology-nodes.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
-import { SandboxApi } from '../csi/sandbox-api.ts';
-import { csiNodeObject, driverName, nodeObject, nodesOf, terms } from '../csi/topology-clusters.ts';
+import { SandboxApi } from '../../support/sandbox-api.ts';
+import { csiNodeObject, driverName, nodeObject, nodesOf, terms } from '../../support/topology-clusters.ts';
 
 const question = { claim: { uid: 'u', name: 'testpvc' }, allowedTopologies: undefined, selectedNodeName: 'n2' };
 /** Topology on caches of the sandbox's API that do not run before the first question. */
 async function scene() {
   const api = await SandboxApi.start();
-  for (const each of nodesOf('C2')) {
+  for (const each of nodesOf('three zones')) {
     api.own.create(nodeResource, nodeObject(each) as SandboxObject);
     api.own.create(csiNodeResource, csiNodeObject(each) as unknown as SandboxObject);
   }

@@ -1,4 +1,4 @@
-/** Tables of chapter 01 that say the same of many names: each flag reaches the configuration, each gate is known. */
+/** Tables that say the same of many names: each flag reaches the configuration, each gate is known. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
@@ -58,9 +58,9 @@ const rows: [flag: string, read: (config: Config) => unknown, want: unknown, bes
   ['--logging-format=json', (c) => c.logging.format, 'json'],
 ];
 
-describe('01 §1.2, §1.3: each flag reaches the configuration', () => {
+describe('the flag reaches the configuration', () => {
   for (const [flag, read, want, ...others] of rows) {
-    test(`01 §1.2: ${flag}`, () => {
+    test(flag, () => {
       const given = others as string[];
       assert.deepEqual(read(configOf([...given, flag])), want);
       assert.notDeepEqual(read(configOf(given)), want, 'the default is another value');
@@ -68,7 +68,7 @@ describe('01 §1.2, §1.3: each flag reaches the configuration', () => {
   }
 });
 
-/** Section 3, the table of gates of the API server that a deployment may set. */
+/** The gates of the API server that a deployment may set. */
 const settable = `APIResponseCompression APIServerIdentity APIServingWithRoutine AllowParsingUserUIDFromCertAuth
 AllowUnsafeMalformedObjectDeletion CBORServingAndStorage ComponentFlagz ComponentStatusz ConcurrentWatchObjectDecode
 ConstrainedImpersonation CoordinatedLeaderElection DeclarativeValidationBeta DeclarativeValidationTakeover
@@ -82,9 +82,9 @@ AuthorizeWithSelectors BtreeWatchCache ConsistentListFromCache DeclarativeValida
 RetryGenerateName StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
 StructuredAuthenticationConfiguration`.split(/\s+/);
 
-describe('01 §3: gates of the libraries', () => {
+describe('the gate of a library', () => {
   for (const name of settable) {
-    test(`01 §3: ${name} is accepted with either value`, () => {
+    test(`${name} is accepted with either value`, () => {
       for (const value of ['true', 'false']) configOf([`--feature-gates=${name}=${value}`]);
     });
   }
@@ -92,7 +92,7 @@ describe('01 §3: gates of the libraries', () => {
     ...lockedTrue.map((name) => [name, true] as const),
     ['SeparateCacheWatchRPC', false] as const,
   ]) {
-    test(`01 §3: ${name} is locked to ${locked}`, () => {
+    test(`${name} is locked to ${locked}`, () => {
       configOf([`--feature-gates=${name}=${locked}`]);
       assert.throws(() => configOf([`--feature-gates=${name}=${!locked}`]), {
         code: 255,

@@ -43,7 +43,7 @@ describe('applyFeatureGates', () => {
     assert.equal(off.volumeAttributesClass, false);
   });
 
-  test('a GA gate is told', () => {
+  test('setting a GA gate is a warning', () => {
     assert.deepEqual(apply({ Topology: false }).notices, [
       {
         level: 'info',
@@ -53,7 +53,7 @@ describe('applyFeatureGates', () => {
     ]);
   });
 
-  test('a deprecated gate is told', () => {
+  test('setting a deprecated gate is a warning', () => {
     assert.match(apply({ SeparateCacheWatchRPC: false }).notices[0]?.message ?? '', /setting deprecated feature gate/);
   });
 

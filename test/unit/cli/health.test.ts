@@ -10,7 +10,7 @@ describe('Health', () => {
     assert.equal(health.complaint, undefined);
   });
 
-  test('tells everything that is wrong, until a check is taken back', () => {
+  test('reports everything that is wrong, until a check is taken back', () => {
     const health = new Health();
     health.add(() => 'the driver does not answer');
     const remove = health.add(() => 'no news of volumes');

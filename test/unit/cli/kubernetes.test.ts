@@ -8,13 +8,21 @@ const capacity = ['--enable-capacity', '--capacity-ownerref-level=-1', '--capaci
 
 describe('connections to the API server', () => {
   for (const { name, flags, atLeast } of [
-    { name: 'claims and volumes each have their workers', flags: ['--worker-threads=300'], atLeast: 600 },
-    { name: 'clones have theirs', flags: ['--worker-threads=1', '--cloning-protection-threads=50'], atLeast: 52 },
-    { name: 'and capacity', flags: ['--worker-threads=1', ...capacity], atLeast: 10 },
-    { name: 'nodes agree on claims with as many', flags: ['--worker-threads=100', ...nodeDeployment], atLeast: 301 },
-    { name: 'without any worker something is left', flags: ['--worker-threads=0'], atLeast: 1 },
+    { name: 'are enough for the workers of claims and of volumes', flags: ['--worker-threads=300'], atLeast: 600 },
+    {
+      name: 'are enough for the workers of clones as well',
+      flags: ['--worker-threads=1', '--cloning-protection-threads=50'],
+      atLeast: 52,
+    },
+    { name: 'are enough for the workers of capacity as well', flags: ['--worker-threads=1', ...capacity], atLeast: 10 },
+    {
+      name: 'are enough for nodes that contest claims as well',
+      flags: ['--worker-threads=100', ...nodeDeployment],
+      atLeast: 301,
+    },
+    { name: 'are there without any worker', flags: ['--worker-threads=0'], atLeast: 1 },
   ]) {
-    test(`are enough for all workers: ${name}`, () => {
+    test(name, () => {
       const parsed = parseCommandLine({
         argv0: 'csi-provisioner',
         args: flags,

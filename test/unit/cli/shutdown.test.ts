@@ -49,7 +49,7 @@ describe('listenForShutdown', () => {
     assert.deepEqual(secondSignals, ['second']);
   });
 
-  test('dies at the first signal where it is told to', () => {
+  test('dies at the first signal without graceful release', () => {
     const deaths: string[] = [];
     const { signals, shutdown } = listen({ dieAtOnce: (signal) => deaths.push(signal) });
     signals.emit('SIGTERM');

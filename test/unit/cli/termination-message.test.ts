@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { leaveTerminationMessage } from '../../../src/cli/termination-message.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
-describe('01 §9: the message that a Pod shows', () => {
+describe('the message that a Pod shows', () => {
   test('replaces what is in the file, without a line end', async (context) => {
     const file = path.join(await folder(context), 'termination-log');
     await writeFile(file, 'a longer message of an earlier end of the same container');
@@ -23,7 +23,7 @@ describe('01 §9: the message that a Pod shows', () => {
     assert.deepEqual(lines, []);
   });
 
-  test('that cannot be written is told in the log and stops nothing', async (context) => {
+  test('that cannot be written is logged and stops nothing', async (context) => {
     const lines: LogLine[] = [];
     leaveTerminationMessage('Lost connection', { logger: recordedLogger(lines), path: await folder(context) });
     assert.deepEqual(

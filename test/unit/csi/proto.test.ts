@@ -314,7 +314,7 @@ describe('loadCsi', () => {
     { name: 'an empty id', bytes: DeleteVolume.requestSerialize({ volume_id: '', secrets: {} }), want: '' },
     { name: 'an empty token', bytes: ListVolumes.requestSerialize({ max_entries: 0, starting_token: '' }), want: '' },
     {
-      name: 'but an empty entry of a list, and both halves of an entry of a map',
+      name: 'empty fields beside an empty entry of a list and the halves of a map entry, which are written',
       bytes: GetCapacity.requestSerialize({
         volume_capabilities: [{ mount: { mount_flags: ['', 'a'] } }],
         parameters: { a: '' },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { decodeStrictly } from '../../../src/csi/strict-decoding.ts';
-import { csi } from './rig.ts';
+import { csi } from '../../support/csi-rig.ts';
 
 const { responseSerialize, responseDeserialize } = csi.v1.Controller.service.CreateVolume;
 

@@ -15,7 +15,7 @@ async function values(root?: string): Promise<Map<string, number>> {
 }
 
 describe('addProcessMetrics', { skip: process.platform !== 'linux' && 'needs /proc' }, () => {
-  test('tells true figures of this process', async () => {
+  test('shows true figures of this process', async () => {
     await new Promise(setImmediate); // the event loop has turned once
     const found = await values();
     const value = (name: string): number => found.get(name) ?? assert.fail(`no ${name}`);

@@ -66,7 +66,7 @@ describe('errorFromAnswer', () => {
     assert.equal(errorFromAnswer(500, '', update).message, 'the server answered 500 to update storageclasses');
   });
 
-  test('the reason counts, not the code', () => {
+  test('the reason of a Status decides, not the code', () => {
     const body = (reason: string): string =>
       JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code: 409, message: 'm' });
     assert.ok(errorFromAnswer(409, body('AlreadyExists'), update) instanceof AlreadyExistsError);
@@ -74,7 +74,7 @@ describe('errorFromAnswer', () => {
     assert.equal(errorFromAnswer(409, body('SomethingNew'), create).constructor, ApiError);
   });
 
-  test('JSON that is no Status is text', () => {
+  test('JSON that is no Status is taken as text', () => {
     const error = errorFromAnswer(404, '{"kind":"Other","apiVersion":"v1","reason":"Conflict"}', update);
     assert.ok(error instanceof NotFoundError);
     assert.match(error.message, /"Other"/);

@@ -72,7 +72,7 @@ describe('loadKubeConfig', () => {
     assert.equal((config.getCurrentUser()?.exec as { command: string }).command, path.join(folder, 'bin/plugin'));
   });
 
-  test('a plugin named without a folder is left to the path', () => {
+  test('a plugin named without a folder is looked up on the PATH', () => {
     const { config } = load({ kubeconfig: kubeconfig({ exec: { command: 'aws' } }) });
     assert.equal((config.getCurrentUser()?.exec as { command: string }).command, 'aws');
   });
@@ -137,12 +137,12 @@ describe('in a pod', () => {
     }
   });
 
-  test('a token that cannot be read is the end', () => {
+  test('a token that cannot be read is an error', () => {
     const serviceAccountFolder = path.join(folder, 'nowhere');
     assert.throws(() => load({ environment, serviceAccountFolder }), /open .*nowhere\/token/);
   });
 
-  test('always https; an IPv6 address is bracketed; a missing CA is said but not the end', () => {
+  test('always https; an IPv6 address is bracketed; a missing CA is a warning', () => {
     write('token', 'secret\n');
     const loaded = load({ environment, serviceAccountFolder: folder });
     assert.equal(serverOf(loaded), 'https://10.96.0.1:443');

@@ -5,7 +5,7 @@ import { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 describe('ExponentialLimiter', () => {
-  test('doubles with each failure of a key, up to the longest', () => {
+  test('doubles with each failure of a key, up to the maximum', () => {
     const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 });
     const delays = Array.from({ length: 11 }, () => limiter.when('a') / 1000);
     assert.deepEqual(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
@@ -15,7 +15,7 @@ describe('ExponentialLimiter', () => {
     assert.deepEqual([limiter.failures('a'), limiter.when('a')], [0, 1000]);
   });
 
-  test('stays at the longest however often a key fails', () => {
+  test('stays at the maximum however often a key fails', () => {
     const limiter = new ExponentialLimiter({ baseMs: 5, maxMs: 1_000_000 });
     for (let i = 0; i < 3000; i++) limiter.when('a');
     assert.equal(limiter.when('a'), 1_000_000);

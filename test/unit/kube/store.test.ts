@@ -107,7 +107,7 @@ describe('SharedValues', () => {
     assert.equal(shared.string('ns'), 'ns');
   });
 
-  test('keeps no more values than told, and passes further ones through', () => {
+  test('keeps no more values than its limit, and passes further ones through', () => {
     const shared = new SharedValues(1);
     assert.equal(shared.value({ a: 1 }), shared.value({ a: 1 }));
     const [b, again] = [shared.value({ b: 1 }), shared.value({ b: 1 })];

@@ -39,7 +39,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.length, 0);
   });
 
-  test('three adds during the work lead to exactly one more turn after it', async () => {
+  test('three adds during the work lead to exactly one more sync after it', async () => {
     const { queue, clock } = newQueue();
     queue.add('a');
     await queue.get();
@@ -98,7 +98,7 @@ describe('WorkQueue', () => {
     );
   });
 
-  test('of several delays the shortest wins, and leads to one turn', async () => {
+  test('of several delays the shortest wins, and leads to one sync', async () => {
     const { queue, clock } = newQueue();
     const taken: [string, number][] = [];
     const worker = work(queue, clock, taken);
@@ -162,7 +162,7 @@ describe('WorkQueue', () => {
     assert.equal(await clock.until(() => queue.delayedLength === 0), 1000);
   });
 
-  test('forgetting a key leaves its delayed turn', async () => {
+  test('forgetting a key leaves its delayed requeue', async () => {
     const { queue, clock } = newQueue();
     queue.addRateLimited('a');
     queue.forget('a');
@@ -188,7 +188,7 @@ describe('WorkQueue', () => {
     queue.shutDown();
   });
 
-  test('once the cause of failures is mended, a key that is at work or due earlier than the spread keeps its place', async () => {
+  test('once the cause of failures is mended, a key that is at work or due earlier than the spread stays where it is', async () => {
     const { queue, clock } = newQueue();
     queue.add('working');
     for (let failure = 0; failure < 6; failure++) queue.addRateLimited('working');
@@ -216,7 +216,7 @@ describe('WorkQueue', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('a worker that waits is told', async () => {
+  test('shutting down ends the wait of a worker', async () => {
     const { queue } = newQueue();
     const turns = [queue.get(), queue.get()];
     queue.shutDown();
@@ -252,7 +252,7 @@ describe('WorkQueue', () => {
     await again;
   });
 
-  test('20,000 adds and 10,000 takes are a matter of moments', async () => {
+  test('20,000 adds and 10,000 takes end within two seconds: none scans the queue', async () => {
     const { queue } = newQueue();
     const startedMs = performance.now();
     for (let round = 0; round < 2; round++) for (let i = 0; i < 10_000; i++) queue.add(`k${i}`);
@@ -265,7 +265,7 @@ describe('WorkQueue', () => {
     assert.ok(performance.now() - startedMs < 2000);
   });
 
-  test('metrics tell depth, adds, retries and the time of waiting and of work', async () => {
+  test('metrics show depth, adds, retries and the time of waiting and of work', async () => {
     const registry = createRegistry();
     const clock = new ManualClock({ turns: 1 });
     const queue = new WorkQueue({

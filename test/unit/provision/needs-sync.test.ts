@@ -29,7 +29,7 @@ describe('claimNeedsSync', () => {
       want: false,
     },
   ]) {
-    test(`${name}: ${want ? 'yes' : 'no'}`, () => {
+    test(`a claim, ${name}, is ${want ? '' : 'not '}synced`, () => {
       const cached = claimTransform(new SharedValues())(makeClaim(metadata, spec));
       assert.equal(claimNeedsSync(cached, isKnownProvisioner), want);
     });
@@ -93,7 +93,7 @@ describe('volumeNeedsSync', () => {
     { name: 'made by hand for our driver, without our finalizer', metadata: { annotations: {} }, want: true },
   ];
   for (const { name, addFinalizer = true, metadata = {}, spec = {}, want } of cases) {
-    test(`${name}: ${want ? 'yes' : 'no'}`, () => {
+    test(`a volume, ${name}, is ${want ? '' : 'not '}synced`, () => {
       const transform = volumeTransform({ shared: new SharedValues(), isKnownProvisioner });
       const cached = transform(makeVolume(metadata, spec));
       assert.equal(volumeNeedsSync(cached, { isKnownProvisioner, addFinalizer }), want);

@@ -6,7 +6,7 @@ import { F, makeVolume } from './claims-and-volumes.ts';
 const x = 'kubernetes.io/pv-protection';
 const terminating = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 
-/** The whole table of the contract: option, policy, phase, being deleted, present. */
+/** Every combination of option, policy, phase, being deleted, present. */
 describe('finalizerUpkeep', () => {
   for (const on of [true, false]) {
     for (const policy of ['Delete', 'Retain', 'Recycle'] as const) {

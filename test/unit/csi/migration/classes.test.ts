@@ -75,7 +75,7 @@ describe('a class of an in-tree plugin', () => {
     topology?: string;
   }[] = [
     {
-      name: 'EBS: filesystem and rate are told the driver’s way, the rest is kept',
+      name: 'EBS: filesystem and rate are named as the driver does, the rest is kept',
       plugin: ebs,
       given: { type: 'gp3', fsType: 'ext4', iopsPerGB: '3' },
       parameters: { type: 'gp3', [fsTypeKey]: 'ext4', iopsPerGB: '3', allowautoiopspergbincrease: 'true' },

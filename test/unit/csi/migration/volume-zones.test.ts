@@ -78,7 +78,7 @@ const vsphere = 'csi.vsphere.vmware.com';
 const vsphereZone = 'topology.csi.vmware.com/zone';
 const vsphereRegion = 'topology.csi.vmware.com/region';
 
-describe('the place of a new volume in the words of its plugin', () => {
+describe('the topology of a new volume in the words of its plugin', () => {
   const cases: readonly { name: string; driver: string; given: Place; wanted: Place }[] = [
     {
       name: 'EBS: zone and region',
@@ -206,7 +206,7 @@ describe('the place of a new volume in the words of its plugin', () => {
   });
 });
 
-describe('the place of a plugin’s volume in the words of the driver', () => {
+describe('the topology of a plugin’s volume in the words of the driver', () => {
   const cases: readonly { name: string; driver: string; given: Place; terms?: Record<string, string>[] }[] = [
     {
       name: 'EBS: the zone is renamed, the region stays',
@@ -247,7 +247,7 @@ describe('the place of a plugin’s volume in the words of the driver', () => {
       given: { labels: { [zone]: 'z', [region]: 'r' } },
       terms: [{ [vsphereZone]: 'z', [vsphereRegion]: 'r' }],
     },
-    { name: 'EBS: nowhere', driver: ebs, given: {} },
+    { name: 'EBS: no topology stays none', driver: ebs, given: {} },
   ];
   for (const { name, driver, given, terms } of cases) {
     test(name, () => assert.deepEqual(placeOf(toCsi(driver, given)).terms, terms));

@@ -1,0 +1,414 @@
+/** What failures of the driver mean, the topology and node seams, odd answers. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import type { MigrationHook } from '../../../src/csi/migration/migration-hook.ts';
+import {
+  SelectedNodeGoneError,
+  type TopologyHook,
+  type TopologyQuestion,
+} from '../../../src/csi/topology/topology-hook.ts';
+import { codeName, CsiCallError } from '../../../src/csi/call-error.ts';
+import { createVolumeError } from '../../../src/csi/error-policy.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
+import {
+  assertFailed,
+  assertNoCreate,
+  driverName,
+  makeClaim,
+  makeClass,
+  Rig,
+  uid,
+  volumeOf,
+} from '../../support/csi-rig.ts';
+
+describe('createVolumeError', () => {
+  const undecided = ['Canceled', 'DeadlineExceeded', 'Aborted', 'Unavailable'];
+  for (let code = 1; code <= 17; code += 1) {
+    const name = codeName(code);
+    for (const mayReschedule of [true, false]) {
+      const rescheduled = name === 'ResourceExhausted' && mayReschedule;
+      const state = undecided.includes(name) ? 'in-background' : rescheduled ? 'reschedule' : 'finished';
+      test(`${name}, rescheduling ${mayReschedule ? 'possible' : 'impossible'}: ${state}`, () => {
+        const cause = new CsiCallError(code, 'x');
+        const error = createVolumeError(cause, { mayReschedule });
+        assert.equal(error.state, state);
+        assert.equal(error.infeasible, name === 'InvalidArgument');
+        assert.equal(error.message, cause.message);
+        assert.equal(error.cause, cause);
+      });
+    }
+  }
+
+  for (const code of [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED, status.INTERNAL]) {
+    test(`${codeName(code)} of a request that never left the process changes nothing`, () => {
+      const error = createVolumeError(new CsiCallError(code, 'x', { sent: false }), { mayReschedule: true });
+      assert.equal(error.state, 'no-change');
+    });
+  }
+
+  test('what is no gRPC status leaves everything open', () => {
+    assert.equal(createVolumeError(new Error('x'), { mayReschedule: true }).state, 'in-background');
+  });
+});
+
+describe('CsiProvisioner, failures of CreateVolume', () => {
+  const cases = [
+    { name: 'DeadlineExceeded', code: status.DEADLINE_EXCEEDED, state: 'in-background' },
+    { name: 'Canceled', code: status.CANCELLED, state: 'in-background' },
+    { name: 'Aborted', code: status.ABORTED, state: 'in-background' },
+    { name: 'Unavailable', code: status.UNAVAILABLE, state: 'in-background' },
+    { name: 'Internal', code: status.INTERNAL, state: 'finished' },
+    { name: 'Unknown', code: status.UNKNOWN, state: 'finished' },
+    { name: 'AlreadyExists', code: status.ALREADY_EXISTS, state: 'finished' },
+    { name: 'ResourceExhausted without topology', code: status.RESOURCE_EXHAUSTED, state: 'finished' },
+  ];
+  for (const { name, code, state } of cases) {
+    test(`${name} ends the attempt as ${state}`, async () => {
+      await using rig = await Rig.start();
+      rig.driver.next('CreateVolume', new DriverFailure(code, 'x'));
+      assertFailed(await rig.provision(makeClaim(), makeClass(), { selectedNodeName: 'n1' }), state, 'desc = x');
+    });
+  }
+
+  test('a message of several lines stays whole', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', new DriverFailure(status.INTERNAL, 'mount failed:\n  no such device'));
+    const outcome = await rig.provision();
+    assert.equal(outcome.error?.message, 'rpc error: code = Internal desc = mount failed:\n  no such device');
+  });
+
+  test('a hanging driver runs into the timeout', async () => {
+    await using rig = await Rig.start({ timeoutMs: 150 });
+    rig.driver.next('CreateVolume', () => new Promise<object>(() => undefined));
+    const outcome = await rig.provision();
+    assertFailed(outcome, 'in-background', 'rpc error: code = DeadlineExceeded desc = context deadline exceeded');
+  });
+
+  test('InvalidArgument is infeasible', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', new DriverFailure(status.INVALID_ARGUMENT, 'no'));
+    const outcome = await rig.provision();
+    assertFailed(outcome, 'finished', 'rpc error: code = InvalidArgument desc = no');
+    assert.ok(outcome.error !== undefined && outcome.infeasible);
+  });
+
+  test('an exception that is no gRPC status leaves the outcome open', async () => {
+    await using rig = await Rig.start();
+    await rig.connection[Symbol.asyncDispose]();
+    assertFailed(await rig.provision(), 'in-background', 'Channel has been shut down');
+  });
+
+  test('an exception that no step foresaw leaves the outcome open', async () => {
+    const surprise = (): never => {
+      throw new TypeError('surprise');
+    };
+    await using rig = await Rig.start({ settings: { capabilities: surprise } });
+    assertFailed(await rig.provision(), 'in-background', 'surprise');
+  });
+
+  test('an aborted attempt leaves the outcome open', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', () => new Promise<object>(() => undefined));
+    const abort = new AbortController();
+    const outcome = rig.provision(makeClaim(), makeClass(), { signal: abort.signal });
+    await rig.driver.called('CreateVolume');
+    abort.abort();
+    assertFailed(await outcome, 'in-background', 'rpc error: code = Canceled desc = context canceled');
+  });
+
+  test('a repeated attempt sends the same request', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'busy'));
+    await rig.provision();
+    volumeOf(await rig.provision());
+    const [first, second] = rig.driver.callsOf('CreateVolume');
+    assert.deepEqual(first?.request, second?.request);
+  });
+});
+
+/** A topology that remembers what it was asked and told. */
+class RecordingTopology implements TopologyHook {
+  readonly questions: TopologyQuestion[] = [];
+  readonly forgotten: string[] = [];
+  failure: Error | undefined;
+
+  requirements(question: TopologyQuestion) {
+    this.questions.push(question);
+    if (this.failure !== undefined) throw this.failure;
+    return { requisite: [{ segments: { zone: 'a' } }], preferred: [{ segments: { zone: 'a' } }] };
+  }
+
+  forget(claimUid: string): void {
+    this.forgotten.push(claimUid);
+  }
+}
+
+const topologyPlugin = ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'];
+
+describe('CsiProvisioner, the topology seam', () => {
+  const allowedTopologies = [{ matchLabelExpressions: [{ key: 'zone', values: ['a'] }] }];
+
+  test('the requirement is asked for with what the scheduler chose, and sent', async () => {
+    const topology = new RecordingTopology();
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    volumeOf(await rig.provision(makeClaim(), makeClass({}, { allowedTopologies }), { selectedNodeName: 'n1' }));
+    assert.deepEqual(topology.questions, [{ claim: { uid, name: 'c1' }, allowedTopologies, selectedNodeName: 'n1' }]);
+    assert.deepEqual(rig.createRequest['accessibility_requirements'], {
+      requisite: [{ segments: { zone: 'a' } }],
+      preferred: [{ segments: { zone: 'a' } }],
+    });
+    assert.deepEqual(topology.forgotten, [uid]);
+  });
+
+  test('a driver without the capability is not asked for topology', async () => {
+    const topology = new RecordingTopology();
+    await using rig = await Rig.start({ settings: { topology } });
+    volumeOf(await rig.provision());
+    assert.deepEqual(topology.questions, []);
+    assert.equal(rig.createRequest['accessibility_requirements'], undefined);
+  });
+
+  test('a selected node that is gone asks for another one', async () => {
+    const topology = new RecordingTopology();
+    topology.failure = new SelectedNodeGoneError('failed to get selected CSINode n1: gone');
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    const outcome = await rig.provision();
+    assertFailed(outcome, 'reschedule', 'failed to get selected CSINode n1: gone');
+    assert.equal(outcome.error?.message, 'failed to get selected CSINode n1: gone');
+    assertNoCreate(rig);
+    assert.deepEqual(topology.forgotten, []);
+  });
+
+  test('any other failure has a prefix', async () => {
+    const topology = new RecordingTopology();
+    topology.failure = new Error('no available topology found');
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    const message = 'error generating accessibility requirements: no available topology found';
+    assertFailed(await rig.provision(), 'no-change', message);
+    assertNoCreate(rig);
+  });
+
+  const outcomes = [
+    {
+      name: 'full, no node chosen',
+      code: status.RESOURCE_EXHAUSTED,
+      node: '',
+      state: 'finished',
+      forgotten: [uid],
+    },
+    {
+      name: 'full, a node chosen',
+      code: status.RESOURCE_EXHAUSTED,
+      node: 'n1',
+      state: 'reschedule',
+      forgotten: [uid],
+    },
+    { name: 'Aborted', code: status.ABORTED, node: 'n1', state: 'in-background', forgotten: [] },
+    { name: 'OutOfRange', code: status.OUT_OF_RANGE, node: 'n1', state: 'finished', forgotten: [uid] },
+  ];
+  for (const { name, code, node, state, forgotten } of outcomes) {
+    test(`${name}: ${state}, topology ${forgotten.length === 0 ? 'kept' : 'forgotten'}`, async () => {
+      const topology = new RecordingTopology();
+      await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+      rig.driver.next('CreateVolume', new DriverFailure(code, 'x'));
+      assertFailed(await rig.provision(makeClaim(), makeClass(), { selectedNodeName: node }), state, 'x');
+      assert.deepEqual(topology.forgotten, forgotten);
+    });
+  }
+
+  test('a request that never left the process keeps the topology of one that may be running, and of no other', async () => {
+    const topology = new RecordingTopology();
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    const neverSent = async (): Promise<void> => {
+      const outcome = await rig.provision(makeClaim(), makeClass(), { signal: AbortSignal.abort() });
+      assertFailed(outcome, 'no-change', 'context canceled');
+    };
+    await neverSent();
+    assert.deepEqual(topology.forgotten, [uid]);
+    rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'x'));
+    await rig.provision();
+    await neverSent();
+    assert.deepEqual(topology.forgotten, [uid]);
+  });
+
+  test('what is kept for a claim goes when the controller is done with the claim', async () => {
+    const topology = new RecordingTopology();
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'x'));
+    await rig.provision();
+    assert.deepEqual(topology.forgotten, []);
+    rig.provisioner.forget(uid);
+    assert.deepEqual(topology.forgotten, [uid]);
+  });
+
+  test('an unfit answer keeps the topology for the repeat', async () => {
+    const topology = new RecordingTopology();
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    rig.driver.next('CreateVolume', { volume: { volume_id: 'v', capacity_bytes: '1' } });
+    assertFailed(await rig.provision(), 'in-background', 'less than requested');
+    assert.deepEqual(topology.forgotten, []);
+  });
+
+  const accessible_topology = [{ segments: { zone: 'a', rack: 'r' } }, {}, { segments: { zone: 'b' } }];
+
+  test('without topology support the answer binds the volume to no node', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', { volume: { volume_id: 'v', accessible_topology } });
+    assert.equal(volumeOf(await rig.provision()).spec.nodeAffinity, undefined);
+  });
+
+  test('each topology of the answer becomes one term', async () => {
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology: new RecordingTopology() } });
+    rig.driver.next('CreateVolume', { volume: { volume_id: 'v', accessible_topology } });
+    assert.deepEqual(volumeOf(await rig.provision()).spec.nodeAffinity, {
+      required: {
+        nodeSelectorTerms: [
+          {
+            matchExpressions: [
+              { key: 'zone', operator: 'In', values: ['a'] },
+              { key: 'rack', operator: 'In', values: ['r'] },
+            ],
+          },
+          { matchExpressions: [{ key: 'zone', operator: 'In', values: ['b'] }] },
+        ],
+      },
+    });
+  });
+});
+
+describe('CsiProvisioner, the node seam', () => {
+  test('a claim of another node is ignored', async () => {
+    const node = {
+      nodeName: 'n1',
+      ownsClaim: () => Promise.resolve(false),
+      ownsVolume: () => true,
+      forgetClaim: () => undefined,
+    };
+    await using rig = await Rig.start({ settings: { node } });
+    assert.equal(await rig.provisioner.shouldProvision(makeClaim()), false);
+    const message =
+      'ignored because not responsible for provisioning of PVC ns1/c1 because it is not assigned to node "n1"';
+    assertFailed(await rig.provision(), 'IgnoredError', message);
+    assertNoCreate(rig);
+  });
+
+  test('a failed check is reported only by provisioning', async () => {
+    const node = {
+      nodeName: 'n1',
+      ownsClaim: () => Promise.reject(new Error('no class')),
+      ownsVolume: () => true,
+      forgetClaim: () => undefined,
+    };
+    await using rig = await Rig.start({ settings: { node } });
+    assert.equal(await rig.provisioner.shouldProvision(makeClaim()), true);
+    assertFailed(await rig.provision(), 'no-change', 'node check failed: no class');
+    assertNoCreate(rig);
+  });
+});
+
+describe('CsiProvisioner, the migration seam', () => {
+  const inTree = makeClass({ type: 'x' }, { provisioner: 'kubernetes.io/aws-ebs', mountOptions: ['a'] });
+  const migration: MigrationHook = {
+    translateClass: (given) => (given === inTree ? { ...given, parameters: { type: 'translated' } } : given),
+    toInTree: (volume) => ({ ...volume, metadata: { ...volume.metadata, labels: { migrated: 'yes' } } }),
+    toCsi: (volume) => volume,
+  };
+
+  test('an in-tree class is translated for the driver and the volume back', async () => {
+    await using rig = await Rig.start({ settings: { migration } });
+    const volume = volumeOf(await rig.provision(makeClaim(), inTree));
+    assert.deepEqual(rig.createRequest['parameters'], { type: 'translated' });
+    assert.deepEqual(volume.metadata.labels, { migrated: 'yes' });
+    assert.equal(rig.finishedCalls[0]?.migrated, true);
+  });
+
+  test('the class of the driver itself is not translated', async () => {
+    await using rig = await Rig.start({ settings: { migration } });
+    const volume = volumeOf(await rig.provision(makeClaim(), makeClass({ type: 'x' })));
+    assert.deepEqual(rig.createRequest['parameters'], { type: 'x' });
+    assert.equal(volume.metadata.labels, undefined);
+    assert.equal(rig.finishedCalls[0]?.migrated, false);
+  });
+
+  test('a class that cannot be translated ends the attempt', async () => {
+    const broken = {
+      ...migration,
+      translateClass: () => {
+        throw new Error('cannot');
+      },
+    };
+    await using rig = await Rig.start({ settings: { migration: broken } });
+    assertFailed(await rig.provision(makeClaim(), inTree), 'finished', 'failed to translate storage class: cannot');
+    assertNoCreate(rig);
+  });
+
+  test('a volume that cannot be translated is made again, not deleted', async () => {
+    const broken = {
+      ...migration,
+      toInTree: () => {
+        throw new Error('cannot');
+      },
+    };
+    await using rig = await Rig.start({ settings: { migration: broken } });
+    assertFailed(await rig.provision(makeClaim(), inTree), 'in-background', 'cannot');
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
+  });
+});
+
+describe('CsiProvisioner, odd answers', () => {
+  test('the driver may overwrite the identity', async () => {
+    await using rig = await Rig.start();
+    const volume_context = { 'storage.kubernetes.io/csiProvisionerIdentity': 'own', pool: 'a' };
+    rig.driver.next('CreateVolume', { volume: { volume_id: 'v', volume_context } });
+    assert.deepEqual(volumeOf(await rig.provision()).spec.csi?.volumeAttributes, volume_context);
+  });
+
+  test('a claim without volume mode gives a volume without one', async () => {
+    await using rig = await Rig.start();
+    const claim = makeClaim();
+    delete claim.spec.volumeMode;
+    assert.ok(!('volumeMode' in volumeOf(await rig.provision(claim)).spec));
+    const [capability] = rig.createRequest['volume_capabilities'] as { access_type: string }[];
+    assert.equal(capability?.access_type, 'mount');
+  });
+
+  test('reclaim policy Retain is taken over, an absent one stays absent', async () => {
+    await using rig = await Rig.start();
+    const retained = volumeOf(await rig.provision(makeClaim(), makeClass({}, { reclaimPolicy: 'Retain' })));
+    assert.equal(retained.spec.persistentVolumeReclaimPolicy, 'Retain');
+    const { reclaimPolicy: _, ...bare } = makeClass();
+    assert.ok(!('persistentVolumeReclaimPolicy' in volumeOf(await rig.provision(makeClaim(), bare)).spec));
+  });
+
+  for (const volumeId of ['a#b//c=d&e', '42', '']) {
+    test(`the volume id ${JSON.stringify(volumeId)} is kept untouched`, async () => {
+      await using rig = await Rig.start();
+      rig.driver.next('CreateVolume', { volume: { volume_id: volumeId } });
+      assert.equal(volumeOf(await rig.provision()).spec.csi?.volumeHandle, volumeId);
+    });
+  }
+
+  test('a plain claim gives exactly this volume', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', { volume: { volume_id: 'vol-1', volume_context: { pool: 'a' } } });
+    const claim = makeClaim({ resources: { requests: { storage: '1.5Gi' } } });
+    const fast = makeClass({ 'csi.storage.k8s.io/fstype': 'xfs' }, { mountOptions: ['noatime'] });
+    assert.deepEqual(volumeOf(await rig.provision(claim, fast)).spec, {
+      accessModes: ['ReadWriteOnce'],
+      capacity: { storage: '1536Mi' },
+      csi: {
+        driver: driverName,
+        volumeHandle: 'vol-1',
+        fsType: 'xfs',
+        volumeAttributes: {
+          pool: 'a',
+          'storage.kubernetes.io/csiProvisionerIdentity': `1763640000000-1234-${driverName}`,
+        },
+      },
+      mountOptions: ['noatime'],
+      persistentVolumeReclaimPolicy: 'Delete',
+      volumeMode: 'Filesystem',
+    });
+  });
+});

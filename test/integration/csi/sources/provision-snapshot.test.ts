@@ -1,0 +1,323 @@
+/** Volumes restored from a snapshot. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../../src/csi/sources/snapshot-objects.ts';
+import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
+import { conflictMessage } from '../../../support/fakes/api-server.ts';
+import { DriverFailure } from '../../../support/fakes/recording-driver.ts';
+import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, volumeOf } from '../../../support/csi-rig.ts';
+
+const finalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
+const restorer = ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'];
+const snapshotPath = '/apis/snapshot.storage.k8s.io/v1/namespaces/ns1/volumesnapshots/snap';
+const contentPath = '/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents/sc-1';
+const wrapped = 'error getting handle for DataSource Type VolumeSnapshot by Name snap: ';
+const dataSource = { kind: 'VolumeSnapshot', name: 'snap', apiGroup: 'snapshot.storage.k8s.io' };
+const restore = makeClaim({ dataSource });
+
+interface Setup {
+  controller?: string[];
+  claim?: PersistentVolumeClaim;
+  preventVolumeModeConversion?: boolean;
+  snapshot?: Partial<VolumeSnapshot> | 'missing' | undefined;
+  content?: Partial<VolumeSnapshotContent> | 'missing' | undefined;
+}
+
+const metadata = { name: 'snap', namespace: 'ns1', uid: 'uid-snap' };
+const bound = { boundVolumeSnapshotContentName: 'sc-1', readyToUse: true, restoreSize: '5Gi' };
+const contentSpec = {
+  driver: driverName,
+  volumeSnapshotRef: { kind: 'VolumeSnapshot', namespace: 'ns1', name: 'snap', uid: 'uid-snap' },
+};
+
+async function startRig(setup: Setup = {}): Promise<Rig> {
+  const { controller = restorer, preventVolumeModeConversion = true, snapshot = {}, content = {} } = setup;
+  const rig = await Rig.start({ controller, settings: { preventVolumeModeConversion } });
+  if (snapshot !== 'missing') rig.api.put(snapshotPath, { metadata, status: bound, ...snapshot });
+  if (content !== 'missing') {
+    rig.api.put(contentPath, {
+      metadata: { name: 'sc-1' },
+      spec: contentSpec,
+      status: { snapshotHandle: 'sid' },
+      ...content,
+    });
+  }
+  return rig;
+}
+
+function finalizers(rig: Rig): string[] {
+  return rig.api.get(snapshotPath)?.metadata.finalizers ?? [];
+}
+
+describe('CsiProvisioner, restores', () => {
+  test('the snapshot is protected for as long as the restore takes', async () => {
+    await using rig = await startRig();
+    let during: string[] = [];
+    rig.driver.next('CreateVolume', ({ request }) => {
+      during = finalizers(rig);
+      return { volume: { volume_id: 'vol-1', content_source: request['volume_content_source'] } };
+    });
+    volumeOf(await rig.provision(restore));
+    assert.deepEqual(rig.createRequest['volume_content_source'], {
+      type: 'snapshot',
+      snapshot: { snapshot_id: 'sid' },
+    });
+    assert.deepEqual(during, [finalizer]);
+    assert.deepEqual(finalizers(rig), []);
+    assert.deepEqual(rig.api.log, [
+      `GET ${snapshotPath}`,
+      `GET ${contentPath}`,
+      `GET ${snapshotPath}`,
+      `PUT ${snapshotPath}`,
+      `GET ${snapshotPath}`,
+      `PUT ${snapshotPath}`,
+    ]);
+  });
+
+  const block = makeClaim({ dataSource, volumeMode: 'Block' });
+  const sourceMode = { spec: { ...contentSpec, sourceVolumeMode: 'Filesystem' } };
+  const modeAnnotation = 'snapshot.storage.kubernetes.io/allow-volume-mode-change';
+  const modeError =
+    'requested volume ns1/c1 modifies the mode of the source volume but does not have permission to do so. ';
+  const annotated = (value: string): Setup['content'] => ({
+    ...sourceMode,
+    metadata: { name: 'sc-1', annotations: { [modeAnnotation]: value } },
+  });
+
+  const refused: (Setup & { name: string; message: string; state?: string })[] = [
+    {
+      name: 'no CREATE_DELETE_SNAPSHOT',
+      controller: ['CREATE_DELETE_VOLUME'],
+      message:
+        'CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported',
+      state: 'finished',
+    },
+    {
+      name: 'a foreign group',
+      claim: makeClaim({ dataSource: { ...dataSource, apiGroup: 'x.io' } }),
+      message: 'the PVC source does not belong to the right APIGroup. Expected snapshot.storage.k8s.io, Got x.io',
+      state: 'finished',
+    },
+    {
+      name: 'no group',
+      claim: makeClaim({ dataSource: { kind: 'VolumeSnapshot', name: 'snap' } }),
+      message: 'the PVC source does not belong to the right APIGroup. Expected snapshot.storage.k8s.io, Got ',
+      state: 'finished',
+    },
+    {
+      name: 'no name',
+      claim: makeClaim({ dataSource: { ...dataSource, name: '' } }),
+      message: 'the PVC source not found for PVC c1',
+      state: 'finished',
+    },
+    {
+      name: 'no such snapshot',
+      snapshot: 'missing',
+      message: `${wrapped}error getting snapshot snap from api server: volumesnapshots.snapshot.storage.k8s.io "snap" not found`,
+    },
+    { name: 'no content name', snapshot: { status: {} }, message: `${wrapped}snapshot snap not bound` },
+    {
+      name: 'no such content',
+      content: 'missing',
+      message: `${wrapped}error getting snapshotcontent sc-1 for snapshot snap`,
+    },
+    ...['uid', 'namespace', 'name'].map((field) => ({
+      name: `content refers to another ${field}`,
+      content: { spec: { ...contentSpec, volumeSnapshotRef: { ...contentSpec.volumeSnapshotRef, [field]: 'x' } } },
+      message: `${wrapped}snapshotcontent sc-1 for snapshot snap is bound to a different snapshot`,
+    })),
+    {
+      name: 'content of another driver',
+      content: { spec: { ...contentSpec, driver: 'other' } },
+      message: `${wrapped}snapshotcontent sc-1 for snapshot snap is not handled by CSI driver of StorageClass sc`,
+    },
+    {
+      name: 'not ready',
+      snapshot: { status: { ...bound, readyToUse: false } },
+      message: `${wrapped}snapshot snap is not Ready`,
+    },
+    {
+      name: 'readiness unknown',
+      snapshot: { status: { boundVolumeSnapshotContentName: 'sc-1' } },
+      message: `${wrapped}snapshot snap is not Ready`,
+    },
+    {
+      name: 'content without handle',
+      content: { status: {} },
+      message: `${wrapped}snapshot handle snap is not available`,
+    },
+    {
+      name: 'claim smaller than the snapshot',
+      claim: makeClaim({ dataSource, resources: { requests: { storage: '4Gi' } } }),
+      message: `${wrapped}requested volume size 4294967296 is less than the size 5368709120 for the source snapshot snap`,
+    },
+    {
+      name: 'a claim without a request',
+      claim: makeClaim({ dataSource, resources: {} }),
+      message: `${wrapped}error getting capacity for PVC c1 when creating snapshot snap`,
+    },
+    ...[[], ['foreign']].map((present) => ({
+      name: `being deleted, finalizers [${present.join()}]`,
+      snapshot: { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: present } },
+      message: `${wrapped}snapshot snap is being deleted`,
+    })),
+    {
+      name: 'another mode without annotation',
+      claim: block,
+      content: sourceMode,
+      message: `${wrapped}${modeError}${modeAnnotation} annotation is not present on snapshotcontent sc-1`,
+    },
+    {
+      name: 'another mode, annotation false',
+      claim: block,
+      content: annotated('false'),
+      message: `${wrapped}${modeError}${modeAnnotation} is set to false on snapshotcontent sc-1`,
+    },
+    {
+      name: 'another mode, annotation yes',
+      claim: block,
+      content: annotated('yes'),
+      message: `${wrapped}${modeError}failed to convert ${modeAnnotation} annotation value to boolean with error: strconv.ParseBool: parsing "yes": invalid syntax`,
+    },
+  ];
+  for (const { name, message, state = 'no-change', ...setup } of refused) {
+    test(`${name} is refused, and the snapshot not touched`, async () => {
+      await using rig = await startRig(setup);
+      const outcome = await rig.provision(setup.claim ?? restore);
+      assertFailed(outcome, state, message);
+      assert.equal(outcome.error?.message, message);
+      assertNoCreate(rig);
+      assert.deepEqual(
+        rig.api.log.filter((line) => line.startsWith('PUT')),
+        [],
+      );
+    });
+  }
+
+  const accepted: (Setup & { name: string })[] = [
+    { name: 'a larger claim', claim: makeClaim({ dataSource, resources: { requests: { storage: '6Gi' } } }) },
+    {
+      name: 'no restore size',
+      snapshot: { status: { boundVolumeSnapshotContentName: 'sc-1', readyToUse: true } },
+    },
+    {
+      name: 'being deleted but protected by an earlier attempt',
+      snapshot: { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [finalizer] } },
+    },
+    { name: 'another mode, annotation true', claim: block, content: annotated('true') },
+    { name: 'another mode, annotation 1', claim: block, content: annotated('1') },
+    { name: 'another mode, annotation T', claim: block, content: annotated('T') },
+    { name: 'another mode, check off', claim: block, content: sourceMode, preventVolumeModeConversion: false },
+    { name: 'mode of the source unknown', claim: block },
+  ];
+  for (const { name, ...setup } of accepted) {
+    test(`${name} is restored`, async () => {
+      await using rig = await startRig(setup);
+      const volume = volumeOf(await rig.provision(setup.claim ?? restore));
+      assert.deepEqual(rig.createRequest['volume_content_source'], {
+        type: 'snapshot',
+        snapshot: { snapshot_id: 'sid' },
+      });
+      assert.equal(volume.spec.csi?.fsType, undefined);
+      assert.deepEqual(finalizers(rig), []);
+    });
+  }
+});
+
+describe('CsiProvisioner, protecting a snapshot', () => {
+  const failure = {
+    method: 'PUT',
+    path: snapshotPath,
+    code: 409,
+    reason: 'Conflict',
+    message: conflictMessage(snapshotPath),
+  };
+  const forbidden = { ...failure, code: 403, reason: 'Forbidden', message: 'no' };
+
+  test('without permission the restore goes on unprotected', async () => {
+    await using rig = await startRig();
+    rig.api.fail({ ...forbidden, times: 100 });
+    volumeOf(await rig.provision(restore));
+    assert.deepEqual(finalizers(rig), []);
+    assert.deepEqual(rig.events, []);
+  });
+
+  test('conflicts without end fail the attempt with the plain text of the API', async () => {
+    await using rig = await startRig();
+    rig.api.fail({ ...failure, times: 100 });
+    const outcome = await rig.provision(restore);
+    assertFailed(outcome, 'no-change', failure.message);
+    assert.equal(outcome.error?.message, failure.message);
+    assertNoCreate(rig);
+  });
+
+  test('a conflict is read again within the attempt', async () => {
+    await using rig = await startRig();
+    rig.api.fail(failure);
+    volumeOf(await rig.provision(restore));
+    assert.deepEqual(finalizers(rig), []);
+  });
+
+  test('a failed read fails the attempt', async () => {
+    await using rig = await startRig();
+    rig.api.fail({ method: 'GET', path: snapshotPath, code: 403, reason: 'Forbidden', message: 'not to be read' });
+    const outcome = await rig.provision(restore);
+    assertFailed(outcome, 'no-change', `${wrapped}error getting snapshot snap from api server: not to be read`);
+  });
+
+  test('a cluster without the snapshot API is named as the cause', async () => {
+    await using rig = await startRig();
+    const message = 'the server could not find the requested resource';
+    rig.api.fail({ method: 'GET', path: snapshotPath, code: 404, reason: 'NotFound', message });
+    const want = 'the API snapshot.storage.k8s.io/v1 is not installed in the cluster';
+    const outcome = await rig.provision(restore);
+    assertFailed(outcome, 'no-change', `${wrapped}error getting snapshot snap from api server: ${want}`);
+  });
+
+  test('a failed CreateVolume leaves the protection', async () => {
+    await using rig = await startRig();
+    rig.driver.next('CreateVolume', new DriverFailure(status.INTERNAL, 'x'));
+    assertFailed(await rig.provision(restore), 'finished', 'rpc error: code = Internal desc = x');
+    assert.deepEqual(finalizers(rig), [finalizer]);
+  });
+
+  test('an answer without content source leaves the protection', async () => {
+    await using rig = await startRig();
+    rig.driver.next('CreateVolume', { volume: { volume_id: 'vol-1' } });
+    assertFailed(await rig.provision(restore), 'in-background', 'volume content source missing');
+    assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
+    assert.deepEqual(finalizers(rig), [finalizer]);
+  });
+
+  test('taking the protection off keeps the finalizers of others', async () => {
+    await using rig = await startRig({ snapshot: { metadata: { ...metadata, finalizers: ['a', finalizer, 'b'] } } });
+    volumeOf(await rig.provision(restore));
+    assert.deepEqual(finalizers(rig), ['a', 'b']);
+  });
+
+  for (const [code, reason] of [
+    [403, 'Forbidden'],
+    [404, 'NotFound'],
+    [500, 'InternalError'],
+  ] as const) {
+    test(`a ${reason} while the protection is taken off does not fail the restore`, async () => {
+      await using rig = await startRig();
+      rig.driver.next('CreateVolume', ({ request }) => {
+        rig.api.fail({ ...failure, code, reason, message: 'x', times: 100 });
+        return { volume: { volume_id: 'vol-1', content_source: request['volume_content_source'] } };
+      });
+      volumeOf(await rig.provision(restore));
+      assert.deepEqual(finalizers(rig), [finalizer]);
+    });
+  }
+
+  test('the second of two restores protects the snapshot again', async () => {
+    await using rig = await startRig();
+    volumeOf(await rig.provision(restore));
+    assert.deepEqual(finalizers(rig), []);
+    rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'busy'));
+    assertFailed(await rig.provision(makeClaim({ dataSource }, { name: 'c2', uid: 'uid-2' })), 'in-background', 'busy');
+    assert.deepEqual(finalizers(rig), [finalizer]);
+  });
+});

@@ -1,0 +1,158 @@
+/** Left-over protection of snapshots is swept. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { systemClock } from '../../../../src/base/clock.ts';
+import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
+import type { Lister } from '../../../../src/kube/lister.ts';
+import { runSnapshotSweep, snapshotsInUse } from '../../../../src/csi/sources/snapshot-sweep.ts';
+import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
+import type { FaultMatch } from '../../../../sandbox/api/faults.ts';
+import { awaitingLogger, SandboxApi, snapshotsRef } from '../../../support/sandbox-api.ts';
+import { makeClaim } from '../../../support/csi-rig.ts';
+
+const finalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
+const group = 'snapshot.storage.k8s.io';
+const source = { kind: 'VolumeSnapshot', name: 'snap', apiGroup: group };
+const snap = { namespace: 'ns1', name: 'snap' };
+
+function runSweep(
+  context: TestContext,
+  api: SandboxApi,
+  { logger = silentLogger, claims = api.claims }: { logger?: Logger; claims?: Lister<PersistentVolumeClaim> } = {},
+): void {
+  const stop = new AbortController();
+  const { client, transport } = api;
+  const running = runSnapshotSweep(
+    { client, transport, claims, intervalMs: 20, clock: systemClock, logger },
+    stop.signal,
+  );
+  context.after(async () => {
+    stop.abort();
+    await running;
+  });
+}
+
+function isProtected(api: SandboxApi, name = snap): boolean {
+  return api.own.get(snapshotsRef, name)?.metadata.finalizers?.includes(finalizer) === true;
+}
+
+const snapshotUpdates: FaultMatch = { verb: 'update', resource: 'volumesnapshots' };
+
+describe('runSnapshotSweep', () => {
+  test('an orphan loses its protection, and nothing else', async (context) => {
+    await using api = await SandboxApi.start();
+    api.addSnapshot({ name: 'snap', finalizers: ['x.io/a', finalizer] });
+    runSweep(context, api);
+    await api.until(snapshotsRef, snap, () => !isProtected(api));
+    assert.deepEqual(api.own.get(snapshotsRef, snap)?.metadata.finalizers, ['x.io/a']);
+  });
+
+  test('a snapshot that a pending claim names keeps it until the claim is bound', async (context) => {
+    await using api = await SandboxApi.start();
+    api.addClaim({ name: 'c1' }, { dataSource: source }, 'Pending');
+    await api.cached((claims) => claims.size === 1);
+    api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+    api.addSnapshot({ name: 'orphan', finalizers: [finalizer] });
+    runSweep(context, api);
+    const orphan = { namespace: 'ns1', name: 'orphan' };
+    await api.until(snapshotsRef, orphan, () => !isProtected(api, orphan));
+    assert.ok(isProtected(api));
+    api.setPhase('c1', 'Bound');
+    await api.until(snapshotsRef, snap, () => !isProtected(api));
+  });
+
+  test('a snapshot that is orphaned later is found by a later sweep', async (context) => {
+    await using api = await SandboxApi.start();
+    runSweep(context, api);
+    api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+    await api.until(snapshotsRef, snap, () => !isProtected(api));
+  });
+
+  test('a snapshot that a restore names while the sweep is under way keeps its protection', async (context) => {
+    await using api = await SandboxApi.start();
+    api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+    api.addSnapshot({ name: 'stale', finalizers: [finalizer] });
+    // the claim comes while the sweep reads the snapshot
+    const isRead = (): boolean => api.server.requestLog.entries({ path: /volumesnapshots\/snap$/ }).length > 0;
+    const claim = { ...makeClaim({ dataSource: source }), status: { phase: 'Pending' } };
+    const list = (): PersistentVolumeClaim[] => (isRead() ? [claim] : []);
+    runSweep(context, api, { claims: { get: () => undefined, list } as unknown as Lister<PersistentVolumeClaim> });
+    const stale = { namespace: 'ns1', name: 'stale' };
+    await api.until(snapshotsRef, stale, () => !isProtected(api, stale));
+    assert.ok(isRead());
+    assert.ok(isProtected(api));
+  });
+
+  for (const [code, reason] of [
+    [409, 'Conflict'],
+    [403, 'Forbidden'],
+    [500, 'InternalError'],
+    [404, 'NotFound'],
+  ] as const) {
+    test(`a ${reason} is left to a later sweep`, async (context) => {
+      await using api = await SandboxApi.start();
+      const action = { type: 'status', code, reason } as const;
+      const fault = api.server.faults.add({ match: snapshotUpdates, action, times: 6 });
+      api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+      runSweep(context, api);
+      await api.until(snapshotsRef, snap, () => !isProtected(api));
+      assert.equal(fault.hits, 6);
+    });
+  }
+
+  test('without permission to list it ends, and nothing is watched', async () => {
+    await using api = await SandboxApi.start();
+    api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+    const match = { verb: 'list', resource: 'volumesnapshots' };
+    api.server.faults.add({ match, action: { type: 'status', code: 403, reason: 'Forbidden' } });
+    const { client, transport, claims } = api;
+    const { logger, seen } = awaitingLogger('Not allowed to list VolumeSnapshots: left-over protection is not swept');
+    const options = { client, transport, claims, intervalMs: 20, clock: systemClock, logger };
+    await runSnapshotSweep(options, new AbortController().signal);
+    await seen;
+    assert.equal(
+      api.server.requestLog.entries({ resource: 'volumesnapshots' }).filter(({ method }) => method === 'GET').length,
+      1,
+    );
+    assert.ok(isProtected(api));
+  });
+});
+
+describe('snapshotsInUse', () => {
+  const cases: { name: string; spec: Parameters<typeof makeClaim>[0]; phase?: string; keys: string[] }[] = [
+    { name: 'a pending claim by dataSource', spec: { dataSource: source }, keys: ['ns1/snap'] },
+    { name: 'a claim without phase', spec: { dataSource: source }, phase: '', keys: ['ns1/snap'] },
+    { name: 'a bound claim', spec: { dataSource: source }, phase: 'Bound', keys: [] },
+    { name: 'a lost claim', spec: { dataSource: source }, phase: 'Lost', keys: [] },
+    {
+      name: 'a source without group',
+      spec: { dataSource: { kind: 'VolumeSnapshot', name: 'snap' } },
+      keys: ['ns1/snap'],
+    },
+    { name: 'a source of another group', spec: { dataSource: { ...source, apiGroup: 'example.com' } }, keys: [] },
+    { name: 'a source of another kind', spec: { dataSource: { ...source, kind: 'PersistentVolumeClaim' } }, keys: [] },
+    {
+      name: 'dataSourceRef into another namespace',
+      spec: { dataSourceRef: { ...source, namespace: 'ns2' } },
+      keys: ['ns2/snap'],
+    },
+    { name: 'dataSourceRef without namespace', spec: { dataSourceRef: source }, keys: ['ns1/snap'] },
+    {
+      name: 'dataSourceRef with an empty namespace',
+      spec: { dataSourceRef: { ...source, namespace: '' } },
+      keys: ['ns1/snap'],
+    },
+    {
+      name: 'dataSource before dataSourceRef',
+      spec: { dataSource: source, dataSourceRef: { ...source, namespace: 'ns2' } },
+      keys: ['ns1/snap'],
+    },
+    { name: 'no source', spec: {}, keys: [] },
+  ];
+  for (const { name, spec, phase = 'Pending', keys } of cases) {
+    test(`${name}: ${keys.join() || 'nothing'}`, () => {
+      const claim: PersistentVolumeClaim = { ...makeClaim(spec), status: { phase } };
+      assert.deepEqual([...snapshotsInUse([claim])], keys);
+    });
+  }
+});

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { silentLogger } from '../../../../src/base/logger.ts';
+import { Topology, type TopologyOptions } from '../../../../src/csi/topology/topology.ts';
+import { SelectedNodeGoneError, type TopologyQuestion } from '../../../../src/csi/topology/topology-hook.ts';
+import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
+import { topologyCases, type TopologyCase } from '../../../support/topology-cases.ts';
+import {
+  allowed,
+  type ClusterName,
+  csiNodeObject,
+  driverName,
+  nodeObject,
+  nodesOf,
+  nodeStores,
+  terms,
+} from '../../../support/topology-clusters.ts';
+
+const uid = 'uid-1';
+
+function start(cluster: ClusterName, options: Partial<TopologyOptions> = {}) {
+  const stores = nodeStores(nodesOf(cluster));
+  const settings = { driverName, nodes: stores, strict: false, immediate: true, logger: silentLogger, ...options };
+  return { ...stores, topology: new Topology(settings) };
+}
+
+function question(more: { claim?: string; selected?: string; allowed?: string; uid?: string } = {}): TopologyQuestion {
+  return {
+    claim: { uid: more.uid ?? uid, name: more.claim ?? 'testpvc' },
+    allowedTopologies: more.allowed === undefined ? undefined : allowed(more.allowed),
+    selectedNodeName: more.selected ?? '',
+  };
+}
+
+const wanted = (requisite: string, preferred = requisite) => ({
+  requisite: terms(requisite),
+  preferred: terms(preferred),
+});
+
+function check({ cluster, want, strict = false, immediate = true, ...asked }: TopologyCase): void {
+  const { topology } = start(cluster, { strict, immediate });
+  const requirements = () => topology.requirements(question(asked));
+  if (want === 'none') assert.equal(requirements(), undefined);
+  else if ('error' in want) assert.throws(requirements, { name: 'Error', message: want.error });
+  else if ('gone' in want) assert.throws(requirements, { name: 'SelectedNodeGoneError', message: want.gone });
+  else assert.deepEqual(requirements(), wanted(want.requisite, want.preferred));
+}
+
+describe('Topology', () => {
+  for (const [about, cases] of Object.entries(topologyCases)) {
+    describe(about, () => {
+      for (const each of cases) test(each.name, () => check(each));
+    });
+  }
+
+  test('that no node has keys is logged', () => {
+    const lines: LogLine[] = [];
+    const logger = recordedLogger(lines);
+    assert.throws(
+      () => start('no CSINodes', { logger }).topology.requirements(question()),
+      /no available topology found/,
+    );
+    assert.deepEqual(
+      lines.map(({ level, message }) => [level, message]),
+      [['warn', 'No topology keys found on any node']],
+    );
+  });
+
+  test('the draw decides which keys count where nodes have different ones', () => {
+    const drawn = (random: number) =>
+      start('different keys', { random: () => random }).topology.requirements(question());
+    assert.deepEqual(drawn(0), wanted('{Z=z1}'));
+    assert.deepEqual(drawn(0.34), wanted('{R=rA,Z=z1}'));
+    assert.deepEqual(drawn(0.999), wanted('{R=rA,Z=z1}'));
+  });
+
+  test('a key that cannot be a label is an error', () => {
+    const { topology, csiNodes } = start('three zones');
+    csiNodes.set({ metadata: { name: 'n1' }, spec: { drivers: [{ name: driverName, topologyKeys: ['no label'] }] } });
+    assert.throws(() => topology.requirements(question({ selected: 'n1' })), /does not match topology keys/);
+    csiNodes.set({ metadata: { name: 'n2' }, spec: { drivers: [] } });
+    for (const name of ['n3', 'n4']) csiNodes.delete(name);
+    assert.throws(() => topology.requirements(question({ uid: 'uid-2' })), {
+      message: 'error parsing topology keys selector: key: Invalid value: "no label": not the name of a label',
+    });
+  });
+
+  test('the same key twice in an allowed topology: the greater value is sent', () => {
+    const { topology } = start('no CSINodes');
+    assert.deepEqual(topology.requirements(question({ allowed: '(Z:z2 & Z:z1)' })), wanted('{Z=z2}'));
+  });
+});
+
+/** Retries without a driver; `forget` stands for an outcome that is known. */
+describe('Topology, asked again for the same claim', () => {
+  const all = '{R=rA,Z=z1} {R=rB,Z=z2} {R=rC,Z=z3}';
+  const gone = { name: 'SelectedNodeGoneError', message: /^failed to get selected CSINode n1: / };
+  const n1 = question({ selected: 'n1' });
+
+  test('the requirement stays when node and CSINode are gone', () => {
+    for (const strict of [false, true]) {
+      const { topology, nodes, csiNodes } = start('three racks in three zones', { strict });
+      const first = topology.requirements(n1);
+      nodes.delete('n1');
+      csiNodes.delete('n1');
+      assert.deepEqual(topology.requirements(n1), first);
+      assert.deepEqual(first, wanted(strict ? '{R=rA,Z=z1}' : all));
+    }
+  });
+
+  test('after the outcome is known a missing CSINode asks for another node', () => {
+    const { topology, nodes, csiNodes } = start('three racks in three zones');
+    topology.requirements(n1);
+    topology.forget(uid);
+    nodes.delete('n1');
+    csiNodes.delete('n1');
+    assert.throws(() => topology.requirements(n1), SelectedNodeGoneError);
+  });
+
+  test('after the outcome is known a missing Node alone is an error', () => {
+    const { topology, nodes } = start('three racks in three zones');
+    topology.requirements(n1);
+    topology.forget(uid);
+    nodes.delete('n1');
+    assert.throws(() => topology.requirements(n1), {
+      name: 'Error',
+      message:
+        'topology labels from selected node map[] does not match topology keys from CSINode [ex.com/zone ex.com/rack]',
+    });
+  });
+
+  test('without a selected node the topologies stay until the outcome is known', () => {
+    const { topology, nodes, csiNodes } = start('three racks in three zones');
+    const first = topology.requirements(question());
+    nodes.delete('n1');
+    csiNodes.delete('n1');
+    assert.deepEqual(topology.requirements(question()), first);
+    assert.deepEqual(first, wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}'));
+    topology.forget(uid);
+    assert.deepEqual(topology.requirements(question()), wanted('{R=rB,Z=z2} {R=rC,Z=z3}'));
+  });
+
+  test('allowed topologies need no nodes, and nothing is remembered for them', () => {
+    const { topology, nodes } = start('three racks in three zones');
+    const asked = question({ allowed: '(Z:z1)' });
+    assert.deepEqual(topology.requirements(asked), wanted('{Z=z1}'));
+    for (const name of [...nodes.keys()]) nodes.delete(name);
+    assert.deepEqual(topology.requirements(asked), wanted('{Z=z1}'));
+    assert.equal(topology.rememberedClaims, 0);
+  });
+
+  const unlabelled = {
+    message:
+      'topology labels from selected node map[ex.com/zone:z1 os:linux] does not match topology keys from CSINode [ex.com/zone ex.com/rack]',
+  };
+
+  test('a label that the selected node gets late counts at the next attempt', () => {
+    const { topology, nodes } = start('three racks in three zones');
+    nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
+    assert.throws(() => topology.requirements(n1), unlabelled);
+    nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux,R=rA' })!);
+    assert.deepEqual(topology.requirements(n1), wanted(all));
+  });
+
+  test('the error shows the last seen labels of a node that is gone', () => {
+    const { topology, nodes } = start('three racks in three zones');
+    nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
+    assert.throws(() => topology.requirements(n1), unlabelled);
+    nodes.delete('n1');
+    assert.throws(() => topology.requirements(n1), unlabelled);
+  });
+
+  test('a changed label counts once the outcome is known', () => {
+    const { topology, nodes } = start('three racks in three zones');
+    topology.requirements(n1);
+    nodes.set(nodeObject({ name: 'n1', labels: 'Z=z9,R=rA' })!);
+    assert.deepEqual(topology.requirements(n1), wanted(all));
+    topology.forget(uid);
+    assert.deepEqual(topology.requirements(n1), wanted('{R=rA,Z=z9} {R=rB,Z=z2} {R=rC,Z=z3}'));
+  });
+
+  test('a new node counts once the outcome is known', () => {
+    const { topology, nodes } = start('three racks in three zones');
+    topology.requirements(n1);
+    nodes.set(nodeObject({ name: 'n4', labels: 'Z=z4,R=rD' })!);
+    assert.deepEqual(topology.requirements(n1), wanted(all));
+    topology.forget(uid);
+    assert.deepEqual(topology.requirements(n1), wanted(`${all} {R=rD,Z=z4}`));
+  });
+
+  test('another selected node counts once the outcome is known', () => {
+    for (const strict of [false, true]) {
+      const { topology } = start('three racks in three zones', { strict });
+      const first = topology.requirements(n1);
+      const n2 = question({ selected: 'n2' });
+      assert.deepEqual(topology.requirements(n2), first);
+      topology.forget(uid);
+      const preferred = '{R=rB,Z=z2} {R=rC,Z=z3} {R=rA,Z=z1}';
+      assert.deepEqual(topology.requirements(n2), strict ? wanted('{R=rB,Z=z2}') : wanted(all, preferred));
+    }
+  });
+
+  test('other keys of the CSINode count once the outcome is known', () => {
+    const { topology, csiNodes } = start('three racks in three zones');
+    csiNodes.set(csiNodeObject({ name: 'n1', keys: 'Z' })!);
+    assert.deepEqual(topology.requirements(n1), wanted('{Z=z1} {Z=z2} {Z=z3}'));
+    csiNodes.set(csiNodeObject({ name: 'n1', keys: 'Z,R' })!);
+    assert.deepEqual(topology.requirements(n1), wanted('{Z=z1} {Z=z2} {Z=z3}'));
+    topology.forget(uid);
+    assert.deepEqual(topology.requirements(n1), wanted(all));
+  });
+
+  test('a new process remembers nothing', () => {
+    const { csiNodes, ...first } = start('three racks in three zones');
+    first.topology.requirements(n1);
+    csiNodes.delete('n1');
+    const restarted = new Topology({
+      driverName,
+      nodes: { nodes: first.nodes, csiNodes },
+      strict: false,
+      immediate: true,
+      logger: silentLogger,
+    });
+    assert.throws(() => restarted.requirements(n1), gone);
+  });
+
+  test('the node whose keys were drawn at random stays until the outcome is known', () => {
+    const draws = [0, 0.9, 0.9];
+    const { topology } = start('different keys', { random: () => draws.shift() ?? 0 });
+    assert.deepEqual(topology.requirements(question()), wanted('{Z=z1}'));
+    assert.deepEqual(topology.requirements(question()), wanted('{Z=z1}'));
+    topology.forget(uid);
+    assert.deepEqual(topology.requirements(question()), wanted('{R=rA,Z=z1}'));
+  });
+
+  test('claims do not share what is remembered, and nothing is left of those that are forgotten', () => {
+    const { topology } = start('three racks in three zones');
+    for (const name of ['n1', 'n2', 'n3']) topology.requirements(question({ selected: name, uid: name }));
+    assert.equal(topology.rememberedClaims, 3);
+    for (const name of ['n1', 'n2', 'n3', 'n3']) topology.forget(name);
+    assert.equal(topology.rememberedClaims, 0);
+  });
+});
