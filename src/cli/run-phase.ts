@@ -47,7 +47,8 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const grants = config.featureGates.crossNamespaceVolumeDataSource ? grantInformer(options) : undefined;
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
   const lasting = new AbortController(); // caches and lookers: they end last, work under way reads them
-  const attributesClasses = await attributesClassGate(options, client, lasting.signal);
+  const ending = AbortSignal.any([shutdown.stop, abort]);
+  const attributesClasses = await attributesClassGate(options, client, ending);
   const background: Promise<void>[] = [];
   using checks = new DisposableStack();
   const running = new Set<AnyInformer>();
@@ -62,7 +63,6 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     checks.use(checkCaches(options, caches));
   };
   const nodes = clusterNodes(options);
-  const ending = AbortSignal.any([shutdown.stop, abort]);
   const topology =
     nodes === undefined
       ? nodeTopology(options)
@@ -83,7 +83,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   checks.use(driver.onBack(() => controller.retryFailed()));
   const grantsApi = new OptionalApi({ client, resource: referenceGrants, clock, logger });
   // Where grants are served they must be known before the first claim: an empty cache grants nothing.
-  const grantsNeeded = grants !== undefined && (await grantsApi.look(lasting.signal)) === 'present';
+  const grantsNeeded = grants !== undefined && (await grantsApi.look(ending)) === 'present';
   const attachmentInformer = attachments.needed();
   const needed: Record<string, AnyInformer> = {
     ...informers,

@@ -8,6 +8,7 @@ import { startProcess } from '../../support/started-process.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
+import { ScriptedServer } from '../../support/fakes/scripted-server.ts';
 import { Program } from '../csi/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { mainFile } from './program-run.ts';
@@ -104,6 +105,17 @@ describe('on a signal', () => {
     await clock.advance(605_001);
     assert.deepEqual(await program.ended, { code: 1 });
     assert.match(program.lines.at(-1) ?? '', /^E.*\] Work under way did not end in time and was aborted/);
+  });
+
+  test('a process whose first look at the API gets no answer does not wait for it, and ends with code 0', async () => {
+    await using driver = await RecordingDriver.start({ csi: loadCsi() });
+    await using server = await ScriptedServer.start();
+    server.otherwise(() => undefined);
+    await using program = new Program({ socketPath: driver.socketPath, apiUrl: server.url, flags: ['-v=5'] });
+    await server.requested(1);
+    program.signal('SIGTERM');
+    assert.deepEqual(await program.ended, { code: 0 });
+    assert.ok(!program.lines.some((line) => line.includes('no answer within')), program.lines.join(''));
   });
 
   test('a second signal ends at once with code 1, whatever is under way', async () => {
