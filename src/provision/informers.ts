@@ -43,7 +43,7 @@ export interface ProvisionInformersOptions {
   freeze?: boolean;
 }
 
-/** The caches of one controller; whoever makes them runs them. */
+/** The caches of one controller; the caller that makes them runs them. */
 export interface ProvisionInformers {
   claims: Informer<PersistentVolumeClaim>;
   volumes: Informer<PersistentVolume>;
