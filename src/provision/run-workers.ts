@@ -6,13 +6,11 @@ import type { WorkQueue } from '../kube/work-queue.ts';
 
 export interface WorkersOptions {
   queue: WorkQueue;
-  /** How many keys are worked on at once. */
   count: number;
   /** Works on a key; a rejection requeues it with back-off. */
   sync: (key: string, signal: AbortSignal) => Promise<unknown>;
   /** Consecutive failures after which a key is left alone until something changes; 0: never. */
   failureThreshold: number;
-  /** The key was left alone. */
   onGiveUp?: (key: string) => void;
   /** Time of one sync, in milliseconds; 0: no limit. */
   timeoutMs: number;

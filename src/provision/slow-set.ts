@@ -35,7 +35,6 @@ export class SlowSet {
     this.#entries.delete(claimUid);
   }
 
-  /** Nobody is held back any more. */
   clear(): void {
     this.#entries.clear();
   }

@@ -23,7 +23,6 @@ export interface VolumeStore {
   settled(): Promise<void>;
 }
 
-/** What every store works with. */
 export interface VolumeStoreParts {
   client: KubeClient;
   recorder: Recorder;
@@ -67,7 +66,7 @@ export async function isSaved(
   return stored !== undefined;
 }
 
-/** The text of the original for a volume that could not be saved. */
+/** Text of the event of a volume that could not be saved; the original's. */
 export function saveFailure(claim: PersistentVolumeClaim, { message }: Error): string {
   return `Error creating provisioned PV object for claim ${objectKey(claim)}: ${message}`;
 }
