@@ -10,6 +10,7 @@ import {
   isSaved,
   reportTaken,
   recordSuccess,
+  saveFailure,
   type VolumeStore,
   type VolumeStoreParts,
 } from './volume-store.ts';
@@ -90,12 +91,11 @@ export class BlockingVolumeStore implements VolumeStore {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
       leftover = error as Error;
     }
-    const where = objectKey(claim);
     recorder.event(
       claimReference(claim),
       'Warning',
       failedReason,
-      `Error creating provisioned PV object for claim ${where}: ${failure.message}. Deleting the volume.`,
+      `${saveFailure(claim, failure)}. Deleting the volume.`,
       { logged: true },
     );
     leftover ??= await this.#try(
@@ -108,7 +108,7 @@ export class BlockingVolumeStore implements VolumeStore {
         claimReference(claim),
         'Warning',
         'ProvisioningCleanupFailed',
-        `Error cleaning provisioned volume for claim ${where}: ${leftover.message}. Please delete manually.`,
+        `Error cleaning provisioned volume for claim ${objectKey(claim)}: ${leftover.message}. Please delete manually.`,
         { logged: true },
       );
     }

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../kube/kube-object.ts';
 import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
-import { type KeptFields, keptParts } from './kept-fields.ts';
+import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 import { sameButVersion } from './same-but-version.ts';
 
@@ -16,7 +16,7 @@ export function claimTransform(
 ): (object: KubeObject) => PersistentVolumeClaim {
   return (object) => {
     const claim = object as PersistentVolumeClaim & { metadata: { managedFields?: unknown } };
-    if ((claim.spec.volumeName ?? '') !== '') return boundClaim(claim, shared, fields);
+    if ((claim.spec.volumeName ?? '') !== '') return boundClaim(claim, shared, fields && keptParts(claim, fields));
     delete claim.metadata.managedFields;
     if (claim.metadata.namespace !== undefined) claim.metadata.namespace = shared.string(claim.metadata.namespace);
     return claim;
@@ -24,12 +24,10 @@ export function claimTransform(
 }
 
 function boundClaim(
-  claim: PersistentVolumeClaim,
+  { metadata, spec, status }: PersistentVolumeClaim,
   shared: SharedValues,
-  fields: KeptFields<PersistentVolumeClaim> | undefined,
+  kept: KeptParts<PersistentVolumeClaim> | undefined,
 ): PersistentVolumeClaim {
-  const { metadata, spec, status } = claim;
-  const kept = fields && keptParts(claim, fields);
   const storage = spec.resources?.requests?.['storage'];
   const cached = {
     metadata: {

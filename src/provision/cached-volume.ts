@@ -1,7 +1,7 @@
 import type { KubeObject } from '../kube/kube-object.ts';
 import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
-import { type KeptFields, keptParts } from './kept-fields.ts';
+import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import { migratedToKey, provisionedByKey } from './keys.ts';
 import type { PersistentVolume } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
@@ -20,7 +20,7 @@ export function volumeTransform(options: {
   return (object) => {
     const volume = object as PersistentVolume & { metadata: { managedFields?: unknown } };
     if (!ownsVolume(volume, isKnownProvisioner)) return foreignVolume(volume);
-    if (volume.status?.phase === 'Bound') return boundVolume(volume, shared, fields);
+    if (volume.status?.phase === 'Bound') return boundVolume(volume, shared, fields && keptParts(volume, fields));
     delete volume.metadata.managedFields;
     return volume;
   };
@@ -34,12 +34,10 @@ function foreignVolume({ metadata }: PersistentVolume): PersistentVolume {
 const noSpec = Object.freeze({});
 
 function boundVolume(
-  volume: PersistentVolume,
+  { metadata, spec, status }: PersistentVolume,
   shared: SharedValues,
-  fields: KeptFields<PersistentVolume> | undefined,
+  kept: KeptParts<PersistentVolume> | undefined,
 ): PersistentVolume {
-  const { metadata, spec, status } = volume;
-  const kept = fields && keptParts(volume, fields);
   const { [provisionedByKey]: provisionedBy, [migratedToKey]: migratedTo } = metadata.annotations ?? {};
   const annotations = {
     ...(provisionedBy !== undefined && { [provisionedByKey]: provisionedBy }),

@@ -14,7 +14,7 @@ export function className(claim: PersistentVolumeClaim): string {
   return claim.metadata.annotations?.[betaStorageClassKey] ?? claim.spec.storageClassName ?? '';
 }
 
-/** Who shall provision the claim: the GA annotation if present, even empty, else the beta one. */
+/** The provisioner that is to make the volume: the GA annotation if present, even empty, else the beta one. */
 export function requestedProvisioner(claim: PersistentVolumeClaim): string | undefined {
   const annotations = claim.metadata.annotations ?? {};
   return annotations[storageProvisionerKey] ?? annotations[betaStorageProvisionerKey];

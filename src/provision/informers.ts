@@ -1,4 +1,4 @@
-/** The caches of provisioning, made so that they can be shared: each keeps only what is read. */
+/** The caches of provisioning, made so that they can be shared: each keeps only what is read, and the fields asked for. */
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
@@ -43,7 +43,7 @@ export interface ProvisionInformersOptions {
   freeze?: boolean;
 }
 
-/** The caches of one controller; whoever makes them runs them. */
+/** The caches of one controller; the caller that makes them runs them. */
 export interface ProvisionInformers {
   claims: Informer<PersistentVolumeClaim>;
   volumes: Informer<PersistentVolume>;

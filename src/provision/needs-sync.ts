@@ -6,8 +6,8 @@ import { shouldDelete } from './should-delete.ts';
 import { finalizerUpkeep } from './volume-finalizer.ts';
 
 /**
- * Whether a claim has no volume yet and wants one from us. What its class says is not looked at: classes change without
- * an event of the claim.
+ * Whether a claim has no volume yet and wants one from us. The class is not read: it changes without an event of the
+ * claim.
  */
 export function claimNeedsSync(claim: PersistentVolumeClaim, isKnownProvisioner: (name: string) => boolean): boolean {
   if ((claim.spec.volumeName ?? '') !== '') return false;

@@ -21,9 +21,9 @@ export interface ProvisionControllerOptions {
   transport: Transport;
   /** Author of writes in `metadata.managedFields`, at most 128 characters. Default: `provisionerName`. */
   fieldManager?: string;
-  /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
+  /** Records events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
   recorder?: Recorder;
-  /** Caches to share with others, run by whoever made them. Default: the controller's own. */
+  /** Caches to share with others, run by the caller. Default: the controller's own. */
   informers?: ProvisionInformers;
   /**
    * What the controller's own cache keeps of Bound volumes beyond what the controller reads, for `shouldDelete`. Caches to

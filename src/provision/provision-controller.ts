@@ -148,7 +148,7 @@ export class ProvisionController {
   }
 
   /**
-   * Looks at a claim again now: something outside the claim changed for it, such as an answer that its provisioner was
+   * Requeues a claim at once: something outside the claim changed for it, such as an answer that its provisioner was
    * waiting for. A provisioner that would have to wait long in `shouldProvision` answers no, which frees the worker, and
    * has the claim woken later.
    *
@@ -158,7 +158,7 @@ export class ProvisionController {
     this.#claimQueue.add(uid);
   }
 
-  /** Looks at a volume again now: something outside Kubernetes' own volume object changed for it. */
+  /** Requeues a volume at once: something outside Kubernetes' own volume object changed for it. */
   wakeVolume(name: string): void {
     this.#volumeQueue.add(name);
   }

@@ -32,7 +32,7 @@ export interface Provisioner {
    * the class name, the provisioned-by annotation and the finalizer. Where they are left out it fills in the reclaim
    * policy and the mount options of the class, and the capacity, the access modes and the volume mode of the claim.
    *
-   * @throws {ProvisionError} whose state tells the controller what is known about the backend.
+   * @throws {ProvisionError} whose state says what is known about the backend.
    * @throws {IgnoredError} when this claim is not for this provisioner after all: no retry, no event.
    * Anything else thrown counts as a `ProvisionError` with state `finished`: the attempt failed and nothing runs. Where
    * a volume may be in the making all the same, say so with `in-background`, or a claim deleted now leaves it behind.
@@ -46,15 +46,16 @@ export interface Provisioner {
    */
   delete(volume: PersistentVolume, context: ProvisionContext): Promise<void>;
   /**
-   * Asked for every claim that has no volume and names this provisioner, before its class is looked at; at each of its
-   * changes, each retry and each resync. Absent: yes. Each wait in here occupies a worker; `ProvisionController.wakeClaim` brings a claim back that was refused for now.
+   * Asked for every claim that has no volume and names this provisioner, before its class is read; at each of its
+   * changes, each retry and each resync. Absent: yes. Each wait in here occupies a worker; `ProvisionController.wakeClaim` requeues
+   * a claim that was refused for now.
    */
   shouldProvision?(claim: PersistentVolumeClaim, context: ProvisionContext): boolean | Promise<boolean>;
   /** Whether claims with `volumeMode: Block` are served. Absent: no. */
   supportsBlock?(context: ProvisionContext): boolean;
   /**
    * Asked for every volume of ours that is to be deleted, or whose finalizer was wrong; at each of its changes, each retry
-   * and each resync. Absent: yes. `ProvisionController.wakeVolume` brings a volume back.
+   * and each resync. Absent: yes. `ProvisionController.wakeVolume` requeues a volume.
    */
   shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;
   /**

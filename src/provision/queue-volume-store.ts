@@ -1,5 +1,4 @@
 import { ForbiddenError, isRefusal } from '../kube/api-error.ts';
-import { objectKey } from '../kube/kube-object.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
@@ -9,6 +8,7 @@ import {
   savePersistentVolume,
   reportTaken,
   recordSuccess,
+  saveFailure,
   type VolumeStore,
   type VolumeStoreParts,
 } from './volume-store.ts';
@@ -114,7 +114,7 @@ export class QueueVolumeStore implements VolumeStore {
         claimReference(claim),
         'Warning',
         failedReason,
-        `Error creating provisioned PV object for claim ${objectKey(claim)}: ${error.message}. The volume is kept at the storage, saving it is tried again every ${forbidden ? 'minute' : '5 minutes'}.`,
+        `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again every ${forbidden ? 'minute' : '5 minutes'}.`,
       );
     }
     this.#stuck.set(name, forbidden ? 'forbidden' : 'refused');

@@ -6,19 +6,17 @@ import type { WorkQueue } from '../kube/work-queue.ts';
 
 export interface WorkersOptions {
   queue: WorkQueue;
-  /** How many keys are worked on at once. */
   count: number;
-  /** One turn of a key; a rejection brings it back later. */
+  /** Works on a key; a rejection requeues it with back-off. */
   sync: (key: string, signal: AbortSignal) => Promise<unknown>;
   /** Consecutive failures after which a key is left alone until something changes; 0: never. */
   failureThreshold: number;
-  /** The key was left alone. */
   onGiveUp?: (key: string) => void;
-  /** Time of one turn, in milliseconds; 0: no limit. */
+  /** Time of one sync, in milliseconds; 0: no limit. */
   timeoutMs: number;
-  /** Ends the taking of keys; turns under way go on. */
+  /** Ends the taking of keys; syncs under way go on. */
   stop: AbortSignal;
-  /** Ends the turns under way. */
+  /** Ends the syncs under way. */
   abort: AbortSignal;
   clock: Clock;
   logger: Logger;
@@ -43,16 +41,16 @@ async function work(options: WorkersOptions): Promise<void> {
   for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
     if (sliceSpent()) await nextSlice();
     try {
-      if (!stop.aborted) await turn(key, options);
+      if (!stop.aborted) await syncKey(key, options);
     } finally {
       queue.done(key);
     }
   }
 }
 
-async function turn(key: string, options: WorkersOptions): Promise<void> {
+async function syncKey(key: string, options: WorkersOptions): Promise<void> {
   const { queue, sync, failureThreshold, onGiveUp, timeoutMs, abort, clock, logger, what } = options;
-  const named = options.describe?.(key) ?? { [what]: key }; // before the work: it may be deleted meanwhile
+  const named = options.describe?.(key) ?? { [what]: key }; // before the sync, in which it may be deleted
   using joined = joinSignals([abort], { clock, timeoutMs: timeoutMs === 0 ? undefined : timeoutMs });
   try {
     await sync(key, joined.signal);

@@ -16,7 +16,7 @@ export interface ClaimDecisionInput {
   getClass: (name: string) => StorageClass | undefined;
 }
 
-/** Decides whether a claim is to be provisioned now. The first row that fits wins; nothing is written. */
+/** Decides whether a claim is to be provisioned now: the first reason against it counts. Nothing is written. */
 export async function shouldProvision(input: ClaimDecisionInput): Promise<ClaimDecision> {
   const { claim } = input;
   if ((claim.spec.volumeName ?? '') !== '') return { provision: false, reason: 'bound' };

@@ -5,7 +5,7 @@ export const slowRetentionMs = 300_000;
 
 /**
  * Claims whose provisioning can never succeed as they stand (the driver said InvalidArgument): no new attempt for five
- * minutes, unless their class was made anew. A claim stays noted from its first failure; repeats do not prolong it.
+ * minutes, unless their class is recreated. The five minutes count from the first failure; repeats do not prolong them.
  */
 export class SlowSet {
   readonly #clock: Clock;
@@ -35,7 +35,6 @@ export class SlowSet {
     this.#entries.delete(claimUid);
   }
 
-  /** Nobody is held back any more. */
   clear(): void {
     this.#entries.clear();
   }

@@ -123,7 +123,7 @@ export class ClaimSyncer {
     try {
       decision = await this.#decide(claim, signal);
       if (!decision.provision) {
-        // that a claim has its volume is no news, and said of every one at each resync
+        // that a claim has its volume is no news
         const level = decision.reason === 'bound' ? 'trace' : 'debug';
         logger[level]({ claim: objectKey(claim), reason: decision.reason }, 'Not provisioning the claim now');
         if (decision.reason !== 'class-missing') return 'not-now';

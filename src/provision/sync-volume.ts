@@ -1,4 +1,4 @@
-/** One turn of a volume: keep its finalizer right, and delete its storage once it is released. */
+/** The sync of a volume: keep its finalizer right, and delete its storage once it is released. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { NotFoundError } from '../kube/api-error.ts';

@@ -23,7 +23,6 @@ export interface VolumeStore {
   settled(): Promise<void>;
 }
 
-/** What every store works with. */
 export interface VolumeStoreParts {
   client: KubeClient;
   recorder: Recorder;
@@ -67,14 +66,18 @@ export async function isSaved(
   return stored !== undefined;
 }
 
+/** Text of the event of a volume that could not be saved; the original's. */
+export function saveFailure(claim: PersistentVolumeClaim, { message }: Error): string {
+  return `Error creating provisioned PV object for claim ${objectKey(claim)}: ${message}`;
+}
+
 /** Records on the claim that the name of its volume is taken. @returns what the attempt fails with. */
 export function reportTaken(
   { recorder }: VolumeStoreParts,
   claim: PersistentVolumeClaim,
   error: VolumeTakenError,
 ): VolumeTakenError {
-  const message = `Error creating provisioned PV object for claim ${objectKey(claim)}: ${error.message}`;
-  recorder.event(claimReference(claim), 'Warning', failedReason, message);
+  recorder.event(claimReference(claim), 'Warning', failedReason, saveFailure(claim, error));
   return error;
 }
 

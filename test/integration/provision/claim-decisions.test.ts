@@ -35,18 +35,18 @@ function assertProvisioned({ rig, uid }: Scene): PersistentVolume {
   assert.deepEqual(rig.writes, ['POST /api/v1/persistentvolumes']);
   assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
   assert.deepEqual(rig.metrics.totals, { pt: 1 });
-  assert.deepEqual(rig.limiter.turns(uid)[0], { end: 'done' });
+  assert.deepEqual(rig.limiter.syncs(uid)[0], { end: 'done' });
   const [volume] = rig.volumes;
   assert.ok(volume);
   return volume;
 }
 
-function assertNothing({ rig, uid }: Scene, turns = [{ end: 'done' }]): void {
+function assertNothing({ rig, uid }: Scene, syncs = [{ end: 'done' }]): void {
   assert.deepEqual(rig.provisioner.provisions, []);
   assert.deepEqual(rig.writes, []);
   assert.deepEqual(rig.events, []);
   assert.deepEqual(rig.metrics.totals, {});
-  assert.deepEqual(rig.limiter.turns(uid), turns);
+  assert.deepEqual(rig.limiter.syncs(uid), syncs);
 }
 
 /** The claim as it stands says that there is nothing to do: it never came to the queue. */
@@ -60,7 +60,7 @@ function assertStopped({ rig, uid }: Scene, message?: string): void {
   const event = { type: 'Warning', reason: 'ProvisioningFailed', count: 1, object: 'ns/a' };
   assert.deepEqual(rig.events, message === undefined ? [] : [{ ...event, message }]);
   assert.deepEqual(rig.metrics.totals, { pf: 1 });
-  assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+  assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'done' }]);
 }
 
 /** Classes made after the start do not come to the cache. */
@@ -184,21 +184,21 @@ describe('whether a claim is provisioned', () => {
     await using rig = await Rig.prepare({ clock });
     const { uid } = rig.addClaim().metadata;
     await rig.start();
-    assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+    assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
     await clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
-    await rig.turn(uid, 2);
-    assert.equal(rig.limiter.turns(uid)[1]?.end, 'retry');
+    await rig.synced(uid, 2);
+    assert.equal(rig.limiter.syncs(uid)[1]?.end, 'retry');
     assert.deepEqual(rig.metrics.totals, { pf: 2 });
     assert.deepEqual(rig.provisioner.provisions, []);
 
     rig.addClass();
     await rig.settle(); // a new class wakes nobody
-    assert.equal(rig.limiter.turns(uid).length, 2);
+    assert.equal(rig.limiter.syncs(uid).length, 2);
     await clock.advance((rig.limiter.delays(uid)[1] ?? NaN) - 1);
     await rig.settle();
-    assert.equal(rig.limiter.turns(uid).length, 2);
+    assert.equal(rig.limiter.syncs(uid).length, 2);
     await clock.advance(1);
-    await rig.turn(uid, 3);
+    await rig.synced(uid, 3);
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
     assert.deepEqual(rig.metrics.totals, { pf: 2, pt: 1 });
@@ -210,17 +210,17 @@ describe('whether a claim is provisioned', () => {
     await using rig = await Rig.prepare({ clock });
     const { uid } = rig.addClaim('a', { storageClassName: null }).metadata;
     const nextTurn = async (): Promise<void> => {
-      const { length } = rig.limiter.turns(uid);
+      const { length } = rig.limiter.syncs(uid);
       await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
-      await rig.turn(uid, length + 1);
+      await rig.synced(uid, length + 1);
     };
     await rig.start();
     await nextTurn();
     rig.changeClaim('a', {}, { storageClassName: 'c2' });
-    await rig.turn(uid, 3);
+    await rig.synced(uid, 3);
     await nextTurn();
     await rig.stop();
-    assert.equal(rig.limiter.turns(uid).length, 4);
+    assert.equal(rig.limiter.syncs(uid).length, 4);
     assert.deepEqual(
       rig.events.map(({ type, reason, message, count }) => ({ type, reason, message, count })),
       [
@@ -238,7 +238,7 @@ describe('whether a claim is provisioned', () => {
         ['ProvisioningWaiting: Waiting for a StorageClass: the claim names none. Recreate it with a storageClassName'],
       );
       assert.deepEqual(rig.metrics.counted, [{ name: 'pf', labels: { class: '', source: '' } }]);
-      assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+      assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
       const [line] = rig.log.filter(({ message }) => message.startsWith('Error syncing claim'));
       assert.match((line?.fields as { err: Error }).err.message, /^storageClass "" not found$/);
     });
@@ -267,13 +267,13 @@ describe('whether a claim is provisioned', () => {
     await rig.start();
     rig.addClass();
     const { uid } = rig.addClaim().metadata;
-    await rig.turn(uid);
+    await rig.synced(uid);
     await rig.stop();
     assert.ok(stall.hits > 0);
     assert.equal(rig.provisioner.provisions[0]?.storageClass.metadata.name, 'c1');
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
-    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+    assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'done' }]);
   });
 
   test('a class read in this way that waits for a consumer is waited for', async () => {
@@ -282,7 +282,7 @@ describe('whether a claim is provisioned', () => {
     await rig.start();
     rig.addClass('c1', { volumeBindingMode: 'WaitForFirstConsumer' });
     const { uid } = rig.addClaim().metadata;
-    await rig.turn(uid);
+    await rig.synced(uid);
     await rig.stop();
     assertNothing({ rig, uid });
   });
@@ -296,7 +296,7 @@ describe('whether a claim is provisioned', () => {
       },
       ({ rig, uid }) => {
         assert.deepEqual(rig.events, []);
-        assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+        assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
       },
     );
   });
@@ -389,7 +389,7 @@ describe('whether a claim is provisioned', () => {
           },
         ]);
         assert.deepEqual(rig.metrics.totals, { pf: 1 });
-        assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+        assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'done' }]);
       });
     });
   }
@@ -440,12 +440,12 @@ describe('whether a claim is provisioned', () => {
     const { uid } = rig.addClaim().metadata;
     await rig.start();
     rig.touchClaim();
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
     assert.deepEqual(rig.writes, ['POST /api/v1/persistentvolumes']);
     assert.deepEqual(rig.metrics.totals, { pt: 1, pf: 1 });
-    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }, { end: 'done' }]);
+    assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'done' }, { end: 'done' }]);
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
   });
 
@@ -459,11 +459,11 @@ describe('whether a claim is provisioned', () => {
     const { uid } = rig.addClaim().metadata;
     rig.startOnly();
     await rig.until('the volume on the server', () => rig.volumes.length === 1);
-    await rig.turn(uid, 1);
+    await rig.synced(uid, 1);
     rig.touchClaim();
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     assert.ok(stall.hits > 0);
-    assert.deepEqual(rig.limiter.turns(`pvc-${uid}`), [], 'the cache does not show the volume yet');
+    assert.deepEqual(rig.limiter.syncs(`pvc-${uid}`), [], 'the cache does not show the volume yet');
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
     assert.deepEqual(rig.metrics.totals, { pt: 1, pf: 1 });

@@ -20,11 +20,11 @@ async function scene(options: RigOptions = {}): Promise<{ rig: Rig; clock: Manua
   return { rig, clock, uid };
 }
 
-/** Lets the time of the latest pause of the key pass and waits for the turn that follows. */
+/** Lets the time of the latest pause of the key pass and waits for the sync that follows. */
 async function passPause(rig: Rig, clock: ManualClock, uid: string): Promise<void> {
-  const turns = rig.limiter.turns(uid).length;
+  const syncs = rig.limiter.syncs(uid).length;
   await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
-  await rig.turn(uid, turns + 1);
+  await rig.synced(uid, syncs + 1);
 }
 
 describe('what a failed attempt leads to', () => {
@@ -39,9 +39,9 @@ describe('what a failed attempt leads to', () => {
       await clock.advance(pauseMs - 1);
       await rig.settle();
       assert.equal(rig.provisioner.provisions.length, calls);
-      const turns = rig.limiter.turns(uid).length;
+      const syncs = rig.limiter.syncs(uid).length;
       await clock.advance(1);
-      await rig.turn(uid, turns + 1);
+      await rig.synced(uid, syncs + 1);
       assert.equal(rig.provisioner.provisions.length, calls + 1);
     }
     await rig.stop();
@@ -69,7 +69,7 @@ describe('what a failed attempt leads to', () => {
     await passPause(rig, clock, uid);
     await rig.stop();
     assert.deepEqual(rig.metrics.totals, { pf: 2, pt: 1 });
-    assert.deepEqual(rig.limiter.turns(uid), [
+    assert.deepEqual(rig.limiter.syncs(uid), [
       { end: 'retry', delayMs: 1000 },
       { end: 'retry', delayMs: 2000 },
       { end: 'done' },
@@ -83,7 +83,7 @@ describe('what a failed attempt leads to', () => {
     rig.provisioner.provisionSteps.push(failure('in-background'), failure('in-background'));
     await rig.start();
     rig.touchClaim('a', 'new');
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     await passPause(rig, clock, uid);
     await rig.stop();
     const labels = rig.provisioner.provisions.map(({ claim }) => claim.metadata.labels?.['touched']);
@@ -146,7 +146,7 @@ describe('what a failed attempt leads to', () => {
       await rig.stop();
       assert.equal(rig.provisioner.provisions.length, steps.length);
       assert.deepEqual(rig.metrics.totals, { pf: steps.length });
-      assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' });
+      assert.deepEqual(rig.limiter.syncs(uid).at(-1), { end: 'done' });
       assert.ok(rig.log.some(({ message }) => message === 'Claim in work queue no longer exists'));
     });
   }
@@ -171,13 +171,13 @@ describe('what a failed attempt leads to', () => {
     rig.provisioner.provisionSteps.push(failure('in-background'));
     await rig.start();
     rig.changeClaim('a', {}, { volumeName: 'v' });
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     rig.deleteClaim();
     await rig.settle();
-    await passPause(rig, clock, uid); // the pause of the first turn is still under way
+    await passPause(rig, clock, uid); // the pause of the first sync is still under way
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
-    assert.deepEqual(rig.limiter.turns(uid).slice(0, 2), [{ end: 'retry', delayMs: 1000 }, { end: 'done' }]);
+    assert.deepEqual(rig.limiter.syncs(uid).slice(0, 2), [{ end: 'retry', delayMs: 1000 }, { end: 'done' }]);
     assert.deepEqual(rig.limiter.delays(uid), [1000]);
   });
 
@@ -190,7 +190,7 @@ describe('what a failed attempt leads to', () => {
     rig.provisioner.provisionSteps.push(failure('in-background'));
     await rig.start();
     rig.changeClaim('a', { annotations: { [annotation.provisioner]: 'drv' } });
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     rig.deleteClaim();
     await rig.settle();
     await passPause(rig, clock, uid);
@@ -232,15 +232,15 @@ describe('what a failed attempt leads to', () => {
     await rig.until('the third call', () => rig.provisioner.provisions.length === 3);
     rig.touchClaim();
     rig.deleteClaim();
-    // the watch has told the change once it has told of what was made later
+    // the watch has shown the change once it shows what was made later
     const written = rig.settle();
     await rig.until('the change', () => rig.controller.queueLengths.claims === 2);
     third.reject(failure('in-background'));
     await written;
-    await rig.turn(uid, 3);
+    await rig.synced(uid, 3);
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 3);
-    assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' }, 'the changed claim was looked at and not found');
+    assert.deepEqual(rig.limiter.syncs(uid).at(-1), { end: 'done' }, 'the changed claim was looked at and not found');
   });
 
   test('without a threshold the tries never end, and their pauses grow up to the maximum', async () => {
@@ -275,7 +275,7 @@ describe('what a failed attempt leads to', () => {
     await rig.stop();
     assert.deepEqual(rig.reasons, ['Provisioning']);
     assert.deepEqual(rig.metrics.totals, { pf: 1 });
-    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+    assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'done' }]);
   });
 
   test('an ignored error inside another one is an ordinary failure', async () => {
@@ -293,7 +293,7 @@ describe('what a failed attempt leads to', () => {
       ],
     );
     assert.deepEqual(rig.metrics.totals, { pf: 1 });
-    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'retry', delayMs: 1000 }]);
+    assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'retry', delayMs: 1000 }]);
   });
 
   test('an error of no known kind is reported as it is and means that the attempt failed and nothing runs', async () => {
@@ -385,12 +385,12 @@ describe('a claim that can never succeed', () => {
       await rig.start();
       assert.equal(await untilSecondCall(rig, clock, uid), secondCallMs);
       await rig.stop();
-      assert.deepEqual(rig.metrics.totals, { pf: 1, pt: 1 }, 'turns that were held back are not counted');
-      const [told, ...more] = rig.events.filter(({ type }) => type === 'Warning');
+      assert.deepEqual(rig.metrics.totals, { pf: 1, pt: 1 }, 'syncs that were held back are not counted');
+      const [failure, ...more] = rig.events.filter(({ type }) => type === 'Warning');
       assert.deepEqual(more, []);
-      assert.equal(told?.count, 1);
+      assert.equal(failure?.count, 1);
       assert.equal(
-        told.message,
+        failure.message,
         'Volume provisioning failed with infeasible error. Retries will be delayed. bad parameter',
       );
     });
@@ -418,10 +418,10 @@ describe('a claim that can never succeed', () => {
     rig.provisioner.provisionSteps.push(infeasible());
     await rig.start();
     rig.touchClaim();
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
-    assert.deepEqual(rig.limiter.delays(uid), [1000, 2000], 'the turn that was held back lengthens the pause');
+    assert.deepEqual(rig.limiter.delays(uid), [1000, 2000], 'the sync that was held back lengthens the pause');
   });
 
   test('an infeasible claim keeps its node, though the driver asks for another one', async () => {
@@ -449,7 +449,7 @@ describe('a claim that can never succeed', () => {
     await rig.settle();
     await passPause(rig, clock, uid);
     assert.equal(rig.provisioner.provisions.length, 2);
-    assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' });
+    assert.deepEqual(rig.limiter.syncs(uid).at(-1), { end: 'done' });
   });
 });
 
@@ -472,7 +472,7 @@ describe('another node is wanted', () => {
     const { resourceVersion } = rig.claim()?.metadata ?? {};
     rig.provisioner.provisionSteps.push(failure('reschedule'));
     await rig.start();
-    await rig.turn(uid, 2); // the change of the claim comes back
+    await rig.synced(uid, 2); // the change of the claim comes back
     await rig.stop();
     assert.deepEqual(rig.writes, [`PUT ${path}`]);
     const { body } = rig.wire.onlyWrite;
@@ -481,7 +481,7 @@ describe('another node is wanted', () => {
     assert.deepEqual(body.spec, rig.claim()?.spec);
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed']);
     assert.deepEqual(rig.metrics.totals, { pf: 1 });
-    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }, { end: 'done' }]);
+    assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'done' }, { end: 'done' }]);
     assert.equal(rig.provisioner.provisions.length, 1);
   });
 
@@ -491,9 +491,9 @@ describe('another node is wanted', () => {
     rig.provisioner.otherwiseProvision = failure('reschedule');
     rig.refuse('update', 'persistentvolumeclaims', { code: 409, reason: 'Conflict', message: 'changed', times: 1 });
     await rig.start();
-    assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+    assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
     await clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
-    await rig.turn(uid, 3);
+    await rig.synced(uid, 3);
     await rig.stop();
     assert.deepEqual(rig.writes, [`PUT ${path}`, `PUT ${path}`]);
     assert.equal(rig.provisioner.provisions.length, 2);
@@ -533,7 +533,7 @@ describe('another node is wanted', () => {
     await rig.stop();
     assert.deepEqual(rig.writes, []);
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed']);
-    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'retry', delayMs: 1000 }]);
+    assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'retry', delayMs: 1000 }]);
     assert.deepEqual(rig.metrics.totals, { pf: 1 });
   });
 
@@ -542,7 +542,7 @@ describe('another node is wanted', () => {
     await using _rig = rig;
     rig.provisioner.otherwiseProvision = failure('reschedule');
     await rig.start();
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     await rig.stop();
     assert.deepEqual(rig.writes, [`PUT ${path}`]);
     assert.deepEqual(
@@ -550,7 +550,7 @@ describe('another node is wanted', () => {
       ['n1', ''],
     );
     assert.deepEqual(
-      rig.limiter.turns(uid).map(({ end }) => end),
+      rig.limiter.syncs(uid).map(({ end }) => end),
       ['done', 'retry'],
     );
     assert.deepEqual(rig.metrics.totals, { pf: 2 });
@@ -564,11 +564,11 @@ describe('another node is wanted', () => {
     rig.fault({ match, action: { type: 'watchStall' } });
     rig.provisioner.provisionSteps.push(failure('reschedule'));
     rig.startOnly();
-    await rig.turn(uid);
+    await rig.synced(uid);
     assert.deepEqual(rig.writes, [`PUT ${path}`]);
     rig.controller.wakeClaim(uid);
-    await rig.turn(uid, 2);
-    assert.equal(rig.limiter.turns(uid)[1]?.end, 'retry');
+    await rig.synced(uid, 2);
+    assert.equal(rig.limiter.syncs(uid)[1]?.end, 'retry');
     assert.equal(rig.provisioner.provisions.length, 1);
     assert.equal(rig.claimInCache('a')?.metadata.annotations?.[annotation.node], 'n1', 'the cache was kept behind');
   });
@@ -578,9 +578,9 @@ describe('another node is wanted', () => {
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('reschedule'));
     await rig.start();
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     rig.changeClaim('a', { annotations: { [annotation.provisioner]: 'drv', [annotation.node]: 'n2' } });
-    await rig.turn(uid, 3);
+    await rig.synced(uid, 3);
     await rig.stop();
     assert.deepEqual(
       rig.provisioner.provisions.map(({ selectedNodeName }) => selectedNodeName),
@@ -595,7 +595,7 @@ describe('another node is wanted', () => {
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(failure('reschedule'));
     await rig.start();
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     await rig.stop();
     const [, second] = rig.provisioner.provisions;
     assert.equal(second?.claim.metadata.resourceVersion, rig.claim()?.metadata.resourceVersion);
@@ -615,13 +615,13 @@ describe('changes while an attempt runs', () => {
     await rig.until('the changes in the cache', () => rig.controller.queueLengths.claims === 2);
     first.reject(failure('finished'));
     await settled;
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     assert.deepEqual(
       rig.provisioner.provisions.map(({ claim }) => claim.metadata.labels?.['touched']),
       [undefined, '4'],
     );
     await clock.advance(1000); // the pause after the first failure
-    await rig.turn(uid, 3);
+    await rig.synced(uid, 3);
     assert.equal(rig.provisioner.provisions.length, 3);
     await rig.settle();
     assert.equal(rig.provisioner.provisions.length, 3);

@@ -12,7 +12,7 @@ describe('the field manager of writes', () => {
       rig.addClass();
       const { uid } = rig.addClaim().metadata;
       await rig.start();
-      await rig.turn(uid);
+      await rig.synced(uid);
       await rig.stop(); // then events are sent, too
       const writes = rig.wire.requests.filter(({ method }) => method === 'POST').map(({ path }) => path);
       assert.ok(

@@ -9,21 +9,21 @@ import { madeVolume } from './scripted-provisioner.ts';
 
 const failure = (state: ProvisioningState): ProvisionError => new ProvisionError('no room', { state });
 
-/** Rig with time standing still and a claim `ns/a`; `forgotten` holds what the provisioner was told about that claim. */
+/** Rig with time standing still and a claim `ns/a`; `isForgotten`: `forget` was called with its UID. */
 async function scene() {
   const clock = new ManualClock();
   const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 });
-  const told: string[] = [];
-  const methods = { forget: (uid: string): void => void told.push(uid) };
+  const forgottenUids: string[] = [];
+  const methods = { forget: (uid: string): void => void forgottenUids.push(uid) };
   const rig = await Rig.prepare({ clock, limiter, methods });
   rig.addClass();
   const { uid } = rig.addClaim('a', { finalizers: [] }).metadata;
   const passPause = async (): Promise<void> => {
-    const turns = rig.limiter.turns(uid).length;
+    const syncs = rig.limiter.syncs(uid).length;
     await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
-    await rig.turn(uid, turns + 1);
+    await rig.synced(uid, syncs + 1);
   };
-  return { rig, uid, passPause, isForgotten: () => told.includes(uid) };
+  return { rig, uid, passPause, isForgotten: () => forgottenUids.includes(uid) };
 }
 
 describe('a claim is forgotten', () => {
@@ -71,7 +71,7 @@ describe('a claim is forgotten', () => {
     await rig.until('the deletion', () => rig.claimInCache('a') === undefined);
     assert.equal(isForgotten(), false);
     attempt.reject(failure('no-change'));
-    await rig.turn(uid);
+    await rig.synced(uid);
     assert.equal(isForgotten(), true);
   });
 
@@ -107,7 +107,7 @@ describe('the failures of a claim are forgotten', () => {
     const { uid } = rig.addClaim('a', { finalizers: [] }).metadata;
     rig.provisioner.otherwiseProvision = failure('finished');
     rig.startOnly();
-    await rig.turn(uid);
+    await rig.synced(uid);
     await clock.until(() => rig.log.some(({ message }) => message.includes('giving up')));
     assert.equal(rig.limiter.failures(uid), 1);
     return { rig, uid };

@@ -1,12 +1,12 @@
 import type { RateLimiter } from '../../../src/kube/rate-limiter.ts';
 
-/** How a turn of a key ended: well (its failures are forgotten), or with a retry after so many milliseconds. */
-export type TurnEnd = { end: 'done' } | { end: 'retry'; delayMs: number };
+/** How a sync of a key ended: well (its failures are forgotten), or with a retry after so many milliseconds. */
+export type SyncEnd = { end: 'done' } | { end: 'retry'; delayMs: number };
 
-/** Passes everything on to a limiter and keeps what was asked, which tells how each turn ended. */
+/** Passes everything on to a limiter and keeps what was asked, which shows how each sync ended. */
 export class RecordedLimiter implements RateLimiter {
   readonly #limiter: RateLimiter;
-  readonly #turns = new Map<string, TurnEnd[]>();
+  readonly #syncs = new Map<string, SyncEnd[]>();
   readonly #onTurn: () => void;
 
   constructor(limiter: RateLimiter, onTurn: () => void) {
@@ -29,20 +29,20 @@ export class RecordedLimiter implements RateLimiter {
     return this.#limiter.failures(key);
   }
 
-  /** The turns of a key so far; a turn after which the controller gave up is not among them. */
-  turns(key: string): readonly TurnEnd[] {
-    return this.#turns.get(key) ?? [];
+  /** The syncs of a key so far; a sync after which the controller gave up is not among them. */
+  syncs(key: string): readonly SyncEnd[] {
+    return this.#syncs.get(key) ?? [];
   }
 
   /** Pauses that were given to a key. */
   delays(key: string): number[] {
-    return this.turns(key).flatMap((turn) => (turn.end === 'retry' ? [turn.delayMs] : []));
+    return this.syncs(key).flatMap((sync) => (sync.end === 'retry' ? [sync.delayMs] : []));
   }
 
-  #note(key: string, turn: TurnEnd): void {
-    const turns = this.#turns.get(key) ?? [];
-    turns.push(turn);
-    this.#turns.set(key, turns);
+  #note(key: string, sync: SyncEnd): void {
+    const syncs = this.#syncs.get(key) ?? [];
+    syncs.push(sync);
+    this.#syncs.set(key, syncs);
     this.#onTurn();
   }
 }

@@ -11,7 +11,7 @@ export interface CountedMetric {
   seconds?: number;
 }
 
-/** Metrics that keep what they are told. */
+/** Metrics that keep what is recorded. */
 export class RecordedMetrics implements ControllerMetrics {
   readonly counted: CountedMetric[] = [];
   readonly #onCount: () => void;

@@ -195,7 +195,7 @@ export class Rig implements AsyncDisposable {
     await this.server.close();
   }
 
-  /** Waits for a condition that something reported changes: calls, metrics, turns, writes, answers. */
+  /** Waits for a condition that something reported changes: calls, metrics, syncs, writes, answers. */
   until<T>(what: string, read: () => T | undefined | false): Promise<T> {
     return this.#bulletin.until(what, read);
   }
@@ -214,20 +214,20 @@ export class Rig implements AsyncDisposable {
       this.touchVolume(name);
     }, 5);
     try {
-      await this.until('both changes', () => this.limiter.turns(uid).length > 0 && this.limiter.turns(name).length > 0);
+      await this.until('both changes', () => this.limiter.syncs(uid).length > 0 && this.limiter.syncs(name).length > 0);
     } finally {
       clearInterval(touching);
     }
     const key = `flush-${name}`;
     this.controller.wakeClaim(key);
-    await this.until('the queue of claims to run empty', () => this.limiter.turns(key).length > 0);
+    await this.until('the queue of claims to run empty', () => this.limiter.syncs(key).length > 0);
     this.controller.wakeVolume(key);
-    await this.until('the queue of volumes to run empty', () => this.limiter.turns(key).length > 1);
+    await this.until('the queue of volumes to run empty', () => this.limiter.syncs(key).length > 1);
   }
 
-  /** Waits for the n-th end of a turn of a key (from 1). */
-  async turn(key: string, n = 1): Promise<void> {
-    await this.until(`turn ${n} of ${key}`, () => this.limiter.turns(key).length >= n);
+  /** Waits for the n-th end of a sync of a key (from 1). */
+  async synced(key: string, n = 1): Promise<void> {
+    await this.until(`sync ${n} of ${key}`, () => this.limiter.syncs(key).length >= n);
   }
 
   fault(rule: FaultRule): InjectedFault {
@@ -252,7 +252,7 @@ export class Rig implements AsyncDisposable {
     return this.api.create(resource.classes, object) as unknown as StorageClass;
   }
 
-  /** Claim `ns/a` of class `c1`, unless told otherwise. */
+  /** Claim `ns/a` of class `c1`, unless the sketch says otherwise. */
   addClaim(name = 'a', more: ClaimSketch = {}): PersistentVolumeClaim & { metadata: { uid: string } } {
     const { finalizers, ...sketch } = more;
     const created = this.api.create(resource.claims, claimObject(name, sketch));
@@ -298,7 +298,7 @@ export class Rig implements AsyncDisposable {
     if (this.claim(name) !== undefined) throw new Error(`finalizers hold the claim ${name}`);
   }
 
-  /** Volume with CSI driver `drv`, policy Delete, provisioned by `drv`, held by nothing, unless told otherwise. */
+  /** Volume with CSI driver `drv`, policy Delete, provisioned by `drv`, held by nothing, unless the sketch says otherwise. */
   addVolume(name: string, phase: string, sketch: VolumeSketch = {}): PersistentVolume {
     const { finalizers = [], annotations = { [annotation.provisionedBy]: 'drv' }, terminating, spec = {} } = sketch;
     const source = 'csi' in spec || 'nfs' in spec ? {} : { csi: { driver: 'drv', volumeHandle: `handle-${name}` } };

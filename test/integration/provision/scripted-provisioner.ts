@@ -32,7 +32,7 @@ export function madeVolume(name: string, spec: Partial<PersistentVolume['spec']>
   };
 }
 
-/** A provisioner that does what it is told, call by call, and succeeds when nothing more was said. */
+/** A provisioner that follows a script, call by call, and succeeds when nothing more was said. */
 export class ScriptedProvisioner extends EventEmitter<{ call: [] }> implements Provisioner {
   readonly provisions: ProvisionCall[] = [];
   readonly deletions: PersistentVolume[] = [];

@@ -187,7 +187,7 @@ function assertNoGrowth(measured: Measure[]): void {
   const bounds: Measure = {
     heapMiB: first.heapMiB + (measured.length - 3) * heapMiBPerRound,
     timers: first.timers + 3,
-    listeners: first.listeners + 3, // a turn may be under way
+    listeners: first.listeners + 3, // a sync may be under way
     resources: first.resources + 10,
   };
   for (const [name, bound] of Object.entries(bounds) as [keyof Measure, number][]) {

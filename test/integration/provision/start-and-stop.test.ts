@@ -145,12 +145,12 @@ describe('deadlines', () => {
     const { uid } = rig.addClaim().metadata;
     rig.provisioner.otherwiseProvision = (_options, { signal }) => endless(signal);
     rig.startOnly();
-    await rig.turn(uid);
+    await rig.synced(uid);
     await rig.stop();
     const { signal } = rig.provisioner.provisions[0] ?? {};
     assert.ok(signal?.reason instanceof DeadlineError);
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed']);
-    assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+    assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
   });
 
   test('a time limit covers the qualifier, too', async () => {
@@ -161,9 +161,9 @@ describe('deadlines', () => {
     rig.addClass();
     const { uid } = rig.addClaim().metadata;
     rig.startOnly();
-    await rig.turn(uid);
+    await rig.synced(uid);
     await rig.stop();
-    assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+    assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
     assert.deepEqual(rig.metrics.totals, { pf: 1 });
     assert.deepEqual(rig.events, []);
   });
@@ -173,10 +173,10 @@ describe('deadlines', () => {
     rig.addVolume('v', 'Released');
     rig.provisioner.otherwiseDelete = (_volume, { signal }) => endless(signal);
     rig.startOnly();
-    await rig.turn('v');
+    await rig.synced('v');
     await rig.stop();
     assert.deepEqual(rig.reasons, ['VolumeFailedDelete']);
-    assert.equal(rig.limiter.turns('v')[0]?.end, 'retry');
+    assert.equal(rig.limiter.syncs('v')[0]?.end, 'retry');
   });
 });
 
@@ -228,8 +228,8 @@ describe('resync', () => {
     for (const name of ['v', 'w']) keys.push(rig.addVolume(name, 'Released').metadata.name);
     await rig.start();
     const startedMs = performance.now();
-    for (const key of keys) assert.equal(rig.limiter.turns(key).length, 1);
-    for (const key of keys) await rig.turn(key, 2);
+    for (const key of keys) assert.equal(rig.limiter.syncs(key).length, 1);
+    for (const key of keys) await rig.synced(key, 2);
     assert.ok(performance.now() - startedMs > 700);
     assert.deepEqual(rig.writes, []);
   });
@@ -241,9 +241,9 @@ describe('resync', () => {
     for (let n = 0; n < 50; n++) keys.push(...addBoundPair(rig, n));
     const waiting = rig.addClaim('zz-waiting').metadata.uid; // last in lists, too
     rig.startOnly();
-    await rig.turn(waiting, 3);
+    await rig.synced(waiting, 3);
     await rig.stop();
-    for (const key of keys) assert.deepEqual(rig.limiter.turns(key), []);
+    for (const key of keys) assert.deepEqual(rig.limiter.syncs(key), []);
     assert.deepEqual(rig.writes, []);
     assert.deepEqual(rig.events, []);
     assert.deepEqual(rig.metrics.totals, {});
@@ -260,9 +260,9 @@ describe('resync', () => {
     rig.touchVolume(volume);
     rig.touchClaim('unbound');
     await rig.settle();
-    assert.equal(rig.limiter.turns(uid).length, 0);
-    assert.equal(rig.limiter.turns(volume).length, 0);
-    assert.equal(rig.limiter.turns(unbound).length, 2);
+    assert.equal(rig.limiter.syncs(uid).length, 0);
+    assert.equal(rig.limiter.syncs(volume).length, 0);
+    assert.equal(rig.limiter.syncs(unbound).length, 2);
   });
 });
 

@@ -137,7 +137,7 @@ describe('deleting released volumes, finalizers on', () => {
     await rig.until('the change in the queue', () => rig.controller.queueLengths.volumes === 2);
     gate.resolve(undefined);
     await settled;
-    await rig.turn('v', 2);
+    await rig.synced('v', 2);
     rig.touchVolume('v');
     await rig.settle();
     await rig.stop();
@@ -215,14 +215,14 @@ describe('deletions that fail', () => {
     rig.addVolume('v', 'Released');
     rig.provisioner.deleteSteps.push(new Error('busy'), new Error('busy'));
     await rig.start();
-    for (const turn of [2, 3]) {
+    for (const sync of [2, 3]) {
       rig.controller.wakeVolume('v');
-      await rig.turn('v', turn);
+      await rig.synced('v', sync);
     }
     await rig.stop();
     assert.deepEqual(
       rig.limiter
-        .turns('v')
+        .syncs('v')
         .slice(0, 3)
         .map(({ end }) => end),
       ['retry', 'retry', 'done'],
@@ -247,7 +247,7 @@ describe('deletions that fail', () => {
       assert.deepEqual(rig.writes, []);
       assert.deepEqual(rig.volume('v')?.metadata.finalizers, [F, pvProtection]);
       assert.equal(rig.volume('v')?.metadata.deletionTimestamp, undefined);
-      assert.equal(rig.limiter.turns('v')[0]?.end, 'retry');
+      assert.equal(rig.limiter.syncs('v')[0]?.end, 'retry');
       assert.deepEqual(rig.metrics.totals, { df: 1 });
     });
   });
@@ -260,7 +260,7 @@ describe('deletions that fail', () => {
       assert.deepEqual(rig.writes, []);
       assert.deepEqual(rig.events, []);
       assert.deepEqual(rig.metrics.totals, { dt: 1 });
-      assert.deepEqual(rig.limiter.turns('v'), [{ end: 'done' }]);
+      assert.deepEqual(rig.limiter.syncs('v'), [{ end: 'done' }]);
     });
   });
 
@@ -274,14 +274,14 @@ describe('deletions that fail', () => {
       rig.refuse('delete', 'persistentvolumes', { code, reason, message: 'no', times: 2 });
       await rig.start();
       rig.controller.wakeVolume('v');
-      await rig.turn('v', 2);
+      await rig.synced('v', 2);
       assert.deepEqual(rig.metrics.totals, { df: 2 });
       assert.deepEqual(
-        rig.limiter.turns('v').map(({ end }) => end),
+        rig.limiter.syncs('v').map(({ end }) => end),
         ['retry', 'retry'],
       );
       rig.controller.wakeVolume('v');
-      await rig.turn('v', 3);
+      await rig.synced('v', 3);
       await rig.stop();
       assert.equal(rig.provisioner.deletions.length, 3);
       assert.deepEqual(rig.writes, [`DELETE ${path}`, `DELETE ${path}`, `DELETE ${path}`, `PATCH ${path}`]);
@@ -298,7 +298,7 @@ describe('deletions that fail', () => {
       assert.equal(rig.provisioner.deletions.length, 1);
       assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`]);
       assert.deepEqual(rig.metrics.totals, { dt: 1 });
-      const ends = rig.limiter.turns('v').map(({ end }) => end);
+      const ends = rig.limiter.syncs('v').map(({ end }) => end);
       assert.deepEqual([...new Set(ends)], ['done']);
     });
   });
@@ -311,7 +311,7 @@ describe('deletions that fail', () => {
     await rig.until('the volume to go', () => rig.volume('v') === undefined); // the DELETE's own event wakes it
     await rig.settle();
     await rig.stop();
-    assert.equal(rig.limiter.turns('v')[0]?.end, 'retry');
+    assert.equal(rig.limiter.syncs('v')[0]?.end, 'retry');
     assert.equal(rig.provisioner.deletions.length, 2);
     assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`, `DELETE ${path}`, `PATCH ${path}`]);
     assert.deepEqual(rig.events, []);
@@ -328,10 +328,10 @@ describe('deletions that fail', () => {
     rig.api.delete(resource.volumes, { name: 'v' });
     await rig.settle();
     assert.equal(rig.limiter.failures('v'), 0);
-    const turns = rig.limiter.turns('v').length;
+    const syncs = rig.limiter.syncs('v').length;
     await clock.advance(rig.limiter.delays('v')[0] ?? NaN);
-    await rig.turn('v', turns + 1);
-    assert.deepEqual(rig.limiter.turns('v').at(-1), { end: 'done' });
+    await rig.synced('v', syncs + 1);
+    assert.deepEqual(rig.limiter.syncs('v').at(-1), { end: 'done' });
     assert.equal(rig.provisioner.deletions.length, 1);
   });
 
@@ -362,7 +362,7 @@ describe('the deletion guard', () => {
     await rig.start();
     await rig.stop();
     assertNothing(rig);
-    assert.deepEqual(rig.limiter.turns('v'), [{ end: 'done' }]);
+    assert.deepEqual(rig.limiter.syncs('v'), [{ end: 'done' }]);
   });
 
   test('the deletion guard is asked about volumes that are to be deleted, and about no others', async () => {

@@ -123,11 +123,11 @@ describe('our finalizer on volumes', () => {
     rig.addVolume('v', 'Bound');
     rig.refuse('patch', 'persistentvolumes', { code: 403, reason: 'Forbidden', message: 'no', times: 1 });
     await rig.start();
-    assert.equal(rig.limiter.turns('v')[0]?.end, 'retry');
+    assert.equal(rig.limiter.syncs('v')[0]?.end, 'retry');
     const { err } = rig.log.find(({ message }) => message.startsWith('Error syncing volume'))?.fields as { err: Error };
     assert.equal(err.message, `failed to modify finalizers to [${F}] on volume v err: no`);
     rig.controller.wakeVolume('v');
-    await rig.turn('v', 2);
+    await rig.synced('v', 2);
     await rig.stop();
     assert.deepEqual(rig.writes, [`PATCH ${path}`, `PATCH ${path}`]);
     assert.deepEqual(rig.volume('v')?.metadata.finalizers, [F]);

@@ -47,24 +47,25 @@ describe('saving a volume', () => {
       assert.deepEqual(rig.metrics.totals, { pt: 1 });
     });
 
-    for (const { title, claimRef, handle, told } of [
+    for (const { title, claimRef, handle, problem } of [
       {
         title: 'for no claim',
         claimRef: undefined,
         handle: 'handle-taken',
-        told: 'is for no claim. Delete it if nobody uses it, or recreate the claim',
+        problem: 'is for no claim. Delete it if nobody uses it, or recreate the claim',
       },
       {
         title: 'for another claim',
         claimRef: { namespace: 'ns', name: 'a', uid: 'other' },
         handle: 'handle-taken',
-        told: 'is for claim ns/a with UID "other". Delete it if nobody uses it, or recreate the claim',
+        problem: 'is for claim ns/a with UID "other". Delete it if nobody uses it, or recreate the claim',
       },
       {
         title: 'with other storage',
         claimRef: { namespace: 'ns', name: 'a' },
         handle: 'other',
-        told: 'with other storage: csi {"driver":"drv","volumeHandle":"other"}. What was provisioned now is in no volume: csi {"driver":"drv","volumeHandle":"handle-taken"}',
+        problem:
+          'with other storage: csi {"driver":"drv","volumeHandle":"other"}. What was provisioned now is in no volume: csi {"driver":"drv","volumeHandle":"handle-taken"}',
       },
     ]) {
       test(`a volume that is there already ${title} is a failure, and no storage is deleted, ${store} store`, async () => {
@@ -74,7 +75,7 @@ describe('saving a volume', () => {
         rig.addVolume('taken', 'Available', { annotations: {}, spec: { csi, ...(claimRef && { claimRef }) } });
         rig.provisioner.provisionSteps.push(() => madeVolume('taken'));
         await rig.start();
-        assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+        assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
         await rig.stop();
         assert.deepEqual(rig.writes, [post]);
         assert.deepEqual(rig.provisioner.deletions, []);
@@ -86,7 +87,7 @@ describe('saving a volume', () => {
             'Error creating provisioned PV object for claim ns/a: PersistentVolume "taken" exists already',
           ),
         );
-        assert.ok(failures[0].message.endsWith(told), failures[0].message);
+        assert.ok(failures[0].message.endsWith(problem), failures[0].message);
         assert.deepEqual(rig.metrics.totals, { pf: 1 });
       });
     }
@@ -207,7 +208,7 @@ describe('the blocking store', () => {
       assert.equal(rig.writes.length, tries);
       await clock.advance(1);
     }
-    await rig.turn(uid);
+    await rig.synced(uid);
     assert.equal(rig.writes.length, 5);
     assert.equal(clock.monotonicMs(), 40_000);
   });
@@ -252,7 +253,7 @@ describe('the blocking store', () => {
     assert.deepEqual(deleted.metadata.annotations, { [annotation.provisionedBy]: 'drv' });
     assert.equal(deleted.spec.storageClassName, 'c1');
     assert.deepEqual(rig.metrics.totals, { pf: 1 });
-    assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+    assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
   });
 
   test('after that nothing goes on in the background, so a deleted claim is forgotten', async () => {
@@ -264,12 +265,12 @@ describe('the blocking store', () => {
     rig.provisioner.provisionSteps.push(new ProvisionError('slow', { state: 'in-background' }));
     await rig.start();
     await clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     rig.deleteClaim();
     await rig.settle();
     await clock.advance(rig.limiter.delays(uid)[1] ?? NaN);
-    await rig.turn(uid, 3);
-    assert.deepEqual(rig.limiter.turns(uid).at(-1), { end: 'done' });
+    await rig.synced(uid, 3);
+    assert.deepEqual(rig.limiter.syncs(uid).at(-1), { end: 'done' });
     assert.equal(rig.provisioner.provisions.length, 2);
     assert.equal(rig.provisioner.deletions.length, 1);
   });
@@ -336,7 +337,7 @@ describe('the blocking store', () => {
         ],
       );
       assert.deepEqual(rig.metrics.totals, { pf: 1 });
-      assert.equal(rig.limiter.turns(uid)[0]?.end, 'retry');
+      assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
     });
   }
 });
@@ -354,7 +355,7 @@ describe('the queue store', () => {
     rig.refuse('create', 'persistentvolumes', { ...boom, times: 5 });
     await rig.start();
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
-    assert.deepEqual(rig.limiter.turns(uid), [{ end: 'done' }]);
+    assert.deepEqual(rig.limiter.syncs(uid), [{ end: 'done' }]);
     let tries = 2;
     for (const pauseMs of [5, 10, 20, 40]) {
       await rig.until(`try ${tries} to fail`, () => rig.unsavedLines === tries);
@@ -400,7 +401,7 @@ describe('the queue store', () => {
     await rig.start();
     await rig.until('the second try to fail', () => rig.unsavedLines === 2);
     rig.touchClaim();
-    await rig.turn(uid, 2);
+    await rig.synced(uid, 2);
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 2);
     assert.equal(rig.volumes.length, 1);
@@ -477,7 +478,7 @@ describe('the queue store', () => {
     await rig.start();
     rig.refuse('create', 'persistentvolumes', { ...boom, times: 2 });
     const second = rig.addClaim('b').metadata.uid;
-    await rig.turn(second);
+    await rig.synced(second);
     await rig.until('the second volume to fail twice', () => rig.unsavedLines === 3);
     const stopped = rig.stop();
     await clock.advance(5);
