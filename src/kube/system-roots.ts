@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { getCACertificates } from 'node:tls';
+import tls from 'node:tls'; // as a whole: an older Node.js would refuse a name it lacks before its version is checked
 import { KubeConfigError } from './kube-config-error.ts';
 
 /** The bundles of Debian, Fedora, openSUSE, OpenELEC, CentOS and Alpine; the first that is there counts. */
@@ -44,7 +44,7 @@ export function systemRoots(environment: Record<string, string | undefined>): st
       { cure: 'Name a file, or folders, with certificates in PEM format that this process may read, or unset both.' },
     );
   }
-  for (const extra of getCACertificates('extra')) roots.add(extra.trim());
+  for (const extra of tls.getCACertificates('extra')) roots.add(extra.trim());
   return [...roots].join('\n');
 }
 
