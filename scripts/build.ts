@@ -89,8 +89,8 @@ const sandboxFilesInlined: Plugin = {
 const common = {
   bundle: true,
   minify: true,
-  legalComments: 'none', // they stand in the licence file; one letter beyond ASCII in the bundle doubles its memory
-  keepNames: true, // error and class names stand in logs
+  legalComments: 'none', // they are in the licence file; one letter beyond ASCII in the bundle doubles its memory
+  keepNames: true, // logs name errors and classes
   platform: 'node',
   target: oldestParser,
   format: 'esm',

@@ -66,7 +66,7 @@ async function buildSuite(): Promise<string> {
 /** @returns whether all tests that ran have passed. */
 async function runVariant(program: string, variant: Variant): Promise<boolean> {
   const folder = await mkdtemp(path.join(tmpdir(), 'csi-sanity-'));
-  const driver = await startDriver({ driverName: 'hostpath.csi.example.com', folder, flags: variant.driverFlags });
+  const driver = await startDriver({ driverName: 'hostpath.csi.k8s.io', folder, flags: variant.driverFlags });
   try {
     const report = path.join(folder, 'report.json');
     const args = [

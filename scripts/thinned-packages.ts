@@ -1,8 +1,8 @@
 import type { Plugin } from 'esbuild';
 
 /**
- * Packages of which a small part is used, and which no bundler can thin out by itself: here stands what is used of
- * them, by us and by each other. The build fails when somebody imports a name that is not among them.
+ * Packages of which a small part is used, and which no bundler can thin out by itself, with what is used of them, by
+ * us and by each other. The build fails when somebody imports a name that is not among them.
  */
 const usedParts: Record<string, string> = {
   undici: `import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
