@@ -19,11 +19,11 @@ const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
 
 /**
  * The bundle, run with the flags of the image's entry point. Without the last two V8 compiles undici's HTTP parser once
- * more, for speed that nobody feels: that takes a tenth of a second and 23 MB, of which a good part is kept.
+ * more, for speed that makes no difference here: that takes a tenth of a second and 23 MB, of which a good part is kept.
  */
 export const bundled = `${process.execPath} --max-old-space-size-percentage=70 --use-system-ca --max-semi-space-size=2 --heap-growing-percent=10 --no-wasm-tier-up --no-wasm-dynamic-tiering ${bundle}`;
 
-/** By default the controller manager brakes itself to 20 requests a second: then its binder would be what is measured. */
+/** By default the controller manager throttles itself to 20 requests a second: its binder would be what is measured. */
 const unthrottled = {
   'kube-controller-manager': ['--kube-api-qps=2000', '--kube-api-burst=2000'],
   'kube-scheduler': ['--kube-api-qps=2000', '--kube-api-burst=2000'],
@@ -31,7 +31,7 @@ const unthrottled = {
 
 export const sidecarUser = 'system:serviceaccount:default:csi-provisioner';
 
-/** The cluster a bench runs on, with the administrator's hands in it. */
+/** The cluster a bench runs on, with an administrator's access to it. */
 export interface BenchCluster extends AsyncDisposable {
   name: string;
   sidecarKubeconfig: string;

@@ -1,6 +1,6 @@
 /**
- * Runs inside the program that is measured, put there by `node --import`: how long its event loop is held, and a resync
- * that comes early, as nobody wants to wait a quarter of an hour for it.
+ * Runs inside the program that is measured, loaded by `node --import`: how long its event loop is held, and a resync
+ * that comes early, so that a bench need not wait a quarter of an hour for it.
  *
  * SIGUSR2 writes a line to standard error, `event loop {"heldMs":…,"cpuMs":…}`: the maximum since the start or the last
  * such signal. What loading the program itself takes does not count.
@@ -23,7 +23,7 @@ function now(): Moment {
   return { ms: performance.now(), cpuMs: (user + system) / 1000 };
 }
 
-function look(): void {
+function sample(): void {
   const present = now();
   if (last !== undefined) {
     held.heldMs = Math.max(held.heldMs, present.ms - last.ms - everyMs);
@@ -32,7 +32,7 @@ function look(): void {
   last = present;
 }
 
-setInterval(look, everyMs).unref();
+setInterval(sample, everyMs).unref();
 process.on('SIGUSR2', () => {
   process.stderr.write(`event loop ${JSON.stringify(held)}\n`);
   held = { heldMs: 0, cpuMs: 0 };

@@ -31,7 +31,7 @@ const driverName = 'bench.csi.example.com';
 /** Pairs in one etcd transaction; two puts each, 128 puts are allowed. */
 const batch = 60;
 const settleMs = 20_000;
-/** From then on, until all is looked at again, the resync goes on that the probe brings forward. */
+/** Then the resync that the probe brings forward takes up to this long. */
 const resyncMs = 15_000;
 
 async function main(): Promise<void> {

@@ -1,10 +1,5 @@
 #!/usr/bin/env node
-/* global process, console */
-/* eslint no-console: off */
-// Plain JavaScript of old, so that an old Node.js can read it and is refused in one line.
-if (Number(process.versions.node.split('.')[0]) < 24) {
-  console.error('csi-sandbox needs Node.js 24 or newer; ' + process.execPath + ' is ' + process.version);
-  process.exitCode = 1;
-} else {
-  import('./cluster/main.ts');
-}
+// Nothing that an old Node.js could stumble over is loaded before its version is known: no other static imports here.
+import './check-node.js';
+
+import('./cluster/main.ts');

@@ -8,15 +8,14 @@
  * kept below ${XDG_CACHE_HOME:-~/.cache}. Exits 1 when a test fails, after naming it; names each skipped test and why.
  */
 import { execFile, spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { parseArgs, promisify } from 'node:util';
+import { startDriver } from '../test/support/driver-process.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const goModule = path.join(root, 'test/sandbox/csi-sanity');
@@ -64,18 +63,10 @@ async function buildSuite(): Promise<string> {
   return program;
 }
 
-async function startDriver(folder: string, flags: string[]): Promise<ChildProcess> {
-  const main = path.join(root, 'sandbox/hostpath/main.ts');
-  const args = [main, '--csi-address', path.join(folder, 'csi.sock'), '--state-dir', path.join(folder, 'state')];
-  const driver = spawn(process.execPath, [...args, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
-  for await (const _ of createInterface(driver.stdout)) return driver; // the line says that it listens
-  throw new Error('the driver did not start');
-}
-
 /** @returns whether all tests that ran have passed. */
 async function runVariant(program: string, variant: Variant): Promise<boolean> {
   const folder = await mkdtemp(path.join(tmpdir(), 'csi-sanity-'));
-  const driver = await startDriver(folder, variant.driverFlags);
+  const driver = await startDriver({ driverName: 'hostpath.csi.k8s.io', folder, flags: variant.driverFlags });
   try {
     const report = path.join(folder, 'report.json');
     const args = [
@@ -90,11 +81,10 @@ async function runVariant(program: string, variant: Variant): Promise<boolean> {
     await once(running, 'exit');
     const [result] = JSON.parse(await readFile(report, 'utf8')) as { SpecReports: SpecReport[] | null }[];
     const passed = showReport(variant.name, result?.SpecReports ?? []);
+    if (!passed) console.error(driver.log());
     return passed && running.exitCode === 0;
   } finally {
-    const ended = once(driver, 'exit');
-    driver.kill();
-    await ended;
+    await driver.stop();
     await removeUnmounted(folder);
   }
 }

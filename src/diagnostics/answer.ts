@@ -8,7 +8,7 @@ export function answerText(response: ServerResponse, status: number, text: strin
   response.end(text);
 }
 
-/** The answer for a path that nobody serves, as Go gives it. */
+/** The answer for a path that is not served, as Go gives it. */
 export function answerNotFound(response: ServerResponse): void {
   answerText(response, 404, '404 page not found\n');
 }

@@ -20,8 +20,8 @@ const index = `<!doctype html>
 <li><a href="profile?seconds=30">profile</a>: CPU time of the next <code>seconds</code> (1 to ${maxProfileSeconds}),
 a .cpuprofile file. One at a time.
 <li><a href="heap">heap</a>: where the memory now in use was allocated, a .heapprofile file. Sampled, without contents.
-<li><a href="heapsnapshot">heapsnapshot</a>: all objects and what holds them, a .heapsnapshot file. What strings say is taken
-out. The process stands still while it is taken, and needs about as much memory again. One at a time.
+<li><a href="heapsnapshot">heapsnapshot</a>: all objects and what holds them, a .heapsnapshot file. The contents of strings are
+removed. The process is paused while it is taken, and needs about as much memory again. One at a time.
 </ul>
 </html>
 `;
@@ -110,8 +110,8 @@ export class Profiles implements AsyncDisposable {
 }
 
 /**
- * Begins to sample allocations. Nothing that is served holds what strings of the process say, secrets and tokens among
- * them: anybody who can reach the port may read it.
+ * Begins to sample allocations. Nothing that is served holds contents of strings, secrets and tokens among them: everybody who
+ * can reach the port may read it.
  */
 export async function startProfiles(): Promise<Profiles> {
   const inspector = await import('node:inspector/promises'); // expensive, and few processes need it

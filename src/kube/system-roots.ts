@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import tls from 'node:tls'; // whole: an older Node.js, which the library refuses, has no such export
+import tls from 'node:tls'; // as a whole: an older Node.js would refuse a name it lacks before its version is checked
 import { KubeConfigError } from './kube-config-error.ts';
 
 /** The bundles of Debian, Fedora, openSUSE, OpenELEC, CentOS and Alpine; the first that is there counts. */

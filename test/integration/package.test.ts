@@ -96,7 +96,6 @@ describe('the package', () => {
         'dist/THIRD-PARTY-LICENSES.txt',
         'dist/csi-provisioner.js',
         'dist/csi-provisioner.js.map',
-        'dist/csi-sandbox-main.js',
         'dist/csi-sandbox.js',
         'package.json',
       ],
