@@ -25,7 +25,8 @@ import type { Provisioner } from '../provision/provisioner.ts';
 import { AttachmentCache } from './attachment-cache.ts';
 import { type CapacityWork, capacityWork } from './capacity.ts';
 import type { Config } from './config.ts';
-import { type AnyInformer, checkCaches, clusterNodes, grantInformer } from './caches.ts';
+import { type AnyInformer, checkCaches } from '../run/cache-health.ts';
+import { clusterNodes, grantInformer } from './caches.ts';
 import { clusterTopology, nodeDeployment, nodeTopology, provisionerSettings } from './provisioner-parts.ts';
 import type { RunPhaseOptions } from './run-phase-options.ts';
 
