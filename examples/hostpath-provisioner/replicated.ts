@@ -105,7 +105,7 @@ const controller = new ProvisionController({
 
 const identity = `${hostname()}_${process.pid}`;
 await using recorder = new EventRecorder({
-  client: new KubeClient({ transport: electionTransport }),
+  client: new KubeClient({ transport: electionTransport, fieldManager: provisionerName }),
   component: `${provisionerName}/${identity}`,
 });
 const elector = new LeaderElector({

@@ -12,6 +12,9 @@ import type { Config, KubernetesConfig, RateLimit } from './config.ts';
 import { fatalExit } from '../run/exit.ts';
 import { version } from './version.ts';
 
+/** What the API server records as the author of the sidecar's writes. */
+export const fieldManager = 'csi-provisioner';
+
 export interface KubernetesOptions {
   config: KubernetesConfig;
   argv0: string;

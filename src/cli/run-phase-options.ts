@@ -7,7 +7,7 @@ import { volumeSnapshotContents, volumeSnapshots } from '../csi/sources/snapshot
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { events } from '../kube/event-recorder.ts';
 import { leases } from '../kube/lease-record.ts';
-import type { ReflectorMetrics } from '../kube/reflector.ts';
+import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
 import { reflectorMetrics } from '../kube/reflector-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';

@@ -28,10 +28,8 @@ import type { Config } from './config.ts';
 import { type AnyInformer, checkCaches } from '../run/cache-health.ts';
 import { clusterNodes, grantInformer } from './caches.ts';
 import { clusterTopology, nodeDeployment, nodeTopology, provisionerSettings } from './provisioner-parts.ts';
+import { fieldManager } from './kubernetes.ts';
 import type { RunPhaseOptions } from './run-phase-options.ts';
-
-/** Name of everything we write as, where Kubernetes asks for one. */
-const fieldManager = 'csi-provisioner';
 
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
@@ -139,6 +137,7 @@ function makeController(
     additionalProvisionerNames: plugin === undefined ? [] : [plugin.name],
     provisioner: parts.provisioner,
     transport,
+    fieldManager,
     informers: parts.informers,
     workers: workerThreads,
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),

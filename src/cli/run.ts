@@ -18,7 +18,7 @@ import type { Shutdown } from '../run/shutdown.ts';
 import { leaveTerminationMessage } from '../run/termination-message.ts';
 import { type CapacitySetup, setUpCapacity } from './capacity.ts';
 import type { Config } from './config.ts';
-import { connectionsFor, kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
+import { connectionsFor, fieldManager, kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import { runPhase } from './run-phase.ts';
 import { controllerMetrics } from './run-phase-options.ts';
 import { version } from './version.ts';
@@ -84,7 +84,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       ...options,
       settings: config.leaderElection,
       name: driver.name,
-      fieldManager: 'csi-provisioner',
+      fieldManager,
       releaseOnExit: config.featureGates.releaseLeaderElectionOnExit,
       transport: electionTransport,
       guarded: {

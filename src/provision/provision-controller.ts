@@ -11,7 +11,7 @@ import { TaskGroup } from '../base/task-group.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { Tombstone } from '../kube/informer.ts';
-import { KubeClient } from '../kube/kube-client.ts';
+import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { Transport } from '../kube/transport.ts';
@@ -56,6 +56,8 @@ export interface ProvisionControllerOptions {
   additionalProvisionerNames?: readonly string[];
   provisioner: Provisioner;
   transport: Transport;
+  /** The program that the API server records as the author of writes. Default: the provisioner's name. */
+  fieldManager?: string;
   /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
   recorder?: Recorder;
   /** Caches to share with others, run by whoever made them. Default: the controller's own. */
@@ -135,7 +137,8 @@ export class ProvisionController {
     const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
     const isKnownProvisioner = (name: string): boolean => names.has(name);
     this.#isKnownProvisioner = isKnownProvisioner;
-    const client = new KubeClient({ transport: options.transport, fieldManager: 'csi-provisioner' });
+    const fieldManager = options.fieldManager ?? options.provisionerName.slice(0, maxFieldManagerLength);
+    const client = new KubeClient({ transport: options.transport, fieldManager });
     this.#informers =
       options.informers ??
       provisionInformers({

@@ -54,8 +54,8 @@ export interface ElectionOptions {
  * @throws {RangeError} when the timings cannot work.
  */
 export async function leadAndWork(options: ElectionOptions): Promise<void> {
-  const { settings, name, transport, guarded, registry, shutdown, clock, logger } = options;
-  const client = new KubeClient({ transport, fieldManager: options.fieldManager });
+  const { settings, name, fieldManager, transport, guarded, registry, shutdown, clock, logger } = options;
+  const client = new KubeClient({ transport, fieldManager });
   const component = `${name.replaceAll('/', '-')}/${os.hostname()}`;
   await using recorder = new EventRecorder({ client, component, clock, logger });
   const { namespace = '', ...rest } = settings;
@@ -66,6 +66,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     recorder,
     namespace: namespace === '' ? ownNamespace() : namespace,
     name: leaseName(name, logger),
+    fieldManager,
     identity: sanitised(options.identity ?? os.hostname()),
     releaseOnExit: options.releaseOnExit,
     clock,

@@ -230,7 +230,7 @@ export class Rig implements AsyncDisposable {
     });
     this.controller = new CapacityController({
       frame,
-      client: new KubeClient({ transport }),
+      client: new KubeClient({ transport, fieldManager: 'test' }),
       driver: calls,
       classes,
       capacities,

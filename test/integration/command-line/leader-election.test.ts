@@ -152,6 +152,7 @@ describe('01 §5: the traffic', () => {
     await using started = await start({ flags: ['--leader-election-labels=team:storage,empty:'] });
     const seen = await started.until('five requests', () => started.requests().length >= 5 && started.requests());
     assert.deepEqual(seen.slice(0, 5).map(({ method }) => method), ['GET', 'POST', 'PUT', 'PUT', 'PUT']); // prettier-ignore
+    for (const { path } of seen.slice(1)) assert.match(path, /\?fieldManager=csi-provisioner$/);
     const [, post, atOnce, second, third] = seen.map(bodyOf);
     assert.ok(post?.spec);
     assert.deepEqual(post.metadata.labels, { team: 'storage', empty: '' });

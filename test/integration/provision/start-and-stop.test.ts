@@ -15,6 +15,25 @@ function endless(signal: AbortSignal): Promise<never> {
   });
 }
 
+describe('the author of writes', () => {
+  for (const { title, controller, want } of [
+    { title: 'the name of the provisioner', controller: {}, want: 'drv' },
+    { title: 'the field manager given', controller: { fieldManager: 'my-program' }, want: 'my-program' },
+  ]) {
+    test(`is ${title}`, async () => {
+      await using rig = await Rig.prepare({ controller });
+      rig.addClass();
+      rig.addClaim();
+      rig.startOnly();
+      await rig.until('a volume', () => rig.volumes.length === 1);
+      await rig.stop();
+      const writes = rig.wire.requests.filter(({ method }) => method !== 'GET');
+      assert.ok(writes.length >= 2, 'the volume and its events');
+      for (const { path } of writes) assert.equal(new URL(path, rig.url).searchParams.get('fieldManager'), want);
+    });
+  }
+});
+
 describe('stopping', () => {
   test('the claim under way is finished, those that wait are left to the next run', async () => {
     await using rig = await Rig.prepare();
