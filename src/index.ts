@@ -115,7 +115,7 @@ export {
   Tombstone,
 } from './kube/informer.ts';
 export type { Lister } from './kube/lister.ts';
-export type { ReflectorMetrics } from './kube/reflector.ts';
+export type { ReflectorMetrics } from './kube/reflector-metrics.ts';
 export type { IndexFunction } from './kube/store.ts';
 export { EventRecorder, type EventRecorderOptions } from './kube/event-recorder.ts';
 export type { EventType, Recorder } from './kube/recorder.ts';

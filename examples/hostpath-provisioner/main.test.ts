@@ -38,7 +38,7 @@ test('a claim becomes a folder', { timeout: 60_000 }, async () => {
   start(path.join(import.meta.dirname, 'main.ts'), folder);
 
   await using transport = connect({ kubeconfig });
-  const client = new KubeClient({ transport });
+  const client = new KubeClient({ transport, fieldManager: 'test' });
   await client.create<StorageClass>(storageClasses, {
     metadata: { name: 'folders' },
     provisioner: 'hostpath.example.com',

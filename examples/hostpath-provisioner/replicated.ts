@@ -105,7 +105,7 @@ const controller = new ProvisionController({
 
 const identity = `${hostname()}_${process.pid}`;
 await using recorder = new EventRecorder({
-  client: new KubeClient({ transport: electionTransport }),
+  client: new KubeClient({ transport: electionTransport, fieldManager: provisionerName }),
   component: `${provisionerName}/${identity}`,
 });
 const elector = new LeaderElector({
@@ -119,6 +119,6 @@ const elector = new LeaderElector({
 });
 const outcome = await elector.run({
   stop: stop.signal,
-  work: (lost) => controller.run({ stop: stop.signal, cut: lost }),
+  work: (lost) => controller.run({ stop: stop.signal, abort: lost }),
 });
 if (outcome === 'lost') process.exitCode = 1;

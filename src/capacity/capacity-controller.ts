@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
+import { TaskGroup } from '../base/task-group.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
 import { ConflictError, NotFoundError } from '../kube/api-error.ts';
 import { type Informer, Tombstone } from '../kube/informer.ts';
@@ -78,11 +79,11 @@ export class CapacityController {
    * Works until it is stopped; resolves when the last item under work is done. Waits for its caches first, for as long
    * as it takes. To be called once.
    *
-   * @param options.stop - ends the taking of items, and calls to the driver. @param options.cut - ends writes, too.
+   * @param options.stop - ends the taking of items, and calls to the driver. @param options.abort - ends writes, too.
    */
-  async run({ stop, cut }: { stop: AbortSignal; cut: AbortSignal }): Promise<void> {
+  async run({ stop, abort }: { stop: AbortSignal; abort: AbortSignal }): Promise<void> {
     const { classes, capacities, segments, workers: count, clock, logger } = this.#options;
-    const ended = AbortSignal.any([stop, cut]);
+    const ended = AbortSignal.any([stop, abort]);
     try {
       await waitForSync({ segments, classes, capacities }, { signal: ended, clock, logger });
     } catch (error) {
@@ -101,10 +102,10 @@ export class CapacityController {
     logger.info({ items: this.#items.size }, 'Started Capacity Controller');
     const sync = (key: string, signal: AbortSignal): Promise<void> => this.#sync(key, { ended, signal });
     const rest = { failureThreshold: 0, timeoutMs: 0, what: 'capacity' };
-    await Promise.all([
-      this.#poll(ended),
-      runWorkers({ queue: this.#queue, count, sync, stop: ended, cut, clock, logger, ...rest }),
-    ]);
+    const work = new TaskGroup(ended);
+    work.start((stop) => this.#poll(stop));
+    work.start((stop) => runWorkers({ queue: this.#queue, count, sync, stop, abort, clock, logger, ...rest }));
+    await work.ended();
   }
 
   /** Asks again about everything. Before the run nothing happens. */

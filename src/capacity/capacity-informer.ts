@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { Informer } from '../kube/informer.ts';
-import type { ReflectorMetrics } from '../kube/reflector.ts';
+import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
 import { withoutManagedFields } from '../provision/informers.ts';
 import { capacitySelector, type ObjectFrame } from './desired-object.ts';

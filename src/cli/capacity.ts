@@ -18,13 +18,14 @@ import type { NodeInformers } from '../csi/topology/topology-nodes.ts';
 import type { Informer } from '../kube/informer.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import type { OwnerReference } from '../kube/objects.ts';
-import type { ReflectorMetrics } from '../kube/reflector.ts';
+import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import type { WorkQueueMetricsProvider } from '../kube/work-queue-metrics.ts';
 import type { StorageClass } from '../provision/objects.ts';
 import type { CapacityConfig, Config } from './config.ts';
-import { fatalExit } from './exit.ts';
+import { fatalExit } from '../run/exit.ts';
+import { fieldManager } from './kubernetes.ts';
 
 /** What capacity counts, on every replica. */
 export interface CapacityFamilies {
@@ -73,7 +74,7 @@ export async function setUpCapacity(options: {
 }): Promise<CapacitySetup> {
   const { config, nodeDeployment, driverName, transport, signal, logger } = options;
   const { namespace } = config;
-  const client = new KubeClient({ transport });
+  const client = new KubeClient({ transport, fieldManager });
   const owner = await ownerOf(config, client, signal, logger);
   if (nodeDeployment !== null) {
     const segment = nodeDeployment.nodeLabels;
@@ -151,7 +152,7 @@ export function capacityWork(options: CapacityWorkOptions): CapacityWork {
   const segments = segmentSource(options);
   const controller = new CapacityController({
     frame,
-    client: new KubeClient({ transport }),
+    client: new KubeClient({ transport, fieldManager }),
     driver,
     driverConnected: options.driverConnected,
     classes,

@@ -7,7 +7,7 @@ import { volumeSnapshotContents, volumeSnapshots } from '../csi/sources/snapshot
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { events } from '../kube/event-recorder.ts';
 import { leases } from '../kube/lease-record.ts';
-import type { ReflectorMetrics } from '../kube/reflector.ts';
+import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
 import { reflectorMetrics } from '../kube/reflector-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';
@@ -16,8 +16,8 @@ import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
 import type { Config } from './config.ts';
-import type { Health } from './health.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { Health } from '../run/health.ts';
+import type { Shutdown } from '../run/shutdown.ts';
 
 /** What the run phase counts. */
 export interface RunPhaseMetrics {
@@ -60,7 +60,7 @@ export interface RunPhaseOptions {
   metrics: RunPhaseMetrics;
   shutdown: Shutdown;
   /** Ends what is under way. */
-  cut: AbortSignal;
+  abort: AbortSignal;
   /** Fails until the caches are filled, and when one has heard nothing for long. */
   ready: Health;
   /** A number from 0 up to 1, exclusive. Default: `Math.random`. */

@@ -25,16 +25,15 @@ import type { Provisioner } from '../provision/provisioner.ts';
 import { AttachmentCache } from './attachment-cache.ts';
 import { type CapacityWork, capacityWork } from './capacity.ts';
 import type { Config } from './config.ts';
-import { type AnyInformer, checkCaches, clusterNodes, grantInformer } from './caches.ts';
+import { type AnyInformer, checkCaches } from '../run/cache-health.ts';
+import { clusterNodes, grantInformer } from './caches.ts';
 import { clusterTopology, nodeDeployment, nodeTopology, provisionerSettings } from './provisioner-parts.ts';
+import { fieldManager } from './kubernetes.ts';
 import type { RunPhaseOptions } from './run-phase-options.ts';
-
-/** Name of everything we write as, where Kubernetes asks for one. */
-const fieldManager = 'csi-provisioner';
 
 /** Works until it is told to stop; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
-  const { config, transport, driver, metrics, shutdown, cut, clock, logger } = options;
+  const { config, transport, driver, metrics, shutdown, abort, clock, logger } = options;
   collectGarbage(); // what the start left behind; with full caches it would take too long
   const client = new KubeClient({ transport, fieldManager });
   const pluginName = replacedPlugin(driver.name)?.name;
@@ -64,7 +63,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     checks.use(checkCaches(options, caches));
   };
   const nodes = clusterNodes(options);
-  const ending = AbortSignal.any([shutdown.stop, cut]);
+  const ending = AbortSignal.any([shutdown.stop, abort]);
   const topology =
     nodes === undefined
       ? nodeTopology(options)
@@ -111,7 +110,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     await waitForSync(needed, { signal: ending, clock, logger });
     background.push(sweepSnapshots(options, client, informers, lasting.signal));
     logger.info({ component: controller.component }, 'Starting provisioner controller');
-    const until = { stop: shutdown.stop, cut };
+    const until = { stop: shutdown.stop, abort };
     await Promise.all([
       controller.run(until),
       node?.run(until),
@@ -119,7 +118,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
       capacity?.controller.run(until),
     ]);
   } catch (error) {
-    if (!shutdown.stop.aborted && !cut.aborted) throw error;
+    if (!shutdown.stop.aborted && !abort.aborted) throw error;
   } finally {
     lasting.abort(new Error('the sidecar has ended'));
     await Promise.all(background);
@@ -138,6 +137,7 @@ function makeController(
     additionalProvisionerNames: plugin === undefined ? [] : [plugin.name],
     provisioner: parts.provisioner,
     transport,
+    fieldManager,
     informers: parts.informers,
     workers: workerThreads,
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),
@@ -226,7 +226,7 @@ async function attributesClassGate(
 
 /** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
 async function protectClones(
-  { config, driver, metrics, shutdown, cut, clock, logger }: RunPhaseOptions,
+  { config, driver, metrics, shutdown, abort, clock, logger }: RunPhaseOptions,
   parts: { client: KubeClient; informers: ProvisionInformers; recorder: Recorder; ending: AbortSignal },
 ): Promise<void> {
   try {
@@ -246,7 +246,7 @@ async function protectClones(
     clock,
     logger,
   });
-  await controller.run({ stop: shutdown.stop, cut });
+  await controller.run({ stop: shutdown.stop, abort });
 }
 
 /** Snapshots that no claim waits for any more lose the finalizer that a restore put on them. */

@@ -244,6 +244,11 @@ export function isUnservedResource(error: unknown): boolean {
   return error instanceof NotFoundError && (error.status.details?.name ?? '') === '';
 }
 
+/** Whether the server no longer has the resource version asked for, or does not have it yet. */
+export function isVersionUnavailable(error: unknown): boolean {
+  return error instanceof ExpiredError || isTooLargeResourceVersion(error);
+}
+
 /** Connection refused: the server is not there yet, nothing was sent. */
 export function isConnectionRefused(error: unknown): boolean {
   return error instanceof TransportError && error.code === 'ECONNREFUSED';

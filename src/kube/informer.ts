@@ -4,7 +4,9 @@ import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey, type Resource } from './objects.ts';
-import { Reflector, type ReflectorMetrics, type ReflectorSink } from './reflector.ts';
+import { Reflector } from './reflector.ts';
+import type { ReflectorSink } from './reflector-cache.ts';
+import type { ReflectorMetrics } from './reflector-metrics.ts';
 import { type IndexFunction, Store } from './store.ts';
 import type { Transport } from './transport.ts';
 

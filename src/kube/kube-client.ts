@@ -1,6 +1,7 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './objects.ts';
-import { type RequestOptions, type Transport } from './transport.ts';
+import type { RequestOptions } from './request.ts';
+import type { Transport } from './transport.ts';
 import { resourcePath } from './paths.ts';
 import { isReduced } from './reduced-object.ts';
 
@@ -30,16 +31,29 @@ export interface ListOptions extends CallOptions {
   limit?: number;
 }
 
+/** The API server takes no longer field manager. */
+export const maxFieldManagerLength = 128;
+
 /** Typed calls over a transport. Every method throws `ApiError` (or a subclass) and `TransportError`. */
 export class KubeClient {
   readonly #transport: Transport;
   readonly #fieldManager: string;
 
   /**
-   * @param options.fieldManager - who the server records as the author of writes, at most 128 characters. Default
-   * `csi-provisioner`.
+   * @param options.fieldManager - the program that the server records as the author of writes, in `managedFields`: 1 to
+   * 128 printable characters, the same in all its versions.
+   * @throws {TypeError} for another field manager, which the server would refuse at each write.
    */
-  constructor({ transport, fieldManager = 'csi-provisioner' }: { transport: Transport; fieldManager?: string }) {
+  constructor({ transport, fieldManager }: { transport: Transport; fieldManager: string }) {
+    if (
+      fieldManager === '' ||
+      fieldManager.length > maxFieldManagerLength ||
+      /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(fieldManager)
+    ) {
+      throw new TypeError(
+        `fieldManager must have 1 to ${maxFieldManagerLength} printable characters, got ${JSON.stringify(fieldManager)}`,
+      );
+    }
     this.#transport = transport;
     this.#fieldManager = fieldManager;
   }

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { Informer } from './informer.ts';
-import { KubeClient } from './kube-client.ts';
+import { KubeClient, maxFieldManagerLength } from './kube-client.ts';
 import { LeaseLock } from './lease-lock.ts';
 import { type Lease, leases } from './lease-record.ts';
 import type { KubeObject } from './objects.ts';
@@ -28,6 +28,8 @@ export interface LeaderElectorOptions {
   namespace: string;
   /** Name of the Lease. */
   name: string;
+  /** The program that the server records as the author of the Lease. Default: the name of the Lease. */
+  fieldManager?: string;
   /** Who we are in the Lease, such as the name of the pod; no two processes may share it. */
   identity: string;
   labels?: Readonly<Record<string, string>>;
@@ -81,7 +83,7 @@ export function checkElectionTimings(timings: {
 }
 
 /** The options that have no default. */
-type Optional = 'guarded' | 'recorder' | 'metrics';
+type Optional = 'guarded' | 'recorder' | 'metrics' | 'fieldManager';
 
 /** Waits for a Lease, and holds it while the work of a leader goes on. One object runs one election. */
 export class LeaderElector {
@@ -109,8 +111,9 @@ export class LeaderElector {
     checkElectionTimings(this.#options);
     if (options.identity === '') throw new RangeError('the identity of a leader election must not be empty');
     const { transport, namespace, name, identity, labels, leaseDurationMs, clock, logger, metrics } = this.#options;
+    const fieldManager = options.fieldManager ?? name.slice(0, maxFieldManagerLength);
     this.#lock = new LeaseLock({
-      client: new KubeClient({ transport, fieldManager: 'csi-provisioner' }),
+      client: new KubeClient({ transport, fieldManager }),
       namespace,
       name,
       identity,

@@ -1,5 +1,13 @@
 import { counter, type MetricRegistry } from '../base/metrics.ts';
-import type { ReflectorMetrics } from './reflector.ts';
+
+/** What a reflector reports about one resource. */
+export interface ReflectorMetrics {
+  listed(): void;
+  watched(): void;
+  /** A watch ended at once and without an event. */
+  shortWatch(): void;
+  failed(reason: string): void;
+}
 
 export interface ReflectorMetricsProvider {
   /** Makes the metrics of a resource that is listed and watched; its series stand at zero from then on. */

@@ -2,49 +2,20 @@
  * HTTP to the API server: keep-alive pools of HTTP/1.1 connections, one for lists and watches without a cap, so that no
  * number of watches can hold up a write. Requests are retried only where the server says that it did nothing.
  */
-import { createGunzip } from 'node:zlib';
-import { pipeline, type Readable } from 'node:stream';
-import { createSecureContext, type SecureContext } from 'node:tls';
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import {
-  ApiError,
-  errorFromAnswer,
-  errorFromStatus,
-  ForbiddenError,
-  type RequestInfo,
-  type Status,
-  TransportError,
-} from './api-error.ts';
+import { parseAnswer, readChunks, readText } from './answer-body.ts';
+import { ApiError, errorFromAnswer, ForbiddenError, TransportError } from './api-error.ts';
+import { ConnectionPools } from './connection-pools.ts';
 import { type Answer, exchange } from './exchange.ts';
 import { MissingRights } from './missing-rights.ts';
-import type { RequestCredentials, RequestHeaders, TlsSettings } from './request-credentials.ts';
+import type { RequestCredentials, RequestHeaders } from './request-credentials.ts';
+import { asTransportError, retryPauseMs } from './request-failure.ts';
+import type { RequestObservation, RequestOptions, StreamedAnswer } from './request.ts';
+import { Throttle } from './throttle.ts';
 import type { TokenBucket } from './token-bucket.ts';
-
-export interface RequestOptions {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Path without query, already escaped. */
-  path: string;
-  query?: Record<string, string | number | boolean | undefined> | undefined;
-  /** Sent as JSON. */
-  body?: unknown;
-  /** Default `application/json`. */
-  contentType?: string | undefined;
-  info: RequestInfo;
-  signal?: AbortSignal | undefined;
-}
-
-/** One answered attempt, for metrics and tests. */
-export interface RequestObservation {
-  verb: string;
-  resource: string;
-  method: string;
-  /** HTTP code, or `<error>` when there was no answer. */
-  code: string;
-  seconds: number;
-}
 
 export interface TransportOptions {
   credentials: RequestCredentials;
@@ -56,8 +27,8 @@ export interface TransportOptions {
   /** How long the answer to a single request may take once that was sent, in milliseconds. Default 30,000. */
   requestTimeoutMs?: number;
   /**
-   * Connections for single requests; further requests wait for one, a minute at most. Lists and watches have connections
-   * of their own. Default: no limit, each request that finds none idle opens one.
+   * Max connections for single requests; further requests wait up to a minute for one. Lists and watches have
+   * connections of their own. Default: no limit, each request that finds none idle opens one.
    */
   maxConnections?: number | undefined;
   onRequest?: ((observation: RequestObservation) => void) | undefined;
@@ -65,25 +36,10 @@ export interface TransportOptions {
   missingRights?: MissingRights | undefined;
 }
 
-/** An open answer whose body is read piece by piece. Abort the signal of the request to end it. */
-export interface StreamedAnswer {
-  body: AsyncIterable<Uint8Array>;
-}
-
-/** Attempts after the first, whatever the reason. */
+/** Max attempts after the first, whatever the reason. */
 const maxRetries = 10;
-/** Pause before a GET is sent again over a new connection. */
-const resendPauseMs = 1000;
-/** Codes of connections that broke: reset, closed before the end of the answer. */
-const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);
-const connectTimeoutMs = 30_000;
-/** Shorter than the API server's own 90 s: a write must not go out over a connection that is being closed. */
-const idleConnectionMs = 60_000;
-/** How long a request may wait for a connection, in milliseconds. It was never sent then. */
+/** How long a request may wait for a connection, in milliseconds; it was never sent then. */
 const maxUnsentMs = 60_000;
-
-/** Long waits for the rate limit are told this seldom, in milliseconds: where there is one there are hundreds. */
-const throttlingNoticeMs = 10_000;
 
 /** The connections to one API server, with their credentials. Dispose it at the end. */
 export class Transport implements AsyncDisposable {
@@ -92,27 +48,23 @@ export class Transport implements AsyncDisposable {
   readonly #origin: string;
   readonly #pathPrefix: string;
   readonly #fence = new AbortController();
-  #tls: TlsSettings;
-  #pool: Dispatcher;
-  /** Lists and watches have a pool of their own: it can be cut when certificates change without hurting a write. */
-  #streamPool: Dispatcher;
+  readonly #pools: ConnectionPools;
+  readonly #throttle: Throttle | undefined;
   readonly #underWay = new Set<(reason: Error) => void>();
   readonly #warnings = new Set<string>();
-  #toldThrottlingAtMs = -Infinity;
 
   constructor(options: TransportOptions) {
     this.#options = options;
     this.missingRights = options.missingRights ?? new MissingRights(options);
-    const { credentials } = options;
+    const { credentials, maxConnections, rateLimit } = options;
     this.#origin = credentials.serverUrl.origin;
     this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
-    this.#tls = credentials.tls();
-    this.#pool = makePool(this.#tls, credentials.proxyUrl, options.maxConnections ?? null);
-    this.#streamPool = makePool(this.#tls, credentials.proxyUrl, null);
+    this.#pools = new ConnectionPools({ credentials, maxConnections });
+    this.#throttle = rateLimit && new Throttle({ ...options, rateLimit });
   }
 
   /**
-   * From now on no request leaves the process, and those under way are cut: called when a lease is lost. Cannot be
+   * From now on no request leaves the process, and those under way are aborted: called when a lease is lost. Cannot be
    * undone.
    */
   fence(reason: Error): void {
@@ -156,7 +108,7 @@ export class Transport implements AsyncDisposable {
         },
         { retry: !watch, limited: !watch },
       );
-      return { body: decoded(answer, () => joined[Symbol.dispose](), joined.signal) };
+      return { body: readChunks(answer, joined.signal, () => joined[Symbol.dispose]()) };
     } catch (error) {
       joined[Symbol.dispose]();
       throw error;
@@ -165,7 +117,7 @@ export class Transport implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.fence(new Error('the Kubernetes client is closed'));
-    await Promise.all([this.#pool.destroy(), this.#streamPool.destroy()]);
+    await this.#pools.destroy();
   }
 
   async #retrying<T>(
@@ -173,12 +125,13 @@ export class Transport implements AsyncDisposable {
     attempt: () => Promise<T>,
     how: { retry?: boolean; limited?: boolean } = {},
   ): Promise<T> {
-    const { rateLimit, credentials } = this.#options;
+    const { clock, credentials } = this.#options;
     let renewed = false;
     for (let retries = 0; ;) {
       options.signal?.throwIfAborted();
       this.#fence.signal.throwIfAborted();
-      if (how.limited !== false && rateLimit !== undefined) await this.#throttle(rateLimit, options);
+      const throttle = how.limited === false ? undefined : this.#throttle;
+      if (throttle !== undefined) await this.#untilFenced(options, (signal) => throttle.wait(options, signal));
       const generation = credentials.generation;
       try {
         return await attempt();
@@ -193,27 +146,15 @@ export class Transport implements AsyncDisposable {
         const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
         if (pauseMs === undefined || retries >= maxRetries) throw error;
         retries++;
-        await this.#pause(pauseMs, options.signal);
+        await this.#untilFenced(options, (signal) => clock.sleep(pauseMs, { signal }));
       }
     }
   }
 
-  async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    const { clock } = this.#options;
-    using stopped = joinSignals([signal, this.#fence.signal], { clock });
-    await clock.sleep(ms, { signal: stopped.signal });
-  }
-
-  async #throttle(rateLimit: TokenBucket, { method, path, signal }: RequestOptions): Promise<void> {
-    const waitedMs = rateLimit.reserve();
-    if (waitedMs > 0) await this.#pause(waitedMs, signal);
-    if (waitedMs <= 50) return;
-    const fields = { delayMs: Math.round(waitedMs), verb: method, path };
-    const { clock, logger } = this.#options;
-    if (waitedMs > 1000 && clock.monotonicMs() - this.#toldThrottlingAtMs >= throttlingNoticeMs) {
-      this.#toldThrottlingAtMs = clock.monotonicMs();
-      logger.info(fields, 'Waited before sending request, client-side throttling');
-    } else logger.debug(fields, 'Waited before sending request, client-side throttling');
+  /** Ends the wait when the request is aborted or the transport is fenced. */
+  async #untilFenced({ signal }: RequestOptions, wait: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    using ended = joinSignals([signal, this.#fence.signal], { clock: this.#options.clock });
+    await wait(ended.signal);
   }
 
   /** One attempt at a unary request; its time begins when it is sent. */
@@ -229,23 +170,23 @@ export class Transport implements AsyncDisposable {
           }),
         ),
       );
-      const { answer, abort } = exchange(this.#currentPools().pool, request, () => {
+      const { answer, abort } = exchange(this.#pools.unary, request, () => {
         onSent();
         timer.cancel();
         timer = clock.after(requestTimeoutMs, () =>
           abort(new TransportError(`no answer within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
         );
       });
-      const cut = (): void => abort(signal?.reason as Error);
-      signal?.addEventListener('abort', cut, { once: true });
-      if (signal?.aborted === true) cut();
+      const onAbort = (): void => abort(signal?.reason as Error);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      if (signal?.aborted === true) onAbort();
       this.#underWay.add(abort);
       try {
         return await answer;
       } finally {
         this.#underWay.delete(abort);
         timer.cancel();
-        signal?.removeEventListener('abort', cut);
+        signal?.removeEventListener('abort', onAbort);
       }
     });
   }
@@ -254,7 +195,7 @@ export class Transport implements AsyncDisposable {
   #open(options: RequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     return this.#observed(options, (request, onSent) => {
       onSent();
-      return this.#currentPools().streamPool.request({ ...request, signal });
+      return this.#pools.streaming.request({ ...request, signal });
     });
   }
 
@@ -282,7 +223,7 @@ export class Transport implements AsyncDisposable {
       this.#warnOnce(answer.headers['warning']);
       return answer;
     } catch (error) {
-      throw transportError(error, `${method} ${credentials.serverUrl.host}${options.path}`, sent);
+      throw asTransportError(error, `${method} ${credentials.serverUrl.host}${options.path}`, sent);
     } finally {
       const seconds = (clock.monotonicMs() - startedMs) / 1000;
       onRequest?.({ verb: info.verb, resource: info.resource.plural, method, code, seconds });
@@ -302,20 +243,6 @@ export class Transport implements AsyncDisposable {
     return headers;
   }
 
-  /** The pools to use now: made anew when the certificates changed, the old connections then end. */
-  #currentPools(): { pool: Dispatcher; streamPool: Dispatcher } {
-    const tls = this.#options.credentials.tls();
-    if (tls !== this.#tls) {
-      this.#tls = tls;
-      const old = { pool: this.#pool, streamPool: this.#streamPool };
-      this.#pool = makePool(tls, this.#options.credentials.proxyUrl, this.#options.maxConnections ?? null);
-      this.#streamPool = makePool(tls, this.#options.credentials.proxyUrl, null);
-      old.pool.close().catch(() => undefined); // ends after the requests under way
-      old.streamPool.destroy().catch(() => undefined); // watches break and resume over new connections
-    }
-    return { pool: this.#pool, streamPool: this.#streamPool };
-  }
-
   #failure(answer: Pick<Answer, 'statusCode' | 'headers'>, body: string, { info }: RequestOptions): never {
     const error = errorFromAnswer(answer.statusCode, body, info, retryAfter(answer.headers['retry-after']));
     if (error instanceof ForbiddenError) this.missingRights.report(error);
@@ -332,34 +259,6 @@ export class Transport implements AsyncDisposable {
   }
 }
 
-/** The signal bounds unary requests, the reflector bounds watches; undici's own times would cut quiet watches. */
-const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
-
-function makePool(tls: TlsSettings, proxyUrl: string | undefined, connections: number | null): Dispatcher {
-  const connect = { ...prepared(tls), timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
-  const common = {
-    pipelining: 1,
-    allowH2: false, // HTTP/1.1 costs half the CPU
-    connections,
-    keepAliveTimeout: idleConnectionMs,
-    keepAliveMaxTimeout: idleConnectionMs,
-    ...unbounded,
-  };
-  return proxyUrl === undefined
-    ? new Agent({ ...common, connect })
-    : new ProxyAgent({ ...common, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
-}
-
-/** With the certificates read once, which takes some 30 ms for a system's store, and not for each connection. */
-function prepared(tls: TlsSettings): TlsSettings & { secureContext?: SecureContext } {
-  const { ca, cert, key, ...others } = tls;
-  try {
-    return { ...others, secureContext: createSecureContext({ ca, cert, key }) };
-  } catch {
-    return tls; // each connection then fails with the reason
-  }
-}
-
 function queryText(query: RequestOptions['query']): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(query ?? {})) {
@@ -370,73 +269,4 @@ function queryText(query: RequestOptions['query']): string {
 
 function retryAfter(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : undefined;
-}
-
-/** How long to wait before sending again; undefined when it must not be sent again. */
-function retryPauseMs(error: unknown, method: string): number | undefined {
-  if (error instanceof ApiError) {
-    const refused = error.code === 429 || error.code >= 500;
-    return refused && error.retryAfterS !== undefined ? error.retryAfterS * 1000 : undefined;
-  }
-  const broken = error instanceof TransportError && brokenConnection.has(error.code);
-  return broken && method === 'GET' ? resendPauseMs : undefined;
-}
-
-function transportError(error: unknown, what: string, sent = true): unknown {
-  if (error instanceof TransportError) {
-    return new TransportError(`${what}: ${error.message}`, { code: error.code, sent, cause: error.cause });
-  }
-  if (!(error instanceof Error) || error instanceof ApiError || error instanceof TypeError) return error;
-  if (error.name === 'AbortError') return error;
-  const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
-  return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, sent, cause: error });
-}
-
-async function readText(answer: Dispatcher.ResponseData): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  try {
-    for await (const chunk of unpacked(answer)) chunks.push(chunk as Uint8Array);
-  } catch (error) {
-    throw transportError(error, 'reading the answer');
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-async function* decoded(
-  answer: Dispatcher.ResponseData,
-  letGo: () => void,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of unpacked(answer)) yield chunk as Uint8Array;
-  } catch (error) {
-    signal.throwIfAborted();
-    throw transportError(error, 'reading the answer');
-  } finally {
-    letGo();
-    answer.body.on('error', () => undefined).destroy();
-  }
-}
-
-/** The body without its compression. A broken connection breaks it too, which `pipe` alone would not do. */
-function unpacked({ headers, body }: Dispatcher.ResponseData): Readable {
-  if (headers['content-encoding'] !== 'gzip') return body;
-  const gunzip = createGunzip();
-  pipeline(body, gunzip, () => undefined); // who reads the result hears of the failure
-  return gunzip;
-}
-
-function parseAnswer<T>(text: string, info: RequestInfo): T {
-  if (text === '') return {} as T;
-  let parsed: T & Partial<Status>;
-  try {
-    parsed = JSON.parse(text) as T & Partial<Status>;
-  } catch {
-    // Without the cause: its message quotes the answer, which may be a Secret.
-    throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, { code: 'BAD_JSON' });
-  }
-  if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {
-    throw errorFromStatus(parsed, info); // a failure behind a 2xx code
-  }
-  return parsed;
 }

@@ -3,7 +3,8 @@ import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { TransportError } from './api-error.ts';
 import { lines } from './line-stream.ts';
 import type { KubeObject } from './objects.ts';
-import type { RequestOptions, Transport } from './transport.ts';
+import type { RequestOptions } from './request.ts';
+import type { Transport } from './transport.ts';
 
 /** One line of a watch (Kubernetes API concepts, "Efficient detection of changes"). */
 export interface WatchEvent {
@@ -15,23 +16,25 @@ export interface WatchStreamOptions {
   transport: Transport;
   clock: Clock;
   request: Omit<RequestOptions, 'method' | 'signal'>;
-  /** What the server was asked for; half a minute later the stream is ended here. */
+  /** `timeoutSeconds` of the request; 30 s later the stream is aborted here. */
   timeoutS: number;
-  /** No byte for this long ends the stream, until the first bookmark. Absent: only `timeoutS` counts. */
-  quietLimitMs?: number | undefined;
-  /** Called when the server opens the watch, and when it ends it as it should: news, also where nothing happens. */
-  onNews: () => void;
+  /** No byte for this long ends the stream, until the first bookmark. Default: only `timeoutS` counts. */
+  maxSilenceMs?: number | undefined;
+  /** Called when the server opens the watch, and when it ends it regularly: both are successes without any event. */
+  onSuccess: () => void;
   signal: AbortSignal;
 }
 
-/** A server answers a watch at once, whether there are events or not; so long at most, its queues included. */
-const answerLimitMs = 30_000;
+/** A watch that ended this soon without an event means that something between us and the server closes watches. */
+export const shortWatchMs = 1000;
+/** A server answers a watch at once, whether there are events or not; this is the max, its queues included. */
+const maxAnswerMs = 30_000;
 /** A watch stays open this much longer than it asked for, then its connection counts as dead. */
 const graceMs = 30_000;
-/** Shortest silence that counts as death once bookmarks were seen. */
-const bookmarkSilenceMs = 180_000;
+/** Min silence after which a connection counts as dead once bookmarks were seen. */
+const minBookmarkSilenceMs = 180_000;
 
-/** The connection gave no sign of life: the watch ends as if the server had closed it. */
+/** The connection is dead: the watch ends as if the server had closed it. */
 class SilentConnection extends Error {}
 
 /**
@@ -42,19 +45,19 @@ class SilentConnection extends Error {}
  * as the first thing when there is no connection or no answer within 30 s.
  */
 export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchEvent> {
-  const { transport, request, onNews, signal } = options;
+  const { transport, request, onSuccess, signal } = options;
   const guard = new SilenceGuard(options);
-  const cut = AbortSignal.any([signal, guard.signal]);
+  const ended = AbortSignal.any([signal, guard.signal]);
   try {
-    const { body } = await transport.stream({ ...request, method: 'GET', signal: cut, watch: true });
-    onNews();
+    const { body } = await transport.stream({ ...request, method: 'GET', signal: ended, watch: true });
+    onSuccess();
     for await (const line of lines(guard.observe(body))) {
       if (sliceSpent()) await nextSlice();
       const event = parse(line);
       if (event.type === 'BOOKMARK') guard.sawBookmark();
       yield event;
     }
-    onNews();
+    onSuccess();
   } catch (error) {
     signal.throwIfAborted();
     if (guard.opened && guard.signal.aborted) return;
@@ -78,24 +81,24 @@ function parse(line: string): WatchEvent {
   return event as WatchEvent;
 }
 
-/** Ends a stream that shows no life. One timer looks now and then, instead of one timer for each chunk. */
+/** Aborts a silent stream. One timer checks from time to time, instead of one timer for each chunk. */
 class SilenceGuard {
   readonly #clock: Clock;
   readonly #controller = new AbortController();
   readonly #endAtMs: number;
-  readonly #quietLimitMs: number | undefined;
+  readonly #maxSilenceMs: number | undefined;
   readonly #resource: string;
   opened = false;
   #lastByteMs: number;
   #lastBookmarkMs: number | undefined;
-  #longestGapMs = 0;
+  #maxGapMs = 0;
   #timer: Timer | undefined;
 
-  constructor({ clock, request, timeoutS, quietLimitMs }: WatchStreamOptions) {
+  constructor({ clock, request, timeoutS, maxSilenceMs }: WatchStreamOptions) {
     this.#clock = clock;
     this.#lastByteMs = clock.monotonicMs();
     this.#endAtMs = this.#lastByteMs + timeoutS * 1000 + graceMs;
-    this.#quietLimitMs = quietLimitMs;
+    this.#maxSilenceMs = maxSilenceMs;
     this.#resource = request.info.resource.plural;
     this.#arm();
   }
@@ -115,8 +118,7 @@ class SilenceGuard {
 
   sawBookmark(): void {
     const nowMs = this.#clock.monotonicMs();
-    if (this.#lastBookmarkMs !== undefined)
-      this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastBookmarkMs);
+    if (this.#lastBookmarkMs !== undefined) this.#maxGapMs = Math.max(this.#maxGapMs, nowMs - this.#lastBookmarkMs);
     const first = this.#lastBookmarkMs === undefined;
     this.#lastBookmarkMs = nowMs;
     if (first) this.#arm();
@@ -126,20 +128,20 @@ class SilenceGuard {
     this.#timer?.cancel();
   }
 
-  /** The moment at which the stream counts as dead if nothing more comes. */
+  /** When the stream counts as dead if nothing more comes. */
   #deadAtMs(): number {
-    if (!this.opened) return this.#lastByteMs + answerLimitMs;
+    if (!this.opened) return this.#lastByteMs + maxAnswerMs;
     if (this.#lastBookmarkMs !== undefined) {
-      return Math.min(this.#endAtMs, this.#lastByteMs + Math.max(bookmarkSilenceMs, 3 * this.#longestGapMs));
+      return Math.min(this.#endAtMs, this.#lastByteMs + Math.max(minBookmarkSilenceMs, 3 * this.#maxGapMs));
     }
-    return this.#quietLimitMs === undefined
+    return this.#maxSilenceMs === undefined
       ? this.#endAtMs
-      : Math.min(this.#endAtMs, this.#lastByteMs + this.#quietLimitMs);
+      : Math.min(this.#endAtMs, this.#lastByteMs + this.#maxSilenceMs);
   }
 
   #verdict(): Error {
-    if (this.opened) return new SilentConnection('no sign of life from the API server');
-    const message = `no answer to a watch of ${this.#resource} within ${answerLimitMs} ms`;
+    if (this.opened) return new SilentConnection('the API server sends nothing');
+    const message = `no answer to a watch of ${this.#resource} within ${maxAnswerMs} ms`;
     return new TransportError(message, { code: 'TIMEOUT' });
   }
 

@@ -24,14 +24,14 @@ export interface SaveRetries {
 
 /**
  * Tries a few times while the worker waits, once where the volume is refused for what it is, and deletes the storage
- * when it cannot save the volume. Once the run is cut off it does neither: after a lost lease the storage may be another
+ * when it cannot save the volume. Once the run is aborted it does neither: after a lost lease the storage may be another
  * process's by now.
  */
 export class BlockingVolumeStore implements VolumeStore {
   readonly #parts: VolumeStoreParts;
   readonly #clock: Clock;
   readonly #retries: SaveRetries;
-  readonly #cut: () => AbortSignal;
+  readonly #abort: () => AbortSignal;
   readonly #deleteStorage: (volume: PersistentVolume, signal: AbortSignal) => Promise<void>;
 
   constructor(
@@ -39,29 +39,29 @@ export class BlockingVolumeStore implements VolumeStore {
       clock: Clock;
       retries: SaveRetries;
       /** Aborts when what is under way is to be abandoned. */
-      cut: () => AbortSignal;
+      abort: () => AbortSignal;
       deleteStorage: (volume: PersistentVolume, signal: AbortSignal) => Promise<void>;
     },
   ) {
     this.#parts = options;
     this.#clock = options.clock;
     this.#retries = options.retries;
-    this.#cut = options.cut;
+    this.#abort = options.abort;
     this.#deleteStorage = options.deleteStorage;
   }
 
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
-    const cut = this.#cut();
+    const abort = this.#abort();
     const failure = await this.#try(
-      () => createVolume(this.#parts, volume, cut),
+      () => createVolume(this.#parts, volume, abort),
       'The volume could not be saved',
-      cut,
+      abort,
       (error) => isRefusal(error) || error instanceof VolumeTakenError,
     );
     if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
     if (failure !== undefined) {
-      if (cut.aborted) throw failure;
-      if (!(await this.#undo(claim, volume, failure, cut))) throw failure;
+      if (abort.aborted) throw failure;
+      if (!(await this.#undo(claim, volume, failure, abort))) throw failure;
     }
     tellSuccess(this.#parts, claim, volume);
   }
@@ -77,12 +77,12 @@ export class BlockingVolumeStore implements VolumeStore {
     claim: PersistentVolumeClaim,
     volume: PersistentVolume,
     failure: Error,
-    cut: AbortSignal,
+    abort: AbortSignal,
   ): Promise<boolean> {
     const { client, recorder, onSaved } = this.#parts;
     let leftover: Error | undefined;
     try {
-      if (await isSaved(client, volume, cut)) {
+      if (await isSaved(client, volume, abort)) {
         onSaved(volume);
         return true;
       }
@@ -98,7 +98,11 @@ export class BlockingVolumeStore implements VolumeStore {
       `Error creating provisioned PV object for claim ${where}: ${failure.message}. Deleting the volume.`,
       { logged: true },
     );
-    leftover ??= await this.#try(() => this.#deleteStorage(volume, cut), 'The storage of an unsaved volume stays', cut);
+    leftover ??= await this.#try(
+      () => this.#deleteStorage(volume, abort),
+      'The storage of an unsaved volume stays',
+      abort,
+    );
     if (leftover !== undefined) {
       recorder.event(
         claimReference(claim),
@@ -122,7 +126,7 @@ export class BlockingVolumeStore implements VolumeStore {
   async #try(
     attempt: () => Promise<void>,
     complaint: string,
-    cut: AbortSignal,
+    abort: AbortSignal,
     isFinal: (error: unknown) => boolean = () => false,
   ): Promise<Error | undefined> {
     for (let failed = 0; ; failed++) {
@@ -132,8 +136,8 @@ export class BlockingVolumeStore implements VolumeStore {
       } catch (error) {
         this.#parts.logger.info({ err: error }, complaint);
         if (isFinal(error) || failed + 1 >= this.#retries.attempts) return error as Error;
-        await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: cut }).catch(() => undefined);
-        if (cut.aborted) return error as Error;
+        await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: abort }).catch(() => undefined);
+        if (abort.aborted) return error as Error;
       }
     }
   }

@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { Informer } from '../kube/informer.ts';
 import type { KubeObject } from '../kube/objects.ts';
-import type { ReflectorMetrics } from '../kube/reflector.ts';
+import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
 import { SharedValues } from '../kube/shared-values.ts';
 import type { Transport } from '../kube/transport.ts';
 import { claimTransform, sameClaim } from './cached-claim.ts';

@@ -7,10 +7,11 @@ import { v4 as uuid } from 'uuid';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { TaskGroup } from '../base/task-group.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import { type Informer, Tombstone } from '../kube/informer.ts';
-import { KubeClient } from '../kube/kube-client.ts';
+import { Tombstone } from '../kube/informer.ts';
+import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { Transport } from '../kube/transport.ts';
@@ -55,6 +56,8 @@ export interface ProvisionControllerOptions {
   additionalProvisionerNames?: readonly string[];
   provisioner: Provisioner;
   transport: Transport;
+  /** The program that the API server records as the author of writes. Default: the provisioner's name. */
+  fieldManager?: string;
   /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
   recorder?: Recorder;
   /** Caches to share with others, run by whoever made them. Default: the controller's own. */
@@ -93,7 +96,7 @@ export interface RunOptions {
   /** Take no new work; what is under way is finished. */
   stop: AbortSignal;
   /** Take no new work, and abandon what is under way, too: such as a leader election's `lost`. Default: never. */
-  cut?: AbortSignal;
+  abort?: AbortSignal;
 }
 
 const resyncDefaultMs = 900_000;
@@ -123,7 +126,7 @@ export class ProvisionController {
   readonly #volumeSyncer: VolumeSyncer;
   readonly #recentlySaved: RecentlySaved;
   /** Of the run; before it nothing is under way. */
-  #cut = new AbortController().signal;
+  #abort = new AbortController().signal;
   #hasRun = false;
 
   constructor(options: ProvisionControllerOptions) {
@@ -134,7 +137,8 @@ export class ProvisionController {
     const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
     const isKnownProvisioner = (name: string): boolean => names.has(name);
     this.#isKnownProvisioner = isKnownProvisioner;
-    const client = new KubeClient({ transport: options.transport, fieldManager: 'csi-provisioner' });
+    const fieldManager = options.fieldManager ?? options.provisionerName.slice(0, maxFieldManagerLength);
+    const client = new KubeClient({ transport: options.transport, fieldManager });
     this.#informers =
       options.informers ??
       provisionInformers({
@@ -219,43 +223,44 @@ export class ProvisionController {
    *
    * @throws {Error} when called a second time.
    */
-  async run({ stop, cut = new AbortController().signal }: RunOptions): Promise<void> {
+  async run({ stop, abort = new AbortController().signal }: RunOptions): Promise<void> {
     if (this.#hasRun) throw new Error('a provision controller runs only once');
     this.#hasRun = true;
-    this.#cut = cut;
-    using ending = joinSignals([stop, cut], { clock: this.#clock });
-    const caches = new AbortController(); // they end last: turns under way read them
-    const background = [
-      this.#store.run(caches.signal),
-      ...(this.#options.informers === undefined ? Object.values(this.#informers) : []).map(
-        (informer: Informer<never>) => informer.run(caches.signal),
-      ),
-    ];
+    this.#abort = abort;
+    const caches = new AbortController(); // they end last: what is under way reads them
+    const background = new TaskGroup(caches.signal);
+    using ending = joinSignals([stop, abort, background.signal], { clock: this.#clock });
+    background.start((signal) => this.#store.run(signal));
+    if (this.#options.informers === undefined) {
+      const { claims, volumes, classes } = this.#informers;
+      for (const informer of [claims, volumes, classes]) background.start((signal) => informer.run(signal));
+    }
     const registrations = this.#addHandlers();
     try {
       const ready = { ...registrations, classes: this.#informers.classes };
       await waitForSync(ready, { signal: ending.signal, clock: this.#clock, logger: this.#logger });
       this.#logger.info({ component: this.component }, 'Started provisioner controller');
-      await this.#work(ending.signal, cut);
-      await untilAborted(this.#store.settled(), cut);
+      await this.#work(ending.signal, abort);
+      await untilAborted(this.#store.settled(), abort);
     } catch (error) {
       if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
       caches.abort(new Error('the provision controller has ended'));
-      await Promise.all(background);
-      await this.#ownRecorder[Symbol.asyncDispose]();
+      await background.ended().finally(() => this.#ownRecorder[Symbol.asyncDispose]());
       this.#logger.info({ component: this.component }, 'Stopped provisioner controller');
     }
   }
 
-  async #work(stop: AbortSignal, cut: AbortSignal): Promise<void> {
+  async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
     const { workers = 4, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
     const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
-    const common = { count: workers, stop, cut, clock: this.#clock, logger: this.#logger };
-    await Promise.all([
+    const common = { count: workers, abort, clock: this.#clock, logger: this.#logger };
+    const queues = new TaskGroup(stop);
+    queues.start((ending) =>
       runWorkers({
         ...common,
+        stop: ending,
         what: 'claim',
         queue: this.#claimQueue,
         sync: (uid, signal) => this.#claimSyncer.sync(uid, signal),
@@ -267,15 +272,19 @@ export class ProvisionController {
         describe: (uid) => this.#claimSyncer.describe(uid),
         timeoutMs: provisionTimeoutMs,
       }),
+    );
+    queues.start((ending) =>
       runWorkers({
         ...common,
+        stop: ending,
         what: 'volume',
         queue: this.#volumeQueue,
         sync: (name, signal) => this.#volumeSyncer.sync(name, signal),
         failureThreshold: failedDeleteThreshold,
         timeoutMs: deletionTimeoutMs,
       }),
-    ]);
+    );
+    await queues.ended();
   }
 
   #addHandlers() {
@@ -359,7 +368,7 @@ export class ProvisionController {
       ...parts,
       clock: this.#clock,
       retries: { attempts, pauseMs: () => pauseMs },
-      cut: () => this.#cut,
+      abort: () => this.#abort,
       deleteStorage: (volume, signal) => provisioner.delete(volume, { signal }),
     });
   }

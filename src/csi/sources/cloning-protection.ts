@@ -52,9 +52,9 @@ export class CloningProtectionController {
    * Works until it is stopped; resolves when the last claim under work is done. To be called once, after the cache has
    * synced.
    *
-   * @param options.stop - ends the taking of claims. @param options.cut - ends the work on those already taken.
+   * @param options.stop - ends the taking of claims. @param options.abort - ends the work on those already taken.
    */
-  async run({ stop, cut }: { stop: AbortSignal; cut: AbortSignal }): Promise<void> {
+  async run({ stop, abort }: { stop: AbortSignal; abort: AbortSignal }): Promise<void> {
     const { claims, workers, clock, logger } = this.#options;
     const enqueue = (claim: PersistentVolumeClaim): void => {
       const { deletionTimestamp, finalizers } = claim.metadata;
@@ -66,7 +66,7 @@ export class CloningProtectionController {
     try {
       const sync = (key: string, signal: AbortSignal): Promise<void> => this.#sync(key, signal);
       const rest = { failureThreshold: 0, timeoutMs: 0, what: 'claim' };
-      await runWorkers({ queue: this.#queue, count: workers, sync, stop, cut, clock, logger, ...rest });
+      await runWorkers({ queue: this.#queue, count: workers, sync, stop, abort, clock, logger, ...rest });
     } finally {
       registration.remove();
     }

@@ -7,7 +7,7 @@ import { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Lister } from '../../kube/lister.ts';
 import { objectKey, type KubeObject } from '../../kube/objects.ts';
-import type { ReflectorMetrics } from '../../kube/reflector.ts';
+import type { ReflectorMetrics } from '../../kube/reflector-metrics.ts';
 import type { Transport } from '../../kube/transport.ts';
 import { waitForSync } from '../../kube/wait-for-sync.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';

@@ -5,7 +5,7 @@ import { Informer } from '../../kube/informer.ts';
 import type { Lister } from '../../kube/lister.ts';
 import type { KubeObject, Resource } from '../../kube/objects.ts';
 import { markReduced } from '../../kube/reduced-object.ts';
-import type { ReflectorMetrics } from '../../kube/reflector.ts';
+import type { ReflectorMetrics } from '../../kube/reflector-metrics.ts';
 import { SharedValues } from '../../kube/shared-values.ts';
 import type { Transport } from '../../kube/transport.ts';
 

@@ -24,7 +24,7 @@ async function detectedFrom(code: number, body: object | string): Promise<Capaci
   const master = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   await using transport = connect({ master, environment: {} });
   try {
-    return await detectCapacityApi({ client: new KubeClient({ transport }), namespace: 'ns' });
+    return await detectCapacityApi({ client: new KubeClient({ transport, fieldManager: 'test' }), namespace: 'ns' });
   } finally {
     server.close();
     server.closeAllConnections();

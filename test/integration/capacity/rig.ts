@@ -230,7 +230,7 @@ export class Rig implements AsyncDisposable {
     });
     this.controller = new CapacityController({
       frame,
-      client: new KubeClient({ transport }),
+      client: new KubeClient({ transport, fieldManager: 'test' }),
       driver: calls,
       classes,
       capacities,
@@ -281,7 +281,7 @@ export class Rig implements AsyncDisposable {
     this.#background = Promise.all([
       ...this.#informers.map(({ informer }) => informer.run(signal)),
       this.#segments.run(signal),
-      this.controller.run({ stop: signal, cut: signal }),
+      this.controller.run({ stop: signal, abort: signal }),
     ]);
   }
 

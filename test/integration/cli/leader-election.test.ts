@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { Environment } from '../../../src/cli/config.ts';
-import { ownNamespace, sanitised } from '../../../src/cli/election.ts';
+import { sanitised } from '../../../src/run/lease-name.ts';
+import { ownNamespace } from '../../../src/run/own-namespace.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Lease, LeaseRecord } from '../../../src/kube/lease-record.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
@@ -151,6 +152,7 @@ describe('what a candidate and a leader send', () => {
     await using started = await start({ flags: ['--leader-election-labels=team:storage,empty:'] });
     const seen = await started.until('five requests', () => started.requests().length >= 5 && started.requests());
     assert.deepEqual(seen.slice(0, 5).map(({ method }) => method), ['GET', 'POST', 'PUT', 'PUT', 'PUT']); // prettier-ignore
+    for (const { path } of seen.slice(1)) assert.match(path, /\?fieldManager=csi-provisioner$/);
     const [, post, atOnce, second, third] = seen.map(bodyOf);
     assert.ok(post?.spec);
     assert.deepEqual(post.metadata.labels, { team: 'storage', empty: '' });

@@ -110,10 +110,10 @@ describe('CsiProvisioner, failures of CreateVolume', () => {
   test('an aborted attempt leaves the outcome open', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', () => new Promise<object>(() => undefined));
-    const cut = new AbortController();
-    const outcome = rig.provision(makeClaim(), makeClass(), { signal: cut.signal });
+    const abort = new AbortController();
+    const outcome = rig.provision(makeClaim(), makeClass(), { signal: abort.signal });
     await rig.driver.called('CreateVolume');
-    cut.abort();
+    abort.abort();
     assertFailed(await outcome, 'in-background', 'rpc error: code = Canceled desc = context canceled');
   });
 

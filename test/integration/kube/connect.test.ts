@@ -25,7 +25,7 @@ describe('connect', () => {
   /** The headers of a request made over a connection with these options. */
   const headers = async (options: ConnectOptions): Promise<IncomingHttpHeaders> => {
     await using transport = connect(options);
-    await new KubeClient({ transport }).raw('/version');
+    await new KubeClient({ transport, fieldManager: 'test' }).raw('/version');
     assert.equal(seen.length, 1);
     return seen[0]!;
   };
@@ -84,7 +84,7 @@ describe('connect', () => {
     const clock = new ManualClock();
     const rateLimit = { perSecond: 1, burst: 2 };
     await using transport = connect({ master: url, environment: {}, rateLimit, clock });
-    const client = new KubeClient({ transport });
+    const client = new KubeClient({ transport, fieldManager: 'test' });
     await client.raw('/version');
     await client.raw('/version');
     const third = client.raw('/version');

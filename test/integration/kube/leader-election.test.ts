@@ -113,10 +113,25 @@ describe('an election', () => {
     assert.equal(leases.spec?.holderIdentity, 'a', 'a lost lease is not released');
   });
 
+  for (const { title, options, want } of [
+    { title: 'the name of the Lease', options: {}, want: 'lock' },
+    { title: 'the field manager given', options: { fieldManager: 'my-program' }, want: 'my-program' },
+  ]) {
+    test(`the Lease is written as ${title}`, async () => {
+      await using leases = await LeaseServer.start();
+      const a = leases.elector('a', options).run();
+      await leases.clock.until(() => a.leads);
+      await leases.clock.advance(2000);
+      const managers = leases.writesOf('a').map(({ query }) => query.get('fieldManager'));
+      assert.ok(managers.length >= 2, 'a create and an update');
+      assert.deepEqual([...new Set(managers)], [want]);
+    });
+  }
+
   test('what the work still sends when the lease is lost does not leave the process', async () => {
     await using leases = await LeaseServer.start();
     const guarded = leases.transport('work', leases.clock);
-    const client = new KubeClient({ transport: guarded });
+    const client = new KubeClient({ transport: guarded, fieldManager: 'test' });
     const a = leases.elector('a', { guarded }).run();
     await leases.clock.until(() => a.leads);
     await client.get(leaseResource, { namespace: 'ns', name: 'lock' });

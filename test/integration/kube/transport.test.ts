@@ -242,6 +242,17 @@ describe('answers', () => {
 });
 
 describe('requests', () => {
+  test('a field manager that the server would refuse is refused before any request', async () => {
+    await using rig = await Rig.start();
+    for (const fieldManager of ['', 'x'.repeat(129), 'a\nb']) {
+      assert.throws(() => new KubeClient({ transport: rig.transport, fieldManager }), {
+        name: 'TypeError',
+        message: /^fieldManager must have 1 to 128 printable characters, got "/,
+      });
+    }
+    new KubeClient({ transport: rig.transport, fieldManager: 'NFS-Verwalter (Köln)'.padEnd(128, '.') });
+  });
+
   test('say who writes, how a patch is to be read, and what must still be so for a deletion', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(ok);
@@ -363,7 +374,7 @@ describe('requests', () => {
 describe('connections', () => {
   /** Creates this many objects at once. */
   function createMany(transport: Transport, count: number): ReturnType<typeof outcome> {
-    const client = new KubeClient({ transport });
+    const client = new KubeClient({ transport, fieldManager: 'test' });
     const objects = Array.from({ length: count }, (_, i) => configMap(`c${i}`, 0));
     return outcome(Promise.all(objects.map((object) => client.create(configMaps, object))));
   }
@@ -390,7 +401,7 @@ describe('connections', () => {
     await using rig = await Rig.start();
     rig.server.otherwise(nothing);
     await using transport = rig.newTransport({ maxConnections: 1, requestTimeoutMs: 90_000 });
-    const client = new KubeClient({ transport });
+    const client = new KubeClient({ transport, fieldManager: 'test' });
     const sent = outcome(client.update(configMaps, configMap('a', 1)));
     await rig.server.requested(1);
     const waiting = outcome(client.update(configMaps, configMap('b', 1)));
@@ -528,7 +539,7 @@ describe('stopping', () => {
       renew: () => undefined,
     };
     const transport = rig.newTransport({ credentials });
-    return { transport, client: new KubeClient({ transport }), known };
+    return { transport, client: new KubeClient({ transport, fieldManager: 'test' }), known };
   }
 
   test('a single request that waits for its credentials ends at once with its signal', async () => {

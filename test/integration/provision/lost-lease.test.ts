@@ -21,7 +21,7 @@ function lead(rig: Rig, stop: AbortSignal) {
     retryPeriodMs: 100,
   });
   return elector
-    .run({ stop, work: (lost) => rig.controller.run({ stop, cut: lost }) })
+    .run({ stop, work: (lost) => rig.controller.run({ stop, abort: lost }) })
     .finally(() => electionTransport[Symbol.asyncDispose]());
 }
 

@@ -78,7 +78,7 @@ export class Rig implements AsyncDisposable {
   readonly transport: Transport;
   readonly #bulletin = new Bulletin();
   readonly #stop = new AbortController();
-  readonly #cut = new AbortController();
+  readonly #abort = new AbortController();
   readonly #endOfCaches = new AbortController();
   #running: Promise<void> | undefined;
   #sentinels = 0;
@@ -155,7 +155,7 @@ export class Rig implements AsyncDisposable {
 
   /** As `start`, without waiting for anything. */
   startOnly(): void {
-    const run = this.controller.run({ stop: this.#stop.signal, cut: this.#cut.signal });
+    const run = this.controller.run({ stop: this.#stop.signal, abort: this.#abort.signal });
     const caches = Object.values(this.#informers ?? {}).map((informer: Informer<never>) =>
       informer.run(this.#endOfCaches.signal),
     );
@@ -172,8 +172,8 @@ export class Rig implements AsyncDisposable {
   }
 
   /** What the controller was given. */
-  get signals(): { stop: AbortSignal; cut: AbortSignal } {
-    return { stop: this.#stop.signal, cut: this.#cut.signal };
+  get signals(): { stop: AbortSignal; abort: AbortSignal } {
+    return { stop: this.#stop.signal, abort: this.#abort.signal };
   }
 
   /** Aborts the stop signal and returns at once. */
@@ -181,13 +181,13 @@ export class Rig implements AsyncDisposable {
     this.#stop.abort(new Error('the test stops the controller'));
   }
 
-  /** Aborts the cut signal. */
-  cut(): void {
-    this.#cut.abort(new Error('the test cuts the controller'));
+  /** Aborts the abort signal. */
+  abort(): void {
+    this.#abort.abort(new Error('the test aborts the controller'));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.cut();
+    this.abort();
     await this.stop();
     this.wire[Symbol.dispose]();
     await this.transport[Symbol.asyncDispose]();

@@ -105,11 +105,11 @@ test('2,000 claims through a failing API: nothing is lost, repeated or left behi
     addFinalizer: true,
     clock,
   });
-  const [stop, cut] = [new AbortController(), new AbortController()];
-  const running = controller.run({ stop: stop.signal, cut: cut.signal });
+  const [stop, abort] = [new AbortController(), new AbortController()];
+  const running = controller.run({ stop: stop.signal, abort: abort.signal });
   cluster.defer(async () => {
     stop.abort(new Error('the test ends'));
-    cut.abort(new Error('the test ends'));
+    abort.abort(new Error('the test ends'));
     await running;
   });
 
@@ -148,7 +148,7 @@ test('2,000 claims through a failing API: nothing is lost, repeated or left behi
       collectGarbage();
       return ledger.objectsAlive <= leftInMemory;
     });
-    measured.push(measure({ pending, stop: stop.signal, cut: cut.signal }));
+    measured.push(measure({ pending, stop: stop.signal, abort: abort.signal }));
   }
   assertNoGrowth(measured);
 
@@ -156,7 +156,7 @@ test('2,000 claims through a failing API: nothing is lost, repeated or left behi
   await running;
   assert.equal(pending.pending, 0);
   assert.equal(getEventListeners(stop.signal, 'abort').length, 0);
-  assert.equal(getEventListeners(cut.signal, 'abort').length, 0);
+  assert.equal(getEventListeners(abort.signal, 'abort').length, 0);
 });
 
 interface Measure {
@@ -169,12 +169,12 @@ interface Measure {
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-function measure({ pending, stop, cut }: { pending: CountingClock; stop: AbortSignal; cut: AbortSignal }): Measure {
+function measure({ pending, stop, abort }: { pending: CountingClock; stop: AbortSignal; abort: AbortSignal }): Measure {
   collectGarbage();
   return {
     heapMiB: process.memoryUsage().heapUsed / 2 ** 20,
     timers: pending.pending,
-    listeners: getEventListeners(stop, 'abort').length + getEventListeners(cut, 'abort').length,
+    listeners: getEventListeners(stop, 'abort').length + getEventListeners(abort, 'abort').length,
     resources: process.getActiveResourcesInfo().length,
   };
 }

@@ -15,6 +15,25 @@ function endless(signal: AbortSignal): Promise<never> {
   });
 }
 
+describe('the author of writes', () => {
+  for (const { title, controller, want } of [
+    { title: 'the name of the provisioner', controller: {}, want: 'drv' },
+    { title: 'the field manager given', controller: { fieldManager: 'my-program' }, want: 'my-program' },
+  ]) {
+    test(`is ${title}`, async () => {
+      await using rig = await Rig.prepare({ controller });
+      rig.addClass();
+      rig.addClaim();
+      rig.startOnly();
+      await rig.until('a volume', () => rig.volumes.length === 1);
+      await rig.stop();
+      const writes = rig.wire.requests.filter(({ method }) => method !== 'GET');
+      assert.ok(writes.length >= 2, 'the volume and its events');
+      for (const { path } of writes) assert.equal(new URL(path, rig.url).searchParams.get('fieldManager'), want);
+    });
+  }
+});
+
 describe('stopping', () => {
   test('the claim under way is finished, those that wait are left to the next run', async () => {
     await using rig = await Rig.prepare();
@@ -63,7 +82,7 @@ describe('stopping', () => {
     rig.startOnly();
     await rig.until('both calls', () => rig.provisioner.provisions.length + rig.provisioner.deletions.length === 2);
     rig.beginStop();
-    rig.cut();
+    rig.abort();
     await rig.stop();
     assert.equal(rig.provisioner.provisions.length, 1);
     assert.equal(rig.provisioner.deletions.length, 1);
@@ -115,7 +134,7 @@ describe('stopping', () => {
     await rig.stop();
     assert.equal(clock.pending, 0);
     assert.equal(getEventListeners(rig.signals.stop, 'abort').length, 0);
-    assert.equal(getEventListeners(rig.signals.cut, 'abort').length, 0);
+    assert.equal(getEventListeners(rig.signals.abort, 'abort').length, 0);
   });
 });
 

@@ -31,7 +31,7 @@ function runController(
     clock: systemClock,
     logger,
   });
-  const running = controller.run({ stop: stop.signal, cut: stop.signal });
+  const running = controller.run({ stop: stop.signal, abort: stop.signal });
   context.after(async () => {
     stop.abort();
     await running;

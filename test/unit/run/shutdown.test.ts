@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { listenForShutdown, type SignalSource } from '../../../src/cli/shutdown.ts';
+import { listenForShutdown, type SignalSource } from '../../../src/run/shutdown.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 function listen(options: { callTimeoutMs?: number; dieAtOnce?: (signal: string) => void } = {}) {
@@ -25,11 +25,11 @@ describe('listenForShutdown', () => {
     const { signals, clock, shutdown } = listen();
     assert.equal(shutdown.stop.aborted, false);
     signals.emit('SIGTERM');
-    assert.deepEqual([shutdown.stop.aborted, shutdown.cut.aborted], [true, false]);
+    assert.deepEqual([shutdown.stop.aborted, shutdown.abort.aborted], [true, false]);
     await clock.advance(24_999);
-    assert.equal(shutdown.cut.aborted, false);
+    assert.equal(shutdown.abort.aborted, false);
     await clock.advance(2);
-    assert.equal(shutdown.cut.aborted, true);
+    assert.equal(shutdown.abort.aborted, true);
     assert.equal(shutdown.failure, undefined);
   });
 
@@ -37,9 +37,9 @@ describe('listenForShutdown', () => {
     const { signals, clock, shutdown } = listen({ callTimeoutMs: 150_000 });
     signals.emit('SIGINT');
     await clock.advance(154_000);
-    assert.equal(shutdown.cut.aborted, false);
+    assert.equal(shutdown.abort.aborted, false);
     await clock.advance(1001);
-    assert.equal(shutdown.cut.aborted, true);
+    assert.equal(shutdown.abort.aborted, true);
   });
 
   test('ends at once at the second signal', () => {
@@ -62,7 +62,7 @@ describe('listenForShutdown', () => {
     shutdown.fail(new Error('first'));
     shutdown.fail(new Error('second'));
     assert.equal(shutdown.failure?.message, 'first');
-    assert.deepEqual([shutdown.stop.aborted, shutdown.cut.aborted], [true, true]);
+    assert.deepEqual([shutdown.stop.aborted, shutdown.abort.aborted], [true, true]);
   });
 
   test('leaves no listener behind', () => {

@@ -6,7 +6,7 @@ export interface Shutdown extends Disposable {
   /** Take no new work; finish what is under way. */
   readonly stop: AbortSignal;
   /** Abandon what is under way, too. */
-  readonly cut: AbortSignal;
+  readonly abort: AbortSignal;
   /** Ends the process for a reason of its own; the first reason counts. */
   fail(error: Error): void;
   /** Why the process ends, when it was not by a signal. */
@@ -41,7 +41,7 @@ export function listenForShutdown(options: {
   const { signals, clock, logger } = options;
   const drainMs = Math.max(shortestDrainMs, options.callTimeoutMs + 5000);
   const stop = new AbortController();
-  const cut = new AbortController();
+  const abort = new AbortController();
   let failure: Error | undefined;
   const onSignal = (signal: 'SIGTERM' | 'SIGINT'): void => {
     if (options.dieAtOnce !== undefined) {
@@ -54,7 +54,7 @@ export function listenForShutdown(options: {
     }
     logger.info({}, 'Received SIGTERM or SIGINT signal, shutting down controller.');
     stop.abort(new Error('the process was told to end'));
-    clock.after(drainMs, () => cut.abort(new Error('what was under way did not end in time')));
+    clock.after(drainMs, () => abort.abort(new Error('what was under way did not end in time')));
   };
   const onTerm = (): void => onSignal('SIGTERM');
   const onInterrupt = (): void => onSignal('SIGINT');
@@ -62,14 +62,14 @@ export function listenForShutdown(options: {
   signals.on('SIGINT', onInterrupt);
   return {
     stop: stop.signal,
-    cut: cut.signal,
+    abort: abort.signal,
     get failure() {
       return failure;
     },
     fail: (error) => {
       failure ??= error;
       stop.abort(error);
-      cut.abort(error);
+      abort.abort(error);
     },
     [Symbol.dispose]: () => {
       signals.off('SIGTERM', onTerm);

@@ -1,0 +1,68 @@
+/** The body of an answer: decompressed, read piece by piece or whole, parsed. */
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { errorFromStatus, type RequestInfo, type Status, TransportError } from './api-error.ts';
+import { asTransportError } from './request-failure.ts';
+
+/** @throws {TransportError} when the connection breaks before the end. */
+export async function readText(answer: Dispatcher.ResponseData): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const chunk of decompressed(answer)) chunks.push(chunk as Uint8Array);
+  } catch (error) {
+    throw asTransportError(error, 'reading the answer');
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/**
+ * The body as it comes.
+ *
+ * @param signal - of the request: its reason is thrown once it aborts.
+ * @param onEnd - called when nothing more is read, for whatever reason.
+ * @throws {TransportError} when the connection breaks before the end.
+ */
+export async function* readChunks(
+  answer: Dispatcher.ResponseData,
+  signal: AbortSignal,
+  onEnd: () => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of decompressed(answer)) yield chunk as Uint8Array;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw asTransportError(error, 'reading the answer');
+  } finally {
+    onEnd();
+    answer.body.on('error', () => undefined).destroy();
+  }
+}
+
+/** A broken connection breaks the result too, which `pipe` alone would not do. */
+function decompressed({ headers, body }: Dispatcher.ResponseData): Readable {
+  if (headers['content-encoding'] !== 'gzip') return body;
+  const gunzip = createGunzip();
+  pipeline(body, gunzip, () => undefined); // the reader of the result gets the failure
+  return gunzip;
+}
+
+/**
+ * The object in a successful answer; an empty one where it has no text.
+ *
+ * @throws {ApiError} for a failure behind a 2xx code, {TransportError} with code `BAD_JSON`.
+ */
+export function parseAnswer<T>(text: string, info: RequestInfo): T {
+  if (text === '') return {} as T;
+  let parsed: T & Partial<Status>;
+  try {
+    parsed = JSON.parse(text) as T & Partial<Status>;
+  } catch {
+    // Without the cause: its message quotes the answer, which may be a Secret.
+    throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, { code: 'BAD_JSON' });
+  }
+  if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {
+    throw errorFromStatus(parsed, info);
+  }
+  return parsed;
+}

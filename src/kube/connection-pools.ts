@@ -1,0 +1,82 @@
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import type { RequestCredentials, TlsSettings } from './request-credentials.ts';
+
+const connectTimeoutMs = 30_000;
+/** Shorter than the API server's own 90 s: a write must not go out over a connection that is being closed. */
+const idleConnectionMs = 60_000;
+
+/** The keep-alive connections of HTTP/1.1 to one API server, recreated when the certificates change. */
+export class ConnectionPools {
+  readonly #credentials: RequestCredentials;
+  readonly #maxConnections: number | null;
+  #tls: TlsSettings;
+  #unary: Dispatcher;
+  #streaming: Dispatcher;
+
+  /** @param options.maxConnections - of unary requests; undefined: no limit. */
+  constructor(options: { credentials: RequestCredentials; maxConnections: number | undefined }) {
+    this.#credentials = options.credentials;
+    this.#maxConnections = options.maxConnections ?? null;
+    this.#tls = options.credentials.tls();
+    this.#unary = makePool(this.#tls, options.credentials.proxyUrl, this.#maxConnections);
+    this.#streaming = makePool(this.#tls, options.credentials.proxyUrl, null);
+  }
+
+  /** For requests with one small answer. */
+  get unary(): Dispatcher {
+    this.#renew();
+    return this.#unary;
+  }
+
+  /** For lists and watches: can be destroyed when certificates change without aborting a write. */
+  get streaming(): Dispatcher {
+    this.#renew();
+    return this.#streaming;
+  }
+
+  /** Aborts what is under way and closes all connections. */
+  async destroy(): Promise<void> {
+    await Promise.all([this.#unary.destroy(), this.#streaming.destroy()]);
+  }
+
+  #renew(): void {
+    const { proxyUrl } = this.#credentials;
+    const tls = this.#credentials.tls();
+    if (tls === this.#tls) return;
+    this.#tls = tls;
+    const [unary, streaming] = [this.#unary, this.#streaming];
+    this.#unary = makePool(tls, proxyUrl, this.#maxConnections);
+    this.#streaming = makePool(tls, proxyUrl, null);
+    unary.close().catch(() => undefined); // ends after the requests under way
+    streaming.destroy().catch(() => undefined); // watches break and resume over new connections
+  }
+}
+
+/** The transport bounds unary requests, the reflector bounds watches; undici's own timeouts would abort quiet watches. */
+const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
+
+function makePool(tls: TlsSettings, proxyUrl: string | undefined, connections: number | null): Dispatcher {
+  const connect = { ...prepared(tls), timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  const common = {
+    pipelining: 1,
+    allowH2: false, // HTTP/1.1 costs half the CPU
+    connections,
+    keepAliveTimeout: idleConnectionMs,
+    keepAliveMaxTimeout: idleConnectionMs,
+    ...unbounded,
+  };
+  return proxyUrl === undefined
+    ? new Agent({ ...common, connect })
+    : new ProxyAgent({ ...common, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
+}
+
+/** Reads the certificates once, which takes some 30 ms for a system's store, instead of for each connection. */
+function prepared(tls: TlsSettings): TlsSettings & { secureContext?: SecureContext } {
+  const { ca, cert, key, ...others } = tls;
+  try {
+    return { ...others, secureContext: createSecureContext({ ca, cert, key }) };
+  } catch {
+    return tls; // each connection then fails with the reason
+  }
+}

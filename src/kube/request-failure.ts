@@ -1,0 +1,32 @@
+/** What the failure of one attempt at a request means for the next one. */
+import { ApiError, TransportError } from './api-error.ts';
+
+/** Pause before a GET is sent again over a new connection. */
+const resendPauseMs = 1000;
+/** Codes of connections that broke: reset, closed before the end of the answer. */
+const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);
+
+/** How long to wait before sending again, in milliseconds; undefined when it must not be sent again. */
+export function retryPauseMs(error: unknown, method: string): number | undefined {
+  if (error instanceof ApiError) {
+    const refused = error.code === 429 || error.code >= 500;
+    return refused && error.retryAfterS !== undefined ? error.retryAfterS * 1000 : undefined;
+  }
+  const broken = error instanceof TransportError && brokenConnection.has(error.code);
+  return broken && method === 'GET' ? resendPauseMs : undefined;
+}
+
+/**
+ * A failure of the connection as `TransportError`; others, such as an abort or a programming error, as they are.
+ *
+ * @param what - put before the message, such as method, host and path.
+ */
+export function asTransportError(error: unknown, what: string, sent = true): unknown {
+  if (error instanceof TransportError) {
+    return new TransportError(`${what}: ${error.message}`, { code: error.code, sent, cause: error.cause });
+  }
+  if (!(error instanceof Error) || error instanceof ApiError || error instanceof TypeError) return error;
+  if (error.name === 'AbortError') return error;
+  const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
+  return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, sent, cause: error });
+}

@@ -1,0 +1,29 @@
+import type { RequestInfo } from './api-error.ts';
+
+export interface RequestOptions {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path without query, already escaped. */
+  path: string;
+  query?: Record<string, string | number | boolean | undefined> | undefined;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Default `application/json`. */
+  contentType?: string | undefined;
+  info: RequestInfo;
+  signal?: AbortSignal | undefined;
+}
+
+/** One answered attempt, for metrics and tests. */
+export interface RequestObservation {
+  verb: string;
+  resource: string;
+  method: string;
+  /** HTTP code, or `<error>` when there was no answer. */
+  code: string;
+  seconds: number;
+}
+
+/** An open answer whose body is read piece by piece. Abort the signal of the request to end it. */
+export interface StreamedAnswer {
+  body: AsyncIterable<Uint8Array>;
+}

@@ -1,0 +1,140 @@
+/** The first content of a cache from a watch that sends it as events (Kubernetes API concepts, "Streaming lists"). */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { ApiError, isConnectionRefused, isVersionUnavailable, TooManyRequestsError } from './api-error.ts';
+import { type KubeObject, objectKey, type Resource } from './objects.ts';
+import { type ReflectorCache, WatchProgress } from './reflector-cache.ts';
+import type { ReflectorFailures } from './reflector-failures.ts';
+import { shortWatchMs, type WatchEvent } from './watch-stream.ts';
+
+export interface StreamedListOptions<T extends KubeObject> {
+  resource: Resource;
+  /** `auto`: until the server turns out not to stream lists. */
+  watchList: 'auto' | 'on' | 'off';
+  cache: ReflectorCache<T>;
+  failures: ReflectorFailures;
+  watch: (request: {
+    version: string;
+    query: Record<string, string | boolean>;
+    maxSilenceMs: number;
+    signal: AbortSignal;
+  }) => AsyncIterable<WatchEvent>;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** How long a server may send events other than those of a streaming list before it counts as one without. */
+const maxForeignEventsMs = 30_000;
+const maxSilenceMs = 60_000;
+const initialEventsEnd = 'k8s.io/initial-events-end';
+
+/** The server does not stream lists: list in pages. */
+class NotStreamedError extends Error {}
+
+export class StreamedList<T extends KubeObject> {
+  readonly #options: StreamedListOptions<T>;
+  #supported: boolean;
+
+  constructor(options: StreamedListOptions<T>) {
+    this.#options = options;
+    this.#supported = options.watchList !== 'off';
+  }
+
+  /**
+   * Fills the cache from one request and goes on with it as a watch until that ends.
+   *
+   * @returns false when nothing was filled, since the resource has to be listed in pages.
+   * @throws whatever ends the watch once the cache is filled, or the signal's reason.
+   */
+  async run(signal: AbortSignal): Promise<boolean> {
+    if (!this.#supported) return false;
+    try {
+      await this.#untilFilled(signal);
+      return true;
+    } catch (error) {
+      if (error instanceof NotStreamedError) return false;
+      throw error;
+    }
+  }
+
+  async #untilFilled(signal: AbortSignal): Promise<void> {
+    const { cache, failures, watchList } = this.#options;
+    for (let incomplete = 0; ; incomplete++) {
+      const version = cache.versionToList('');
+      const list = { filled: false };
+      try {
+        await this.#attempt(version, list, signal);
+        if (list.filled) return;
+      } catch (error) {
+        if (signal.aborted || error instanceof NotStreamedError) throw error;
+        if (list.filled) {
+          if (!(error instanceof TooManyRequestsError)) throw error;
+          await failures.reportAndBackOff(error, signal);
+          return;
+        }
+        if (isConnectionRefused(error) || error instanceof TooManyRequestsError) {
+          await failures.reportAndBackOff(error, signal);
+        } else if (isVersionUnavailable(error) && version !== '') {
+          cache.markVersionUnavailable();
+        } else {
+          if (error instanceof ApiError && error.reason === 'Invalid') this.#supported = watchList === 'on';
+          throw new NotStreamedError('the server refuses the streaming list', { cause: error });
+        }
+        continue;
+      }
+      if (incomplete > 0) await failures.backOff(signal);
+    }
+  }
+
+  /** One request; `list.filled` says whether all objects had come before it ended or failed. */
+  async #attempt(version: string, list: { filled: boolean }, signal: AbortSignal): Promise<void> {
+    const { clock, cache, watch } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const collected = new Map<string, T>();
+    const progress = new WatchProgress(version);
+    let seen = 0;
+    let foreign = false;
+    const query = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
+    for await (const event of watch({ version, query, maxSilenceMs, signal })) {
+      seen++;
+      if (list.filled) {
+        cache.apply(event, progress);
+        continue;
+      }
+      if (event.type === 'BOOKMARK' && event.object.metadata.annotations?.[initialEventsEnd] === 'true') {
+        await cache.replace([...collected.values()], event.object.metadata.resourceVersion ?? '');
+        this.#options.failures.succeeded();
+        collected.clear();
+        list.filled = true;
+        progress.mayAdvance = true;
+        continue;
+      }
+      this.#collect(event, collected);
+      foreign ||= event.type === 'BOOKMARK' || event.type === 'MODIFIED' || event.type === 'DELETED';
+      if (foreign && clock.monotonicMs() - startedMs > maxForeignEventsMs) this.#giveUp();
+    }
+    if (list.filled) return;
+    const tookMs = clock.monotonicMs() - startedMs;
+    if (tookMs >= maxSilenceMs) this.#giveUp();
+    if (seen === 0 && tookMs < shortWatchMs) throw new NotStreamedError('the streaming list ended at once');
+  }
+
+  #giveUp(): never {
+    this.#supported = false;
+    this.#options.logger.info(
+      { resource: this.#options.resource.plural },
+      'The API server does not stream lists, listing in pages from now on',
+    );
+    throw new NotStreamedError('no end of the initial events');
+  }
+
+  #collect(event: WatchEvent, collected: Map<string, T>): void {
+    const { cache } = this.#options;
+    cache.throwIfError(event);
+    if (event.type === 'BOOKMARK' || !cache.isExpected(event)) return;
+    const object = cache.cachedForm(event.object);
+    if (object === undefined) return;
+    if (event.type === 'DELETED') collected.delete(objectKey(object));
+    else collected.set(objectKey(object), object);
+  }
+}

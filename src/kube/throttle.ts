@@ -1,0 +1,30 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { RequestOptions } from './request.ts';
+import type { TokenBucket } from './token-bucket.ts';
+
+/** Long waits are logged at info at most this often, in milliseconds: where there is one there are hundreds. */
+const noticeEveryMs = 10_000;
+const minDebugWaitMs = 50;
+const minInfoWaitMs = 1000;
+
+/** Makes requests wait for the client-side rate limit, and logs long waits. */
+export class Throttle {
+  readonly #options: { rateLimit: TokenBucket; clock: Clock; logger: Logger };
+  #loggedAtMs = -Infinity;
+
+  constructor(options: { rateLimit: TokenBucket; clock: Clock; logger: Logger }) {
+    this.#options = options;
+  }
+
+  /** Waits for a token. @throws the signal's reason when it aborts first; the token is used then, too. */
+  async wait({ method, path }: Pick<RequestOptions, 'method' | 'path'>, signal: AbortSignal): Promise<void> {
+    const { rateLimit, clock, logger } = this.#options;
+    const waitedMs = await rateLimit.wait(signal);
+    if (waitedMs <= minDebugWaitMs) return;
+    const fields = { delayMs: Math.round(waitedMs), verb: method, path };
+    const isDue = waitedMs > minInfoWaitMs && clock.monotonicMs() - this.#loggedAtMs >= noticeEveryMs;
+    if (isDue) this.#loggedAtMs = clock.monotonicMs();
+    logger[isDue ? 'info' : 'debug'](fields, 'Waited before sending request, client-side throttling');
+  }
+}
