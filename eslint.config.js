@@ -6,12 +6,13 @@ import tseslint from 'typescript-eslint';
  * folders above or beside it. `test/unit/floors.test.ts` proves that every row bites.
  */
 export const floors = {
-  base: ['kube', 'provision', 'csi', 'capacity', 'diagnostics', 'cli', 'sandbox'],
-  kube: ['provision', 'csi', 'capacity', 'diagnostics', 'cli', 'sandbox'],
-  provision: ['csi', 'capacity', 'diagnostics', 'cli', 'sandbox'],
-  csi: ['capacity', 'diagnostics', 'cli', 'sandbox'],
-  capacity: ['diagnostics', 'cli', 'sandbox'],
-  diagnostics: ['provision', 'csi', 'capacity', 'cli', 'sandbox'],
+  base: ['kube', 'provision', 'csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  kube: ['provision', 'csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  provision: ['csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  csi: ['capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  capacity: ['diagnostics', 'run', 'cli', 'sandbox'],
+  diagnostics: ['provision', 'csi', 'capacity', 'run', 'cli', 'sandbox'],
+  run: ['csi', 'capacity', 'cli', 'sandbox'],
   cli: ['sandbox'],
 };
 
@@ -23,6 +24,7 @@ const packages = {
   csi: ['@kubernetes/*', 'undici', 'commander'],
   capacity: ['@kubernetes/*', 'undici', 'commander'],
   diagnostics: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
+  run: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
 };
 
 const floorRules = Object.entries(floors).map(([floor, above]) => ({

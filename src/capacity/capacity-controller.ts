@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
+import { TaskGroup } from '../base/task-group.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
 import { ConflictError, NotFoundError } from '../kube/api-error.ts';
 import { type Informer, Tombstone } from '../kube/informer.ts';
@@ -101,10 +102,10 @@ export class CapacityController {
     logger.info({ items: this.#items.size }, 'Started Capacity Controller');
     const sync = (key: string, signal: AbortSignal): Promise<void> => this.#sync(key, { ended, signal });
     const rest = { failureThreshold: 0, timeoutMs: 0, what: 'capacity' };
-    await Promise.all([
-      this.#poll(ended),
-      runWorkers({ queue: this.#queue, count, sync, stop: ended, abort, clock, logger, ...rest }),
-    ]);
+    const work = new TaskGroup(ended);
+    work.start((stop) => this.#poll(stop));
+    work.start((stop) => runWorkers({ queue: this.#queue, count, sync, stop, abort, clock, logger, ...rest }));
+    await work.ended();
   }
 
   /** Asks again about everything. Before the run nothing happens. */

@@ -24,7 +24,7 @@ import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import type { WorkQueueMetricsProvider } from '../kube/work-queue-metrics.ts';
 import type { StorageClass } from '../provision/objects.ts';
 import type { CapacityConfig, Config } from './config.ts';
-import { fatalExit } from './exit.ts';
+import { fatalExit } from '../run/exit.ts';
 import { fieldManager } from './kubernetes.ts';
 
 /** What capacity counts, on every replica. */

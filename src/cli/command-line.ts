@@ -1,8 +1,10 @@
 import { helpText } from './command.ts';
 import { buildConfig, checkNodeName, type Config, type Environment } from './config.ts';
 import { checkConfig } from './config-checks.ts';
-import { ExitError } from './exit.ts';
+import { ExitError } from '../run/exit.ts';
+import { CommandLineError } from './exit.ts';
 import { applyFeatureGates, type Notice } from './feature-gates.ts';
+import type { LoggingConfig } from './logging.ts';
 import { checkLogging } from './logging-flags.ts';
 import { parseFlags } from './parse-flags.ts';
 
@@ -28,15 +30,16 @@ export interface CommandLineInput {
  * Reads and checks a whole command line, in the order of the Go sidecar: syntax, logging, feature gates, `NODE_NAME`,
  * then `--version`, then everything else.
  *
- * @throws {ExitError} whose `logging` is set once the logging flags were understood.
+ * @throws {CommandLineError} whose `logging` is set once the logging flags were understood.
  */
 export function parseCommandLine(input: CommandLineInput): ParsedCommandLine {
   const { argv0, args, environment } = input;
-  const flags = parseFlags(argv0, args);
-  if (flags.kind === 'help') return { kind: 'print', stream: 'stderr', text: helpText(argv0) };
-  const { values, given } = flags;
-  const logging = checkLogging(values);
+  let logging: LoggingConfig | null = null;
   try {
+    const flags = parseFlags(argv0, args);
+    if (flags.kind === 'help') return { kind: 'print', stream: 'stderr', text: helpText(argv0) };
+    const { values, given } = flags;
+    logging = checkLogging(values);
     const { gates, notices } = applyFeatureGates(values['feature-gates']);
     checkNodeName(values, environment);
     if (values.version) return { kind: 'print', stream: 'stdout', text: `${argv0} ${input.version}\n` };
@@ -47,8 +50,7 @@ export function parseCommandLine(input: CommandLineInput): ParsedCommandLine {
       notices: [...notices, ...ignoredNotice(flags.ignored), ...checkConfig(config)],
     };
   } catch (error) {
-    if (error instanceof ExitError) error.logging = logging;
-    throw error;
+    throw error instanceof ExitError ? new CommandLineError(error, logging) : error;
   }
 }
 

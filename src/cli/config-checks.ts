@@ -1,9 +1,9 @@
 import { formatGoDuration, nanosecondsOf } from '../base/go-duration.ts';
-import { goQuote } from '../base/go-quote.ts';
 import { parseListenAddress } from '../diagnostics/listen-address.ts';
 import { checkPaths } from '../diagnostics/paths.ts';
+import { httpFailure } from '../run/endpoint.ts';
 import type { Config, HttpConfig, LeaderElectionConfig } from './config.ts';
-import { fatalExit, panicExit } from './exit.ts';
+import { panicExit } from './exit.ts';
 import type { Notice } from './feature-gates.ts';
 
 /** How far a wait between renewals may be stretched at random. */
@@ -55,16 +55,6 @@ function checkHttpAddress(http: HttpConfig): void {
   } catch (error) {
     throw httpFailure(http, error);
   }
-}
-
-/** The end of a process whose HTTP endpoint cannot be served; also for a port that turns out to be taken. */
-export function httpFailure(http: HttpConfig, error: unknown): Error {
-  const reason = error instanceof Error ? error.message : String(error);
-  return fatalExit(
-    `Failed to start HTTP server at specified address (${goQuote(http.address)}) and metrics path ` +
-      `(${goQuote(http.metricsPath)}): ${reason}`,
-    error,
-  );
 }
 
 /** @throws {ExitError} code 2 for a path that Go's server refuses, or that another handler has. */

@@ -1,6 +1,6 @@
 import { millisecondsOf } from '../base/go-duration.ts';
 import type { FeatureGates } from './feature-gates.ts';
-import { fatalExit, failureExit } from './exit.ts';
+import { fatalExit, failureExit } from '../run/exit.ts';
 import type { FlagName, FlagValues } from './flags.ts';
 import type { LoggingConfig } from './logging.ts';
 

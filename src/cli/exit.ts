@@ -1,45 +1,17 @@
+import { ExitError, exitCodes } from '../run/exit.ts';
 import { singleLine } from './klog-line.ts';
 import type { LoggingConfig, ProcessLogger } from './logging.ts';
 
-/**
- * How the last line reaches stderr: `plain` as it stands, `error` and `fatal` as a log line of that severity in the
- * configured format.
- */
-export type ExitSeverity = 'plain' | 'error' | 'fatal';
+/** The end of a process whose command line does not allow a start. */
+export class CommandLineError extends ExitError {
+  override readonly name = 'CommandLineError';
+  /** The logging that was asked for; null where even that was not understood. */
+  readonly logging: LoggingConfig | null;
 
-/** The exit codes that mean something to whoever restarts the process. */
-export const exitCodes = { done: 0, failure: 1, usage: 2, fatal: 255 } as const;
-
-/** The end of the process as an error: only `main.ts` acts on it, through `reportExit`. */
-export class ExitError extends Error {
-  override readonly name = 'ExitError';
-  /** The exit code of the process. */
-  readonly code: number;
-  /** What to print last; line breaks in it are escaped. Empty: nothing. */
-  readonly line: string;
-  readonly severity: ExitSeverity;
-  /** Fields of the log line; without any, `line` is printed unquoted. */
-  readonly fields: object;
-  /** The logging that was asked for on the command line, if it was understood before the failure. */
-  logging: LoggingConfig | null = null;
-
-  constructor(line: string, options: { code: number; severity: ExitSeverity; fields?: object; cause?: unknown }) {
-    super(line, { cause: options.cause });
-    this.code = options.code;
-    this.line = line;
-    this.severity = options.severity;
-    this.fields = options.fields ?? {};
+  constructor(problem: ExitError, logging: LoggingConfig | null) {
+    super(problem.line, problem);
+    this.logging = logging;
   }
-}
-
-/** Exit 255 after one fatal log line: the configuration or the cluster does not allow a start. */
-export function fatalExit(line: string, cause?: unknown): ExitError {
-  return new ExitError(line, { code: exitCodes.fatal, severity: 'fatal', cause });
-}
-
-/** Exit 1 after one error log line. */
-export function failureExit(line: string, fields: object = {}, cause?: unknown): ExitError {
-  return new ExitError(line, { code: exitCodes.failure, severity: 'error', fields, cause });
 }
 
 /** Exit 2 for a command line that cannot be read. */
@@ -55,7 +27,6 @@ export function panicExit(line: string, cause?: unknown): ExitError {
 /**
  * Prints the last line of a process and returns its exit code.
  *
- * @param options.logger - made from `error.logging` if the process has none yet.
  * @param options.writeError - writes text to stderr, at once.
  */
 export function reportExit(

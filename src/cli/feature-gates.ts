@@ -1,4 +1,4 @@
-import { fatalExit } from './exit.ts';
+import { fatalExit } from '../run/exit.ts';
 
 /** The gates that change what we do. */
 export interface FeatureGates {

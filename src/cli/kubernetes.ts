@@ -9,7 +9,7 @@ import type { MissingRights } from '../kube/missing-rights.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import { Transport } from '../kube/transport.ts';
 import type { Config, KubernetesConfig, RateLimit } from './config.ts';
-import { fatalExit } from './exit.ts';
+import { fatalExit } from '../run/exit.ts';
 import { version } from './version.ts';
 
 /** What the API server records as the author of the sidecar's writes. */

@@ -1,6 +1,6 @@
 import { formatGoDuration } from '../base/go-duration.ts';
 import { goQuote } from '../base/go-quote.ts';
-import { failureExit } from './exit.ts';
+import { failureExit } from '../run/exit.ts';
 import type { FlagValues } from './flags.ts';
 import type { LoggingConfig } from './logging.ts';
 

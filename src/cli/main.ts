@@ -2,10 +2,11 @@
 import { writeSync } from 'node:fs';
 import { systemClock } from '../base/clock.ts';
 import { parseCommandLine } from './command-line.ts';
-import { ExitError, exitCodes, reportExit } from './exit.ts';
+import { ExitError, exitCodes } from '../run/exit.ts';
+import { listenForShutdown } from '../run/shutdown.ts';
+import { CommandLineError, reportExit } from './exit.ts';
 import { createLogger, type ProcessLogger } from './logging.ts';
 import { runSidecar } from './run.ts';
-import { listenForShutdown } from './shutdown.ts';
 import { version } from './version.ts';
 
 let logger: ProcessLogger | undefined;
@@ -46,8 +47,9 @@ try {
   }
 } catch (error) {
   if (!(error instanceof ExitError)) throw error;
+  const asked = error instanceof CommandLineError ? error.logging : null;
   process.exitCode = reportExit(error, {
-    logger: logger ?? createLogger(error.logging ?? { format: 'text', verbosity: 0 }),
+    logger: logger ?? createLogger(asked ?? { format: 'text', verbosity: 0 }),
     writeError: (text) => writeSync(2, text),
   });
 }

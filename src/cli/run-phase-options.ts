@@ -16,8 +16,8 @@ import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
 import type { Config } from './config.ts';
-import type { Health } from './health.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { Health } from '../run/health.ts';
+import type { Shutdown } from '../run/shutdown.ts';
 
 /** What the run phase counts. */
 export interface RunPhaseMetrics {

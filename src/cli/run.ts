@@ -10,17 +10,17 @@ import { addBuildInfo } from '../diagnostics/build-info.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { MissingRights } from '../kube/missing-rights.ts';
 import type { Transport } from '../kube/transport.ts';
+import { leadAndWork } from '../run/election.ts';
+import { startEndpoint } from '../run/endpoint.ts';
+import { failureExit, fatalExit } from '../run/exit.ts';
+import { Health } from '../run/health.ts';
+import type { Shutdown } from '../run/shutdown.ts';
+import { leaveTerminationMessage } from '../run/termination-message.ts';
 import { type CapacitySetup, setUpCapacity } from './capacity.ts';
 import type { Config } from './config.ts';
-import { leadAndWork } from './election.ts';
-import { startEndpoint } from './endpoint.ts';
-import { failureExit, fatalExit } from './exit.ts';
-import { Health } from './health.ts';
-import { connectionsFor, kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
+import { connectionsFor, fieldManager, kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import { runPhase } from './run-phase.ts';
 import { controllerMetrics } from './run-phase-options.ts';
-import type { Shutdown } from './shutdown.ts';
-import { leaveTerminationMessage } from './termination-message.ts';
 import { version } from './version.ts';
 
 export interface SidecarOptions {
@@ -82,8 +82,9 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     });
     await leadAndWork({
       ...options,
-      config: config.leaderElection,
-      driverName: driver.name,
+      settings: config.leaderElection,
+      name: driver.name,
+      fieldManager,
       releaseOnExit: config.featureGates.releaseLeaderElectionOnExit,
       transport: electionTransport,
       guarded: {

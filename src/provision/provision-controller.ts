@@ -7,9 +7,9 @@ import { v4 as uuid } from 'uuid';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { TaskGroup } from '../base/task-group.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import type { Informer } from '../kube/informer.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
@@ -183,14 +183,14 @@ export class ProvisionController {
     if (this.#hasRun) throw new Error('a provision controller runs only once');
     this.#hasRun = true;
     this.#abort = abort;
-    using ending = joinSignals([stop, abort], { clock: this.#clock });
     const caches = new AbortController(); // they end last: what is under way reads them
-    const background = [
-      this.#store.run(caches.signal),
-      ...(this.#options.informers === undefined ? Object.values(this.#informers) : []).map(
-        (informer: Informer<never>) => informer.run(caches.signal),
-      ),
-    ];
+    const background = new TaskGroup(caches.signal);
+    using ending = joinSignals([stop, abort, background.signal], { clock: this.#clock });
+    background.start((signal) => this.#store.run(signal));
+    if (this.#options.informers === undefined) {
+      const { claims, volumes, classes } = this.#informers;
+      for (const informer of [claims, volumes, classes]) background.start((signal) => informer.run(signal));
+    }
     const registrations = this.#watchHandlers.register();
     try {
       const ready = { ...registrations, classes: this.#informers.classes };
@@ -203,8 +203,7 @@ export class ProvisionController {
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
       caches.abort(new Error('the provision controller has ended'));
-      await Promise.all(background);
-      await this.#ownRecorder[Symbol.asyncDispose]();
+      await background.ended().finally(() => this.#ownRecorder[Symbol.asyncDispose]());
       this.#logger.info({ component: this.component }, 'Stopped provisioner controller');
     }
   }
@@ -212,10 +211,12 @@ export class ProvisionController {
   async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
     const { workers = 4, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
     const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
-    const common = { count: workers, stop, abort, clock: this.#clock, logger: this.#logger };
-    await Promise.all([
+    const common = { count: workers, abort, clock: this.#clock, logger: this.#logger };
+    const queues = new TaskGroup(stop);
+    queues.start((ending) =>
       runWorkers({
         ...common,
+        stop: ending,
         what: 'claim',
         queue: this.#claimQueue,
         sync: (uid, signal) => this.#claimSyncer.sync(uid, signal),
@@ -227,15 +228,19 @@ export class ProvisionController {
         describe: (uid) => this.#claimSyncer.describe(uid),
         timeoutMs: provisionTimeoutMs,
       }),
+    );
+    queues.start((ending) =>
       runWorkers({
         ...common,
+        stop: ending,
         what: 'volume',
         queue: this.#volumeQueue,
         sync: (name, signal) => this.#volumeSyncer.sync(name, signal),
         failureThreshold: failedDeleteThreshold,
         timeoutMs: deletionTimeoutMs,
       }),
-    ]);
+    );
+    await queues.ended();
   }
 
   #queue(name: 'claims' | 'volumes' | 'unsavedpvs', limiter: RateLimiter): WorkQueue {

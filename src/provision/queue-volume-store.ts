@@ -1,3 +1,4 @@
+import { TaskGroup } from '../base/task-group.ts';
 import { ForbiddenError, isRefusal } from '../kube/api-error.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
@@ -57,11 +58,12 @@ export class QueueVolumeStore implements VolumeStore {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const workers = new TaskGroup(signal);
     const stop = (): void => this.#queue.shutDown();
-    signal.addEventListener('abort', stop, { once: true });
+    workers.signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
-    await Promise.all(Array.from({ length: queueWorkers }, () => this.#work(signal)));
-    signal.removeEventListener('abort', stop);
+    for (let number = 0; number < queueWorkers; number++) workers.start((ending) => this.#work(ending));
+    await workers.ended();
     for (const [name, { spec }] of this.#unsaved) {
       const { namespace = '', name: claim = '' } = spec.claimRef ?? {};
       const fields = { volume: name, handle: spec.csi?.volumeHandle, claim: `${namespace}/${claim}` };

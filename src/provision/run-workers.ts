@@ -2,6 +2,7 @@ import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
+import { TaskGroup } from '../base/task-group.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 
 export interface WorkersOptions {
@@ -26,14 +27,18 @@ export interface WorkersOptions {
   describe?: (key: string) => object;
 }
 
-/** Works on the keys of a queue until it is stopped; resolves when the last turn has ended. Never rejects. */
+/**
+ * Works on the keys of a queue until it is stopped; resolves when the last sync has ended. What `sync` throws is only
+ * logged; a defect beside it ends all workers and is thrown.
+ */
 export async function runWorkers(options: WorkersOptions): Promise<void> {
   const { queue, stop, count } = options;
+  const workers = new TaskGroup(stop);
   const shutDown = (): void => queue.shutDown();
-  stop.addEventListener('abort', shutDown, { once: true });
-  if (stop.aborted) shutDown();
-  await Promise.all(Array.from({ length: count }, () => work(options)));
-  stop.removeEventListener('abort', shutDown);
+  workers.signal.addEventListener('abort', shutDown, { once: true });
+  if (workers.signal.aborted) shutDown();
+  for (let number = 0; number < count; number++) workers.start((signal) => work({ ...options, stop: signal }));
+  await workers.ended();
 }
 
 async function work(options: WorkersOptions): Promise<void> {

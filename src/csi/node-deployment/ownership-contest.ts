@@ -2,6 +2,7 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { goQuote } from '../../base/go-quote.ts';
 import type { Logger } from '../../base/logger.ts';
+import { TaskGroup } from '../../base/task-group.ts';
 import { ConflictError, NotFoundError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Lister } from '../../kube/lister.ts';
@@ -93,19 +94,19 @@ export class OwnershipContest {
       this.#due.shutDown();
       for (const { timer } of this.#entries.values()) timer?.cancel();
     };
-    const signals = [stop, abort];
-    for (const signal of signals) signal.addEventListener('abort', end, { once: true });
-    if (signals.some(({ aborted }) => aborted)) end();
-    await Promise.all(Array.from({ length: this.#options.workers }, () => this.#work(signals, abort)));
-    for (const signal of signals) signal.removeEventListener('abort', end);
+    const workers = new TaskGroup(stop, abort);
+    workers.signal.addEventListener('abort', end, { once: true });
+    if (workers.signal.aborted) end();
+    for (let number = 0; number < this.#options.workers; number++) workers.start((ending) => this.#work(ending, abort));
+    await workers.ended();
     this.#entries.clear();
   }
 
-  async #work(signals: readonly AbortSignal[], abort: AbortSignal): Promise<void> {
+  async #work(ending: AbortSignal, abort: AbortSignal): Promise<void> {
     for (let uid = await this.#due.get(); uid !== undefined; uid = await this.#due.get()) {
       const entry = this.#entries.get(uid);
       try {
-        if (entry !== undefined && !signals.some(({ aborted }) => aborted)) await this.#reach(uid, entry, abort);
+        if (entry !== undefined && !ending.aborted) await this.#reach(uid, entry, abort);
       } catch (error) {
         if (entry !== undefined && !abort.aborted) this.#fail(uid, entry, error);
       } finally {

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { createRegistry } from '../../../src/base/metrics.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { ExitError } from '../../../src/cli/exit.ts';
+import { ExitError } from '../../../src/run/exit.ts';
 import { controllerMetrics } from '../../../src/cli/run-phase-options.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject, SandboxOwner } from '../../../sandbox/api/client.ts';

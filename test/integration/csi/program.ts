@@ -3,10 +3,11 @@ import { EventEmitter } from 'node:events';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import type { Environment } from '../../../src/cli/config.ts';
-import { ExitError, reportExit } from '../../../src/cli/exit.ts';
+import { reportExit } from '../../../src/cli/exit.ts';
 import { createLogger } from '../../../src/cli/logging.ts';
+import { ExitError } from '../../../src/run/exit.ts';
 import { runSidecar } from '../../../src/cli/run.ts';
-import { listenForShutdown, type Shutdown } from '../../../src/cli/shutdown.ts';
+import { listenForShutdown, type Shutdown } from '../../../src/run/shutdown.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 
 export interface ProgramOptions {

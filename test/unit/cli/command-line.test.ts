@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseCommandLine, type ParsedCommandLine } from '../../../src/cli/command-line.ts';
 import type { Config, Environment } from '../../../src/cli/config.ts';
-import { ExitError } from '../../../src/cli/exit.ts';
+import { CommandLineError } from '../../../src/cli/exit.ts';
 
 function parse(args: string[], environment: Environment = {}): ParsedCommandLine {
   return parseCommandLine({ argv0: '/csi-provisioner', args, environment, version: 'v1.2.3' });
@@ -20,11 +20,11 @@ function noticesOf(args: string[], environment: Environment = {}): string[] {
   return parsed.notices.map(({ level, fields, message }) => `${level} ${message} ${JSON.stringify(fields)}`);
 }
 
-function exitOf(args: string[], environment: Environment = {}): ExitError {
+function exitOf(args: string[], environment: Environment = {}): CommandLineError {
   try {
     parse(args, environment);
   } catch (error) {
-    assert.ok(error instanceof ExitError, String(error));
+    assert.ok(error instanceof CommandLineError, String(error));
     return error;
   }
   throw new assert.AssertionError({ message: `accepted: ${args.join(' ')}` });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ExitError, failureExit, fatalExit, panicExit, reportExit, usageExit } from '../../../src/cli/exit.ts';
+import { panicExit, reportExit, usageExit } from '../../../src/cli/exit.ts';
 import { createLogger } from '../../../src/cli/logging.ts';
+import { ExitError, failureExit, fatalExit } from '../../../src/run/exit.ts';
 
 function report(error: ExitError): { code: number; text: string } {
   let text = '';

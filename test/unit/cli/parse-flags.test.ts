@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ExitError } from '../../../src/cli/exit.ts';
+import { ExitError } from '../../../src/run/exit.ts';
 import type { FlagName, FlagValues } from '../../../src/cli/flags.ts';
 import { flagList } from '../../../src/cli/flags.ts';
 import { parseFlags } from '../../../src/cli/parse-flags.ts';

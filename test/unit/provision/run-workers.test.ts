@@ -30,3 +30,33 @@ test('many workers with many keys that wait for nothing let the event loop run',
   const iterations = await iterationsDuring(running);
   assert.ok(iterations >= 6, `${iterations} iterations for eight keys`);
 });
+
+test('a worker that fails ends the others, which finish what they have begun', async () => {
+  const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) });
+  for (const key of ['begun', 'doomed', 'left']) queue.add(key);
+  const begun = Promise.withResolvers<undefined>();
+  const finished: string[] = [];
+  const running = runWorkers({
+    queue,
+    count: 2,
+    sync: async (key) => {
+      await begun.promise;
+      finished.push(key);
+    },
+    failureThreshold: 0,
+    describe: (key) => {
+      if (key === 'doomed') throw new Error('a defect');
+      return {};
+    },
+    timeoutMs: 0,
+    stop: new AbortController().signal,
+    abort: new AbortController().signal,
+    clock: systemClock,
+    logger: silentLogger,
+    what: 'claim',
+  });
+  await new Promise(setImmediate);
+  begun.resolve(undefined);
+  await assert.rejects(running, { message: 'a defect' });
+  assert.deepEqual(finished, ['begun'], 'no new key is taken');
+});

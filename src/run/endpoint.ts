@@ -1,3 +1,4 @@
+import { goQuote } from '../base/go-quote.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { healthHandler } from '../diagnostics/health-handler.ts';
@@ -5,9 +6,19 @@ import { startDiagnosticsServer } from '../diagnostics/http-server.ts';
 import { metricsHandler } from '../diagnostics/metrics-handler.ts';
 import { healthPath, livePath, readyPath } from '../diagnostics/paths.ts';
 import { startProfiles } from '../diagnostics/profiles.ts';
-import type { HttpConfig } from './config.ts';
-import { httpFailure } from './config-checks.ts';
+import { fatalExit } from './exit.ts';
 import type { Health } from './health.ts';
+
+/** Where the endpoint listens, and what it serves. */
+export interface HttpOptions {
+  /** `host:port`; `:port` means all interfaces. */
+  readonly address: string;
+  readonly metricsPath: string;
+  /** Whether `/healthz/leader-election` is served. */
+  readonly health: boolean;
+  /** Whether profiles of this process are served under `/debug/pprof/`. */
+  readonly profiles: boolean;
+}
 
 /** The HTTP endpoint, as far as the rest of the program has to do with it. */
 export interface Endpoint extends AsyncDisposable {
@@ -21,7 +32,7 @@ export interface Endpoint extends AsyncDisposable {
  * @throws {ExitError} with code 255 when it cannot listen.
  */
 export async function startEndpoint(options: {
-  http: HttpConfig | null;
+  http: HttpOptions | null;
   logger: Logger;
   registry: MetricRegistry;
   ready: Health;
@@ -54,4 +65,14 @@ export async function startEndpoint(options: {
     await close();
     throw httpFailure(http, error);
   }
+}
+
+/** The end of a process whose HTTP endpoint cannot be served; also for a port that turns out to be taken. */
+export function httpFailure(http: Pick<HttpOptions, 'address' | 'metricsPath'>, error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return fatalExit(
+    `Failed to start HTTP server at specified address (${goQuote(http.address)}) and metrics path ` +
+      `(${goQuote(http.metricsPath)}): ${reason}`,
+    error,
+  );
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { listenForShutdown, type SignalSource } from '../../../src/cli/shutdown.ts';
+import { listenForShutdown, type SignalSource } from '../../../src/run/shutdown.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 function listen(options: { callTimeoutMs?: number; dieAtOnce?: (signal: string) => void } = {}) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Health } from '../../../src/cli/health.ts';
+import { Health } from '../../../src/run/health.ts';
 
 describe('Health', () => {
   test('is well without checks and while all pass', () => {

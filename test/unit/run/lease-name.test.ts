@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { leaseName, sanitised } from '../../../src/cli/election.ts';
+import { leaseName, sanitised } from '../../../src/run/lease-name.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
 describe('sanitised', () => {

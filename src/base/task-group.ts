@@ -1,0 +1,45 @@
+/** Long-running tasks that stand and fall together. */
+export class TaskGroup {
+  /** Aborts with the first failure, and when one of the parents does: every task is expected to end then. */
+  readonly signal: AbortSignal;
+  readonly #failing = new AbortController();
+  readonly #tasks = new Set<Promise<void>>();
+  #failure: { error: unknown } | undefined;
+
+  /** @param parents - signals that end the group from outside. */
+  constructor(...parents: readonly AbortSignal[]) {
+    this.signal = AbortSignal.any([...parents, this.#failing.signal]);
+  }
+
+  /**
+   * Starts a task, also while others run. It may end by itself at any time. A rejection with the reason of `signal` is
+   * an end; any other is a failure, which ends the whole group.
+   *
+   * @param task - called at once, with the group's signal.
+   */
+  start(task: (signal: AbortSignal) => Promise<unknown>): void {
+    const running = this.#run(task).finally(() => this.#tasks.delete(running));
+    this.#tasks.add(running);
+  }
+
+  /**
+   * Resolves when every task has ended, those included that were started meanwhile. Safe to repeat.
+   *
+   * @throws the first failure; later ones are consequences of it and are dropped.
+   */
+  async ended(): Promise<void> {
+    while (this.#tasks.size > 0) await Promise.all(this.#tasks);
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** Never rejects. */
+  async #run(task: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    try {
+      await task(this.signal);
+    } catch (error) {
+      if (this.signal.aborted && error === this.signal.reason) return;
+      this.#failure ??= { error };
+      this.#failing.abort(error);
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import type { Clock } from '../base/clock.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { Health } from './health.ts';
+
+/** An informer, whatever it holds. */
+export type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastError'>;
+
+/**
+ * A watch ends after ten minutes at most, and the next one opens at once: both are news. A cache that heard nothing for
+ * this long, in milliseconds, may be far behind.
+ */
+const silentCacheMs = 900_000;
+
+/**
+ * Lets readiness tell how the caches are, until it is disposed. Liveness does not depend on them: a restart would not
+ * bring the API server back.
+ */
+export function checkCaches(
+  { ready, clock }: { ready: Health; clock: Clock },
+  informers: Record<string, AnyInformer>,
+): Disposable {
+  const checks = new DisposableStack();
+  for (const [name, informer] of Object.entries(informers)) {
+    const silence = (): string | undefined => {
+      const silentMs = clock.monotonicMs() - informer.lastSuccessMs;
+      if (silentMs < silentCacheMs) return undefined;
+      const why = informer.lastError === undefined ? '' : `: ${informer.lastError.message}`;
+      return `no news of ${name} for ${Math.round(silentMs / 60_000)} minutes${why}`;
+    };
+    checks.defer(ready.add(() => (informer.hasSynced ? silence() : `the cache of ${name} is not filled yet`)));
+  }
+  return checks;
+}

@@ -1,0 +1,38 @@
+/**
+ * How the last line reaches stderr: `plain` as it stands, `error` and `fatal` as a log line of that severity in the
+ * configured format.
+ */
+export type ExitSeverity = 'plain' | 'error' | 'fatal';
+
+/** The exit codes that mean something to whoever restarts the process. */
+export const exitCodes = { done: 0, failure: 1, usage: 2, fatal: 255 } as const;
+
+/** The end of the process as an error: only its edge acts on it. */
+export class ExitError extends Error {
+  override readonly name: string = 'ExitError';
+  /** The exit code of the process. */
+  readonly code: number;
+  /** What to print last; line breaks in it are escaped. Empty: nothing. */
+  readonly line: string;
+  readonly severity: ExitSeverity;
+  /** Fields of the log line; without any, `line` is printed unquoted. */
+  readonly fields: object;
+
+  constructor(line: string, options: { code: number; severity: ExitSeverity; fields?: object; cause?: unknown }) {
+    super(line, { cause: options.cause });
+    this.code = options.code;
+    this.line = line;
+    this.severity = options.severity;
+    this.fields = options.fields ?? {};
+  }
+}
+
+/** Exit 255 after one fatal log line: the configuration or the cluster does not allow a start. */
+export function fatalExit(line: string, cause?: unknown): ExitError {
+  return new ExitError(line, { code: exitCodes.fatal, severity: 'fatal', cause });
+}
+
+/** Exit 1 after one error log line. */
+export function failureExit(line: string, fields: object = {}, cause?: unknown): ExitError {
+  return new ExitError(line, { code: exitCodes.failure, severity: 'error', fields, cause });
+}
