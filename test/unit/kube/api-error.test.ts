@@ -86,7 +86,7 @@ describe('errorFromAnswer', () => {
   });
 });
 
-describe('what an error tells', () => {
+describe('what an error says', () => {
   test('a missing permission comes as the rule to add', () => {
     const info = { verb: 'patch', resource, name: 'fast', subresource: 'status' };
     const error = errorFromStatus({ reason: 'Forbidden', code: 403, message: 'no' }, info);
