@@ -224,7 +224,7 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
 }
 
 /** The resource version asked for is ahead of this server: ask again without one. */
-export function isTooLargeResourceVersion(error: unknown): boolean {
+function isTooLargeResourceVersion(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.hasCause('ResourceVersionTooLarge') || /too large resource version/i.test(error.message);
 }
