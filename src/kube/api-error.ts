@@ -26,7 +26,7 @@ export interface Status {
   metadata?: { continue?: string };
 }
 
-/** What was asked when an answer failed: enough to say which permission is missing. */
+/** The request behind a failed answer: enough to say which permission is missing. */
 export interface RequestInfo {
   /** RBAC verb: get, list, watch, create, update, patch, delete. */
   verb: string;
@@ -34,12 +34,12 @@ export interface RequestInfo {
   namespace?: string | undefined;
   name?: string | undefined;
   subresource?: string | undefined;
-  /** The caller goes on without the answer where it may not have it. */
+  /** The caller can do without the answer where it is forbidden. */
   optional?: boolean | undefined;
 }
 
-/** Longest text kept of a body that is no Status, in characters. */
-const bodyTextLimit = 2048;
+/** Max length of the text kept of a body that is not a Status, in characters. */
+const maxBodyTextLength = 2048;
 
 const reasonByCode: Record<number, string> = {
   400: 'BadRequest',
@@ -86,12 +86,12 @@ export class ApiError extends Error {
   }
 }
 
-/** The object, or the whole resource, is not there. */
+/** The object, or the whole resource, does not exist. */
 export class NotFoundError extends ApiError {
   override readonly name = 'NotFoundError';
 }
 
-/** An object of this name is already there. A bare 409 is not enough: updates answer 409 too. */
+/** An object of this name exists already. A bare 409 is not enough: updates answer 409 too. */
 export class AlreadyExistsError extends ApiError {
   override readonly name = 'AlreadyExistsError';
 }
@@ -101,22 +101,22 @@ export class ConflictError extends ApiError {
   override readonly name = 'ConflictError';
 }
 
-/** The resource version asked for is compacted away: list again. */
+/** The resource version asked for has been compacted: list again. */
 export class ExpiredError extends ApiError {
   override readonly name = 'ExpiredError';
 }
 
-/** Who we are is unknown to the server: credentials missing, wrong or run out. */
+/** The server does not accept the credentials: they are missing, wrong or expired. */
 export class UnauthorizedError extends ApiError {
   override readonly name = 'UnauthorizedError';
 }
 
-/** The server knows who we are and says no: a right is missing, or admission refused the object. */
+/** The server refuses the request: a permission is missing (RBAC), or admission rejected the object. */
 export class ForbiddenError extends ApiError {
   override readonly name = 'ForbiddenError';
 
   /**
-   * Whether an admission plugin or webhook said no, such as a quota, which no RBAC rule changes. A refusal by the
+   * Whether an admission plugin or webhook rejected it, such as a quota, which no RBAC rule changes. A refusal by the
    * authorizer names the user instead (Kubernetes, "Authorization" and "Admission Control").
    */
   get isAdmission(): boolean {
@@ -144,12 +144,12 @@ function rule(fields: Record<string, string[]>): string {
   return `- ${lines.join('\n  ')}`;
 }
 
-/** The server has too much to do (429). */
+/** The server is overloaded, or limits this client (429). */
 export class TooManyRequestsError extends ApiError {
   override readonly name = 'TooManyRequestsError';
 }
 
-/** The object was refused by validation (422). */
+/** Validation rejected the object (422). */
 export class InvalidError extends ApiError {
   override readonly name = 'InvalidError';
 }
@@ -191,9 +191,9 @@ export function errorFromStatus(status: Status, request: RequestInfo, retryAfter
 }
 
 /**
- * The typed error for a failed answer; a body that is no Status is put into one made from the HTTP code.
+ * The typed error for a failed answer; for a body that is not a Status one is made from the HTTP code.
  *
- * @param body - the whole text; at most 2,048 characters of it are kept where it is no Status.
+ * @param body - the whole text; at most 2,048 characters of it are kept where it is not a Status.
  */
 export function errorFromAnswer(code: number, body: string, request: RequestInfo, retryAfterS?: number): ApiError {
   return errorFromStatus(parseStatus(body) ?? synthesiseStatus(code, body, request), request, retryAfterS);
@@ -214,7 +214,7 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
       ? 'AlreadyExists'
       : (reasonByCode[code] ?? (code >= 500 ? 'InternalError' : ''));
   // What a proxy makes of a Secret must not end up in an event.
-  const text = request.resource.plural === 'secrets' ? '' : body.trim().slice(0, bodyTextLimit);
+  const text = request.resource.plural === 'secrets' ? '' : body.trim().slice(0, maxBodyTextLength);
   return {
     status: 'Failure',
     code,
@@ -224,22 +224,22 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
 }
 
 /** The resource version asked for is ahead of this server: ask again without one. */
-export function isTooLargeResourceVersion(error: unknown): boolean {
+function isTooLargeResourceVersion(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.hasCause('ResourceVersionTooLarge') || /too large resource version/i.test(error.message);
 }
 
 /**
- * Whether the same request will be refused again for what it asks: a 4xx other than 401, 403, 408, 409 and 429, which
- * pass when somebody else acts.
+ * Whether the same request will be refused again for its content: a 4xx other than 401, 403, 408, 409 and 429, which may
+ * go away without a change of the request.
  */
 export function isRefusal(error: unknown): error is ApiError {
-  return error instanceof ApiError && error.code >= 400 && error.code < 500 && !passingCodes.has(error.code);
+  return error instanceof ApiError && error.code >= 400 && error.code < 500 && !transientCodes.has(error.code);
 }
 
-const passingCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
+const transientCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
 
-/** Whether the server has no such resource at all: a 404 that names no object. */
+/** Whether the server does not serve the resource at all: a 404 that names no object. */
 export function isUnservedResource(error: unknown): boolean {
   return error instanceof NotFoundError && (error.status.details?.name ?? '') === '';
 }
@@ -249,7 +249,7 @@ export function isVersionUnavailable(error: unknown): boolean {
   return error instanceof ExpiredError || isTooLargeResourceVersion(error);
 }
 
-/** Connection refused: the server is not there yet, nothing was sent. */
+/** Connection refused: the server is not up, nothing was sent. */
 export function isConnectionRefused(error: unknown): boolean {
   return error instanceof TransportError && error.code === 'ECONNREFUSED';
 }

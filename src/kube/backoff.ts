@@ -6,9 +6,9 @@ export interface BackoffOptions {
   random: () => number;
   /** First pause in milliseconds. Default 800. */
   baseMs?: number;
-  /** Longest pause before jitter, in milliseconds. Default 30,000. */
+  /** Max pause before jitter, in milliseconds. Default 30,000. */
   maxMs?: number;
-  /** When no pause was asked for during this time the next one is the first again, in milliseconds. Default 120,000. */
+  /** Without a pause for this long the next one is `baseMs` again, in milliseconds. Default 120,000. */
   resetMs?: number;
 }
 

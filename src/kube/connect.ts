@@ -12,9 +12,9 @@ export interface ConnectOptions {
   kubeconfig?: string | undefined;
   /** URL of the API server: replaces the one in the kubeconfig; without a kubeconfig no credentials are sent. */
   master?: string | undefined;
-  /** Requests per second, and how many at once after a pause. Default: no limit on this side. Watches do not count. */
+  /** Client-side limit: requests per second, and the burst. Default: none. Watches do not count. */
   rateLimit?: { perSecond: number; burst: number } | undefined;
-  /** How the program calls itself towards the server. */
+  /** The header `User-Agent`. Default `csi-provisioner-library (OS/ARCH)`. */
   userAgent?: string | undefined;
   /** Default: warnings and errors, to standard error. */
   logger?: Logger | undefined;
@@ -25,7 +25,7 @@ export interface ConnectOptions {
 }
 
 /**
- * Finds the API server and who we are there: a kubeconfig file, else a bare server URL, else the pod's service account
+ * Finds the API server and the credentials for it: a kubeconfig file, else a bare server URL, else the pod's service account
  * (Kubernetes page "Accessing the Kubernetes API from a Pod"). Credentials are renewed as they change. Nothing is sent
  * yet; dispose the transport at the end.
  *

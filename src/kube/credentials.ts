@@ -13,17 +13,17 @@ import type { RequestCredentials, RequestHeaders, TlsSettings } from './request-
 import { systemRoots } from './system-roots.ts';
 
 export interface CredentialsOptions {
-  /** Reads the configuration anew; called at start and at each renewal. */
+  /** Reads the configuration; called at start and at each renewal. */
   load: () => LoadedKubeConfig;
   clock: Clock;
   logger: Logger;
 }
 
-/** A token read from a file serves for 60 s less 10 s of leeway, as in client-go. */
+/** A token read from a file is used for 60 s less 10 s of leeway, as in client-go. */
 const tokenFileLifeMs = 50_000;
-/** Credentials of plugins are looked at this often; a plugin itself runs only when its last ones have expired. */
+/** Credentials of plugins are checked this often; a plugin itself runs only when its last ones have expired. */
 const pluginHeaderLifeMs = 10_000;
-/** Certificate files are compared at most this often. */
+/** Certificate files are compared at most this often, in milliseconds. */
 const certificateCheckMs = 300_000;
 
 /** Headers and TLS settings for requests, renewed when files or plugins give new ones. */
@@ -36,7 +36,7 @@ export class Credentials implements RequestCredentials {
   readonly #logger: Logger;
   #loaded: LoadedKubeConfig;
   #plugin: ExecPlugin | undefined;
-  /** What the plugin gave in place of certificate files. */
+  /** From the plugin, in place of certificate files. */
   #pluginPair: Pick<TlsSettings, 'cert' | 'key'> = {};
   #headers: RequestHeaders = {};
   #headersUntilMs = -Infinity;
@@ -57,19 +57,19 @@ export class Credentials implements RequestCredentials {
     this.serverUrl = new URL(this.#loaded.config.getCurrentCluster()?.server ?? 'http://localhost');
     this.proxyUrl = this.#loaded.proxyUrl;
     this.disableCompression = this.#loaded.disableCompression === true;
-    if (this.#loaded.complaint !== undefined) this.#logger.error({}, this.#loaded.complaint);
+    if (this.#loaded.problem !== undefined) this.#logger.error({}, this.#loaded.problem);
     this.#plugin = this.#makePlugin();
     this.#tls = this.#readTls();
     this.#tlsText = fingerprint(this.#tls);
     this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
   }
 
-  /** Rises with each renewal: tells whether a failed request already used the newest credentials. */
+  /** Rises with each renewal: shows whether a failed request used the newest credentials. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** The headers that say who we are. Never sent over plain http, save to this machine itself. */
+  /** The authentication headers; none for plain http, except to a loopback address. */
   async headers(): Promise<RequestHeaders> {
     if (this.serverUrl.protocol === 'http:' && !isLoopback(this.serverUrl.hostname)) return {};
     if (this.#clock.monotonicMs() >= this.#headersUntilMs) {
@@ -81,20 +81,20 @@ export class Credentials implements RequestCredentials {
     return this.#headers;
   }
 
-  /** The TLS settings; compare by identity: another object means that connections should be made anew. */
+  /** The TLS settings; compare by identity: another object means that connections should be recreated. */
   tls(): TlsSettings {
     if (this.#clock.monotonicMs() >= this.#tlsCheckAtMs) this.#checkTls();
     return this.#tls;
   }
 
-  /** The server answered 401 to a request made with `generation`: read everything anew before the next one. */
+  /** The server answered 401 to a request made with `generation`: read everything again before the next one. */
   renew(generation: number): void {
-    if (generation !== this.#generation) return; // somebody else's request has renewed them meanwhile
+    if (generation !== this.#generation) return; // another request has renewed them meanwhile
     this.#generation++;
     this.#headersUntilMs = -Infinity;
     try {
       this.#loaded = this.#load(); // a new KubeConfig forgets what client-node cached
-      this.#plugin = this.#makePlugin(); // and a new plugin what it gave
+      this.#plugin = this.#makePlugin(); // and a new plugin has no credentials yet
     } catch (error) {
       this.#logger.error({ err: error }, 'Credentials could not be read again, the old ones stay in use');
     }
@@ -162,7 +162,7 @@ export class Credentials implements RequestCredentials {
     return headers;
   }
 
-  /** A plugin's certificate stands in for the files of the configuration, also when these are read again. */
+  /** A plugin's certificate replaces the files of the configuration, also when these are read again. */
   #usePair(cert: string | undefined, key: string | undefined): void {
     this.#pluginPair = cert === undefined || key === undefined ? {} : { cert, key };
     this.#useTls({ ...this.#tls, ...this.#pluginPair });
@@ -198,7 +198,7 @@ export class Credentials implements RequestCredentials {
     if (text === this.#tlsText) return;
     this.#tls = tls;
     this.#tlsText = text;
-    this.#logger.info({}, 'Certificates changed, connections are made anew');
+    this.#logger.info({}, 'Certificates changed, recreating connections');
   }
 
   #readTls(): TlsSettings {
@@ -222,7 +222,7 @@ export class Credentials implements RequestCredentials {
   }
 }
 
-/** The same credentials, for client-node to apply: connections and their proxies are the transport's business. */
+/** The same credentials, for client-node to apply: the transport handles connections and proxies. */
 function withoutProxy(config: KubeConfig): KubeConfig {
   const cluster = config.getCurrentCluster();
   if (cluster?.proxyUrl === undefined && cluster?.server.startsWith('http:') !== true) return config;

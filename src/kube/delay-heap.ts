@@ -4,7 +4,7 @@ interface Entry {
   readyAtMs: number;
 }
 
-/** Keys by the time they become ready: a binary heap in which each key stands at most once, the earlier time wins. */
+/** Keys by the time they become ready: a binary heap with each key at most once, for the earlier time. */
 export class DelayHeap {
   readonly #heap: Entry[] = [];
   readonly #positions = new Map<string, number>();

@@ -1,6 +1,6 @@
 /**
- * Decides what becomes of an event before it is written: many alike become one with a count, many that differ only in
- * their message become an aggregate, and a flood is held back. Nothing is sent from here.
+ * Correlates events before they are written, as client-go does: equal ones become one with a count, many that differ only
+ * in their message become an aggregate, and a flood is dropped. Nothing is sent from here.
  */
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from './lru-map.ts';
@@ -31,13 +31,13 @@ export interface EventDecision {
   key: string;
 }
 
-/** Groups, counts and budgets kept at most. */
+/** Max groups, counts and budgets kept. */
 const cacheSize = 4096;
 /** A group without an event for this long starts over. */
 const groupLifeMs = 600_000;
-/** From this many different messages on, a group's events become one aggregate. */
+/** From this many different messages on, the events of a group become one aggregate. */
 const maxMessages = 10;
-/** Events of one object and type: at once, and per second afterwards. */
+/** Rate limit for the events of one object and type. */
 const spamBurst = 25;
 const spamQps = 1 / 300;
 
@@ -60,7 +60,7 @@ export class EventCorrelator {
     this.#newName = options.newName;
   }
 
-  /** Takes an event with count 1 and says what to do with it. */
+  /** @param fresh - an event with count 1. */
   decide(fresh: CoreEvent): EventDecision {
     const { event, key } = this.#aggregate(fresh);
     const counted = this.#count(event, key);

@@ -19,7 +19,7 @@ export const events: Resource = {
   verbs: ['create', 'patch'],
 };
 
-/** What a recorder works with. */
+/** Who records events, and over which client. */
 export interface EventRecorderOptions {
   client: KubeClient;
   /** Who reports: `<driver>_<host>_<uuid>` for a provisioner; shown as "From" by kubectl describe. */
@@ -32,12 +32,12 @@ export interface EventRecorderOptions {
   random?: () => number;
 }
 
-/** Events that wait to be sent; further ones are dropped with a line in the log. */
+/** Max events waiting to be sent; further ones are dropped and logged. */
 const bufferSize = 1000;
-/** Tries of one event over a broken connection, and the pause between them. */
+/** Max tries of one event over a broken connection, and the pause between them. */
 const maxTries = 12;
 const pauseMs = 10_000;
-/** How long closing waits for the events that are still to be sent, in milliseconds. */
+/** How long closing waits for the events still to be sent, in milliseconds. */
 const drainMs = 5000;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
@@ -47,7 +47,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #correlator: EventCorrelator;
   readonly #waiting: CoreEvent[] = [];
   readonly #stop = new AbortController();
-  /** Nothing more can be sent: closed long enough, or the transport was fenced, after which nothing is worth a wait. */
+  /** Nothing more can be sent: closing took too long, or the transport is fenced. */
   readonly #ended: AbortSignal;
   #sending: Promise<void> | undefined;
   #lastNanoseconds = 0n;
@@ -74,12 +74,12 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       return;
     }
     if (!logged) logger.info(fields, 'Event occurred');
-    const name = once ? onlyName(about, reason, message) : this.#newName(about);
+    const name = once ? deterministicName(about, reason, message) : this.#newName(about);
     this.#waiting.push(this.#newEvent(name, about, type, reason, message));
     this.#sending ??= this.#sendAll();
   }
 
-  /** Sends what waits, for at most five seconds while the transport lets it out, and takes no more. Safe to repeat. */
+  /** Takes no more events, and waits up to 5 s for those still to be sent, less once the transport is fenced. Safe to repeat. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     const timer = this.#options.clock.after(drainMs, () =>
@@ -98,7 +98,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       if (this.#ended.aborted) return;
       await this.#send(event);
     }
-    this.#sending = undefined; // in the same breath as the last look: no event may come in between
+    this.#sending = undefined; // synchronously after the last check: no event may be added in between
   }
 
   async #send(fresh: CoreEvent): Promise<void> {
@@ -121,8 +121,8 @@ export class EventRecorder implements Recorder, AsyncDisposable {
           const expected =
             error instanceof AlreadyExistsError ||
             (error instanceof ApiError && error.hasCause('NamespaceTerminating'));
-          const reported = error instanceof ForbiddenError && !error.isAdmission; // once a minute, with the rule
-          logger[expected ? 'trace' : reported ? 'debug' : 'error'](fields, 'The API server did not take an event');
+          const reported = error instanceof ForbiddenError && !error.isAdmission; // by `MissingRights`
+          logger[expected ? 'trace' : reported ? 'debug' : 'error'](fields, 'The API server rejected an event');
           return;
         }
         if (tries >= maxTries || this.#closed) {
@@ -176,7 +176,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
 
   /**
    * Object name and the time in hexadecimal nanoseconds, which sorts and never repeats; else a UUID. The clock counts
-   * milliseconds: what is below them is drawn, so that two recorders do not choose the same name for one object.
+   * milliseconds: the rest is random, so that two recorders do not choose the same name for one object.
    */
   #newName(about: ObjectReference): string {
     const { clock, random = Math.random } = this.#options;
@@ -187,10 +187,10 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   }
 }
 
-/** The same for whoever has the same to tell: the API server takes it once. */
-function onlyName({ uid, namespace, name = '' }: ObjectReference, reason: string, message: string): string {
-  const told = createHash('sha256').update(JSON.stringify([uid, namespace, name, reason, message]));
-  const digest = told.digest('hex').slice(0, 32);
+/** The same name for the same event from any instance: the API server stores it once. */
+function deterministicName({ uid, namespace, name = '' }: ObjectReference, reason: string, message: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([uid, namespace, name, reason, message]));
+  const digest = hash.digest('hex').slice(0, 32);
   return isName(`${name}.${digest}`) ? `${name}.${digest}` : digest;
 }
 

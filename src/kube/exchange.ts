@@ -11,15 +11,15 @@ export interface Answer {
 /** A request under way. */
 export interface Exchange {
   answer: Promise<Answer>;
-  /** Ends it with this reason; nothing happens when it has ended. */
+  /** Aborts it with this reason; nothing happens when it has ended. */
   abort: (reason: Error) => void;
 }
 
 /**
- * Sends one request and collects its answer, which is small. Built on undici's handlers instead of its streams: for a
- * short JSON answer they cost a fraction.
+ * Sends one request and collects its answer, which is small. Built on undici's handlers, which cost a fraction of its
+ * streams for a short JSON answer.
  *
- * @param onSent - called when the request has its connection and goes out.
+ * @param onSent - called when the request has a connection and is sent.
  */
 export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, onSent: () => void): Exchange {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();

@@ -12,26 +12,26 @@ export interface ExecPluginConfig {
   env?: { name: string; value: string }[] | null;
   interactiveMode?: string | null;
   provideClusterInfo?: boolean | null;
-  /** What to tell a user who lacks the program. */
+  /** Shown to a user who lacks the program. */
   installHint?: string | null;
 }
 
 export interface ExecPluginOptions {
   config: ExecPluginConfig;
-  /** The environment the program starts with; the plugin's own variables come on top. */
+  /** The environment of the program; the plugin's own variables are added. */
   environment: Record<string, string | undefined>;
   /** `spec.cluster` for plugins that ask for it. */
   cluster: Record<string, unknown>;
   clock: Clock;
 }
 
-/** What a plugin gives: a token, or a certificate with its key, or both. */
+/** A token, or a certificate with its key, or both. */
 export interface ExecCredential {
   token?: string | undefined;
   /** PEM. */
   certificate?: string | undefined;
   key?: string | undefined;
-  /** Wall time in milliseconds; absent: good as long as the process lives. */
+  /** Wall time in milliseconds; absent: never, until the server answers 401. */
   expiresAtMs?: number | undefined;
 }
 
@@ -39,11 +39,11 @@ const versions: ReadonlySet<string> = new Set([
   'client.authentication.k8s.io/v1',
   'client.authentication.k8s.io/v1beta1',
 ]);
-/** A plugin that gives no answer must not hold up everything for ever. */
+/** A plugin that hangs must not block all requests. */
 const timeoutMs = 60_000;
-const outputLimit = 1024 * 1024;
+const maxOutputBytes = 1024 * 1024;
 
-/** One plugin and what it gave last. Runs once at a time, and again when its credentials have expired. */
+/** One plugin and its last credentials. Runs once at a time, and again when they have expired. */
 export class ExecPlugin {
   readonly #options: ExecPluginOptions;
   readonly #version: string;
@@ -74,7 +74,7 @@ export class ExecPlugin {
     }
   }
 
-  /** The credentials, from the last run while they are good. @throws {Error} when the plugin fails. */
+  /** The credentials, from the last run until they expire. @throws {Error} when the plugin fails. */
   async credential(): Promise<ExecCredential> {
     const { expiresAtMs = Infinity } = this.#credential ?? { expiresAtMs: -Infinity };
     if (this.#credential !== undefined && this.#options.clock.wallMs() < expiresAtMs) return this.#credential;
@@ -100,7 +100,7 @@ export class ExecPlugin {
   #execute(env: Record<string, string | undefined>): Promise<string> {
     const { args, installHint } = this.#options.config;
     return new Promise((resolve, reject) => {
-      const options = { env, timeout: timeoutMs, maxBuffer: outputLimit };
+      const options = { env, timeout: timeoutMs, maxBuffer: maxOutputBytes };
       const child = execFile(this.#command, args ?? [], options, (error, stdout, stderr) => {
         if (error === null) {
           resolve(stdout);

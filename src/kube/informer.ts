@@ -21,23 +21,23 @@ export class Tombstone<T> {
   }
 }
 
-/** What a consumer hears. Calls come one after another and must only enqueue keys: no I/O, no waiting. */
+/** Is notified of changes, one at a time. Must only enqueue keys: no I/O, no waiting. */
 export interface InformerHandler<T> {
   onAdd?(object: T, isInInitialList: boolean): void;
-  /** `old` and `object` are the same object at a resync; another uid means deleted and created anew. */
+  /** `old` and `object` are the same object at a resync; another uid means deleted and recreated. */
   onUpdate?(old: T, object: T): void;
   onDelete?(object: T | Tombstone<T>): void;
 }
 
-/** How a handler is served. */
+/** How changes are delivered to a handler. */
 export interface HandlerOptions {
   /** Every cached object is delivered again after this many milliseconds, from the cache. 0, the default: never. */
   resyncMs?: number;
 }
 
-/** A handler's place in an informer. */
+/** The registration of a handler with an informer. */
 export interface HandlerRegistration {
-  /** Resolves once the handler saw the whole first content; never for one that was removed before. */
+  /** Resolves once the handler was notified of the whole first content; never for one removed before. */
   readonly synced: Promise<void>;
   readonly hasSynced: boolean;
   /** Ends the deliveries. Safe to repeat. */
@@ -57,8 +57,8 @@ export interface InformerOptions<T extends KubeObject> {
    */
   transform?: (object: KubeObject) => T;
   /**
-   * Whether nothing that anybody reads differs; the update then reaches the cache but no handler. Default: never, each
-   * new resource version is delivered.
+   * Whether all fields that are read are equal; the update then reaches the cache but no handler. Default: never, each new
+   * resource version is delivered.
    */
   sameContent?: (old: T, object: T) => boolean;
   indexers?: Record<string, IndexFunction<T>>;
@@ -80,13 +80,13 @@ interface Handler<T> {
   synced: PromiseWithResolvers<void>;
   hasSynced: boolean;
   timer: Timer | undefined;
-  /** While the handler, which came late, still hears of the content: what happened since. */
+  /** Changes since a late handler was added, while the content is still delivered to it. */
   backlog: ((to: InformerHandler<T>) => void)[] | undefined;
 }
 
 /**
- * A cache of one resource that follows the API server, with handlers that hear of each change, also of those missed
- * while disconnected. The cache is changed before the handlers are called.
+ * A cache of one resource that follows the API server, with handlers that are notified of each change, also of those
+ * missed while disconnected. The cache is changed before the handlers are called.
  */
 export class Informer<T extends KubeObject> implements Lister<T> {
   readonly resource: Resource;
@@ -117,17 +117,17 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     return this.#hasSynced;
   }
 
-  /** Resolves once the first whole content is in the cache and the handlers that were there heard of it. */
+  /** Resolves once the first whole content is in the cache and the handlers added before were notified of it. */
   get synced(): Promise<void> {
     return this.#synced.promise;
   }
 
-  /** What the last request failed with, until one succeeds: for health pages. */
+  /** The last failure, until a request succeeds: for health checks. */
   get lastError(): Error | undefined {
     return this.#reflector.lastError;
   }
 
-  /** Monotonic milliseconds at which the API server last answered well. */
+  /** Monotonic milliseconds of the last successful answer of the API server. */
   get lastSuccessMs(): number {
     return this.#reflector.lastSuccessMs;
   }
@@ -154,8 +154,8 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   }
 
   /**
-   * Adds a handler at any time; one that comes late hears of everything cached first, without gap or repeat. With
-   * thousands of objects that goes on after this call, until `synced`.
+   * Adds a handler at any time; a late one is first notified of everything cached, without gap or repeat. With thousands
+   * of objects that goes on after this call, until `synced`.
    */
   addHandler(handler: InformerHandler<T>, options: HandlerOptions = {}): HandlerRegistration {
     const entry: Handler<T> = {
@@ -182,7 +182,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
 
   /** Follows the API server until the signal aborts; resolves then. To be called once. */
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#running) throw new Error(`the informer of ${this.resource.plural} runs already`);
+    if (this.#running) throw new Error(`the informer of ${this.resource.plural} is already running`);
     this.#running = true;
     try {
       await this.#reflector.run(signal);
@@ -205,8 +205,8 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     if (this.#store.size > 0) await this.#removeAllBut(objects);
     await inSlices(objects, (object) => {
       const old = this.#store.set(object);
-      if (old === undefined) this.#tell((to) => to.onAdd?.(object, !this.#hasSynced));
-      else this.#tell((to) => to.onUpdate?.(old, object)); // also when nothing changed: a relist is a look at everything
+      if (old === undefined) this.#notify((to) => to.onAdd?.(object, !this.#hasSynced));
+      else this.#notify((to) => to.onUpdate?.(old, object)); // also when nothing changed, as in client-go
     });
     if (this.#hasSynced) return;
     this.#hasSynced = true;
@@ -220,17 +220,17 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     await inSlices(this.#store.keys(), (key) => {
       if (keys.has(key)) return;
       const object = this.#store.delete(key);
-      if (object !== undefined) this.#tell((to) => to.onDelete?.(new Tombstone(key, object)));
+      if (object !== undefined) this.#notify((to) => to.onDelete?.(new Tombstone(key, object)));
     });
   }
 
-  /** Gives a late handler the content of this moment, then what happened meanwhile. */
+  /** Delivers the present content to a late handler, then the changes since. */
   async #catchUp(entry: Handler<T>): Promise<void> {
     entry.backlog = [];
     await inSlices([...this.#store.list()], (object) => this.#deliver(entry, (to) => to.onAdd?.(object, true)));
     while (entry.backlog.length > 0) {
       const calls = entry.backlog;
-      entry.backlog = []; // it grows again while we are at it
+      entry.backlog = []; // it may grow again meanwhile
       await inSlices(calls, (call) => this.#deliver(entry, call));
     }
     entry.backlog = undefined;
@@ -239,18 +239,18 @@ export class Informer<T extends KubeObject> implements Lister<T> {
 
   #upsert(object: T): void {
     const old = this.#store.set(object);
-    if (old === undefined) this.#tell((to) => to.onAdd?.(object, false));
+    if (old === undefined) this.#notify((to) => to.onAdd?.(object, false));
     else if (old.metadata.uid !== object.metadata.uid || !this.#sameContent(old, object)) {
-      this.#tell((to) => to.onUpdate?.(old, object));
+      this.#notify((to) => to.onUpdate?.(old, object));
     }
   }
 
   #remove(object: T): void {
     if (this.#store.delete(objectKey(object)) === undefined) return;
-    this.#tell((to) => to.onDelete?.(object));
+    this.#notify((to) => to.onDelete?.(object));
   }
 
-  #tell(call: (handler: InformerHandler<T>) => void): void {
+  #notify(call: (handler: InformerHandler<T>) => void): void {
     for (const entry of this.#handlers) {
       if (entry.backlog === undefined) this.#deliver(entry, call);
       else entry.backlog.push(call);
@@ -258,7 +258,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   }
 
   #deliver(entry: Handler<T>, call: (handler: InformerHandler<T>) => void): void {
-    if (!this.#handlers.has(entry)) return; // removed while it heard of many objects
+    if (!this.#handlers.has(entry)) return; // removed meanwhile
     try {
       call(entry.handler);
     } catch (error) {
@@ -277,7 +277,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     entry.timer = this.#clock.after(Math.max(entry.resyncMs, 1000), () => void this.#resync(entry));
   }
 
-  /** Objects that change or go while this goes on are delivered as they are when it is their turn, or not at all. */
+  /** Objects that change or are deleted meanwhile are delivered in their then current state, or not at all. */
   async #resync(entry: Handler<T>): Promise<void> {
     await inSlices(this.#store.list(), (object) => this.#deliver(entry, (to) => to.onUpdate?.(object, object)));
     if (this.#handlers.has(entry)) this.#armResync(entry);

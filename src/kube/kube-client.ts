@@ -5,15 +5,15 @@ import type { Transport } from './transport.ts';
 import { resourcePath } from './resource-path.ts';
 import { isReduced } from './reduced-object.ts';
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
   /** Ends the wait for an answer; the outcome of a write is then unknown. */
   signal?: AbortSignal | undefined;
-  /** The caller goes on without the answer where it may not have it: the missing right is logged once, as a warning. */
+  /** The caller can do without the answer: a missing permission is logged once, as a warning. */
   optional?: boolean | undefined;
 }
 
-/** How a patch is read (Kubernetes API concepts, "Patch"): JSON merge, strategic merge, JSON patch. */
+/** The format of a patch (Kubernetes API concepts, "Patch"): JSON merge, strategic merge, JSON patch. */
 export type PatchType = 'merge' | 'strategic' | 'json';
 
 const patchContentType: Record<PatchType, string> = {
@@ -27,7 +27,7 @@ export interface ListOptions extends CallOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  /** Objects in one answer; more are then left out. */
+  /** Max objects; further ones are left out. */
   limit?: number;
 }
 
@@ -63,7 +63,7 @@ export class KubeClient {
     return this.#transport.fenced;
   }
 
-  /** One object, read live. @throws {NotFoundError} when it is not there. */
+  /** One object, read live. @throws {NotFoundError} when it does not exist. */
   get<T extends KubeObject>(resource: Resource, name: ObjectName, options: CallOptions = {}): Promise<T> {
     return this.#send<T>('GET', 'get', resource, name, options);
   }

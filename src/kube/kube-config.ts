@@ -1,4 +1,4 @@
-/** Where the API server is and who we are there: found by `@kubernetes/client-node`, checked and completed here. */
+/** The API server and the credentials for it: read by `@kubernetes/client-node`, checked and completed here. */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { KubeConfig, loadYaml } from '@kubernetes/client-node';
@@ -16,20 +16,20 @@ export interface KubeConfigSource {
   serviceAccountFolder?: string | undefined;
 }
 
-/** A configuration and what client-node leaves out of it. */
+/** A configuration, and the fields that client-node ignores. */
 export interface LoadedKubeConfig {
   config: KubeConfig;
   /** `tokenFile` of the current user, absolute. */
   tokenFile?: string | undefined;
-  /** The proxy to go through. */
+  /** The proxy to the API server. */
   proxyUrl?: string | undefined;
   /** `disable-compression` of the cluster: answers are asked for as they are. */
   disableCompression?: boolean | undefined;
-  /** What else the current user may be impersonating, beside `as`. */
+  /** Impersonation by the current user, beside `as`. */
   impersonate?: Impersonation | undefined;
   environment: Record<string, string | undefined>;
-  /** Something is wrong that need not be the end. */
-  complaint?: string | undefined;
+  /** To be logged; the configuration can still be used. */
+  problem?: string | undefined;
 }
 
 /** `as-groups`, `as-uid` and `as-user-extra` of a user. */
@@ -62,7 +62,6 @@ export function loadKubeConfig(source: KubeConfigSource): LoadedKubeConfig {
   return { ...found, environment, proxyUrl: proxyFor(url, { proxyUrl: cluster?.proxyUrl, environment }) };
 }
 
-/** What was read, before it is completed from the environment. */
 type Found = Omit<LoadedKubeConfig, 'environment' | 'proxyUrl'>;
 
 function find(source: KubeConfigSource): Found {
@@ -160,11 +159,11 @@ function fromCluster({ environment, serviceAccountFolder: folder = mountedFolder
     },
     { name: 'in-cluster' },
   );
-  const complaint = hasCa ? undefined : `${caFile} is missing, the CAs of the system decide whom to trust`;
-  return { config, tokenFile, complaint };
+  const problem = hasCa ? undefined : `${caFile} is missing, the CAs of the system decide whom to trust`;
+  return { config, tokenFile, problem };
 }
 
-/** The fields of a user that client-node does not read. */
+/** The fields of a user that client-node ignores. */
 interface RawUser {
   token?: string;
   tokenFile?: string;

@@ -1,4 +1,4 @@
-/** Metadata of a Kubernetes object as it stands in JSON (Kubernetes API conventions, "Metadata"). */
+/** Metadata of a Kubernetes object in JSON (Kubernetes API conventions, "Metadata"). */
 export interface ObjectMeta {
   name: string;
   namespace?: string;
@@ -32,7 +32,7 @@ export interface KubeObject {
   metadata: ObjectMeta;
 }
 
-/** What an event or a log line needs to point at an object. */
+/** What an event or a log line needs to refer to an object. */
 export interface ObjectReference {
   apiVersion?: string;
   kind?: string;
@@ -51,7 +51,7 @@ export interface Resource {
   plural: string;
   kind: string;
   namespaced: boolean;
-  /** RBAC verbs that its users need, logged all together when one is missing. Default: the refused one. */
+  /** RBAC verbs that its users need, logged all together when one is missing. Default: the forbidden one. */
   verbs?: readonly string[];
 }
 

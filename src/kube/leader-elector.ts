@@ -1,6 +1,6 @@
 /**
  * Leader election on a Lease (Kubernetes page "Leases", "Leader election"). A standby watches the Lease: it takes over
- * the moment the leader lets go of it, or a second after it expires.
+ * as soon as the leader releases it, or a second after it expires.
  */
 import { joinSignals } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
@@ -14,32 +14,32 @@ import type { KubeObject } from './kube-object.ts';
 import type { Recorder } from './recorder.ts';
 import type { Transport } from './transport.ts';
 
-/** Which Lease to hold, as whom, and how eagerly. The times are those of Kubernetes' own controllers. */
+/** The Lease, the identity to hold it with, and the timings, whose defaults are those of Kubernetes' own controllers. */
 export interface LeaderElectorOptions {
-  /** A transport of its own, so that a busy controller cannot lose the lease for want of a turn. */
+  /** A transport of its own, so that a busy controller cannot delay a renewal. */
   transport: Transport;
   /**
-   * The transport of the work: fenced off the moment the lease is lost, before `lost` aborts, so that nothing the work
-   * still does reaches the API server. Default: none, the work has to see to that.
+   * The transport of the work: fenced when the lease is lost, before `lost` aborts, so that no request of the work leaves
+   * the process any more. Default: none, the work has to ensure that.
    */
   guarded?: Pick<Transport, 'fence'>;
-  /** Who reports on the Lease who leads. Default: nobody. */
+  /** Records events on the Lease about who leads. Default: no events. */
   recorder?: Recorder;
   namespace: string;
   /** Name of the Lease. */
   name: string;
   /** The program that the server records as the author of the Lease. Default: the name of the Lease. */
   fieldManager?: string;
-  /** Who we are in the Lease, such as the name of the pod; no two processes may share it. */
+  /** The holder identity, such as the name of the pod; no two processes may share it. */
   identity: string;
   labels?: Readonly<Record<string, string>>;
   /** How long a lease holds without renewal. Default 15,000. */
   leaseDurationMs?: number;
-  /** How long renewals may fail before we count the lease as lost. Default 10,000. */
+  /** How long renewals may fail before the lease counts as lost. Default 10,000. */
   renewDeadlineMs?: number;
   /** Pause between renewals, and between attempts. Default 2,000. */
   retryPeriodMs?: number;
-  /** Give the lease up when the work has ended. Default true. */
+  /** Release the lease when the work has ended. Default true. */
   releaseOnExit?: boolean;
   /** Default: the machine's own time. */
   clock?: Clock;
@@ -50,7 +50,7 @@ export interface LeaderElectorOptions {
   metrics?: LeaderElectorMetrics;
 }
 
-/** What an election tells its metrics. */
+/** What an election reports. */
 export interface LeaderElectorMetrics {
   leading(isLeader: boolean): void;
   slowPath(): void;
@@ -59,7 +59,7 @@ export interface LeaderElectorMetrics {
 /** How an election ended: never led, led until the work was done, or lost the lease while it led. */
 export type ElectionOutcome = 'stopped' | 'done' | 'lost';
 
-/** The lease is gone: whoever holds this reason must not touch anything outside any more. */
+/** The lease is lost: work aborted with this reason must not write anything outside the process any more. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
 }
@@ -130,19 +130,19 @@ export class LeaderElector {
     return this.#leading;
   }
 
-  /** Whether the lease was given up at the end, so that another leads at once. False also where that was not wanted. */
+  /** Whether the lease was released at the end, so that another leads at once. */
   get released(): boolean {
     return this.#released;
   }
 
-  /** Undefined while all is well; else why a health check should fail. */
+  /** Why a health check should fail; undefined while there is no reason. */
   get unhealthyReason(): string | undefined {
     const { clock, leaseDurationMs, name } = this.#options;
     if (!this.#leading || clock.monotonicMs() - this.#lock.observedAtMs <= leaseDurationMs + 20_000) return undefined;
     return `failed election to renew leadership on lease ${name}`;
   }
 
-  /** Undefined while the lease may be had; else why this instance cannot lead: for readiness. */
+  /** Why this instance is not permitted to lead, for readiness; undefined while it is. */
   get forbidden(): string | undefined {
     const refusal = this.#lock.forbidden;
     return refusal && `not permitted to hold the lease ${this.#text}: ${refusal.message}`;
@@ -150,8 +150,8 @@ export class LeaderElector {
 
   /**
    * Waits for the lease, then leads: `work` runs until it ends by itself, usually because `stop` aborted, and the lease
-   * is kept until then. `lost` aborts with a `LeaseLostError` the moment we can no longer be sure to hold the lease;
-   * work must then end without touching anything outside.
+   * is kept until then. `lost` aborts with a `LeaseLostError` once it is no longer certain that we hold the lease; work
+   * must then end without writing anything outside the process.
    */
   async run(options: { stop: AbortSignal; work: (lost: AbortSignal) => Promise<void> }): Promise<ElectionOutcome> {
     const watching = new AbortController();
@@ -177,13 +177,13 @@ export class LeaderElector {
         logger.info({ lock: this.#text }, 'Successfully acquired lease');
         return true;
       }
-      await this.#untilWorthATry(retryPeriodMs * (1 + jitterFactor * random()), stop);
+      await this.#untilNextAttempt(retryPeriodMs * (1 + jitterFactor * random()), stop);
     }
     return false;
   }
 
   /** Waits for the pause, the expiry of the observed record, or a Lease that nobody holds: whichever comes first. */
-  async #untilWorthATry(pauseMs: number, stop: AbortSignal): Promise<void> {
+  async #untilNextAttempt(pauseMs: number, stop: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const endMs = clock.monotonicMs() + pauseMs;
     for (;;) {
@@ -221,7 +221,7 @@ export class LeaderElector {
       recorder?.event(this.#reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
       if (releaseOnExit && !lost.signal.aborted) {
         using deadline = joinSignals([], { clock, timeoutMs: renewDeadlineMs });
-        this.#released = await this.#lock.release(deadline.signal); // also after work that failed: another may do better
+        this.#released = await this.#lock.release(deadline.signal); // also after work that failed
       }
     }
     if (lost.signal.aborted) return 'lost';
@@ -229,7 +229,7 @@ export class LeaderElector {
     return 'done';
   }
 
-  /** One success per retry period, from now on; the first at once. Ends when the work does or the lease is lost. */
+  /** One success per retry period, the first at once. Ends when the work does or the lease is lost. */
   async #keepRenewing(lost: AbortController, ended: AbortSignal): Promise<void> {
     const { clock, logger, retryPeriodMs, guarded } = this.#options;
     for (;;) {
@@ -241,7 +241,7 @@ export class LeaderElector {
         return;
       }
       const pauseMs = Math.min(retryPeriodMs, this.#lock.expiresAtMs - clock.monotonicMs());
-      if (!(await sleptWell(clock.sleep(pauseMs, { signal: ended })))) return;
+      if (!(await sleptToTheEnd(clock.sleep(pauseMs, { signal: ended })))) return;
     }
   }
 
@@ -252,7 +252,7 @@ export class LeaderElector {
     const deadlineMs = Math.min(clock.monotonicMs() + renewDeadlineMs, expiresAtMs);
     for (;;) {
       // a process that was paused must not renew what others may already hold
-      if (clock.monotonicMs() >= expiresAtMs) return new LeaseLostError('the lease ran out before it was renewed');
+      if (clock.monotonicMs() >= expiresAtMs) return new LeaseLostError('the lease expired before it was renewed');
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);
       using attempt = joinSignals([ended], { clock, timeoutMs: Math.min(leftMs, Math.max(1000, renewDeadlineMs / 2)) });
@@ -261,7 +261,7 @@ export class LeaderElector {
       if (this.#lock.holder !== '' && !this.#lock.isOurs)
         return new LeaseLostError(`${this.#lock.holder} holds the lease`);
       const pauseMs = Math.min(retryPeriodMs, deadlineMs - clock.monotonicMs());
-      if (pauseMs > 0 && !(await sleptWell(clock.sleep(pauseMs, { signal: ended })))) return undefined;
+      if (pauseMs > 0 && !(await sleptToTheEnd(clock.sleep(pauseMs, { signal: ended })))) return undefined;
     }
   }
 
@@ -314,7 +314,7 @@ export class LeaderElector {
   }
 }
 
-async function sleptWell(sleep: Promise<void>): Promise<boolean> {
+async function sleptToTheEnd(sleep: Promise<void>): Promise<boolean> {
   try {
     await sleep;
     return true;

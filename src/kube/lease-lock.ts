@@ -8,7 +8,7 @@ export interface LeaseLockOptions {
   client: KubeClient;
   namespace: string;
   name: string;
-  /** Who we are in the Lease. Two processes must not share it, unless one replaces the other. */
+  /** The holder identity. Two processes must not share it, unless one replaces the other. */
   identity: string;
   /** Set on the Lease at each write, beside the labels it has. */
   labels: Readonly<Record<string, string>>;
@@ -19,12 +19,12 @@ export interface LeaseLockOptions {
   onSlowPath?: () => void;
 }
 
-/** How long after the expiry of another's lease it is taken over, in milliseconds. */
+/** A lease of another holder is taken over this long after its expiry, in milliseconds. */
 const takeOverMarginMs = 1000;
 
 /**
- * What is known of a Lease, and the attempts to hold it. Whether a record is still valid is judged
- * by when this process saw it change, never by the times in it: clocks of machines differ.
+ * The Lease as last observed, and the attempts to hold it. Whether a record is still valid is judged by when this process
+ * saw it change, never by the times in it: clocks of machines differ.
  */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
@@ -47,7 +47,7 @@ export class LeaseLock {
     return this.#lease !== undefined && this.holder === this.#options.identity;
   }
 
-  /** Why the Lease may not be had: from a forbidden request until a write succeeds, or another is seen to hold it. */
+  /** Why we are not permitted to hold the Lease: from a forbidden request until a write succeeds, or another holds it. */
   get forbidden(): ForbiddenError | undefined {
     return this.#forbidden;
   }
@@ -66,7 +66,7 @@ export class LeaseLock {
     return this.#observedAtMs;
   }
 
-  /** Takes in the Lease as a watch or a GET showed it. @returns whether the record changed. */
+  /** Records the Lease as a watch or a GET returned it. @returns whether the record changed. */
   observe(lease: Lease): boolean {
     const text = recordText(lease.spec);
     this.#lease = lease;
@@ -87,7 +87,7 @@ export class LeaseLock {
    * One attempt to get or keep the Lease.
    *
    * @returns whether we hold it now. Failures of the API are logged and count as no, and so does a success whose answer
-   * is read only after the lease has run out again.
+   * is read only after the lease has expired again.
    */
   async tryAcquireOrRenew(signal: AbortSignal): Promise<boolean> {
     return (await this.#attempt(signal)) && !this.#hasExpired();
@@ -118,7 +118,7 @@ export class LeaseLock {
   }
 
   /**
-   * Lets go of the Lease if we hold it, so that another need not wait for its expiry.
+   * Releases the Lease if we hold it, so that another need not wait for its expiry.
    *
    * @returns whether we hold it no longer. Failures are logged and count as no.
    */
@@ -128,7 +128,7 @@ export class LeaseLock {
       if (!this.isOurs) return true;
       const lease = await client.get<Lease>(leases, this.#name, { signal });
       this.observe(lease);
-      if (this.holder !== this.#options.identity) return true; // somebody took it meanwhile
+      if (this.holder !== this.#options.identity) return true; // another took it meanwhile
       const now = microTime(clock.wallMs());
       const record = {
         ...this.#record,
@@ -196,8 +196,8 @@ export class LeaseLock {
   }
 
   /**
-   * Takes in the answer to a write of ours. Others may have seen the write when it was sent, however late the answer
-   * came: the lease counts from then.
+   * Records the answer to a write. Others may have seen the write when it was sent, however late the answer came: the lease
+   * counts from then.
    */
   #wrote(lease: Lease, sentAtMs: number): void {
     this.observe(lease);
@@ -205,7 +205,7 @@ export class LeaseLock {
     this.#forbidden = undefined;
   }
 
-  /** Notes a failure for want of a right. @returns the level to log it at: missing rights are reported already. */
+  /** Remembers a forbidden write. @returns the level to log it at: `MissingRights` has reported missing permissions. */
   #noted(error: unknown, level: 'debug' | 'error'): 'debug' | 'error' {
     if (!(error instanceof ForbiddenError)) return level;
     this.#forbidden = error;

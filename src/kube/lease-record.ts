@@ -14,7 +14,7 @@ export interface Lease extends KubeObject {
   spec?: LeaseRecord;
 }
 
-/** Who leads, as it stands in the Lease. Times are RFC 3339 with microseconds. */
+/** `spec` of a Lease. Times are RFC 3339 with microseconds. */
 export interface LeaseRecord {
   holderIdentity?: string | null;
   leaseDurationSeconds?: number | null;

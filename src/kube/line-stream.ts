@@ -1,8 +1,8 @@
 const newline = 0x0a;
 
 /**
- * Splits a body into lines. Bytes are joined before they are decoded, so a character cut in half by a chunk
- * border stays whole. A last line without its end is dropped.
+ * Splits a body into lines. Bytes are joined before they are decoded, so a character split between two
+ * chunks stays whole. A last line without its end is dropped.
  */
 export async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let pending: Buffer[] = [];

@@ -1,11 +1,11 @@
 /**
- * Takes the items out of a list answer while it arrives, so that a long list never stands in memory as one text and
- * one tree. Only the borders of the items are looked for here; each is then parsed by `JSON.parse`.
+ * Parses the items of a list while its answer arrives, so that a long list is never in memory as one text and one tree.
+ * Only the boundaries of the items are found here; each item is then parsed by `JSON.parse`.
  */
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { asBuffer } from './line-stream.ts';
 
-/** What stands around the items. */
+/** Everything of a list but its items. */
 export interface ListEnvelope {
   kind?: string;
   apiVersion?: string;
@@ -21,10 +21,10 @@ const closeBracket = 0x5d;
 const itemsKey = '"items"';
 
 /**
- * Calls `onItem` for each element of `items`, in order, as it is complete.
+ * Calls `onItem` for each element of `items`, in order, once it is complete.
  *
  * @returns everything of the answer but its items.
- * @throws {SyntaxError} when the text ends early or is no JSON.
+ * @throws {SyntaxError} when the text ends early or is not JSON.
  */
 export async function readList(
   body: AsyncIterable<Uint8Array>,
@@ -104,7 +104,7 @@ class ListScanner {
     return JSON.parse(Buffer.concat(this.#outside).toString('utf8')) as ListEnvelope;
   }
 
-  /** Moves past the string that `at` stands in; `start` is its opening quote when it is in this chunk. */
+  /** The position after the string around `at`; `start` is its opening quote when that is in this chunk. */
   #skipString(chunk: Buffer, at: number, start?: number): number {
     let from = at;
     if (this.#escaped) {

@@ -1,4 +1,4 @@
-/** A map that forgets what was used longest ago once it is full. */
+/** A map that evicts the least recently used entry once it is full. */
 export class LruMap<V> {
   readonly #entries = new Map<string, V>();
   readonly #limit: number;

@@ -4,17 +4,17 @@ import type { ForbiddenError } from './api-error.ts';
 
 /** The same resource is logged at most this often, in milliseconds. */
 const repeatMs = 60_000;
-/** Resources remembered at most. */
+/** Max resources remembered. */
 const maxRemembered = 100;
 
 export interface MissingRightsOptions {
   clock: Clock;
   logger: Logger;
-  /** Counts a request that was refused for want of a right, by the resource's plural. */
+  /** Counts a request for which a permission is missing, by the resource's plural. */
   onMissing?: ((resource: string) => void) | undefined;
 }
 
-/** Reports requests that the API server forbids, whoever sent them: with the rule to add, and seldom again. */
+/** Reports forbidden requests of all clients, with the RBAC rule to add. */
 export class MissingRights {
   readonly #options: MissingRightsOptions;
   readonly #loggedAtMs = new Map<string, number>();
@@ -23,7 +23,7 @@ export class MissingRights {
     this.#options = options;
   }
 
-  /** Counts and logs it, unless admission refused it, which no right would change. */
+  /** Counts and logs it, unless admission rejected it, which no permission would change. */
   report(error: ForbiddenError): void {
     if (error.isAdmission) return;
     const { clock, logger, onMissing } = this.#options;

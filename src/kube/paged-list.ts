@@ -5,10 +5,10 @@ import type { KubeObject, Resource } from './kube-object.ts';
 import { resourcePath } from './resource-path.ts';
 import type { Transport } from './transport.ts';
 
-/** Objects asked for in one page. */
+/** Max objects in one page. */
 export const pageSize = 500;
-/** A list that gives no byte for this long is given up, in milliseconds. */
-const silenceMs = 60_000;
+/** A list without a byte for this long is aborted, in milliseconds. */
+const maxSilenceMs = 60_000;
 
 export interface PagedListOptions {
   transport: Transport;
@@ -21,7 +21,7 @@ export interface PagedListOptions {
   resourceVersion: string;
   /** Page size; 0 asks for everything in one answer. */
   limit: number;
-  /** Called at the start, and again when pages expired and all is listed anew: what came before is void. */
+  /** Called at the start, and again when pages expired and everything is listed again: earlier items are void. */
   onStart: () => void;
   onItem: (item: KubeObject) => void;
   signal: AbortSignal;
@@ -35,10 +35,10 @@ export interface PagedListResult {
 }
 
 /**
- * Lists a resource page by page, handing out the objects as they arrive. Pages that expire on the way are thrown away
- * and everything is asked for once more in one answer.
+ * Lists a resource page by page, handing out the objects as they arrive. When pages expire meanwhile, everything is listed
+ * once more in one answer.
  *
- * @throws {ApiError} of the first page or of the second try.
+ * @throws {ApiError} of the first page or of the second attempt.
  */
 export async function pagedList(options: PagedListOptions): Promise<PagedListResult> {
   options.onStart();
@@ -63,17 +63,17 @@ async function readPage(
 ): Promise<{ resourceVersion: string; continueToken: string }> {
   const { transport, clock, resource, namespace, labelSelector, fieldSelector, signal } = options;
   const silence = new AbortController();
-  const cut = AbortSignal.any([signal, silence.signal]);
+  const ended = AbortSignal.any([signal, silence.signal]);
   let lastByteMs = clock.monotonicMs();
-  const look = (): void => {
-    const inMs = lastByteMs + silenceMs - clock.monotonicMs();
-    if (inMs > 0) timer = clock.after(inMs, look);
+  const check = (): void => {
+    const inMs = lastByteMs + maxSilenceMs - clock.monotonicMs();
+    if (inMs > 0) timer = clock.after(inMs, check);
     else
       silence.abort(
-        new TransportError(`no byte of the ${resource.plural} list for ${silenceMs} ms`, { code: 'TIMEOUT' }),
+        new TransportError(`no byte of the ${resource.plural} list for ${maxSilenceMs} ms`, { code: 'TIMEOUT' }),
       );
   };
-  let timer = clock.after(silenceMs, look);
+  let timer = clock.after(maxSilenceMs, check);
   try {
     const { body } = await transport.stream({
       method: 'GET',
@@ -86,7 +86,7 @@ async function readPage(
         fieldSelector,
       },
       info: { verb: 'list', resource, namespace },
-      signal: cut,
+      signal: ended,
       watch: false,
     });
     const observed = (async function* () {
@@ -103,7 +103,10 @@ async function readPage(
     };
   } catch (error) {
     if (error instanceof SyntaxError) {
-      throw new TransportError(`the ${resource.plural} list is cut off or garbled`, { code: 'BAD_JSON', cause: error });
+      throw new TransportError(`the ${resource.plural} list is truncated or garbled`, {
+        code: 'BAD_JSON',
+        cause: error,
+      });
     }
     throw error;
   } finally {
@@ -111,7 +114,7 @@ async function readPage(
   }
 }
 
-/** A proxy may turn lists into tables: never take its rows for objects. */
+/** A proxy may convert lists to tables, whose rows are no objects. */
 function unexpectedKind(kind: string | undefined, { resource, namespace }: PagedListOptions): ApiError {
   const message = `expected a ${resource.kind}List, got ${JSON.stringify(kind)}`;
   return new ApiError({ message, reason: 'UnexpectedKind', code: 200 }, { verb: 'list', resource, namespace });

@@ -1,4 +1,4 @@
-/** Which proxy stands between us and the API server, if any. */
+/** The proxy to the API server, if any. */
 import { BlockList, isIP } from 'node:net';
 import { KubeConfigError } from './kube-config-error.ts';
 
@@ -12,11 +12,11 @@ export interface ProxySource {
 const schemes: ReadonlySet<string> = new Set(['http:', 'https:', 'socks5:']);
 
 /**
- * The proxy for requests to a server. From the environment it comes by the rules of Go programs: the variable of the
- * server's scheme, upper case first; this machine itself is never behind a proxy.
+ * The proxy for requests to a server. The environment is read as by Go programs: the variable of the server's
+ * scheme, upper case first; a loopback address has no proxy.
  *
- * @returns its URL; undefined: requests go straight to the server.
- * @throws {KubeConfigError} when it is no URL of http, https or socks5.
+ * @returns its URL; undefined: none.
+ * @throws {KubeConfigError} when it is not a URL of http, https or socks5.
  */
 export function proxyFor(server: URL, { proxyUrl, environment }: ProxySource): string | undefined {
   if (proxyUrl !== undefined && proxyUrl !== '') return checked(proxyUrl, 'proxy-url');
@@ -26,7 +26,7 @@ export function proxyFor(server: URL, { proxyUrl, environment }: ProxySource): s
   if (
     variable(environment, 'NO_PROXY')
       .split(',')
-      .some((entry) => isMeant(entry.trim().toLowerCase(), server))
+      .some((entry) => matches(entry.trim().toLowerCase(), server))
   ) {
     return undefined;
   }
@@ -52,7 +52,7 @@ function isLocal(hostname: string): boolean {
 }
 
 /** Whether an entry of `NO_PROXY` names the server: `*`, a domain, an address or a block, perhaps with a port. */
-function isMeant(entry: string, server: URL): boolean {
+function matches(entry: string, server: URL): boolean {
   if (entry === '' || entry === '*') return entry === '*';
   const host = server.hostname.replace(/^\[|\]$/g, '');
   if (entry.includes('/')) return isInBlock(host, entry);

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** Says how long a failed key waits before its next turn. */
+/** Decides how long a failed key waits before it is requeued. */
 export interface RateLimiter {
   /** Milliseconds to wait now; each call counts as one more failure of the key. */
   when(key: string): number;
@@ -37,13 +37,13 @@ export class ExponentialLimiter implements RateLimiter {
   }
 }
 
-/** One token of a common bucket for each call, whatever the key. Nothing is given back. */
+/** One token of a shared bucket for each call, whatever the key. Nothing is given back. */
 export class BucketLimiter implements RateLimiter {
   readonly #bucket: TokenBucket;
 
   /**
    * @param options.qps - tokens each second.
-   * @param options.burst - tokens at the start and at most.
+   * @param options.burst - max tokens, and those at the start.
    * @param options.clock - default: the machine's own time.
    */
   constructor({ qps, burst, clock = systemClock }: { qps: number; burst: number; clock?: Clock }) {
@@ -63,7 +63,7 @@ export class BucketLimiter implements RateLimiter {
   }
 }
 
-/** Asks all limiters and takes the longest wait. */
+/** The max of several limiters. */
 export class MaxOfLimiter implements RateLimiter {
   readonly #limiters: readonly RateLimiter[];
 

@@ -1,9 +1,9 @@
-/** On the objects of caches that are not whole. A symbol, so that copies by spreading carry it and JSON does not. */
+/** On cached objects that lack parts. A symbol, so that copies by spreading carry it and JSON does not. */
 const mark = Symbol('reduced');
 
 /**
- * Says of a cached form that parts of the object are missing from it: `KubeClient.update` then refuses it, since a PUT
- * would delete them on the server.
+ * Marks a cached form that lacks parts of the object: `KubeClient.update` then refuses it, since a PUT would delete them on
+ * the server.
  *
  * @returns the same object.
  */

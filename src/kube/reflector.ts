@@ -69,7 +69,7 @@ export class Reflector<T extends KubeObject> {
     return this.#failures.lastError;
   }
 
-  /** Monotonic milliseconds at which the server last answered well. */
+  /** Monotonic milliseconds of the last successful answer. */
   get lastSuccessMs(): number {
     return this.#failures.lastSuccessMs;
   }

@@ -1,4 +1,4 @@
-/** What a transport asks of whoever knows the credentials. */
+/** The credentials as a transport uses them. */
 
 /** TLS settings of a connection; a new object whenever a file behind them changed. */
 export interface TlsSettings {
@@ -9,21 +9,21 @@ export interface TlsSettings {
   rejectUnauthorized?: boolean;
 }
 
-/** Headers of a request; a list stands for a header that is sent several times. */
+/** Headers of a request; a header with a list is sent several times. */
 export type RequestHeaders = Record<string, string | string[]>;
 
-/** Where the API server is, and what goes with each request to it. */
+/** The address of the API server, and the credentials of each request to it. */
 export interface RequestCredentials {
   readonly serverUrl: URL;
   readonly proxyUrl: string | undefined;
   /** Answers must not be asked for in compressed form. */
   readonly disableCompression: boolean;
-  /** Rises with each renewal: tells whether a failed request already used the newest credentials. */
+  /** Rises with each renewal: shows whether a failed request used the newest credentials. */
   readonly generation: number;
-  /** The headers that say who we are. */
+  /** The authentication headers. */
   headers(): Promise<RequestHeaders>;
-  /** The TLS settings; compare by identity: another object means that connections should be made anew. */
+  /** The TLS settings; compare by identity: another object means that connections should be recreated. */
   tls(): TlsSettings;
-  /** The server answered 401 to a request made with `generation`: read everything anew before the next one. */
+  /** The server answered 401 to a request made with `generation`: read everything again before the next one. */
   renew(generation: number): void;
 }

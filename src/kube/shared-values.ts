@@ -7,7 +7,7 @@ export class SharedValues {
   readonly #values = new Map<string, unknown>();
   readonly #limit: number;
 
-  /** @param limit - strings, and values, kept at most; further ones pass through unshared. Default 10,000. */
+  /** @param limit - max strings, and max values, kept; further ones pass through unshared. Default 10,000. */
   constructor(limit = 10_000) {
     this.#limit = limit;
   }

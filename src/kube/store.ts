@@ -60,7 +60,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     for (const [key, object] of this.#objects) this.#link(key, object, name);
   }
 
-  /** Puts the object in the place of the one with its key, which is returned. */
+  /** Adds the object, or replaces the one with its key, which is returned. */
   set(object: T): T | undefined {
     const key = objectKey(object);
     const old = this.#objects.get(key);

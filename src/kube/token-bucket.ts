@@ -11,7 +11,7 @@ export class TokenBucket {
 
   /**
    * @param options.qps - tokens that come back each second.
-   * @param options.burst - tokens at most, and at the start.
+   * @param options.burst - max tokens, and those at the start.
    */
   constructor(options: { qps: number; burst: number; clock: Clock }) {
     this.#perMs = options.qps / 1000;
@@ -21,7 +21,7 @@ export class TokenBucket {
     this.#filledAtMs = options.clock.monotonicMs();
   }
 
-  /** Takes a token, now or in the future, and says in how many milliseconds it is there. It is never given back. */
+  /** Takes a token. @returns the milliseconds until it is available. It is never given back. */
   reserve(): number {
     this.#refill();
     this.#tokens -= 1;

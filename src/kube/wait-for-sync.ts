@@ -2,11 +2,11 @@ import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 
-/** How often the wait is explained in the log, in milliseconds. */
+/** How often the caches that have not synced are logged, in milliseconds. */
 const noticeEveryMs = 30_000;
 
 /**
- * Waits until caches hold their first content, and says every half minute which do not.
+ * Waits until caches hold their first content, and logs every 30 s which do not.
  *
  * @param informers - by the name to show; a handler's registration counts as well as an informer.
  * @throws the signal's reason when it aborts first.

@@ -73,10 +73,10 @@ function parse(line: string): WatchEvent {
   try {
     event = JSON.parse(line) as Partial<WatchEvent> | null;
   } catch (error) {
-    throw new TransportError('a line of the watch is no JSON', { code: 'BAD_JSON', cause: error });
+    throw new TransportError('a line of the watch is not JSON', { code: 'BAD_JSON', cause: error });
   }
   if (typeof event?.type !== 'string' || typeof event.object !== 'object') {
-    throw new TransportError('a line of the watch is no event', { code: 'BAD_JSON' });
+    throw new TransportError('a line of the watch is not an event', { code: 'BAD_JSON' });
   }
   return event as WatchEvent;
 }

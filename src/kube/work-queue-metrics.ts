@@ -19,7 +19,7 @@ export function workQueueMetrics(registry: MetricRegistry): WorkQueueMetricsProv
   const retries = counter({
     ...common,
     name: 'workqueue_retries_total',
-    help: 'Keys put back for a later turn',
+    help: 'Keys requeued for later',
   });
   const queueSeconds = histogram({
     ...common,
@@ -33,7 +33,7 @@ export function workQueueMetrics(registry: MetricRegistry): WorkQueueMetricsProv
     name: 'workqueue_work_duration_seconds',
     help: 'Seconds that work on keys took',
   });
-  /** Gauges are computed when somebody asks, over all queues of a name. */
+  /** Gauges are computed when metrics are collected, over all queues of a name. */
   const computed =
     (pick: (members: WorkQueue[]) => number) =>
     (target: { set(labels: { name: string }, value: number): void }): void => {
@@ -55,7 +55,7 @@ export function workQueueMetrics(registry: MetricRegistry): WorkQueueMetricsProv
     ...common,
     name: 'workqueue_longest_running_processor_seconds',
     help: 'Seconds that the longest piece of work has been in progress',
-    collect: computed((members) => Math.max(0, ...members.map((queue) => queue.unfinished().longestSeconds))),
+    collect: computed((members) => Math.max(0, ...members.map((queue) => queue.unfinished().maxSeconds))),
   });
   return {
     forQueue: (name) => {

@@ -3,19 +3,19 @@ import { sliceSpent } from '../base/event-loop.ts';
 import { DelayHeap } from './delay-heap.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 
-/** What a queue tells its metrics; times in seconds. */
+/** What a queue reports; times in seconds. */
 export interface WorkQueueMetrics {
   added(): void;
   retried(): void;
   /** A key waited this long between being added and being taken. */
   waited(seconds: number): void;
-  /** A key was worked on for this long. */
+  /** A key was processed for this long. */
   worked(seconds: number): void;
-  /** A queue that is measured, for what is computed when somebody asks: its depth, the work in progress. */
+  /** The queue, for what is computed when metrics are collected: its depth, the work in progress. */
   observe?(queue: WorkQueue): void;
 }
 
-/** What a queue works with. */
+/** Parts of a queue; only the limiter has no default. */
 export interface WorkQueueOptions {
   limiter: RateLimiter;
   /** Default: the machine's own time. */
@@ -23,12 +23,11 @@ export interface WorkQueueOptions {
   metrics?: WorkQueueMetrics | undefined;
 }
 
-/** The time heap looks at the clock at least this often: a laptop that slept must not oversleep. */
+/** The clock is checked at least this often, in milliseconds: timers stand still while the machine sleeps. */
 const heartbeatMs = 10_000;
 
 /**
- * Keys that wait for work. A key is never worked on twice at once; adds while it is worked on lead to exactly one more
- * turn.
+ * Keys that wait to be reconciled. A key is never processed twice at once; adds while it is processed requeue it once.
  *
  * A worker takes a key with `get`, and for each one calls `done`, after `forget` or `addRateLimited`.
  */
@@ -40,7 +39,7 @@ export class WorkQueue {
   readonly #waiting = new Set<string>();
   /** When each key that needs work was added. */
   readonly #dirty = new Map<string, number>();
-  /** When work on each key began. */
+  /** When the processing of each key began. */
   readonly #processing = new Map<string, number>();
   readonly #delayed = new DelayHeap();
   #timer: Timer | undefined;
@@ -61,7 +60,7 @@ export class WorkQueue {
     return this.#dirty.size;
   }
 
-  /** Keys that wait for their time. */
+  /** Delayed keys that are not ready yet. */
   get delayedLength(): number {
     return this.#delayed.size;
   }
@@ -95,14 +94,14 @@ export class WorkQueue {
     this.addAfter(key, this.#limiter.when(key));
   }
 
-  /** The key succeeded: its failures no longer count. A delayed turn that already waits stays. */
+  /** The key succeeded: its failures no longer count. A delayed add is not cancelled. */
   forget(key: string): void {
     this.#limiter.forget(key);
   }
 
   /**
-   * What made keys fail is mended: the failures of all keys that are in the queue no longer count, and those that wait
-   * for their time come evenly spread over the next `withinMs` milliseconds, or sooner where they were due before.
+   * The cause of failures is gone: the failures of all keys in the queue no longer count, and delayed keys become ready
+   * evenly spread over the next `withinMs` milliseconds, or sooner where they were due before.
    */
   retrySoon(withinMs: number): void {
     const delayed = this.#delayed.keys;
@@ -128,7 +127,7 @@ export class WorkQueue {
     return new Promise<string | undefined>((resolve) => this.#takers.push(resolve));
   }
 
-  /** The work on the key has ended, well or badly. */
+  /** The key has been processed, with success or without. */
   done(key: string): void {
     const startedMs = this.#processing.get(key);
     if (startedMs === undefined) return;
@@ -160,19 +159,19 @@ export class WorkQueue {
     this.#draining.delete(end);
   }
 
-  /** How long the keys at work have been at it, in seconds: all together, and the longest. */
-  unfinished(): { totalSeconds: number; longestSeconds: number } {
+  /** How long the keys in progress have been processed, in seconds: all together, and the max. */
+  unfinished(): { totalSeconds: number; maxSeconds: number } {
     const nowMs = this.#clock.monotonicMs();
-    let [totalSeconds, longestSeconds] = [0, 0];
+    let [totalSeconds, maxSeconds] = [0, 0];
     for (const startedMs of this.#processing.values()) {
       const seconds = (nowMs - startedMs) / 1000;
       totalSeconds += seconds;
-      longestSeconds = Math.max(longestSeconds, seconds);
+      maxSeconds = Math.max(maxSeconds, seconds);
     }
-    return { totalSeconds, longestSeconds };
+    return { totalSeconds, maxSeconds };
   }
 
-  /** Gives the key to a worker that waits, else puts it at the end of the line. */
+  /** Hands the key to a waiting worker, else puts it at the end of the queue. */
   #offer(key: string): void {
     const taker = this.#takers.shift();
     if (taker === undefined) this.#waiting.add(key);

@@ -239,7 +239,7 @@ describe('a credential plugin', () => {
     assert.deepEqual(rest, ['yes', 'mine', 'get token']);
   });
 
-  test('hears of the cluster where it asks to', async () => {
+  test('gets the cluster where it asks for it', async () => {
     await using desk = await Desk.open();
     await desk.plugin();
     await desk.file('answer', answer({ token: 'abc' }));
@@ -474,7 +474,7 @@ describe('certificates', () => {
     });
   }
 
-  test('inline data wins over a file; names and doubts about the server are kept', async () => {
+  test('inline data wins over a file; the server name and skipped verification are kept', async () => {
     await using desk = await Desk.open();
     const data = Buffer.from('inline').toString('base64');
     const credentials = await desk.credentials(

@@ -197,7 +197,7 @@ describe('EventRecorder', () => {
     );
   });
 
-  test('an event that the server no longer has is written anew under its name, and counts on', async () => {
+  test('an event that the server no longer has is recreated under its name, and counts on', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();
     rig.server.otherwise(answer);
@@ -237,7 +237,7 @@ describe('EventRecorder', () => {
         rig.server.requests.map(({ body }) => (body as CoreEvent).message),
         ['first', 'second'],
       );
-      const refused = rig.log.filter(({ message }) => message === 'The API server did not take an event');
+      const refused = rig.log.filter(({ message }) => message === 'The API server rejected an event');
       assert.deepEqual(
         refused.map((line) => line.level),
         [level, level],

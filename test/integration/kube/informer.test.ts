@@ -54,7 +54,7 @@ describe('an informer', () => {
     assert.deepEqual(uids, [['first', 'second']]);
   });
 
-  test('a late handler hears of everything, without a gap or a repeat, while changes go on', async () => {
+  test('a late handler is notified of everything, without a gap or a repeat, while changes go on', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
@@ -92,10 +92,10 @@ describe('an informer', () => {
     assert.equal(rig.log.filter(({ message }) => message === 'An informer handler failed').length, 2);
     stop.abort();
     await run;
-    await assert.rejects(informer.run(stop.signal), /runs already/);
+    await assert.rejects(informer.run(stop.signal), /is already running/);
   });
 
-  test('a handler is synced once it heard of all; the informer once the cache is full', async () => {
+  test('a handler is synced once it was notified of all; the informer once the cache is full', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(lists, (reply) => void (open = reply.open()));
@@ -138,7 +138,7 @@ describe('an informer', () => {
     await run;
   });
 
-  test('however much is cached, the event loop runs while handlers hear of it: at first, late, and at a resync', async () => {
+  test('however much is cached, the event loop runs while handlers are notified: at first, late, and at a resync', async () => {
     await using rig = await Rig.start();
     const objects = Array.from({ length: 6 }, (_, n) => configMap(`n${n}`, n + 1));
     rig.server.next(lists, (reply) => reply.json(200, listOf(objects, 10)));
@@ -162,7 +162,7 @@ describe('an informer', () => {
     await run;
   });
 
-  test('a late handler hears what happens meanwhile once it has heard of the content', async () => {
+  test('a late handler is notified of the content first, then of what happens meanwhile', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     const objects = ['a', 'b', 'c', 'd'].map((name, n) => configMap(name, n + 1));
@@ -190,7 +190,7 @@ describe('an informer', () => {
     assert.deepEqual(calls, ['add a@1', 'add b@2', 'add c@3', 'add d@4', 'update d@11', 'delete c', 'add e@13']);
   });
 
-  test('a handler that is removed while it hears of the content hears no more', async () => {
+  test('a handler that is removed while the content is delivered gets no more of it', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('b', 2)], 10)));
     rig.server.otherwise(quiet);

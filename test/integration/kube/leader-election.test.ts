@@ -99,7 +99,7 @@ describe('an election', () => {
     assert.deepEqual([waitedMs, leases.spec?.leaseTransitions, leases.spec?.acquireTime], [0, 7, 'then']);
   });
 
-  test('a leader that is cut off knows it 12 s after its last renewal, before the Lease runs out', async () => {
+  test('a leader without a network stops 12 s after its last renewal, before the Lease expires', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -219,7 +219,7 @@ describe('an election', () => {
     assert.equal(leases.spec?.leaseTransitions, 1);
   });
 
-  test('work that fails lets go of the Lease too', async () => {
+  test('work that fails releases the Lease too', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();
     await leases.clock.until(() => a.leads);
@@ -277,7 +277,7 @@ describe('an election', () => {
     });
   }
 
-  test('an answer that is read after its lease ran out does not make a leader', async () => {
+  test('an answer that is read after its lease expired does not make a leader', async () => {
     await using leases = await LeaseServer.start();
     let stoodStillMs = 0;
     const clock = { ...leases.clock.elsewhere({}), monotonicMs: () => leases.clock.monotonicMs() + stoodStillMs };

@@ -112,7 +112,7 @@ describe('listing', () => {
     { name: 'a cause', message: 'too new', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } },
     { name: 'the words of older servers', message: 'Too large resource version: 10, current: 5', details: {} },
   ]) {
-    test(`a version ahead of the server, told by ${name}, is dropped at once`, async () => {
+    test(`a version ahead of the server, reported by ${name}, is dropped at once`, async () => {
       await using rig = await Rig.start();
       rig.server.next(watches, (reply) => reply.open().event('ERROR', failure(410, 'Expired', 'too old')));
       const informer = await synced(rig);
@@ -158,7 +158,7 @@ describe('listing', () => {
     assert.equal(informer.lastError, undefined);
   });
 
-  test('a list that falls silent half way is given up and asked for anew', async () => {
+  test('a list that falls silent half way is aborted and requested again', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       lists,
@@ -171,7 +171,7 @@ describe('listing', () => {
     assert.equal(waitedMs, 60_800);
   });
 
-  test('a list that is cut off half way reaches the cache in no part', async () => {
+  test('a list that is truncated half way reaches the cache in no part', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       lists,
@@ -405,7 +405,7 @@ describe('watching', () => {
     assert.equal(rig.server.matching(lists).length, 1);
   });
 
-  test('a line that arrives in pieces, cut inside a character, is read once and right', async () => {
+  test('a line that arrives in pieces, split inside a character, is read once and right', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(watches, (reply) => void (open = reply.open()));

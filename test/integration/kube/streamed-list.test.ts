@@ -33,7 +33,7 @@ async function streaming(rig: Rig): Promise<{ informer: Informer<ConfigMap>; ope
 }
 
 describe('the streaming list', () => {
-  test('fills the cache without a list, and nobody hears of it before all has come', async () => {
+  test('fills the cache without a list, and notifies nobody before all has come', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
     rig.server.next(streams, (reply) => {
@@ -160,7 +160,7 @@ describe('the streaming list', () => {
     await open?.closed;
   });
 
-  test('a stream that is cut half way leaves nothing behind, so a deletion meanwhile is not missed', async () => {
+  test('a stream that breaks half way leaves nothing behind, so a deletion meanwhile is not missed', async () => {
     await using rig = await Rig.start();
     rig.server.next(
       streams,

@@ -512,7 +512,7 @@ describe('stopping', () => {
     assert.equal(rig.clock.pending, 0);
   });
 
-  test('a fence cuts what is under way and lets nothing out any more', async () => {
+  test('a fence aborts what is under way and lets nothing out any more', async () => {
     await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 1, burst: 1, clock }) });
     rig.server.otherwise(nothing);
     const underWay = rig.client.update(configMaps, configMap('a', 1));

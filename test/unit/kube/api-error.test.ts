@@ -11,7 +11,7 @@ import {
   InvalidError,
   isConnectionRefused,
   isRefusal,
-  isTooLargeResourceVersion,
+  isVersionUnavailable,
   isUnservedResource,
   NotFoundError,
   TooManyRequestsError,
@@ -86,7 +86,7 @@ describe('errorFromAnswer', () => {
   });
 });
 
-describe('what an error tells', () => {
+describe('what an error says', () => {
   test('a missing permission comes as the rule to add', () => {
     const info = { verb: 'patch', resource, name: 'fast', subresource: 'status' };
     const error = errorFromStatus({ reason: 'Forbidden', code: 403, message: 'no' }, info);
@@ -165,15 +165,13 @@ describe('what an error tells', () => {
     assert.equal(errorFromStatus({ reason: 'Forbidden' }, create).hasCause('Other'), false);
   });
 
-  test('a version ahead of the server is known by its cause, or by the words of older servers', () => {
+  test('a version that is compacted, or ahead of the server by its cause or the words of older servers, is unavailable', () => {
     const timeout = (extra: object): ApiError => errorFromStatus({ reason: 'Timeout', code: 504, ...extra }, update);
-    assert.equal(
-      isTooLargeResourceVersion(timeout({ details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } })),
-      true,
-    );
-    assert.equal(isTooLargeResourceVersion(timeout({ message: 'Too large resource version: 9, current: 5' })), true);
-    assert.equal(isTooLargeResourceVersion(timeout({ message: 'etcd' })), false);
-    assert.equal(isTooLargeResourceVersion(new Error('Too large resource version')), false);
+    assert.equal(isVersionUnavailable(timeout({ details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } })), true);
+    assert.equal(isVersionUnavailable(timeout({ message: 'Too large resource version: 9, current: 5' })), true);
+    assert.equal(isVersionUnavailable(timeout({ message: 'etcd' })), false);
+    assert.equal(isVersionUnavailable(errorFromStatus({ reason: 'Expired', code: 410 }, update)), true);
+    assert.equal(isVersionUnavailable(new Error('Too large resource version')), false);
   });
 
   test('only a refused connection says that nothing was sent', () => {

@@ -147,12 +147,12 @@ describe('in a pod', () => {
     const loaded = load({ environment, serviceAccountFolder: folder });
     assert.equal(serverOf(loaded), 'https://10.96.0.1:443');
     assert.equal(loaded.tokenFile, path.join(folder, 'token'));
-    assert.match(loaded.complaint ?? '', /ca\.crt is missing/);
+    assert.match(loaded.problem ?? '', /ca\.crt is missing/);
     write('ca.crt', 'CA');
     const six = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '6443' };
     const again = load({ environment: six, serviceAccountFolder: folder });
     assert.equal(serverOf(again), 'https://[fd00::1]:6443');
     assert.equal(again.config.getCurrentCluster()?.caFile, path.join(folder, 'ca.crt'));
-    assert.equal(again.complaint, undefined);
+    assert.equal(again.problem, undefined);
   });
 });

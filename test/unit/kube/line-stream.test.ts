@@ -26,7 +26,7 @@ describe('lines', () => {
     assert.deepEqual(await split([Buffer.from('a\n\nb\nc')]), ['a', 'b']);
   });
 
-  test('gives the same lines wherever the chunks are cut', async () => {
+  test('gives the same lines wherever the chunks end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: 'grapheme', minLength: 1 }).filter((line) => !line.includes('\n'))),

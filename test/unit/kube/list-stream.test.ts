@@ -46,11 +46,11 @@ describe('readList', () => {
     assert.deepEqual((await read(text)).items, [{ items: [{ yes: 1 }] }]);
   });
 
-  test('throws when the answer is cut off', async () => {
+  test('throws when the answer is truncated', async () => {
     await assert.rejects(read('{"kind":"PodList","items":[{"a":1},{"b"'), SyntaxError);
   });
 
-  test('gives what JSON.parse gives, wherever the chunks are cut', async () => {
+  test('gives what JSON.parse gives, wherever the chunks end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { maxLength: 6 }),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { LruMap } from '../../../src/kube/lru-map.ts';
 
 describe('LruMap', () => {
-  test('forgets what was read or written longest ago', () => {
+  test('evicts what was least recently read or written', () => {
     const map = new LruMap<number>(2);
     map.set('a', 1);
     map.set('b', 2);

@@ -35,7 +35,7 @@ describe('BucketLimiter', () => {
 });
 
 describe('MaxOfLimiter', () => {
-  test('takes the longest wait, and forgets in all', () => {
+  test('takes the max wait, and forgets in all', () => {
     const slow = new ExponentialLimiter({ baseMs: 500, maxMs: 500 });
     const doubling = new ExponentialLimiter({ baseMs: 100, maxMs: 10_000 });
     const limiter = new MaxOfLimiter([slow, doubling]);

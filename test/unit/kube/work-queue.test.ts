@@ -313,7 +313,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.delayedLength, 0);
   });
 
-  test('gauges add up the queues of one name, and the longest work is that of all', async () => {
+  test('gauges add up the queues of one name, and the max work is that of all', async () => {
     const registry = createRegistry();
     const clock = new ManualClock({ turns: 1 });
     const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 });
