@@ -13,7 +13,7 @@ export class AttachmentCache implements Lister<VolumeAttachment> {
   readonly #onDetached: (volumeName: string) => void;
   #informer: Informer<VolumeAttachment> | undefined;
 
-  /** @param onDetached - called when an attachment of a volume was deleted. */
+  /** @param onDetached - called when an attachment of a volume was deleted, or counts no longer. */
   constructor(options: RunPhaseOptions, onDetached: (volumeName: string) => void) {
     this.#options = options;
     this.#onDetached = onDetached;
@@ -42,6 +42,12 @@ export class AttachmentCache implements Lister<VolumeAttachment> {
       },
     });
     return this.#informer;
+  }
+
+  /** The driver came back: where it ceased to attach volumes none waits for an attachment any longer. */
+  release(): void {
+    if (this.#options.driver.capabilities.publishUnpublishVolume) return;
+    for (const attachment of this.#informer?.list() ?? []) attachedVolume(attachment).forEach(this.#onDetached);
   }
 
   /** @throws {Error} while the driver attaches volumes and the cache is not filled: nothing may be deleted then. */

@@ -97,6 +97,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     driver.onBack(() => {
       const late = attachments.needed();
       if (late !== undefined) follow({ attachments: late });
+      attachments.release();
     }),
   );
   if (capacity !== undefined) {

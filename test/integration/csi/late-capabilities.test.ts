@@ -135,4 +135,19 @@ describe('a driver that comes back', () => {
     await scene.volumeDeleted();
     assert.equal(driver.callsOf('DeleteVolume').length, 1);
   });
+
+  test('without PUBLISH_UNPUBLISH_VOLUME: a volume that waited for its attachment is deleted', async () => {
+    const attachment = {
+      metadata: { name: 'csi-1' },
+      spec: { attacher: driverName, nodeName: 'n1', source: { persistentVolumeName: 'old' } },
+    };
+    await using scene = await Scene.start({
+      controller: ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME'],
+      objects: [releasedVolume],
+      onServer: (server) => server.client('test').create(attachments, attachment),
+    });
+    await scene.event('VolumeDeletionWaiting', 'old');
+    await using driver = await comesBack(scene);
+    await scene.called(driver, 'DeleteVolume');
+  });
 });
