@@ -3,7 +3,7 @@ import { quantityBytes } from '../../base/quantity.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { apiVersion, type KubeObject, type ObjectName } from '../../kube/kube-object.ts';
+import { apiVersion, type ObjectName } from '../../kube/kube-object.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { DataSource } from './data-source.ts';
 import { errorMessage } from '../error-message.ts';
@@ -143,7 +143,7 @@ export async function unprotectSnapshot(options: SnapshotProtection): Promise<vo
   }
 }
 
-function protection({ client, snapshot, signal }: SnapshotProtection): FinalizerChange<KubeObject> {
+function protection({ client, snapshot, signal }: SnapshotProtection): FinalizerChange<VolumeSnapshot> {
   return {
     client,
     resource: volumeSnapshots,
