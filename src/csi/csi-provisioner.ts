@@ -9,6 +9,7 @@ import {
   type ProvisionContext,
   type ProvisionOptions,
 } from '../provision/provisioner.ts';
+import { AttachmentGate } from './attachment-gate.ts';
 import { checkResponse, type CreatedVolume } from './check-response.ts';
 import { cleanUpVolume } from './cleanup-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
@@ -19,7 +20,6 @@ import { failingAs } from './failing-as.ts';
 import { persistentVolume } from './persistent-volume.ts';
 import { prepareVolume, type PreparedVolume } from './prepare-volume.ts';
 import { unprotectSnapshot } from './sources/snapshot-source.ts';
-import { WaitForDetach } from './wait-for-detach.ts';
 
 const provisionerAnnotation = 'volume.kubernetes.io/storage-provisioner';
 const betaProvisionerAnnotation = 'volume.beta.kubernetes.io/storage-provisioner';
@@ -31,11 +31,11 @@ const migratedToAnnotation = 'pv.kubernetes.io/migrated-to';
  */
 export class CsiProvisioner implements Provisioner {
   readonly #options: CsiProvisionerOptions;
-  readonly #waitForDetach: WaitForDetach;
+  readonly #attachmentGate: AttachmentGate;
 
   constructor(options: CsiProvisionerOptions) {
     this.#options = options;
-    this.#waitForDetach = new WaitForDetach(options);
+    this.#attachmentGate = new AttachmentGate(options);
   }
 
   /** Whether the claim was handed to this driver; in node deployment also whether it is for this node. */
@@ -76,12 +76,12 @@ export class CsiProvisioner implements Provisioner {
   }
 
   async delete(volume: PersistentVolume, context: ProvisionContext): Promise<void> {
-    await deleteVolume(this.#options, volume, context);
+    await deleteVolume(this.#options, volume, { ...context, gate: this.#attachmentGate });
   }
 
   /** No while a released volume is still attached: deleting its last attachment must look at the volume again. */
   shouldDelete(volume: PersistentVolume): boolean {
-    return !this.#waitForDetach.mustWait(volume);
+    return !this.#attachmentGate.mustWait(volume);
   }
 
   /** The claim is done with: nothing of it is needed for a repeat. */

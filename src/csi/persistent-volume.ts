@@ -3,12 +3,12 @@ import type { CsiVolumeSource, PersistentVolume, SecretReference } from '../prov
 import type { ProvisionOptions } from '../provision/provisioner.ts';
 import type { CreatedVolume } from './check-response.ts';
 import {
+  identityKey,
   deletionSecretName,
   deletionSecretNamespace,
   modifySecretName,
   modifySecretNamespace,
-} from './secrets/deletion-secret.ts';
-import { identityKey } from './identity.ts';
+} from './annotation-keys.ts';
 import { nodeAffinity } from './topology/node-affinity.ts';
 import type { PreparedVolume, SecretReferences } from './prepare-volume.ts';
 

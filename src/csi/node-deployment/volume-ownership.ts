@@ -1,8 +1,9 @@
 import type { Logger } from '../../base/logger.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
+import { identityKey } from '../annotation-keys.ts';
 import type { NodeInfo } from '../driver-info.ts';
 import { errorMessage } from '../error-message.ts';
-import { identityKey, nodeOfIdentity } from '../identity.ts';
+import { nodeOfIdentity } from '../identity.ts';
 import { selectsNode } from './node-selector.ts';
 
 export interface VolumeOwnershipOptions {
