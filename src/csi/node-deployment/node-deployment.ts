@@ -12,12 +12,11 @@ import type { RunOptions } from '../../provision/provision-controller.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import type { NodeInfo } from '../driver-info.ts';
-import { supportsTopology } from '../draft-volume.ts';
+import { supportsTopology } from '../topology/topology-hook.ts';
 import { hasEnoughCapacity } from './enough-capacity.ts';
 import type { NodeHook } from './node-hook.ts';
 import { OwnershipContest } from './ownership-contest.ts';
 import { OwnershipLimiter } from './ownership-limiter.ts';
-import { requirementsOnNode } from './requirements-on-node.ts';
 import { ownsVolume } from './volume-ownership.ts';
 import { WaitingClaims } from './waiting-claims.ts';
 
@@ -132,7 +131,12 @@ export class NodeDeployment implements NodeHook {
     const allowedTopologies = this.#allowedBy(storageClass);
     if (allowedTopologies.length === 0 || !supportsTopology(settings)) return true;
     try {
-      await requirementsOnNode(settings.topology, { nodeName: this.nodeName, claim, allowedTopologies });
+      await settings.topology?.requirements({
+        claim: { uid: claimUid(claim), name: claim.metadata.name },
+        allowedTopologies,
+        selectedNodeName: this.nodeName,
+        remember: false,
+      });
       return true;
     } catch (error) {
       const { name } = storageClass.metadata;

@@ -67,9 +67,11 @@ export class Topology implements TopologyHook {
    * @throws {SelectedNodeGoneError} when the selected node has no CSINode.
    * @throws {Error} when no place can be told; the texts are those of the original.
    */
-  requirements({ claim, allowedTopologies, selectedNodeName }: TopologyQuestion): TopologyRequirement | undefined {
+  requirements(question: TopologyQuestion): TopologyRequirement | undefined {
+    const { claim, allowedTopologies, selectedNodeName, remember = true } = question;
     const { strict, immediate } = this.#options;
-    const selected = selectedNodeName === '' ? undefined : this.#selectedNode(claim.uid, selectedNodeName);
+    const memory = remember ? this.#memory : new TopologyMemory();
+    const selected = selectedNodeName === '' ? undefined : this.#selectedNode(memory, claim.uid, selectedNodeName);
     const restricted = allowedTopologies !== undefined && allowedTopologies.length > 0;
     const allowed = restricted ? allowedTerms(allowedTopologies) : [];
     if (selected !== undefined && strict) {
@@ -77,22 +79,22 @@ export class Topology implements TopologyHook {
       return requirement([selected.term], 0);
     }
     if (selected === undefined && !restricted && !immediate) return undefined;
-    const requisite = sortedTerms(restricted ? allowed : this.#clusterTerms(claim.uid, selected?.keys));
+    const requisite = sortedTerms(restricted ? allowed : this.#clusterTerms(memory, claim.uid, selected?.keys));
     if (requisite.length === 0) return undefined;
     const first =
       selected === undefined ? firstPlace(claim.name, requisite.length) : placeOfSelected(selected, requisite);
     return requirement(requisite, first);
   }
 
-  #selectedNode(claimUid: string, name: string): SelectedNode {
-    const keys = this.#keysOfSelected(claimUid, name);
+  #selectedNode(memory: TopologyMemory, claimUid: string, name: string): SelectedNode {
+    const keys = this.#keysOfSelected(memory, claimUid, name);
     if (keys.length === 0) throw new Error(`no topology key found for node ${name}`);
-    return { name, keys, term: this.#termOfSelected(claimUid, name, keys) };
+    return { name, keys, term: this.#termOfSelected(memory, claimUid, name, keys) };
   }
 
-  #keysOfSelected(claimUid: string, name: string): readonly string[] {
+  #keysOfSelected(memory: TopologyMemory, claimUid: string, name: string): readonly string[] {
     const { nodes, driverName } = this.#options;
-    const known = this.#memory.of(claimUid).keys;
+    const known = memory.of(claimUid).keys;
     if (known !== undefined) return known;
     const csiNode = nodes.csiNodes.get(name);
     if (csiNode === undefined) {
@@ -101,18 +103,18 @@ export class Topology implements TopologyHook {
       );
     }
     const keys = topologyKeysOf(csiNode, driverName) ?? [];
-    if (keys.length > 0) this.#memory.remember(claimUid, { keys });
+    if (keys.length > 0) memory.remember(claimUid, { keys });
     return keys;
   }
 
   /** Labels that are remembered count only as long as they have every key: a node may get its labels late. */
-  #termOfSelected(claimUid: string, name: string, keys: readonly string[]): TopologyTerm {
-    const known = this.#memory.of(claimUid).labels;
+  #termOfSelected(memory: TopologyMemory, claimUid: string, name: string, keys: readonly string[]): TopologyTerm {
+    const known = memory.of(claimUid).labels;
     const knownTerm = termOf(known, keys);
     if (knownTerm !== undefined) return knownTerm;
     const node = this.#options.nodes.nodes.get(name);
     const labels = node?.metadata.labels ?? {};
-    if (Object.keys(labels).length > 0) this.#memory.remember(claimUid, { labels });
+    if (Object.keys(labels).length > 0) memory.remember(claimUid, { labels });
     const term = termOf(labels, keys);
     if (term !== undefined) return term;
     const shown = labelsText(node === undefined ? (known ?? {}) : labels);
@@ -122,8 +124,12 @@ export class Topology implements TopologyHook {
   }
 
   /** Every place of the cluster: nodes count by their labels alone, whether or not the driver runs there. */
-  #clusterTerms(claimUid: string, keysOfSelected: readonly string[] | undefined): readonly TopologyTerm[] {
-    const keys = keysOfSelected ?? this.#keysOfAnyNode(claimUid);
+  #clusterTerms(
+    memory: TopologyMemory,
+    claimUid: string,
+    keysOfSelected: readonly string[] | undefined,
+  ): readonly TopologyTerm[] {
+    const keys = keysOfSelected ?? this.#keysOfAnyNode(memory, claimUid);
     if (keys.length === 0) throw new Error('no available topology found');
     const unfit = keys.find((key) => !isLabelName(key));
     if (unfit !== undefined) {
@@ -131,17 +137,17 @@ export class Topology implements TopologyHook {
         `error parsing topology keys selector: key: Invalid value: ${goQuote(unfit)}: not the name of a label`,
       );
     }
-    const known = this.#memory.of(claimUid).terms;
+    const known = memory.of(claimUid).terms;
     if (known !== undefined) return known;
     const terms = placesOf(this.#options.nodes.nodes.list(), keys);
     if (terms.length === 0) throw new Error(`topologyKeys ${keysText(keys)} were not found on any nodes`);
-    this.#memory.remember(claimUid, { terms });
-    return this.#memory.of(claimUid).terms ?? [];
+    memory.remember(claimUid, { terms });
+    return memory.of(claimUid).terms ?? [];
   }
 
   /** Where nodes have different keys, one of them decides: each claim draws anew, so that no place stays unused. */
-  #keysOfAnyNode(claimUid: string): readonly string[] {
-    const known = this.#memory.of(claimUid).keys;
+  #keysOfAnyNode(memory: TopologyMemory, claimUid: string): readonly string[] {
+    const known = memory.of(claimUid).keys;
     if (known !== undefined) return known;
     const { nodes, driverName, random = Math.random, logger } = this.#options;
     const candidates: (readonly string[])[] = [];
@@ -154,7 +160,7 @@ export class Topology implements TopologyHook {
       logger.warn({ driver: driverName }, 'No topology keys found on any node');
       return [];
     }
-    this.#memory.remember(claimUid, { keys });
+    memory.remember(claimUid, { keys });
     return keys;
   }
 }
