@@ -37,6 +37,7 @@ export {
   type RunOptions,
   type SavePolicy,
 } from './provision/provision-controller.ts';
+export type { ProvisionObserver } from './provision/provision-observer.ts';
 export {
   IgnoredError,
   ProvisionError,

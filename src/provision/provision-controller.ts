@@ -22,6 +22,7 @@ import { type ControllerMetrics, noMetrics } from './controller-metrics.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { type ProvisionInformers, provisionInformers, uidIndex } from './informers.ts';
 import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
+import { guardedObserver, type ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
 import { QueueVolumeStore } from './queue-volume-store.ts';
 import { RecentlySaved } from './recently-saved.ts';
@@ -55,6 +56,8 @@ export interface ProvisionControllerOptions {
   additionalProvisionerNames?: readonly string[];
   provisioner: Provisioner;
   transport: Transport;
+  /** Learns what the provisioner did. Default: nobody. */
+  observer?: ProvisionObserver | undefined;
   /** Who reports events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */
   recorder?: Recorder;
   /** Caches to share with others, run by whoever made them. Default: the controller's own. */
@@ -122,6 +125,7 @@ export class ProvisionController {
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
   readonly #recentlySaved: RecentlySaved;
+  readonly #observer: Required<ProvisionObserver>;
   /** Of the run; before it nothing is under way. */
   #cut = new AbortController().signal;
   #hasRun = false;
@@ -156,8 +160,10 @@ export class ProvisionController {
     this.#claimQueue = this.#queue('claims', limiter);
     this.#volumeQueue = this.#queue('volumes', limiter);
     this.#recentlySaved = new RecentlySaved({ clock: this.#clock });
+    this.#observer = guardedObserver(options.observer, this.#logger);
     const parts = {
       provisioner: options.provisioner,
+      observer: this.#observer,
       isKnownProvisioner,
       client,
       recorder,
@@ -360,7 +366,10 @@ export class ProvisionController {
       clock: this.#clock,
       retries: { attempts, pauseMs: () => pauseMs },
       cut: () => this.#cut,
-      deleteStorage: (volume, signal) => provisioner.delete(volume, { signal }),
+      deleteStorage: async (volume, signal) => {
+        await provisioner.delete(volume, { signal });
+        this.#observer.onDeleted(volume);
+      },
     });
   }
 

@@ -20,7 +20,8 @@ import {
   type StorageClass,
   storageClasses,
 } from './objects.ts';
-import { IgnoredError, ProvisionError, type Provisioner } from './provisioner.ts';
+import type { ProvisionObserver } from './provision-observer.ts';
+import { IgnoredError, ProvisionError, type ProvisionOptions, type Provisioner } from './provisioner.ts';
 import { type ClaimDecision, shouldProvision } from './should-provision.ts';
 import type { SlowSet } from './slow-set.ts';
 import { failedReason, type VolumeStore, waitingReason } from './volume-store.ts';
@@ -29,6 +30,7 @@ export interface ClaimSyncerOptions {
   provisionerName: string;
   isKnownProvisioner: (name: string) => boolean;
   provisioner: Provisioner;
+  observer: Required<ProvisionObserver>;
   claims: Lister<PersistentVolumeClaim>;
   volumes: Lister<PersistentVolume>;
   classes: Lister<StorageClass>;
@@ -219,7 +221,7 @@ export class ClaimSyncer {
 
   /** @throws {Stop} when there is nothing to do or to retry, anything else for a retry. */
   async #provision(claim: PersistentVolumeClaim, storageClass: StorageClass, signal: AbortSignal): Promise<void> {
-    const { provisioner, store, recorder, addFinalizer } = this.#options;
+    const { provisioner, observer, store, recorder, addFinalizer } = this.#options;
     const volumeName = this.#options.volumeName(claim);
     const reference = claimReference(claim);
     await this.#admit(claim, volumeName, storageClass, signal);
@@ -230,14 +232,16 @@ export class ClaimSyncer {
       'Provisioning',
       `External provisioner is provisioning volume for claim ${JSON.stringify(key)}`,
     );
+    const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
     let made: PersistentVolume;
     try {
-      const selectedNodeName = selectedNode(claim);
-      made = await provisioner.provision({ storageClass, volumeName, claim, selectedNodeName }, { signal });
+      made = await provisioner.provision(options, { signal });
     } catch (error) {
+      if (!(error instanceof IgnoredError)) observer.onProvisionFailed(toProvisionError(error), options);
       throw await this.#afterFailure(claim, error, signal);
     }
     const volume = completeVolume(made, { claim, storageClass, addFinalizer });
+    observer.onProvisioned(volume, options);
     try {
       await store.save(claim, volume);
     } catch (error) {
