@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type Segment, segmentOf, type SegmentListener, type SegmentSource } from './segment.ts';
 
-/** Where a node is, as its driver says. */
+/** A node's topology, as its driver reports it. */
 export interface NodePlace {
-  /** Asked at every look: a driver that was restarted may place its node elsewhere. */
+  /** Read each time: a restarted driver may report another topology. */
   labels: () => Readonly<Record<string, string>>;
   /** Calls the listener when the answer may be another one. */
   onChange: (listener: () => void) => Disposable;

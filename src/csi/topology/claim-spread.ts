@@ -1,6 +1,6 @@
 /**
- * At which of the places a claim's volume is tried first when nobody chose a node. The claims of a StatefulSet,
- * `<template>-<set>-<ordinal>`, take one place after the other, and those of one replica start at the same place.
+ * Which of the topologies is preferred for a claim's volume when no node was selected. The claims of a StatefulSet,
+ * `<template>-<set>-<ordinal>`, take one after the other, and those of one replica start with the same one.
  */
 
 const uint32 = 2 ** 32;

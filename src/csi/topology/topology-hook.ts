@@ -28,7 +28,7 @@ export interface TopologyHook {
   forget(claimUid: string): void;
 }
 
-/** Whether requests say where the volume shall be. */
+/** Whether requests to the driver carry topology. */
 export function supportsTopology(settings: {
   topology?: TopologyHook | undefined;
   capabilities: () => DriverCapabilities;

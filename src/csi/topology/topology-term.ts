@@ -25,7 +25,7 @@ export function termOf(labels: Labels | undefined, keys: readonly string[]): Top
   return pairs.sort(comparePairs);
 }
 
-/** The terms of all nodes that have every key, each once: thousands of nodes are in a few places. */
+/** The terms of all nodes that have every key, each once: thousands of nodes are in a few topologies. */
 export function placesOf(nodes: Iterable<{ metadata: { labels?: Labels } }>, keys: readonly string[]): TopologyTerm[] {
   const places = new Map<string, TopologyTerm>();
   for (const { metadata } of nodes) {
@@ -39,7 +39,7 @@ export function placesOf(nodes: Iterable<{ metadata: { labels?: Labels } }>, key
 }
 
 /**
- * The places that a class allows, one term for each combination of values (Kubernetes page "Storage Classes", "Allowed
+ * The topologies that a class allows, one term for each combination of values (Kubernetes page "Storage Classes", "Allowed
  * topologies"). An expression without values takes with it what stood before it, as in the original; the API server
  * admits none.
  */

@@ -25,14 +25,14 @@ export interface TopologyOptions {
   nodes: TopologyNodes;
   /** `--strict-topology`: with a selected node that node's term alone. */
   strict: boolean;
-  /** `--immediate-topology`: without a selected node the places of the whole cluster, else none. */
+  /** `--immediate-topology`: without a selected node the topologies of the whole cluster, else none. */
   immediate: boolean;
   logger: Logger;
   /** Uniform in [0, 1): which node's keys count when none was selected. Default `Math.random`. */
   random?: () => number;
 }
 
-/** The node that the scheduler chose: the labels by which the driver places volumes, and where it is. */
+/** The node that the scheduler chose: the driver's topology keys on it, and its topology. */
 interface SelectedNode {
   name: string;
   keys: readonly string[];
@@ -61,11 +61,11 @@ export class Topology implements TopologyHook {
   }
 
   /**
-   * The requisite terms in order, and the same as preferred with the best place first; nothing where the driver may
+   * The requisite terms in order, and the same as preferred with the best one first; nothing where the driver may
    * choose freely. Asking again gives the same.
    *
    * @throws {SelectedNodeGoneError} when the selected node has no CSINode.
-   * @throws {Error} when no place can be told; the texts are those of the original.
+   * @throws {Error} when none can be determined; the texts are those of the original.
    */
   requirements(question: TopologyQuestion): TopologyRequirement | undefined {
     const { claim, allowedTopologies, selectedNodeName, remember = true } = question;
@@ -123,7 +123,7 @@ export class Topology implements TopologyHook {
     );
   }
 
-  /** Every place of the cluster: nodes count by their labels alone, whether or not the driver runs there. */
+  /** Every topology of the cluster: nodes count by their labels alone, whether or not the driver runs there. */
   #clusterTerms(
     memory: TopologyMemory,
     claimUid: string,
@@ -145,7 +145,7 @@ export class Topology implements TopologyHook {
     return memory.of(claimUid).terms ?? [];
   }
 
-  /** Where nodes have different keys, one of them decides: each claim draws anew, so that no place stays unused. */
+  /** Where nodes have different keys, one of them decides: chosen at random for each claim, so that no topology stays unused. */
   #keysOfAnyNode(memory: TopologyMemory, claimUid: string): readonly string[] {
     const known = memory.of(claimUid).keys;
     if (known !== undefined) return known;
