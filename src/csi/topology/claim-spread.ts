@@ -5,10 +5,10 @@
 
 const uint32 = 2 ** 32;
 
-/** Index from 0 to `places - 1`, always the same for a name. Names as of the API: not empty. */
-export function firstPlace(claimName: string, places: number): number {
+/** Index from 0 to `count - 1`, always the same for a name. Names as of the API: not empty. */
+export function firstTopology(claimName: string, count: number): number {
   const { text, index } = hashInput(claimName);
-  return ((fnv1(text) + index) % uint32) % places;
+  return ((fnv1(text) + index) % uint32) % count;
 }
 
 /** What of a claim's name is hashed, and the ordinal to add. */

@@ -1,7 +1,7 @@
 /** Where CreateVolume may put a volume (CSI spec, `TopologyRequirement`; Kubernetes CSI page "CSI Topology Feature"). */
 import { goQuote } from '../../base/go-quote.ts';
 import type { Logger } from '../../base/logger.ts';
-import { firstPlace } from './claim-spread.ts';
+import { firstTopology } from './claim-spread.ts';
 import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
 import { isLabelName } from './label-name.ts';
 import { SelectedNodeGoneError, type TopologyHook, type TopologyQuestion } from './topology-hook.ts';
@@ -10,7 +10,7 @@ import { topologyKeysOf, type TopologyNodes } from './topology-nodes.ts';
 import {
   allowedTerms,
   isWithin,
-  placesOf,
+  termsOfNodes,
   rotated,
   sortedTerms,
   termOf,
@@ -82,7 +82,7 @@ export class Topology implements TopologyHook {
     const requisite = sortedTerms(restricted ? allowed : this.#clusterTerms(memory, claim.uid, selected?.keys));
     if (requisite.length === 0) return undefined;
     const first =
-      selected === undefined ? firstPlace(claim.name, requisite.length) : placeOfSelected(selected, requisite);
+      selected === undefined ? firstTopology(claim.name, requisite.length) : indexOfSelected(selected, requisite);
     return requirement(requisite, first);
   }
 
@@ -139,7 +139,7 @@ export class Topology implements TopologyHook {
     }
     const known = memory.of(claimUid).terms;
     if (known !== undefined) return known;
-    const terms = placesOf(this.#options.nodes.nodes.list(), keys);
+    const terms = termsOfNodes(this.#options.nodes.nodes.list(), keys);
     if (terms.length === 0) throw new Error(`topologyKeys ${keysText(keys)} were not found on any nodes`);
     memory.remember(claimUid, { terms });
     return memory.of(claimUid).terms ?? [];
@@ -176,9 +176,9 @@ function checkAllowed({ name, term }: SelectedNode, allowed: readonly TopologyTe
   );
 }
 
-function placeOfSelected({ name, term }: SelectedNode, requisite: readonly TopologyTerm[]): number {
-  const place = requisite.findIndex((each) => isWithin(each, term));
-  if (place >= 0) return place;
+function indexOfSelected({ name, term }: SelectedNode, requisite: readonly TopologyTerm[]): number {
+  const index = requisite.findIndex((each) => isWithin(each, term));
+  if (index >= 0) return index;
   throw new Error(
     `topology ${termText(term)} from selected node ${goQuote(name)} is not in requisite: ${termsText(requisite)}`,
   );
