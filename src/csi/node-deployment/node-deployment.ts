@@ -49,8 +49,8 @@ export interface NodeDeploymentOptions {
 }
 
 /**
- * Which claims and volumes are this node's. A claim is when it is selected for this node; one with immediate binding and
- * no selected node goes to the node that writes its name first. Run it beside the controller.
+ * Which claims and volumes are this node's. A claim is when this node is the selected one; one with immediate binding
+ * and no selected node goes to the node that writes its name first. Run it beside the controller.
  */
 export class NodeDeployment implements NodeHook {
   readonly nodeName: string;

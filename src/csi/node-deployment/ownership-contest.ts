@@ -26,7 +26,7 @@ export interface OwnershipContestOptions {
   workers: number;
   /** Whether the driver can be reached now: while it cannot, claims are left to other nodes. */
   isReady: () => boolean;
-  /** Whether there is room for the claim here. What it throws is ignored: provisioning fails on it, too, and records it. */
+  /** Whether there is room for the claim here. What it throws is ignored: provisioning records it. */
   hasRoom: (claim: PersistentVolumeClaim, signal: AbortSignal) => Promise<boolean>;
   /** A claim could not be taken: `failure` has the reason, and the claim must be looked at. */
   onFailed: (uid: string) => void;

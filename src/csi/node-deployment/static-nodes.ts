@@ -11,8 +11,8 @@ export interface StaticNodesOptions {
 }
 
 /**
- * The own node instead of the cluster's nodes, from what the driver reports: its segments are the labels of the Node and,
- * by their keys, the topology keys of the CSINode. No other node exists.
+ * The own node instead of the cluster's nodes, from what the driver reports: its segments are the labels of the Node,
+ * and their keys the topology keys of the CSINode. No other node exists.
  */
 export function staticNodes({ driverName, nodeName, nodeInfo }: StaticNodesOptions): TopologyNodes {
   const metadata = (labels: Record<string, string>): KubeObject['metadata'] => ({ name: nodeName, labels });

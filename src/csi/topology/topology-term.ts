@@ -42,8 +42,8 @@ export function termsOfNodes(
 }
 
 /**
- * The topologies that a class allows, one term for each combination of values (Kubernetes page "Storage Classes", "Allowed
- * topologies"). An expression without values takes with it what stood before it, as in the original; the API server
+ * The topologies that a class allows, one term for each combination of values (Kubernetes page "Storage Classes",
+ * "Allowed topologies"). An expression without values takes with it what stood before it, as in the original; the API server
  * admits none.
  */
 export function allowedTerms(allowedTopologies: readonly TopologySelectorTerm[]): TopologyTerm[] {

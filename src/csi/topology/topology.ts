@@ -145,7 +145,7 @@ export class Topology implements TopologyHook {
     return memory.of(claimUid).terms ?? [];
   }
 
-  /** Where nodes have different keys, one of them decides: chosen at random for each claim, so that no topology stays unused. */
+  /** Where nodes have different keys, one at random decides for each claim, so that no topology stays unused. */
   #keysOfAnyNode(memory: TopologyMemory, claimUid: string): readonly string[] {
     const known = memory.of(claimUid).keys;
     if (known !== undefined) return known;
