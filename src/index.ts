@@ -34,6 +34,7 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 export { ProvisionController, type RunOptions } from './provision/provision-controller.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';
 export type { SavePolicy } from './provision/make-volume-store.ts';
+export type { ProvisionObserver } from './provision/provision-observer.ts';
 export {
   IgnoredError,
   ProvisionError,

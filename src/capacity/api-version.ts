@@ -3,7 +3,7 @@ import { ApiError, InvalidError, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { type CapacityApiVersion, storageCapacities, type StorageCapacity } from './storage-capacity.ts';
 
-/** The API server gave no answer that tells the version. */
+/** The API server's answer does not show the version. */
 export class CapacityApiError extends Error {
   override readonly name = 'CapacityApiError';
 }

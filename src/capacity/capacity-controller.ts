@@ -65,8 +65,8 @@ export class CapacityController {
   readonly #items = new CapacityItems();
   /** Objects that we made and the cache has not shown yet, by UID, with the time. */
   readonly #unseen = new Map<string, number>();
-  /** UIDs of objects whose foreign owner was told of. */
-  readonly #told = new Set<string>();
+  /** UIDs of objects whose foreign owner was logged. */
+  readonly #loggedOwners = new Set<string>();
 
   constructor(options: CapacityControllerOptions) {
     this.#options = options;
@@ -197,7 +197,7 @@ export class CapacityController {
 
   #onGone(object: StorageCapacity): void {
     this.#unseen.delete(object.metadata.uid ?? '');
-    this.#told.delete(object.metadata.uid ?? '');
+    this.#loggedOwners.delete(object.metadata.uid ?? '');
     const item = this.#items.ownerOf(object);
     if (item === undefined) return;
     this.#items.assign(item, undefined);
@@ -224,7 +224,7 @@ export class CapacityController {
       try {
         await clock.sleep(pollIntervalMs, { signal });
       } catch {
-        return; // told to end
+        return; // the run ends
       }
       this.refreshAll();
     }
@@ -286,7 +286,7 @@ export class CapacityController {
       .catch((error: unknown) => {
         throw new CapacityWriteError('create', item, error);
       });
-    // The cache may have been faster. If not, remember it, so that the next turn does not make a second one.
+    // The cache may have been faster. If not, remember it, so that the next sync does not create a second one.
     if (capacities.get(objectKey(created))?.metadata.uid === created.metadata.uid) return;
     this.#unseen.set(created.metadata.uid ?? '', clock.monotonicMs());
     const now = this.#items.get(item.key);
@@ -302,19 +302,19 @@ export class CapacityController {
   ): Promise<void> {
     const { client, frame } = this.#options;
     const { object, foreignOwner } = changeObject(frame, known, capacity);
-    if (foreignOwner !== undefined) this.#tellOfOwner(known, foreignOwner);
+    if (foreignOwner !== undefined) this.#logOwner(known, foreignOwner);
     if (object === undefined) return;
     const updated = await client.update(frame.resource, object, { signal }).catch((error: unknown) => {
       throw new CapacityWriteError('update', item, error);
     });
-    // Only in place of what it was made from: the cache may know a newer version already.
+    // Only if nothing changed meanwhile: the cache may have a newer version already.
     if (this.#items.get(item.key)?.object === known) this.#items.assign(item, updated);
   }
 
-  #tellOfOwner(object: StorageCapacity, owner: { kind: string; name: string }): void {
+  #logOwner(object: StorageCapacity, owner: { kind: string; name: string }): void {
     const { uid = '' } = object.metadata;
-    if (this.#told.has(uid)) return;
-    this.#told.add(uid);
+    if (this.#loggedOwners.has(uid)) return;
+    this.#loggedOwners.add(uid);
     this.#options.logger.warn(
       { capacity: objectKey(object), owner: `${owner.kind} ${owner.name}` },
       'A CSIStorageCapacity belongs to another controller, its owner is left as it is',

@@ -12,8 +12,8 @@ export interface CapacityItem {
 }
 
 /**
- * What should exist and which object stands for each. Objects are known by their UID: one that was deleted and made
- * anew is another one. All methods may be called with what is there already or is gone.
+ * What should exist and which object stands for each. Objects are known by their UID: one that was deleted and
+ * recreated is another one. All methods may be called with what is there already or is gone.
  */
 export class CapacityItems {
   readonly #items = new Map<string, CapacityItem>();

@@ -17,7 +17,7 @@ export interface ClusterSegmentsOptions {
   logger: Logger;
 }
 
-/** All requests for a new look share one key, so that a burst of them leads to one look. */
+/** All changes share one key, so that a burst of them leads to one sync. */
 const queueKey = 'segments';
 
 /**
@@ -63,7 +63,7 @@ export class ClusterSegments implements SegmentSource {
     try {
       await untilAborted(Promise.all([nodes.synced, csiNodes.synced]), signal);
     } catch {
-      return; // told to end before there was anything to look at
+      return; // ended before the caches were filled
     }
     const look = (): void => this.#queue.add(queueKey);
     look(); // also where there are no nodes

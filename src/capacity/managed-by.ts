@@ -1,11 +1,11 @@
 /** What the label `csi.storage.k8s.io/managed-by` says. */
 
 const base = 'external-provisioner';
-/** Longest value of a label (Kubernetes, "Labels and Selectors", syntax). */
-const longestValue = 63;
+/** Maximum length of a label's value (Kubernetes, "Labels and Selectors", syntax). */
+const maxLabelLength = 63;
 
 /**
- * Who looks after the objects of this process, as a label's value: the same after every restart.
+ * Who manages the objects of this process, as a label's value: the same after every restart.
  *
  * @param nodeName - in node deployment the node's; undefined for one provisioner of the whole cluster. A name that does
  * not fit is kept whole as long as possible, since it is what people look for.
@@ -13,9 +13,9 @@ const longestValue = 63;
 export function managedBy(nodeName: string | undefined): string {
   if (nodeName === undefined) return base;
   const whole = `${base}-${nodeName}`;
-  if (whole.length <= longestValue) return whole;
+  if (whole.length <= maxLabelLength) return whole;
   const hash = fnv1a(base);
-  const room = longestValue - hash.length - 2 - nodeName.length;
+  const room = maxLabelLength - hash.length - 2 - nodeName.length;
   if (room <= 0) return `${base}-${fnv1a(whole)}`;
   return `${base.slice(0, room)}-${hash}-${nodeName}`;
 }

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type Segment, segmentOf, type SegmentListener, type SegmentSource } from './segment.ts';
 
-/** Where a node is, as its driver says. */
-export interface NodePlace {
-  /** Asked at every look: a driver that was restarted may place its node elsewhere. */
+/** A node's topology, as its driver reports it. */
+export interface NodeTopology {
+  /** Read each time: a restarted driver may report another topology. */
   labels: () => Readonly<Record<string, string>>;
   /** Calls the listener when the answer may be another one. */
   onChange: (listener: () => void) => Disposable;
@@ -13,13 +13,13 @@ export interface NodePlace {
 export class NodeSegment implements SegmentSource {
   readonly hasSynced = true;
   readonly synced = Promise.resolve();
-  readonly #place: NodePlace;
+  readonly #topology: NodeTopology;
   readonly #listeners = new Set<SegmentListener>();
   #segment: Segment;
 
-  constructor(place: NodePlace) {
-    this.#place = place;
-    this.#segment = segmentOf(place.labels());
+  constructor(topology: NodeTopology) {
+    this.#topology = topology;
+    this.#segment = segmentOf(topology.labels());
   }
 
   list(): Iterable<Segment> {
@@ -32,14 +32,14 @@ export class NodeSegment implements SegmentSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    using _following = this.#place.onChange(() => this.#look());
+    using _following = this.#topology.onChange(() => this.#look());
     this.#look();
     if (!signal.aborted) await once(signal, 'abort');
   }
 
   #look(): void {
     const old = this.#segment;
-    const now = segmentOf(this.#place.labels());
+    const now = segmentOf(this.#topology.labels());
     if (now.key === old.key) return;
     this.#segment = now;
     for (const listener of [...this.#listeners]) listener({ added: [now], removed: [old] });

@@ -69,7 +69,7 @@ async function read(get: () => Promise<KubeObject>): Promise<KubeObject> {
   }
 }
 
-/** Reads an object of any kind: discovery tells the path (Kubernetes, "API discovery"). */
+/** Reads an object of any kind, at the path that discovery gives (Kubernetes, "API discovery"). */
 async function getByKind(
   client: KubeClient,
   { group, version, kind }: { group: string; version: string; kind: string },

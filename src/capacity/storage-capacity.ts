@@ -20,7 +20,7 @@ export interface StorageCapacity extends KubeObject {
 /** Versions of the API that have the kind; its fields are the same in both. */
 export type CapacityApiVersion = 'v1' | 'v1beta1';
 
-/** Labels that say which provisioner looks after an object. Nothing else does: neither its name nor its owner. */
+/** Labels that say which provisioner manages an object. Nothing else does: neither its name nor its owner. */
 export const capacityLabels = {
   driver: 'csi.storage.k8s.io/drivername',
   managedBy: 'csi.storage.k8s.io/managed-by',

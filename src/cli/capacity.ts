@@ -10,7 +10,7 @@ import { ClusterSegments } from '../capacity/cluster-segments.ts';
 import type { ObjectFrame } from '../capacity/desired-object.ts';
 import { managedBy } from '../capacity/managed-by.ts';
 import { findOwner } from '../capacity/owner.ts';
-import { type NodePlace, NodeSegment } from '../capacity/node-segment.ts';
+import { type NodeTopology, NodeSegment } from '../capacity/node-segment.ts';
 import type { SegmentSource } from '../capacity/segment.ts';
 import { storageCapacities } from '../capacity/storage-capacity.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
@@ -122,9 +122,9 @@ export interface CapacityWorkOptions {
   /** Of the cluster; undefined in node deployment. */
   nodes: NodeInformers | undefined;
   /** Labels of the own node, whose segment counts where there are no nodes of the cluster. */
-  nodeLabels: NodePlace['labels'];
+  nodeLabels: NodeTopology['labels'];
   /** Calls the listener each time the driver came back: then nothing that it said must hold any longer. */
-  onDriverBack: NodePlace['onChange'];
+  onDriverBack: NodeTopology['onChange'];
   families: CapacityFamilies;
   reflectorMetrics: (resource: string) => ReflectorMetrics;
   clock: Clock;

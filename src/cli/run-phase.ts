@@ -1,6 +1,6 @@
 /** What the leader does, or whoever runs alone: the caches, the CSI provisioner on them, and the controllers. */
 import { collectGarbage } from '../base/collect-garbage.ts';
-import { RefreshingProvisioner } from '../capacity/refreshing-provisioner.ts';
+import { capacityObserver } from '../capacity/capacity-observer.ts';
 import { CloningProtectionController } from '../csi/sources/cloning-protection.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
 import { replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
@@ -79,8 +79,8 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   });
   const node = nodeDeployment(options, settings, (uid) => controller.wakeClaim(uid));
   const capacity = makeCapacity(options, { informers, nodes });
-  const provisioner = refreshing(options, new CsiProvisioner({ ...settings, node }), capacity);
-  const controller = makeController(options, { provisioner, informers });
+  const provisioner = new CsiProvisioner({ ...settings, node });
+  const controller = makeController(options, { provisioner, informers, capacity });
   checks.use(driver.onBack(() => controller.retryFailed()));
   const grantsApi = new OptionalApi({ client, resource: referenceGrants, clock, logger });
   // Where grants are served they must be known before the first claim: an empty cache grants nothing.
@@ -129,7 +129,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */
 function makeController(
   { config, driver, transport, metrics, clock, logger }: RunPhaseOptions,
-  parts: { provisioner: Provisioner; informers: ProvisionInformers },
+  parts: { provisioner: Provisioner; informers: ProvisionInformers; capacity: CapacityWork | undefined },
 ): ProvisionController {
   const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   const plugin = replacedPlugin(driver.name);
@@ -137,6 +137,8 @@ function makeController(
     provisionerName: driver.name,
     additionalProvisionerNames: plugin === undefined ? [] : [plugin.name],
     provisioner: parts.provisioner,
+    // What is provisioned and deleted changes the room that is left.
+    observer: parts.capacity && capacityObserver({ capacity: parts.capacity.controller, logger }),
     transport,
     fieldManager,
     informers: parts.informers,
@@ -191,16 +193,6 @@ function makeCapacity(
     clock,
     logger,
   });
-}
-
-/** What is provisioned and deleted changes the room that is left. */
-function refreshing(
-  { logger }: RunPhaseOptions,
-  provisioner: Provisioner,
-  capacity: CapacityWork | undefined,
-): Provisioner {
-  if (capacity === undefined) return provisioner;
-  return new RefreshingProvisioner({ provisioner, capacity: capacity.controller, logger });
 }
 
 /**

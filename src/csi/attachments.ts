@@ -1,4 +1,3 @@
-import type { Lister } from '../kube/lister.ts';
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 
 /** storage.k8s.io/v1 VolumeAttachment: the fields a deletion looks at. */
@@ -21,15 +20,4 @@ export const attachmentsByVolume = 'persistentVolumeName';
 export function attachedVolume(attachment: VolumeAttachment): string[] {
   const name = attachment.spec?.source?.persistentVolumeName ?? '';
   return name === '' ? [] : [name];
-}
-
-/**
- * Why a volume must not be deleted yet: any attachment of it counts, whoever made it and whatever its status.
- *
- * @returns the text for people, or nothing when the volume is free.
- */
-export function stillAttached(attachments: Lister<VolumeAttachment>, volumeName: string): string | undefined {
-  const [attachment] = attachments.byIndex(attachmentsByVolume, volumeName);
-  if (attachment === undefined) return undefined;
-  return `persistentvolume ${volumeName} is still attached to node ${attachment.spec?.nodeName ?? ''}`;
 }

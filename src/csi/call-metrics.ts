@@ -10,7 +10,7 @@ export interface MeasuredCall {
   /** Go's name of the gRPC code. */
   code: string;
   seconds: number;
-  /** Undefined before the driver has told its name. */
+  /** Undefined before the driver's name is known. */
   driverName: string | undefined;
   /** The call served a volume of an in-tree plugin. */
   migrated: boolean;

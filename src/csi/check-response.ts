@@ -14,7 +14,7 @@ export interface CreatedVolume {
 export interface UnfitVolume extends CreatedVolume {
   /** What is wrong, for people. */
   problem: string;
-  /** How a failed cleanup is told, after the problem; the two texts differ in their capital letter. */
+  /** How the error text of a failed cleanup goes on after the problem; the two differ in their capital letter. */
   cleanupLabel: string;
 }
 

@@ -33,17 +33,24 @@ const reservedKeys = new Set([
  * @returns the default where the class names none or an empty one; may be empty.
  * @throws {ProvisionError} state `finished` when the class has more than one such key.
  */
-export function fsTypeOf(parameters: Record<string, string>, defaultFsType: string, logger: Logger): string {
-  const keys = Object.keys(parameters).filter((key) => key === fsTypeKey || key.toLowerCase() === 'fstype');
+export function fsTypeOf(parameters: Record<string, string>, defaultFsType: string): string {
+  const keys = fsTypeKeys(parameters);
   const [key] = keys;
   if (keys.length > 1) {
     throw new ProvisionError(`fstype specified in parameters with both "fstype" and "${fsTypeKey}" keys`, {
       state: 'finished',
     });
   }
-  if (key === undefined) return defaultFsType;
-  if (key !== fsTypeKey) warnDeprecated(logger, key, fsTypeKey);
-  return parameters[key] || defaultFsType;
+  return (key === undefined ? '' : parameters[key]) || defaultFsType;
+}
+
+/** Logs a deprecated spelling of the filesystem type's key. */
+export function warnDeprecatedFsType(parameters: Record<string, string>, logger: Logger): void {
+  for (const key of fsTypeKeys(parameters)) if (key !== fsTypeKey) warnDeprecated(logger, key, fsTypeKey);
+}
+
+function fsTypeKeys(parameters: Record<string, string>): string[] {
+  return Object.keys(parameters).filter((key) => key === fsTypeKey || key.toLowerCase() === 'fstype');
 }
 
 /**

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 const samePath = 'is --csi-address the path of its socket as this container sees it?';
 
 /**
- * Why nobody answers on a socket, for people: found by a look at the file and one connection, which is closed again.
+ * Why nobody answers on a socket, as a text for people: from the file's type and one connection, which is closed again.
  * Never rejects.
  */
 export async function connectionProblem(path: string): Promise<string> {
@@ -27,7 +27,7 @@ export async function connectionProblem(path: string): Promise<string> {
   }
 }
 
-/** What stands in the socket's place; nothing for a socket, and where that cannot be seen. */
+/** What the path is instead of a socket; nothing for a socket, and where it cannot be read. */
 async function kindOfFile(path: string): Promise<string | undefined> {
   try {
     const file = await stat(path);

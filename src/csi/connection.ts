@@ -11,7 +11,7 @@ import { adjustHttp2Connect } from './http2-connect.ts';
 const receiveLimitBytes = 4 * 1024 * 1024;
 /** Pause between attempts while the socket is missing or refuses, in milliseconds. */
 const retryPauseMs = 1000;
-/** Node's longest timer: grpc-js knows no "never". */
+/** Maximum of a Node.js timer: grpc-js knows no "never". */
 const neverMs = 2_147_483_647;
 
 const channelOptions: ChannelOptions = {
@@ -50,7 +50,7 @@ export interface CsiConnectionOptions {
 export interface ConnectOptions {
   /** Ends the wait. */
   signal?: AbortSignal;
-  /** Longest wait in milliseconds; default 30,000; `Infinity` waits for as long as it takes. */
+  /** Maximum wait in milliseconds; default 30,000; `Infinity` waits for as long as it takes. */
   limitMs?: number;
   /** Milliseconds between notices while waiting; default 5,000. The first comes at once. */
   noticeIntervalMs?: number;
@@ -98,7 +98,7 @@ export class CsiConnection implements AsyncDisposable {
   }
 
   /**
-   * Waits until the driver listens, telling so at once and then regularly.
+   * Waits until the driver listens; logs that at once and then regularly.
    *
    * @throws {ConnectTimeoutError} after `limitMs`; the signal's reason when it aborts. The connection may then be
    * tried again or disposed.

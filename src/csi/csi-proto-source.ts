@@ -5,8 +5,7 @@ import protobuf from 'protobufjs';
 /**
  * Reads `proto/csi.proto` into protobufjs's JSON form, options included, field names as written.
  *
- * A file of its own: the only place that knows where the proto file lies. The bundler replaces this module by one
- * that returns the same JSON, made at build time.
+ * A file of its own, since the bundler replaces it by one that returns the same JSON, parsed at build time.
  *
  * @throws when the file is missing or does not parse.
  */

@@ -1,29 +1,23 @@
 /** Provisioning through a CSI driver: the `Provisioner` that the controller calls. */
 import { goQuote } from '../base/go-quote.ts';
 import { objectKey } from '../kube/kube-object.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from '../provision/objects.ts';
+import { claimReference, requestedProvisioner } from '../provision/claim-facts.ts';
+import { migratedToKey } from '../provision/keys.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
 import {
   IgnoredError,
-  ProvisionError,
   type Provisioner,
   type ProvisionContext,
   type ProvisionOptions,
 } from '../provision/provisioner.ts';
-import { checkResponse, type CreatedVolume } from './check-response.ts';
-import { cleanUpVolume } from './cleanup-volume.ts';
+import { AttachmentGate } from './attachment-gate.ts';
+import { planVolume } from './create-request.ts';
+import { createVolume } from './create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteVolume } from './delete-volume.ts';
-import { createVolumeError } from './error-policy.ts';
 import { errorMessage } from './error-message.ts';
 import { failingAs } from './failing-as.ts';
-import { persistentVolume } from './persistent-volume.ts';
-import { prepareVolume, type PreparedVolume } from './prepare-volume.ts';
-import { unprotectSnapshot } from './sources/snapshot-source.ts';
-import { WaitForDetach } from './wait-for-detach.ts';
-
-const provisionerAnnotation = 'volume.kubernetes.io/storage-provisioner';
-const betaProvisionerAnnotation = 'volume.beta.kubernetes.io/storage-provisioner';
-const migratedToAnnotation = 'pv.kubernetes.io/migrated-to';
+import { PopulatorError } from './validate-claim.ts';
 
 /**
  * Makes and deletes volumes with a CSI driver. Every method may be called again for the same claim or volume: names
@@ -31,22 +25,21 @@ const migratedToAnnotation = 'pv.kubernetes.io/migrated-to';
  */
 export class CsiProvisioner implements Provisioner {
   readonly #options: CsiProvisionerOptions;
-  readonly #waitForDetach: WaitForDetach;
-  /** UIDs of claims whose volume the driver may be making: a repeat must ask for the same topology. */
+  readonly #attachmentGate: AttachmentGate;
+  /** UIDs of claims whose volume the driver may be creating: a repeat must request the same topology. */
   readonly #inBackground = new Set<string>();
 
   constructor(options: CsiProvisionerOptions) {
     this.#options = options;
-    this.#waitForDetach = new WaitForDetach(options);
+    this.#attachmentGate = new AttachmentGate(options);
   }
 
   /** Whether the claim was handed to this driver; in node deployment also whether it is for this node. */
   async shouldProvision(claim: PersistentVolumeClaim): Promise<boolean> {
-    if (!this.#isOurs(claim)) return false;
     try {
-      return (await this.#options.node?.ownsClaim(claim, undefined)) ?? true;
+      return (await this.#whyNotOurs(claim)) === undefined;
     } catch (error) {
-      // Provisioning asks again and then fails where people see it.
+      // Provisioning checks again and then fails where people see it.
       this.#options.logger.info({ err: error, claim: objectKey(claim) }, 'Node check failed');
       return true;
     }
@@ -59,35 +52,32 @@ export class CsiProvisioner implements Provisioner {
   }
 
   async #provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
-    await this.#checkOwnership(options);
-    const prepared = await this.prepare(options, context);
-    const created = await this.#createVolume(options, prepared, context);
-    const volume = await this.#describe(options, prepared, created);
-    this.#decided(options.claim);
-    await this.#unprotectSource(options, prepared, context);
-    return volume;
-  }
-
-  /**
-   * All steps of an attempt before CreateVolume, with their side effects: the source is protected, secrets are read.
-   *
-   * @throws as `provision`.
-   */
-  prepare(options: ProvisionOptions, context: ProvisionContext): Promise<PreparedVolume> {
-    return prepareVolume(this.#options, options, context);
+    const { claim, storageClass } = options;
+    const reason = await failingAs(
+      'no-change',
+      () => this.#whyNotOurs(claim, storageClass),
+      (error) => `node check failed: ${errorMessage(error)}`,
+    );
+    if (reason !== undefined) throw new IgnoredError(reason);
+    const { plan, secrets } = await planVolume(this.#options, options, context).catch((error: unknown) => {
+      if (error instanceof PopulatorError) this.#recordPopulator(claim);
+      throw error;
+    });
+    return createVolume(this.#options, plan, { ...context, secrets, inBackground: this.#inBackground });
   }
 
   async delete(volume: PersistentVolume, context: ProvisionContext): Promise<void> {
-    await deleteVolume(this.#options, volume, context);
+    await deleteVolume(this.#options, volume, { ...context, gate: this.#attachmentGate });
   }
 
   /** No while a released volume is still attached: deleting its last attachment must look at the volume again. */
   shouldDelete(volume: PersistentVolume): boolean {
-    return !this.#waitForDetach.mustWait(volume);
+    return !this.#attachmentGate.mustWait(volume);
   }
 
   /** The claim is done with: nothing of it is needed for a repeat. */
   forget(claimUid: string): void {
+    this.#inBackground.delete(claimUid);
     this.#inBackground.delete(claimUid);
     this.#options.topology?.forget(claimUid);
     this.#options.node?.forgetClaim(claimUid);
@@ -98,95 +88,25 @@ export class CsiProvisioner implements Provisioner {
     return true;
   }
 
-  #isOurs({ metadata: { annotations = {} } }: PersistentVolumeClaim): boolean {
-    const { driverName } = this.#options;
-    return namedProvisioner(annotations) === driverName || annotations[migratedToAnnotation] === driverName;
-  }
-
-  async #checkOwnership({ claim, storageClass }: ProvisionOptions): Promise<void> {
+  /**
+   * @param storageClass - of a claim that is about to be provisioned, see `NodeHook.ownsClaim`.
+   * @returns nothing when the claim is for this driver and, in node deployment, for this node.
+   */
+  async #whyNotOurs(claim: PersistentVolumeClaim, storageClass?: StorageClass): Promise<string | undefined> {
     const { driverName, node } = this.#options;
-    if (!this.#isOurs(claim)) {
-      throw new IgnoredError(
-        `PVC annotated with external-provisioner name ${namedProvisioner(claim.metadata.annotations ?? {})} ` +
-          `does not match provisioner driver name ${driverName}. This could mean the PVC is not migrated`,
+    const requested = requestedProvisioner(claim) ?? '';
+    if (requested !== driverName && claim.metadata.annotations?.[migratedToKey] !== driverName) {
+      return (
+        `PVC annotated with external-provisioner name ${requested} ` +
+        `does not match provisioner driver name ${driverName}. This could mean the PVC is not migrated`
       );
     }
-    if (node === undefined) return;
-    const owned = await failingAs(
-      'no-change',
-      () => node.ownsClaim(claim, storageClass),
-      (error) => `node check failed: ${errorMessage(error)}`,
-    );
-    if (owned) return;
-    throw new IgnoredError(
-      `not responsible for provisioning of PVC ${objectKey(claim)} because it is not assigned to node ${goQuote(node.nodeName)}`,
-    );
+    if (node === undefined || (await node.ownsClaim(claim, storageClass))) return undefined;
+    return `not responsible for provisioning of PVC ${objectKey(claim)} because it is not assigned to node ${goQuote(node.nodeName)}`;
   }
 
-  async #createVolume(
-    options: ProvisionOptions,
-    prepared: PreparedVolume,
-    { signal }: ProvisionContext,
-  ): Promise<CreatedVolume> {
-    const { controller, clock, timeoutMs } = this.#options;
-    const { uid = '' } = options.claim.metadata;
-    const call = {
-      signal,
-      migrated: prepared.storageClass !== options.storageClass,
-      about: { claim: objectKey(options.claim) },
-    };
-    const response = await controller.createVolume(prepared.request, call).catch((error: unknown) => {
-      const mayReschedule = prepared.topologySupported && options.selectedNodeName !== '';
-      const failure = createVolumeError(error, { mayReschedule });
-      if (failure.state === 'in-background') this.#inBackground.add(uid);
-      // a request that was never sent leaves an earlier one as it was; without one nothing binds the next attempt
-      else if (failure.state !== 'no-change' || !this.#inBackground.has(uid)) this.#decided(options.claim);
-      throw failure;
-    });
-    this.#inBackground.add(uid);
-    const created = checkResponse(response, {
-      requestedBytes: prepared.requestedBytes,
-      contentSource: prepared.request.volume_content_source !== undefined,
-    });
-    if (!('problem' in created)) return created;
-    const { volumeId, problem, cleanupLabel } = created;
-    const secrets = prepared.request.secrets ?? {};
-    // The request is repeated in either case: what the driver does with the same name then is its own affair.
-    await failingAs(
-      'in-background',
-      () => cleanUpVolume({ controller, clock, timeoutMs, volumeId, secrets, call }),
-      (error) =>
-        `${problem}. ${cleanupLabel} of volume ${prepared.name} failed, volume is orphaned: ${errorMessage(error)}`,
-    );
-    throw new ProvisionError(problem, { state: 'in-background' });
+  #recordPopulator(claim: PersistentVolumeClaim): void {
+    const message = 'Assuming an external populator will provision the volume';
+    this.#options.recorder.event(claimReference(claim), 'Normal', 'Provisioning', message);
   }
-
-  /** No request for the claim is under way: the next one is computed anew. */
-  #decided({ metadata: { uid = '' } }: PersistentVolumeClaim): void {
-    this.#inBackground.delete(uid);
-    this.#options.topology?.forget(uid);
-  }
-
-  #describe(options: ProvisionOptions, prepared: PreparedVolume, created: CreatedVolume): Promise<PersistentVolume> {
-    const { migration } = this.#options;
-    const volume = persistentVolume(this.#options, options, prepared, created);
-    if (migration === undefined || prepared.storageClass === options.storageClass) return Promise.resolve(volume);
-    return failingAs('in-background', () => migration.toInTree(volume));
-  }
-
-  /** Sources of other namespaces keep their protection: the sweep of their provisioner removes it. */
-  async #unprotectSource(
-    { claim }: ProvisionOptions,
-    { source }: PreparedVolume,
-    { signal }: ProvisionContext,
-  ): Promise<void> {
-    if (source?.kind !== 'VolumeSnapshot' || source.namespace !== claim.metadata.namespace) return;
-    const { client, logger } = this.#options;
-    await unprotectSnapshot({ client, logger, snapshot: source, signal });
-  }
-}
-
-/** The current annotation counts when it is there at all, even if empty. */
-function namedProvisioner(annotations: Record<string, string>): string {
-  return annotations[provisionerAnnotation] ?? annotations[betaProvisionerAnnotation] ?? '';
 }

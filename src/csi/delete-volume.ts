@@ -1,15 +1,14 @@
 import type { SecretString } from '../base/secret-string.ts';
+import { betaStorageClassKey } from '../provision/keys.ts';
 import type { PersistentVolume, SecretReference } from '../provision/objects.ts';
 import { IgnoredError, type ProvisionContext } from '../provision/provisioner.ts';
-import { stillAttached } from './attachments.ts';
+import { deletionSecretName, deletionSecretNamespace } from './annotation-keys.ts';
+import type { AttachmentGate } from './attachment-gate.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
-import { deletionSecretName, deletionSecretNamespace } from './secrets/deletion-secret.ts';
 import { missingCapability } from './driver-requirements.ts';
 import { errorMessage } from './error-message.ts';
 import { readSecret } from './secrets/read-secret.ts';
 import { secretReference } from './secrets/secret-reference.ts';
-
-const classAnnotation = 'volume.beta.kubernetes.io/storage-class';
 
 /**
  * Deletes the driver's volume behind a PersistentVolume (CSI spec, `DeleteVolume`). Nothing is changed before the
@@ -21,7 +20,7 @@ const classAnnotation = 'volume.beta.kubernetes.io/storage-class';
 export async function deleteVolume(
   settings: CsiProvisionerOptions,
   volume: PersistentVolume,
-  { signal }: ProvisionContext,
+  { gate, signal }: ProvisionContext & { gate: AttachmentGate },
 ): Promise<void> {
   const translated = settings.migration?.toCsi(volume) ?? volume;
   const migrated = translated !== volume;
@@ -31,15 +30,13 @@ export async function deleteVolume(
   const missing = missingCapability(settings.capabilities());
   if (missing !== undefined) throw new Error(missing);
   const secrets = await deletionSecrets(settings, translated, { migrated, signal });
-  const attached =
-    settings.attachments === undefined ? undefined : stillAttached(settings.attachments, volume.metadata.name);
-  if (attached !== undefined) throw new Error(attached);
+  gate.check(volume.metadata.name);
   const about = { volume: volume.metadata.name };
   await settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, { signal, migrated, about });
 }
 
 /**
- * Secrets for a deletion. One that cannot be read is told in the log and the deletion goes on without: the driver
+ * Secrets for a deletion. One that cannot be read is logged and the deletion goes on without: the driver
  * decides whether it needs it.
  */
 async function deletionSecrets(
@@ -80,7 +77,7 @@ function referenceFromClass(
   migrated: boolean,
 ): SecretReference | undefined {
   const { name: volumeName, annotations } = volume.metadata;
-  const className = annotations?.[classAnnotation] ?? volume.spec.storageClassName ?? '';
+  const className = annotations?.[betaStorageClassKey] ?? volume.spec.storageClassName ?? '';
   if (className === '') return undefined;
   const given = classes.get(className);
   if (given === undefined) {

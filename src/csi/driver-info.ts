@@ -76,7 +76,7 @@ export async function readCapabilities(
   }
 }
 
-/** The node that the driver runs on, as it names and places it (CSI spec, `NodeGetInfo`). */
+/** The node that the driver runs on, with its topology (CSI spec, `NodeGetInfo`). */
 export interface NodeInfo {
   readonly nodeId: string;
   /** Undefined: the driver said nothing about topology, which is not the same as no segments. */

@@ -9,7 +9,7 @@ export interface Needs {
 
 /**
  * The first capability the driver lacks, as a text for people; nothing when it has all of them. The order decides
- * which of several gaps is told.
+ * which of several gaps is reported.
  */
 export function missingCapability(has: DriverCapabilities, needs: Needs = {}): string | undefined {
   if (!has.controllerService) return lack('dynamic provisioning', 'plugin CONTROLLER_SERVICE');

@@ -31,20 +31,20 @@ export interface DriverOptions {
   /** Milliseconds that a lost driver may stay away, default without limit. */
   awayLimitMs?: number;
   /**
-   * There is no way on: another driver answers on the socket, of which nothing that is known holds, or the driver
-   * stayed away for longer than the limit. Called once.
+   * The process cannot go on: another driver answers on the socket, or the driver stayed away for longer than the
+   * limit. Called once.
    */
   onGone: (error: Error) => void;
   /** Ends every wait. */
   signal: AbortSignal;
 }
 
-/** Pause between two attempts to ask a driver that came back, in milliseconds. */
+/** Pause between two attempts to query a driver that came back, in milliseconds. */
 const askPauseMs = 1000;
 
 /**
  * The driver behind a socket, ready to work: connected, probed, its name and capabilities known. When it goes away it
- * is waited for and asked anew; until it is known again calls about volumes fail with code Unavailable, so that none
+ * is waited for and queried again; until it is known calls about volumes fail with code Unavailable, so that none
  * reaches another driver.
  */
 export class Driver implements AsyncDisposable {
@@ -140,7 +140,7 @@ export class Driver implements AsyncDisposable {
     return this.#known && this.#connection.isReady;
   }
 
-  /** Calls the listener each time the driver came back and was asked anew, until the result is disposed. */
+  /** Calls the listener each time the driver came back and was queried again, until the result is disposed. */
   onBack(listener: () => void): Disposable {
     this.#backListeners.add(listener);
     return { [Symbol.dispose]: () => void this.#backListeners.delete(listener) };

@@ -8,7 +8,7 @@ import { CsiCallError, LostStatusError } from './call-error.ts';
 /**
  * Codes after which the driver may be at work: the same request must be sent again until the end is known.
  *
- * - Canceled, DeadlineExceeded: we, or a proxy, stopped waiting; nobody told the driver's backend.
+ * - Canceled, DeadlineExceeded: we, or a proxy, stopped waiting; the driver's backend does not know.
  * - Aborted: the driver says that a call for this name is in work.
  * - Unavailable: the connection broke, before or after the driver took the request.
  */
@@ -17,7 +17,7 @@ const undecided: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 
 /**
  * The error of a provisioning attempt whose CreateVolume failed.
  *
- * - A request that never left this process tells nothing new of the driver, whatever its code: `no-change`.
+ * - A request that never left this process says nothing new about the driver, whatever its code: `no-change`.
  * - InvalidArgument is final and will not get better by itself: `infeasible`, retried slowly.
  * - ResourceExhausted is final; where the scheduler can choose another node it shall (`reschedule`).
  * - Everything else, codes unknown to gRPC included, is the driver's final word for this attempt: `finished`.

@@ -2,7 +2,7 @@
 import http2 from 'node:http2';
 
 /**
- * Longest text of a driver's status that arrives, in bytes and percent-encoded: the longest header value that Node's
+ * Maximum length of a driver's status text, in bytes and percent-encoded: the largest header value that Node's
  * HTTP/2 takes. A longer one breaks the connection, with all calls on it.
  */
 export const maxStatusTextBytes = 64 * 1024;
@@ -11,7 +11,7 @@ const otherHeadersBytes = 256;
 
 type Connect = (authority: string, options: http2.ClientSessionOptions, ...rest: never[]) => http2.ClientHttp2Session;
 
-/** The function that stands in the place of Node's, so that a repeat does not wrap it again. */
+/** The function that replaces Node's, so that a repeat does not wrap it again. */
 const adjusted = new WeakSet<object>();
 
 /**
@@ -19,7 +19,7 @@ const adjusted = new WeakSet<object>();
  *
  * - take header values that begin or end with a blank: `Exception calling application: ` is the whole text of many a
  *   failure, and Node would drop it;
- * - tell the server how long headers may be, so that one that heeds it resets the call and not the connection.
+ * - announce how long headers may be, so that a server that respects it resets the call and not the connection.
  *
  * Safe to repeat.
  */

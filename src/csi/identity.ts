@@ -1,9 +1,6 @@
-/** Volume attribute that says which process made a volume. */
-export const identityKey = 'storage.kubernetes.io/csiProvisionerIdentity';
-
 /**
- * The identity of this process: `<milliseconds>-<0..9999>-<driver>`, in node deployment plus `-<node>`. Made once at
- * start.
+ * The identity of this process: `<milliseconds>-<0..9999>-<driver>`, in node deployment plus `-<node>`. Computed
+ * once at start.
  *
  * @param options.random - a number from 0 up to 1, exclusive.
  */

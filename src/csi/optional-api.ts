@@ -4,7 +4,7 @@ import { NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { apiVersion, type Resource } from '../kube/kube-object.ts';
 
-/** Pause between two looks for an API that is not there, in milliseconds. */
+/** Pause between two checks for an API that is not served, in milliseconds. */
 const recheckMs = 60_000;
 
 /** `unknown`: the server did not say. */
@@ -27,12 +27,12 @@ export class OptionalApi {
     this.#options = options;
   }
 
-  /** What the last look found; no request is made. */
+  /** What the last check found; no request is made. */
   get presence(): ApiPresence {
     return this.#presence;
   }
 
-  /** Looks once. Never fails: an answer that says nothing leaves what was known before. */
+  /** Checks once. Never fails: an answer that says nothing leaves what was known before. */
   async look(signal?: AbortSignal): Promise<ApiPresence> {
     const { client, resource, logger } = this.#options;
     const path = `${resource.group === '' ? '/api' : '/apis'}/${apiVersion(resource)}`;
@@ -50,7 +50,7 @@ export class OptionalApi {
     return this.#presence;
   }
 
-  /** Resolves once the API is there; looks about once a minute. @throws the signal's reason when it aborts. */
+  /** Resolves once the API is served; checks about once a minute. @throws the signal's reason when it aborts. */
   async waitUntilPresent(signal: AbortSignal): Promise<void> {
     while (this.#presence !== 'present' && (await this.look(signal)) !== 'present') {
       await this.#options.clock.sleep(recheckMs, { signal });

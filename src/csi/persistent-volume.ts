@@ -1,16 +1,15 @@
 import { capacityText } from '../base/quantity.ts';
 import type { CsiVolumeSource, PersistentVolume, SecretReference } from '../provision/objects.ts';
-import type { ProvisionOptions } from '../provision/provisioner.ts';
-import type { CreatedVolume } from './check-response.ts';
 import {
   deletionSecretName,
   deletionSecretNamespace,
+  identityKey,
   modifySecretName,
   modifySecretNamespace,
-} from './secrets/deletion-secret.ts';
-import { identityKey } from './identity.ts';
+} from './annotation-keys.ts';
+import type { CreatedVolume } from './check-response.ts';
+import type { SecretReferences, VolumePlan } from './create-request.ts';
 import { nodeAffinity } from './topology/node-affinity.ts';
-import type { PreparedVolume, SecretReferences } from './prepare-volume.ts';
 
 /**
  * The PersistentVolume for a volume the driver made, without what the controller adds when it saves it (claim
@@ -18,33 +17,25 @@ import type { PreparedVolume, SecretReferences } from './prepare-volume.ts';
  */
 export function persistentVolume(
   settings: { driverName: string; identity: string; controllerPublishReadOnly: boolean },
-  { claim, storageClass }: ProvisionOptions,
-  prepared: PreparedVolume,
+  plan: VolumePlan,
   created: CreatedVolume,
 ): PersistentVolume {
-  const { accessModes, volumeMode } = claim.spec;
-  const { mountOptions = [], reclaimPolicy } = storageClass;
-  const affinity = prepared.topologySupported ? nodeAffinity(created.volume.accessible_topology ?? []) : undefined;
+  const { request, secretReferences, spec, topologySupported } = plan;
+  const affinity = topologySupported ? nodeAffinity(created.volume.accessible_topology ?? []) : undefined;
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
-    metadata: { name: prepared.name, annotations: secretAnnotations(prepared.secretReferences) },
+    metadata: { name: request.name, annotations: secretAnnotations(secretReferences) },
     spec: {
-      ...(accessModes === undefined ? {} : { accessModes: [...accessModes] }),
+      ...spec,
       capacity: { storage: capacityText(created.capacityBytes) },
-      csi: csiSource(settings, accessModes, prepared, created),
-      ...(mountOptions.length === 0 ? {} : { mountOptions: [...mountOptions] }),
-      ...(affinity === undefined ? {} : { nodeAffinity: affinity }),
-      ...(reclaimPolicy === undefined ? {} : { persistentVolumeReclaimPolicy: reclaimPolicy }),
-      ...(prepared.volumeAttributesClassName === undefined
-        ? {}
-        : { volumeAttributesClassName: prepared.volumeAttributesClassName }),
-      ...(volumeMode === undefined ? {} : { volumeMode }),
+      csi: csiSource(settings, plan, created),
+      ...(affinity !== undefined && { nodeAffinity: affinity }),
     },
   };
 }
 
-/** Both deletion keys are always there: empty ones tell a later deletion not to ask the class. */
+/** Both deletion keys are always there: empty ones keep a later deletion from looking at the class. */
 function secretAnnotations({ provisioner, controllerModify }: SecretReferences): Record<string, string> {
   return {
     [deletionSecretName]: provisioner?.name ?? '',
@@ -57,8 +48,7 @@ function secretAnnotations({ provisioner, controllerModify }: SecretReferences):
 
 function csiSource(
   settings: { driverName: string; identity: string; controllerPublishReadOnly: boolean },
-  accessModes: readonly string[] = [],
-  { fsType, secretReferences }: PreparedVolume,
+  { fsType, secretReferences, spec: { accessModes = [] } }: VolumePlan,
   { volume, volumeId }: CreatedVolume,
 ): CsiVolumeSource {
   const readOnly = settings.controllerPublishReadOnly && accessModes.length === 1 && accessModes[0] === 'ReadOnlyMany';

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-/** What a decoder that does not refuse puts in place of bytes that are no UTF-8. */
+/** What a lenient decoder substitutes for bytes that are not UTF-8. */
 const replacement = '\uFFFD';
 const encodedReplacement = Buffer.from(replacement);
 

@@ -15,7 +15,7 @@ const plainModes: Record<string, AccessMode> = {
   ReadWriteOncePod: 'SINGLE_NODE_WRITER',
 };
 
-/** For drivers with SINGLE_NODE_MULTI_WRITER, which tell one pod from one node. */
+/** For drivers with SINGLE_NODE_MULTI_WRITER, which distinguish one pod from one node. */
 const preciseModes: Record<string, AccessMode> = {
   ...commonModes,
   ReadWriteOnce: 'SINGLE_NODE_MULTI_WRITER',

@@ -3,6 +3,7 @@ import type { RateLimiter } from '../kube/rate-limiter.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { BlockingVolumeStore } from './blocking-volume-store.ts';
 import { type ProvisionInformers, uidIndex } from './informers.ts';
+import type { ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
 import { QueueVolumeStore } from './queue-volume-store.ts';
 import type { RecentlySaved } from './recently-saved.ts';
@@ -27,6 +28,7 @@ export type SavePolicy =
 export interface VolumeStoreOptions extends Omit<VolumeStoreParts, 'onSaved'> {
   save: SavePolicy | undefined;
   provisioner: Provisioner;
+  observer: Required<ProvisionObserver>;
   informers: ProvisionInformers;
   recentlySaved: RecentlySaved;
   makeQueue: (limiter: RateLimiter) => WorkQueue;
@@ -38,7 +40,7 @@ export interface VolumeStoreOptions extends Omit<VolumeStoreParts, 'onSaved'> {
 /** The store that the policy asks for. What it saves is noted until the cache shows it. */
 export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
   const { save = { kind: 'blocking' }, provisioner, informers, recentlySaved, makeQueue, abort, clock } = options;
-  const { client, recorder, logger } = options;
+  const { client, recorder, logger, observer } = options;
   const parts: VolumeStoreParts = {
     client,
     recorder,
@@ -60,6 +62,9 @@ export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
     clock,
     retries: { attempts, pauseMs: () => pauseMs },
     abort,
-    deleteStorage: (volume, signal) => provisioner.delete(volume, { signal }),
+    deleteStorage: async (volume, signal) => {
+      await provisioner.delete(volume, { signal });
+      observer.onDeleted(volume);
+    },
   });
 }

@@ -9,6 +9,7 @@ import type { ProvisionInformers } from './informers.ts';
 import type { KeptFields } from './kept-fields.ts';
 import type { SavePolicy } from './make-volume-store.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import type { ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
 
 /** What a controller works with; only the first lines are needed, the rest has defaults. */
@@ -19,6 +20,8 @@ export interface ProvisionControllerOptions {
   additionalProvisionerNames?: readonly string[];
   provisioner: Provisioner;
   transport: Transport;
+  /** Learns what the provisioner did. Default: nobody. */
+  observer?: ProvisionObserver | undefined;
   /** Author of writes in `metadata.managedFields`, at most 128 characters. Default: `provisionerName`. */
   fieldManager?: string;
   /** Records events. Default: a recorder of the controller's own, `<provisioner>_<host>_<uuid>`. */

@@ -19,6 +19,7 @@ import { noMetrics } from './controller-metrics.ts';
 import { type ProvisionInformers, provisionInformers } from './informers.ts';
 import { makeVolumeStore } from './make-volume-store.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
+import { guardedObserver } from './provision-observer.ts';
 import { RecentlySaved } from './recently-saved.ts';
 import { runWorkers } from './run-workers.ts';
 import { SlowSet } from './slow-set.ts';
@@ -99,8 +100,10 @@ export class ProvisionController {
     this.#claimQueue = this.#queue('claims', limiter);
     this.#volumeQueue = this.#queue('volumes', limiter);
     const recentlySaved = new RecentlySaved({ clock: this.#clock });
+    const observer = guardedObserver(options.observer, this.#logger);
     const parts = {
       provisioner: options.provisioner,
+      observer,
       isKnownProvisioner,
       client,
       recorder,

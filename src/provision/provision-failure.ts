@@ -7,7 +7,7 @@ import { failedReason } from './event-reasons.ts';
 import { selectedNodeKey } from './keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
-import { IgnoredError, ProvisionError } from './provisioner.ts';
+import { ProvisionError } from './provisioner.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import type { SlowSet } from './slow-set.ts';
 
@@ -27,12 +27,10 @@ export interface FailureOptions {
  */
 export async function handleFailure(
   claim: PersistentVolumeClaim,
-  error: unknown,
+  failure: ProvisionError,
   options: FailureOptions,
   signal: AbortSignal,
 ): Promise<ProvisionError | ProvisionStopped> {
-  if (error instanceof IgnoredError) return new ProvisionStopped(error.message);
-  const failure = toProvisionError(error);
   const { recorder, slowSet, rescheduler, classes, logger } = options;
   const recordFailure = (message: string): void =>
     recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
@@ -53,7 +51,7 @@ export async function handleFailure(
 }
 
 /** Whatever else a provisioner throws: the attempt failed and nothing runs. */
-function toProvisionError(error: unknown): ProvisionError {
+export function toProvisionError(error: unknown): ProvisionError {
   if (error instanceof ProvisionError) return error;
   const message = error instanceof Error ? error.message : String(error);
   return new ProvisionError(message, { state: 'finished', cause: error });

@@ -10,15 +10,17 @@ import type { ControllerMetrics } from './controller-metrics.ts';
 import { uidIndex } from './informers.ts';
 import { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
-import { handleFailure } from './provision-failure.ts';
+import { handleFailure, toProvisionError } from './provision-failure.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
-import { ProvisionError } from './provisioner.ts';
+import type { ProvisionObserver } from './provision-observer.ts';
+import { IgnoredError, ProvisionError, type ProvisionOptions } from './provisioner.ts';
 import { Rescheduler } from './rescheduler.ts';
 import { type ClaimDecision, shouldProvision } from './should-provision.ts';
 import type { SlowSet } from './slow-set.ts';
 import type { VolumeStore } from './volume-store.ts';
 
 export interface ClaimSyncerOptions extends AdmissionOptions {
+  observer: Required<ProvisionObserver>;
   claims: Lister<PersistentVolumeClaim>;
   classes: Lister<StorageClass>;
   store: VolumeStore;
@@ -174,7 +176,7 @@ export class ClaimSyncer {
 
   /** @throws {ProvisionStopped} when there is nothing to do or to retry, anything else for a retry. */
   async #provision(claim: PersistentVolumeClaim, storageClass: StorageClass, signal: AbortSignal): Promise<void> {
-    const { provisioner, store, recorder, addFinalizer } = this.#options;
+    const { provisioner, observer, store, recorder, addFinalizer } = this.#options;
     const volumeName = this.#options.volumeName(claim);
     await admitClaim({ claim, storageClass, volumeName }, this.#options, signal);
     recorder.event(
@@ -183,22 +185,32 @@ export class ClaimSyncer {
       'Provisioning',
       `External provisioner is provisioning volume for claim ${JSON.stringify(objectKey(claim))}`,
     );
+    const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
     let provisioned: PersistentVolume;
     try {
-      const selectedNodeName = selectedNode(claim);
-      provisioned = await provisioner.provision({ storageClass, volumeName, claim, selectedNodeName }, { signal });
+      provisioned = await provisioner.provision(options, { signal });
     } catch (error) {
-      const failure = await handleFailure(claim, error, { ...this.#options, rescheduler: this.#rescheduler }, signal);
-      if (failure instanceof ProvisionError) this.#noteState(claim, failure);
-      throw failure;
+      throw await this.#afterFailure(error, options, signal);
     }
     const volume = completeVolume(provisioned, { claim, storageClass, addFinalizer });
+    observer.onProvisioned(volume, options);
     try {
       await store.save(claim, volume);
     } catch (error) {
       this.#inProgress.delete(claimUid(claim)); // the store cleaned up: nothing runs in the background
       throw error;
     }
+  }
+
+  /** @returns what the attempt ends with. */
+  async #afterFailure(error: unknown, attempt: ProvisionOptions, signal: AbortSignal): Promise<Error> {
+    const { claim } = attempt;
+    if (error instanceof IgnoredError) return new ProvisionStopped(error.message);
+    const failure = toProvisionError(error);
+    this.#options.observer.onProvisionFailed(failure, attempt);
+    const outcome = await handleFailure(claim, failure, { ...this.#options, rescheduler: this.#rescheduler }, signal);
+    if (outcome instanceof ProvisionError) this.#noteState(claim, outcome);
+    return outcome;
   }
 
   #noteState(claim: PersistentVolumeClaim, { infeasible, state }: ProvisionError): void {

@@ -9,6 +9,7 @@ import type { ControllerMetrics } from './controller-metrics.ts';
 import { volumeFinalizer } from './keys.ts';
 import { type PersistentVolume, persistentVolumes } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
+import type { ProvisionObserver } from './provision-observer.ts';
 import { IgnoredError, type Provisioner } from './provisioner.ts';
 import { shouldDelete } from './should-delete.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
@@ -16,6 +17,7 @@ import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume
 export interface VolumeSyncerOptions {
   isKnownProvisioner: (name: string) => boolean;
   provisioner: Provisioner;
+  observer: Required<ProvisionObserver>;
   volumes: Lister<PersistentVolume>;
   client: KubeClient;
   recorder: Recorder;
@@ -103,7 +105,7 @@ export class VolumeSyncer {
 
   /** Storage first, then the object, then the finalizer that held the object until now. */
   async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
-    const { provisioner, client, recorder, logger, addFinalizer } = this.#options;
+    const { provisioner, observer, client, recorder, logger, addFinalizer } = this.#options;
     const { name, uid, finalizers = [] } = volume.metadata;
     try {
       await provisioner.delete(volume, { signal });
@@ -116,6 +118,7 @@ export class VolumeSyncer {
       recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true });
       throw error;
     }
+    observer.onDeleted(volume);
     logger.info({ volume: name }, 'Storage deleted');
     await client.delete(persistentVolumes, { name }, { signal });
     const released = addFinalizer && finalizers.includes(volumeFinalizer);

@@ -17,8 +17,9 @@ import type { CsiProvisionerOptions } from '../../src/csi/csi-provisioner-option
 import { driverCapabilities, readCapabilities } from '../../src/csi/driver-info.ts';
 import type { ReferenceGrant } from '../../src/csi/sources/reference-grants.ts';
 import type { FinishedCall } from '../../src/csi/unary-call.ts';
+import { volumeName } from '../../src/csi/volume-name.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../src/provision/objects.ts';
-import { ProvisionError } from '../../src/provision/provisioner.ts';
+import { ProvisionError, type ProvisionOptions } from '../../src/provision/provisioner.ts';
 import { ScriptedApiServer } from './fakes/api-server.ts';
 import { RecordingDriver } from './fakes/recording-driver.ts';
 
@@ -180,6 +181,18 @@ export class Rig implements AsyncDisposable {
     return rig;
   }
 
+  /** What the controller hands to an attempt: the name comes from its hook, which never fails. */
+  options(claim = makeClaim(), storageClass = makeClass(), selectedNodeName = ''): ProvisionOptions {
+    const { volumeNamePrefix, volumeNameUuidLength } = this.settings;
+    let name = `pvc-${uid}`;
+    try {
+      name = volumeName(volumeNamePrefix, claim.metadata.uid, volumeNameUuidLength);
+    } catch {
+      // the attempt itself fails on it
+    }
+    return { claim, storageClass, volumeName: name, selectedNodeName };
+  }
+
   /** One attempt, in the way the controller makes it. */
   async provision(
     claim: PersistentVolumeClaim = makeClaim(),
@@ -188,7 +201,7 @@ export class Rig implements AsyncDisposable {
   ): Promise<Outcome> {
     const { selectedNodeName = '', signal = new AbortController().signal } = more;
     try {
-      const options = { claim, storageClass, volumeName: `pvc-${uid}`, selectedNodeName };
+      const options = this.options(claim, storageClass, selectedNodeName);
       return { volume: await this.provisioner.provision(options, { signal }) };
     } catch (error) {
       if (!(error instanceof Error)) throw error;

@@ -16,7 +16,7 @@ const zoneKey = 'topology.ebs.csi.aws.com/zone';
 
 const rules = new Map<string, ParameterRule>([
   ['fstype', fsTypeRule],
-  // The plugin raised the rate to what small volumes need; the driver does so only when told.
+  // The plugin raised the rate to what small volumes need; the driver does so only with this parameter.
   ['iopspergb', (value, key) => ({ [key]: value, allowautoiopspergbincrease: 'true' })],
 ]);
 

@@ -1,4 +1,5 @@
 import type { CsiVolumeSource, PersistentVolume } from '../../provision/objects.ts';
+import { azureFileResourceGroupKey } from '../annotation-keys.ts';
 import { type InTreePlugin, type InTreeSource, mountFields } from './in-tree-plugin.ts';
 import { attributesInLowerCase } from './volume-attributes.ts';
 
@@ -9,8 +10,6 @@ interface AzureFile {
   secretNamespace?: string | null;
   readOnly?: boolean;
 }
-
-const resourceGroupAnnotation = 'kubernetes.io/azure-file-resource-group';
 
 /** Shares of Azure Files. */
 export const azureFile: InTreePlugin = {
@@ -37,13 +36,13 @@ export const azureFile: InTreePlugin = {
       secretName: secretName || `azure-storage-account-${handle.account}-secret`,
       ...rest,
     };
-    return { source, ...(handle.group !== '' && { annotations: { [resourceGroupAnnotation]: handle.group } }) };
+    return { source, ...(handle.group !== '' && { annotations: { [azureFileResourceGroupKey]: handle.group } }) };
   },
 
   csiSource({ shareName, secretName, secretNamespace, readOnly }: AzureFile, { metadata, spec }: PersistentVolume) {
     const namespace = secretNamespace || spec.claimRef?.namespace;
     if (!namespace) throw new Error('neither the volume nor its claim names the namespace of the secret');
-    const group = metadata.annotations?.[resourceGroupAnnotation] ?? '';
+    const group = metadata.annotations?.[azureFileResourceGroupKey] ?? '';
     return {
       volumeHandle: [group, accountOf(secretName), shareName, metadata.name, namespace].join('#'),
       ...mountFields({ readOnly }),

@@ -5,7 +5,7 @@ import { fsTypeKey } from '../class-parameters.ts';
 /** Labels of nodes that plugins took for a zone: today's, and the one before it. */
 const zoneLabels = new Set(['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone']);
 
-/** What to make of one parameter: other parameters, whose place it takes. Keys come in lower case. */
+/** The parameters that replace one of the class. Keys come in lower case. */
 export type ParameterRule = (value: string, key: string) => Record<string, string>;
 
 /** The filesystem type goes to the sidecars, not to the driver. */

@@ -26,7 +26,7 @@ export interface InTreePlugin {
 
 /** Where volumes are, in the words of the plugin and in those of the driver. Neither changes what it is given. */
 export interface VolumeTopology {
-  /** @throws {Error} when the region of a zone cannot be told. */
+  /** @throws {Error} when the region of a zone is not known. */
   toInTree(volume: PersistentVolume): PersistentVolume;
   toCsi(volume: PersistentVolume): PersistentVolume;
 }

@@ -18,7 +18,7 @@ export const inTreePlugins: readonly InTreePlugin[] = [
   portworxVolume,
 ];
 
-/** The plugin that a driver took the place of; undefined for all but a few drivers. */
+/** The plugin that a driver replaced; undefined for all but a few drivers. */
 export function replacedPlugin(driverName: string): InTreePlugin | undefined {
   return inTreePlugins.find((plugin) => plugin.driverName === driverName);
 }

@@ -12,7 +12,7 @@ const betaRegionLabel = 'failure-domain.beta.kubernetes.io/region';
 /** Between the zones of a volume that is in several, where they stand in one label. */
 export const zoneSeparator = '__';
 
-/** Tells the region of a zone. @throws {Error} when it cannot. */
+/** The region of a zone. @throws {Error} when it is not known. */
 export type RegionOfZone = (zone: string) => string;
 
 /** Zones under one key of the driver; with `regionOf` volumes of the plugin also say their region. */

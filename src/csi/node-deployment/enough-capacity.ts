@@ -1,12 +1,14 @@
 import { objectKey } from '../../kube/kube-object.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
+import { requestParameters } from '../create-request.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
-import { draftVolume, requestParameters, supportsTopology } from '../draft-volume.ts';
 import type { GetCapacityRequest } from '../generated/csi/v1/GetCapacityRequest.ts';
 import type { Topology } from '../generated/csi/v1/Topology.ts';
 import { storageRequestBytes } from '../requested-capacity.ts';
-import { requirementsOnNode } from './requirements-on-node.ts';
+import { supportsTopology } from '../topology/topology-hook.ts';
+import { validateClaim } from '../validate-claim.ts';
+import { volumeName } from '../volume-name.ts';
 
 export interface CapacityQuestion {
   settings: CsiProvisionerOptions;
@@ -19,30 +21,35 @@ export interface CapacityQuestion {
 
 /**
  * Whether the driver has room for the claim on this node (CSI spec, `GetCapacity`). Changes nothing: no source is
- * protected, no event is written, nothing is remembered. A claim without a size fits everywhere.
+ * protected, no event is recorded, nothing is remembered. A claim without a size fits everywhere.
  *
  * @throws {Error} when the claim cannot be provisioned as it stands, or when the driver cannot say.
  */
 export async function hasEnoughCapacity(question: CapacityQuestion): Promise<boolean> {
-  const { getCapacity, nodeName, claim, storageClass, signal } = question;
+  const { settings, getCapacity, nodeName, claim, storageClass: given, signal } = question;
+  const { uid = '', name } = claim.metadata;
   const wanted = storageRequestBytes(claim);
   if (wanted === 0n) return true;
-  const settings = { ...question.settings, recorder: { event: () => undefined } };
-  const options = { claim, storageClass, selectedNodeName: nodeName, volumeName: '' };
-  const draft = await draftVolume(settings, options);
+  const { capabilities, storageClass } = validateClaim(settings, { claim, storageClass: given });
+  const named = volumeName(settings.volumeNamePrefix, uid, settings.volumeNameUuidLength);
   const request: GetCapacityRequest = {
-    volume_capabilities: draft.capabilities,
-    parameters: requestParameters(settings, options, draft),
+    volume_capabilities: capabilities,
+    parameters: requestParameters(settings, claim, { storageClass, name: named }),
   };
-  let places: readonly (Topology | undefined)[] = [undefined];
+  let topologies: readonly (Topology | undefined)[] = [undefined];
   if (supportsTopology(settings)) {
-    const { allowedTopologies } = draft.storageClass;
-    const required = await requirementsOnNode(settings.topology, { nodeName, claim, allowedTopologies });
-    if (required?.requisite) places = required.requisite;
+    const { allowedTopologies } = storageClass;
+    const required = await settings.topology?.requirements({
+      claim: { uid, name },
+      allowedTopologies,
+      selectedNodeName: nodeName,
+      remember: false,
+    });
+    if (required?.requisite) topologies = required.requisite;
   }
-  for (const place of places) {
+  for (const topology of topologies) {
     const { available_capacity: available = '0' } = await getCapacity(
-      place === undefined ? request : { ...request, accessible_topology: place },
+      topology === undefined ? request : { ...request, accessible_topology: topology },
       { signal, about: { claim: objectKey(claim) } },
     );
     if (wanted <= BigInt(available)) return true;

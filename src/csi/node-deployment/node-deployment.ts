@@ -12,16 +12,15 @@ import type { RunOptions } from '../../provision/provision-controller.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import type { NodeInfo } from '../driver-info.ts';
-import { supportsTopology } from '../draft-volume.ts';
+import { supportsTopology } from '../topology/topology-hook.ts';
 import { hasEnoughCapacity } from './enough-capacity.ts';
 import type { NodeHook } from './node-hook.ts';
 import { OwnershipContest } from './ownership-contest.ts';
 import { OwnershipLimiter } from './ownership-limiter.ts';
-import { requirementsOnNode } from './requirements-on-node.ts';
 import { ownsVolume } from './volume-ownership.ts';
 import { WaitingClaims } from './waiting-claims.ts';
 
-/** How long the node that was selected may take before others wonder, in milliseconds. */
+/** How long the selected node may take before other nodes record that the claim waits, in milliseconds. */
 const selectedNodePatienceMs = 300_000;
 
 export interface NodeDeploymentOptions {
@@ -30,16 +29,16 @@ export interface NodeDeploymentOptions {
   immediateBinding: boolean;
   /** Upper end of the first random wait, and its unit, in milliseconds. */
   baseDelayMs: number;
-  /** Longest wait, in milliseconds. */
+  /** Maximum wait, in milliseconds. */
   maxDelayMs: number;
-  /** What the driver says of its node; asked each time. */
+  /** The driver's NodeGetInfo; read each time. */
   nodeInfo: () => NodeInfo;
   getCapacity: CsiCalls['getCapacity'];
   /** Whether the driver can be reached now. */
   driverConnected: () => boolean;
   /** Of the `CsiProvisioner` that this belongs to. */
   settings: CsiProvisionerOptions;
-  /** Claims reached for at once. */
+  /** Claims taken at the same time. */
   workers: number;
   /** The claim must be looked at: something about it changed here. */
   wakeClaim: (uid: string) => void;
@@ -50,8 +49,8 @@ export interface NodeDeploymentOptions {
 }
 
 /**
- * Which claims and volumes are this node's. A claim is when its selected node says so; one with immediate binding and no
- * such node goes to whichever node writes its name first. Run it beside the controller.
+ * Which claims and volumes are this node's. A claim is when this node is the selected one; one with immediate binding
+ * and no selected node goes to the node that writes its name first. Run it beside the controller.
  */
 export class NodeDeployment implements NodeHook {
   readonly nodeName: string;
@@ -90,7 +89,7 @@ export class NodeDeployment implements NodeHook {
     }
     const failure = this.#contest.failure(uid);
     if (failure !== undefined) {
-      if (storageClass !== undefined) this.#contest.clearFailure(uid); // it will be in the claim's event
+      if (storageClass !== undefined) this.#contest.clearFailure(uid); // it becomes the claim's event
       throw failure;
     }
     if (await this.#wouldTake(claim, storageClass)) this.#contest.enter(claim);
@@ -135,7 +134,12 @@ export class NodeDeployment implements NodeHook {
     const allowedTopologies = this.#allowedBy(storageClass);
     if (allowedTopologies.length === 0 || !supportsTopology(settings)) return true;
     try {
-      await requirementsOnNode(settings.topology, { nodeName: this.nodeName, claim, allowedTopologies });
+      await settings.topology?.requirements({
+        claim: { uid: claimUid(claim), name: claim.metadata.name },
+        allowedTopologies,
+        selectedNodeName: this.nodeName,
+        remember: false,
+      });
       return true;
     } catch (error) {
       const { name } = storageClass.metadata;
@@ -145,7 +149,7 @@ export class NodeDeployment implements NodeHook {
     }
   }
 
-  /** Nothing of a class that cannot be translated: whoever takes the claim tells so in its event. */
+  /** Nothing of a class that cannot be translated: the node that takes the claim records the failure. */
   #allowedBy(storageClass: StorageClass): readonly TopologySelectorTerm[] {
     try {
       const translated = this.#options.settings.migration?.translateClass(storageClass) ?? storageClass;
@@ -169,7 +173,7 @@ export class NodeDeployment implements NodeHook {
     return false;
   }
 
-  /** All nodes have had their turn by then. */
+  /** After these delays every node has tried. */
   #leaveToOthers(claim: PersistentVolumeClaim, message: string): void {
     const { baseDelayMs, maxDelayMs } = this.#options;
     this.#waiting.note(claim, message, baseDelayMs + maxDelayMs);

@@ -7,8 +7,8 @@ export interface NodeHook {
    * Whether this instance provisions the claim now. Does not wait: a claim that may become this node's is answered with
    * no, and looked at again when it has.
    *
-   * @param storageClass - the claim's class where the caller is about to provision: then what is thrown is told to the
-   * claim's user.
+   * @param storageClass - the claim's class where the caller is about to provision: then what is thrown becomes the
+   * claim's event.
    */
   ownsClaim(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): Promise<boolean>;
   /** The claim is gone or has its volume. Safe to repeat. */

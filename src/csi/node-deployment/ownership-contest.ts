@@ -21,13 +21,13 @@ export interface OwnershipContestOptions {
   /** With the index by UID. */
   claims: Lister<PersistentVolumeClaim>;
   client: KubeClient;
-  /** How long a node waits before it reaches for a claim; counted by claim UID. */
+  /** How long a node waits before it tries to take a claim; counted by claim UID. */
   limiter: RateLimiter;
-  /** Claims reached for at once; any number may wait. */
+  /** Claims taken at the same time; any number may wait. */
   workers: number;
   /** Whether the driver can be reached now: while it cannot, claims are left to other nodes. */
   isReady: () => boolean;
-  /** Whether there is room for the claim here. What it throws stops nobody: provisioning will meet it and tell. */
+  /** Whether there is room for the claim here. What it throws is ignored: provisioning records it. */
   hasRoom: (claim: PersistentVolumeClaim, signal: AbortSignal) => Promise<boolean>;
   /** A claim could not be taken: `failure` has the reason, and the claim must be looked at. */
   onFailed: (uid: string) => void;
@@ -38,7 +38,7 @@ export interface OwnershipContestOptions {
 /** One claim that this node would take. */
 interface Entry {
   timer?: Timer;
-  /** Somebody wrote the claim while we did: our copy is no longer to be trusted. */
+  /** Our write met a conflict: the cached copy is stale. */
   lostToOther: boolean;
   failure?: Error;
 }
@@ -58,7 +58,7 @@ export class OwnershipContest {
     this.#due = new WorkQueue({ limiter: options.limiter, clock: options.clock });
   }
 
-  /** Claims that this node waits for or reaches for. */
+  /** Claims that this node waits for or is taking. */
   get size(): number {
     return this.#entries.size;
   }
@@ -72,7 +72,7 @@ export class OwnershipContest {
     this.#wait(uid, entry);
   }
 
-  /** The claim has an owner, or is gone: the next time it has none all begins anew. Safe to repeat. */
+  /** The claim has an owner, or is gone: the next wait starts from the beginning. Safe to repeat. */
   leave(uid: string): void {
     this.#drop(uid);
     this.#due.forget(uid);
@@ -83,7 +83,7 @@ export class OwnershipContest {
     return this.#entries.get(uid)?.failure;
   }
 
-  /** The failure was told; the claim may be entered again and then waits longer than before. */
+  /** The failure was recorded; the claim may be entered again and then waits longer than before. */
   clearFailure(uid: string): void {
     if (this.failure(uid) !== undefined) this.#drop(uid);
   }

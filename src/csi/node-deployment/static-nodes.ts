@@ -6,13 +6,13 @@ import type { CsiNode, TopologyNode, TopologyNodes } from '../topology/topology-
 export interface StaticNodesOptions {
   driverName: string;
   nodeName: string;
-  /** Asked at every look: a driver that was restarted may place its node elsewhere. */
+  /** Read each time: a restarted driver may report another topology. */
   nodeInfo: () => NodeInfo;
 }
 
 /**
- * The own node in the place of the cluster's nodes, made from what the driver says of it: its segments are the labels of
- * the Node and, by their keys, the topology keys of the CSINode. Any other node is not there.
+ * The own node instead of the cluster's nodes, from what the driver reports: its segments are the labels of the Node,
+ * and their keys the topology keys of the CSINode. No other node exists.
  */
 export function staticNodes({ driverName, nodeName, nodeInfo }: StaticNodesOptions): TopologyNodes {
   const metadata = (labels: Record<string, string>): KubeObject['metadata'] => ({ name: nodeName, labels });

@@ -1,24 +1,25 @@
 import type { Logger } from '../../base/logger.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
+import { identityKey } from '../annotation-keys.ts';
 import type { NodeInfo } from '../driver-info.ts';
 import { errorMessage } from '../error-message.ts';
-import { identityKey, nodeOfIdentity } from '../identity.ts';
+import { nodeOfIdentity } from '../identity.ts';
 import { selectsNode } from './node-selector.ts';
 
 export interface VolumeOwnershipOptions {
   driverName: string;
   nodeName: string;
   nodeInfo: NodeInfo;
-  /** Volumes carry the place they are in. */
+  /** The driver uses topology: volumes have a node affinity. */
   topologySupported: boolean;
   logger: Logger;
 }
 
 /**
  * Whether the instance on this node deletes the volume. It does so when the volume's node affinity fits the node, and
- * when the volume says that it was made here: the place that the driver names may have changed since. A volume, or a
- * node, without a place is everybody's, but only with a driver that places its volumes: one that does not would be asked
- * on every node, and would say on a wrong one that the volume is gone.
+ * when the volume's identity names this node: the segments that the driver reports may have changed since. A volume, or
+ * a node, without segments belongs to every node, but only with a driver that uses topology: another one would be
+ * called on every node, and would answer on a wrong one that the volume is gone.
  *
  * @throws {Error} `checking volume affinity failed: ...` when the affinity cannot be read.
  */

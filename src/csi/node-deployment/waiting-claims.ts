@@ -1,4 +1,4 @@
-/** Tells people why a claim stays Pending although nothing failed: each node leaves it to another. */
+/** Records why a claim stays Pending although nothing failed: each node leaves it to another. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Lister } from '../../kube/lister.ts';
 import type { Recorder } from '../../kube/recorder.ts';
@@ -31,16 +31,16 @@ export class WaitingClaims {
     this.#options = options;
   }
 
-  /** Claims that wait, told or not. */
+  /** Claims that wait, with their event recorded or not. */
   get size(): number {
     return this.#notes.size;
   }
 
   /**
-   * The claim is left to others. A repeat with the same message changes nothing, one with another begins anew.
+   * The claim is left to others. A repeat with the same message changes nothing, one with another starts again.
    *
    * @param message - what it waits for; the same on every node.
-   * @param patienceMs - how long another node may take its time before it is told, in milliseconds.
+   * @param patienceMs - how long another node may take before the event is recorded, in milliseconds.
    */
   note(claim: PersistentVolumeClaim, message: string, patienceMs: number): void {
     const uid = claimUid(claim);
@@ -48,7 +48,7 @@ export class WaitingClaims {
     if (known?.message === message) return;
     known?.timer.cancel();
     const node = selectedNode(claim);
-    const timer = this.#options.clock.after(patienceMs, () => this.#tell(uid, node, message));
+    const timer = this.#options.clock.after(patienceMs, () => this.#record(uid, node, message));
     this.#notes.set(uid, { message, timer });
   }
 
@@ -58,13 +58,13 @@ export class WaitingClaims {
     this.#notes.delete(uid);
   }
 
-  /** Tells nothing more. */
+  /** Records nothing more. */
   stop(): void {
     for (const { timer } of this.#notes.values()) timer.cancel();
     this.#notes.clear();
   }
 
-  #tell(uid: string, node: string, message: string): void {
+  #record(uid: string, node: string, message: string): void {
     const { claims, recorder } = this.#options;
     const claim = claims.byIndex(uidIndex, uid)[0];
     if (claim === undefined || (claim.spec.volumeName ?? '') !== '' || selectedNode(claim) !== node) return;

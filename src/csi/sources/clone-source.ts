@@ -27,7 +27,8 @@ export interface CloneOptions {
 /** A source that passed its checks. */
 export interface CloneSource {
   volumeHandle: string;
-  sourceClaim: PersistentVolumeClaim;
+  /** Of the source claim. */
+  uid: string;
 }
 
 /**
@@ -47,7 +48,7 @@ export async function cloneSource(options: CloneOptions): Promise<CloneSource> {
   checkSourceClaim(sourceClaim, claim, source.name);
   const volume = await boundVolume(options, sourceClaim);
   checkVolumeMode(volume, claim);
-  return { volumeHandle: volume.spec.csi?.volumeHandle ?? '', sourceClaim };
+  return { volumeHandle: volume.spec.csi?.volumeHandle ?? '', uid: sourceClaim.metadata.uid ?? '' };
 }
 
 function checkSourceClaim(sourceClaim: PersistentVolumeClaim, claim: PersistentVolumeClaim, name: string): void {
@@ -114,17 +115,21 @@ function checkVolumeMode(volume: PersistentVolume, claim: PersistentVolumeClaim)
 }
 
 /**
- * Keeps the source claim from vanishing while it is cloned. Nothing is read or written when the cached claim already
- * shows the finalizer.
+ * Keeps the source claim from vanishing while it is cloned. Nothing is requested when the cached claim already shows
+ * the finalizer.
  *
- * @throws `ApiError` as the server gave it.
+ * @throws `ApiError` as the server gave it, and {Error} when another claim has the name now.
  */
 export async function protectCloneSource(
-  sourceClaim: PersistentVolumeClaim,
-  { client, signal }: { client: KubeClient; signal?: AbortSignal | undefined },
+  { namespace, name, uid }: { namespace: string; name: string; uid: string },
+  {
+    client,
+    claims,
+    signal,
+  }: { client: KubeClient; claims: Lister<PersistentVolumeClaim>; signal?: AbortSignal | undefined },
 ): Promise<void> {
-  const { name, namespace = '', uid, finalizers = [] } = sourceClaim.metadata;
-  if (finalizers.includes(cloningProtectionFinalizer)) return;
+  const cached = claims.get(`${namespace}/${name}`)?.metadata;
+  if (cached?.uid === uid && cached.finalizers?.includes(cloningProtectionFinalizer) === true) return;
   await addFinalizer<PersistentVolumeClaim>({
     client,
     resource: persistentVolumeClaims,
@@ -132,7 +137,8 @@ export async function protectCloneSource(
     finalizer: cloningProtectionFinalizer,
     signal,
     check: (live) => {
-      if (live.metadata.uid !== uid) throw new Error(`the PVC DataSource ${name} was replaced by another of its name`);
+      if ((live.metadata.uid ?? '') !== uid)
+        throw new Error(`the PVC DataSource ${name} was replaced by another of its name`);
     },
   });
 }

@@ -15,6 +15,11 @@ export interface DataSource {
 /** `populator`: somebody else fills, and provisions, the volume. */
 export type SourceHandling = 'snapshot' | 'clone' | 'populator';
 
+/** A data source that the driver copies from. */
+export interface ContentSource extends DataSource {
+  handling: Exclude<SourceHandling, 'populator'>;
+}
+
 /**
  * The claim's data source: `dataSource`, else `dataSourceRef` (Kubernetes, "Volume Cloning", "Cross namespace data
  * sources").

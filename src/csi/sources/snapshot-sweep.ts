@@ -28,7 +28,7 @@ export interface SnapshotSweepOptions {
 }
 
 /**
- * Sweeps at once and then regularly, until the signal aborts; then it resolves. Ends early, telling so in the log,
+ * Sweeps at once and then regularly, until the signal aborts; then it resolves. Ends early, with a log line,
  * without permission to list snapshots. To be started where the snapshot API is there and the driver has
  * CREATE_DELETE_SNAPSHOT.
  */

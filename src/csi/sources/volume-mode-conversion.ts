@@ -1,8 +1,7 @@
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { goQuote } from '../../base/go-quote.ts';
+import { allowVolumeModeChangeKey } from '../annotation-keys.ts';
 import type { VolumeSnapshotContent } from './snapshot-objects.ts';
-
-const allowAnnotation = 'snapshot.storage.kubernetes.io/allow-volume-mode-change';
 
 const truths = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
 const untruths = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
@@ -10,7 +9,7 @@ const untruths = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
 /**
  * Refuses a restore that would turn a filesystem into a block device, or the reverse, unless the content's annotation
  * allows it (Kubernetes CSI documentation, "Prevent unauthorised conversion of source volume mode"). Nothing is refused
- * where one of the modes is not told.
+ * where one of the modes is not known.
  *
  * @throws {Error} that says why there is no permission.
  */
@@ -23,15 +22,15 @@ export function checkVolumeModeConversion(content: VolumeSnapshotContent, claim:
     new Error(
       `requested volume ${namespace}/${name} modifies the mode of the source volume but does not have permission to do so. ${why}`,
     );
-  const value = content.metadata.annotations?.[allowAnnotation];
+  const value = content.metadata.annotations?.[allowVolumeModeChangeKey];
   if (value === undefined) {
-    throw refuse(`${allowAnnotation} annotation is not present on snapshotcontent ${content.metadata.name}`);
+    throw refuse(`${allowVolumeModeChangeKey} annotation is not present on snapshotcontent ${content.metadata.name}`);
   }
   if (truths.has(value)) return;
   if (untruths.has(value)) {
-    throw refuse(`${allowAnnotation} is set to false on snapshotcontent ${content.metadata.name}`);
+    throw refuse(`${allowVolumeModeChangeKey} is set to false on snapshotcontent ${content.metadata.name}`);
   }
   throw refuse(
-    `failed to convert ${allowAnnotation} annotation value to boolean with error: strconv.ParseBool: parsing ${goQuote(value)}: invalid syntax`,
+    `failed to convert ${allowVolumeModeChangeKey} annotation value to boolean with error: strconv.ParseBool: parsing ${goQuote(value)}: invalid syntax`,
   );
 }

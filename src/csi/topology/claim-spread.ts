@@ -1,14 +1,14 @@
 /**
- * At which of the places a claim's volume is tried first when nobody chose a node. The claims of a StatefulSet,
- * `<template>-<set>-<ordinal>`, take one place after the other, and those of one replica start at the same place.
+ * Which of the topologies is preferred for a claim's volume when no node was selected. The claims of a StatefulSet,
+ * `<template>-<set>-<ordinal>`, take one after the other, and those of one replica start with the same one.
  */
 
 const uint32 = 2 ** 32;
 
-/** Index from 0 to `places - 1`, always the same for a name. Names as of the API: not empty. */
-export function firstPlace(claimName: string, places: number): number {
+/** Index from 0 to `count - 1`, always the same for a name. Names as of the API: not empty. */
+export function firstTopology(claimName: string, count: number): number {
   const { text, index } = hashInput(claimName);
-  return ((fnv1(text) + index) % uint32) % places;
+  return ((fnv1(text) + index) % uint32) % count;
 }
 
 /** What of a claim's name is hashed, and the ordinal to add. */

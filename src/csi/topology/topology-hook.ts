@@ -1,4 +1,5 @@
 import type { TopologySelectorTerm } from '../../provision/objects.ts';
+import type { DriverCapabilities } from '../driver-info.ts';
 import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
 
 /** What the topology computation is given for one attempt. */
@@ -8,6 +9,11 @@ export interface TopologyQuestion {
   allowedTopologies: readonly TopologySelectorTerm[] | undefined;
   /** Empty: no node was chosen. */
   selectedNodeName: string;
+  /**
+   * Whether a repeat has the same answer although nodes change meanwhile, until `forget`. Default true; false for a
+   * question that no attempt to provision follows, which neither uses nor leaves anything.
+   */
+  remember?: boolean;
 }
 
 /** The topology computation; absent where the gate is off. Used only while the driver reports the capability. */
@@ -15,11 +21,19 @@ export interface TopologyHook {
   /**
    * The accessibility requirements for CreateVolume, or nothing when none shall be sent.
    *
-   * @throws {SelectedNodeGoneError} when another node must be chosen; anything else is told with a prefix.
+   * @throws {SelectedNodeGoneError} when another node must be chosen; anything else becomes an event, with a prefix.
    */
   requirements(question: TopologyQuestion): TopologyRequirement | undefined | Promise<TopologyRequirement | undefined>;
   /** The outcome for this claim is known: what was remembered for its retries goes. Safe to repeat. */
   forget(claimUid: string): void;
+}
+
+/** Whether requests to the driver carry topology. */
+export function supportsTopology(settings: {
+  topology?: TopologyHook | undefined;
+  capabilities: () => DriverCapabilities;
+}): boolean {
+  return settings.topology !== undefined && settings.capabilities().volumeAccessibilityConstraints;
 }
 
 /** An object that the topology of the selected node hangs on is not there. */

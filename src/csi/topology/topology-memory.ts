@@ -2,11 +2,11 @@ import { compareTerms, type TopologyTerm } from './topology-term.ts';
 
 /** What the first attempt for a claim was computed from; each part is there once it was needed. */
 export interface RememberedTopology {
-  /** Topology keys of the selected node, or of the one that was drawn. */
+  /** Topology keys of the selected node, or of the one that was chosen at random. */
   readonly keys?: readonly string[];
   /** All labels of the selected node. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** The places that the cluster's nodes offer. */
+  /** The topologies of the cluster's nodes. */
   readonly terms?: readonly TopologyTerm[];
 }
 
@@ -30,7 +30,7 @@ export class TopologyMemory {
     return this.#claims.get(claimUid) ?? nothing;
   }
 
-  /** Adds parts in the place of those that the entry has already. The parts belong to the memory from now on. */
+  /** Adds parts, or replaces those that the entry has. The parts belong to the memory from now on. */
   remember(claimUid: string, parts: RememberedTopology): void {
     const known = this.of(claimUid);
     const terms = parts.terms === undefined ? undefined : this.#shared(parts.terms);

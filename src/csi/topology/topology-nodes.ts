@@ -12,7 +12,7 @@ import type { Transport } from '../../kube/transport.ts';
 /** core/v1 Node: topology reads its name and labels. */
 export type TopologyNode = KubeObject;
 
-/** storage.k8s.io/v1 CSINode: which drivers a node runs, and by which labels each of them places volumes. */
+/** storage.k8s.io/v1 CSINode: which drivers a node runs, and each driver's topology keys. */
 export interface CsiNode extends KubeObject {
   spec: { drivers?: CsiNodeDriver[] | null };
 }

@@ -1,7 +1,7 @@
 /** Where CreateVolume may put a volume (CSI spec, `TopologyRequirement`; Kubernetes CSI page "CSI Topology Feature"). */
 import { goQuote } from '../../base/go-quote.ts';
 import type { Logger } from '../../base/logger.ts';
-import { firstPlace } from './claim-spread.ts';
+import { firstTopology } from './claim-spread.ts';
 import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
 import { isLabelName } from './label-name.ts';
 import { SelectedNodeGoneError, type TopologyHook, type TopologyQuestion } from './topology-hook.ts';
@@ -10,7 +10,7 @@ import { topologyKeysOf, type TopologyNodes } from './topology-nodes.ts';
 import {
   allowedTerms,
   isWithin,
-  placesOf,
+  termsOfNodes,
   rotated,
   sortedTerms,
   termOf,
@@ -25,14 +25,14 @@ export interface TopologyOptions {
   nodes: TopologyNodes;
   /** `--strict-topology`: with a selected node that node's term alone. */
   strict: boolean;
-  /** `--immediate-topology`: without a selected node the places of the whole cluster, else none. */
+  /** `--immediate-topology`: without a selected node the topologies of the whole cluster, else none. */
   immediate: boolean;
   logger: Logger;
   /** Uniform in [0, 1): which node's keys count when none was selected. Default `Math.random`. */
   random?: () => number;
 }
 
-/** The node that the scheduler chose: the labels by which the driver places volumes, and where it is. */
+/** The node that the scheduler chose: the driver's topology keys on it, and its topology. */
 interface SelectedNode {
   name: string;
   keys: readonly string[];
@@ -61,15 +61,17 @@ export class Topology implements TopologyHook {
   }
 
   /**
-   * The requisite terms in order, and the same as preferred with the best place first; nothing where the driver may
+   * The requisite terms in order, and the same as preferred with the best one first; nothing where the driver may
    * choose freely. Asking again gives the same.
    *
    * @throws {SelectedNodeGoneError} when the selected node has no CSINode.
-   * @throws {Error} when no place can be told; the texts are those of the original.
+   * @throws {Error} when none can be determined; the texts are those of the original.
    */
-  requirements({ claim, allowedTopologies, selectedNodeName }: TopologyQuestion): TopologyRequirement | undefined {
+  requirements(question: TopologyQuestion): TopologyRequirement | undefined {
+    const { claim, allowedTopologies, selectedNodeName, remember = true } = question;
     const { strict, immediate } = this.#options;
-    const selected = selectedNodeName === '' ? undefined : this.#selectedNode(claim.uid, selectedNodeName);
+    const memory = remember ? this.#memory : new TopologyMemory();
+    const selected = selectedNodeName === '' ? undefined : this.#selectedNode(memory, claim.uid, selectedNodeName);
     const restricted = allowedTopologies !== undefined && allowedTopologies.length > 0;
     const allowed = restricted ? allowedTerms(allowedTopologies) : [];
     if (selected !== undefined && strict) {
@@ -77,22 +79,22 @@ export class Topology implements TopologyHook {
       return requirement([selected.term], 0);
     }
     if (selected === undefined && !restricted && !immediate) return undefined;
-    const requisite = sortedTerms(restricted ? allowed : this.#clusterTerms(claim.uid, selected?.keys));
+    const requisite = sortedTerms(restricted ? allowed : this.#clusterTerms(memory, claim.uid, selected?.keys));
     if (requisite.length === 0) return undefined;
     const first =
-      selected === undefined ? firstPlace(claim.name, requisite.length) : placeOfSelected(selected, requisite);
+      selected === undefined ? firstTopology(claim.name, requisite.length) : indexOfSelected(selected, requisite);
     return requirement(requisite, first);
   }
 
-  #selectedNode(claimUid: string, name: string): SelectedNode {
-    const keys = this.#keysOfSelected(claimUid, name);
+  #selectedNode(memory: TopologyMemory, claimUid: string, name: string): SelectedNode {
+    const keys = this.#keysOfSelected(memory, claimUid, name);
     if (keys.length === 0) throw new Error(`no topology key found for node ${name}`);
-    return { name, keys, term: this.#termOfSelected(claimUid, name, keys) };
+    return { name, keys, term: this.#termOfSelected(memory, claimUid, name, keys) };
   }
 
-  #keysOfSelected(claimUid: string, name: string): readonly string[] {
+  #keysOfSelected(memory: TopologyMemory, claimUid: string, name: string): readonly string[] {
     const { nodes, driverName } = this.#options;
-    const known = this.#memory.of(claimUid).keys;
+    const known = memory.of(claimUid).keys;
     if (known !== undefined) return known;
     const csiNode = nodes.csiNodes.get(name);
     if (csiNode === undefined) {
@@ -101,18 +103,18 @@ export class Topology implements TopologyHook {
       );
     }
     const keys = topologyKeysOf(csiNode, driverName) ?? [];
-    if (keys.length > 0) this.#memory.remember(claimUid, { keys });
+    if (keys.length > 0) memory.remember(claimUid, { keys });
     return keys;
   }
 
   /** Labels that are remembered count only as long as they have every key: a node may get its labels late. */
-  #termOfSelected(claimUid: string, name: string, keys: readonly string[]): TopologyTerm {
-    const known = this.#memory.of(claimUid).labels;
+  #termOfSelected(memory: TopologyMemory, claimUid: string, name: string, keys: readonly string[]): TopologyTerm {
+    const known = memory.of(claimUid).labels;
     const knownTerm = termOf(known, keys);
     if (knownTerm !== undefined) return knownTerm;
     const node = this.#options.nodes.nodes.get(name);
     const labels = node?.metadata.labels ?? {};
-    if (Object.keys(labels).length > 0) this.#memory.remember(claimUid, { labels });
+    if (Object.keys(labels).length > 0) memory.remember(claimUid, { labels });
     const term = termOf(labels, keys);
     if (term !== undefined) return term;
     const shown = labelsText(node === undefined ? (known ?? {}) : labels);
@@ -121,9 +123,13 @@ export class Topology implements TopologyHook {
     );
   }
 
-  /** Every place of the cluster: nodes count by their labels alone, whether or not the driver runs there. */
-  #clusterTerms(claimUid: string, keysOfSelected: readonly string[] | undefined): readonly TopologyTerm[] {
-    const keys = keysOfSelected ?? this.#keysOfAnyNode(claimUid);
+  /** Every topology of the cluster: nodes count by their labels alone, whether or not the driver runs there. */
+  #clusterTerms(
+    memory: TopologyMemory,
+    claimUid: string,
+    keysOfSelected: readonly string[] | undefined,
+  ): readonly TopologyTerm[] {
+    const keys = keysOfSelected ?? this.#keysOfAnyNode(memory, claimUid);
     if (keys.length === 0) throw new Error('no available topology found');
     const unfit = keys.find((key) => !isLabelName(key));
     if (unfit !== undefined) {
@@ -131,17 +137,17 @@ export class Topology implements TopologyHook {
         `error parsing topology keys selector: key: Invalid value: ${goQuote(unfit)}: not the name of a label`,
       );
     }
-    const known = this.#memory.of(claimUid).terms;
+    const known = memory.of(claimUid).terms;
     if (known !== undefined) return known;
-    const terms = placesOf(this.#options.nodes.nodes.list(), keys);
+    const terms = termsOfNodes(this.#options.nodes.nodes.list(), keys);
     if (terms.length === 0) throw new Error(`topologyKeys ${keysText(keys)} were not found on any nodes`);
-    this.#memory.remember(claimUid, { terms });
-    return this.#memory.of(claimUid).terms ?? [];
+    memory.remember(claimUid, { terms });
+    return memory.of(claimUid).terms ?? [];
   }
 
-  /** Where nodes have different keys, one of them decides: each claim draws anew, so that no place stays unused. */
-  #keysOfAnyNode(claimUid: string): readonly string[] {
-    const known = this.#memory.of(claimUid).keys;
+  /** Where nodes have different keys, one at random decides for each claim, so that no topology stays unused. */
+  #keysOfAnyNode(memory: TopologyMemory, claimUid: string): readonly string[] {
+    const known = memory.of(claimUid).keys;
     if (known !== undefined) return known;
     const { nodes, driverName, random = Math.random, logger } = this.#options;
     const candidates: (readonly string[])[] = [];
@@ -154,7 +160,7 @@ export class Topology implements TopologyHook {
       logger.warn({ driver: driverName }, 'No topology keys found on any node');
       return [];
     }
-    this.#memory.remember(claimUid, { keys });
+    memory.remember(claimUid, { keys });
     return keys;
   }
 }
@@ -170,9 +176,9 @@ function checkAllowed({ name, term }: SelectedNode, allowed: readonly TopologyTe
   );
 }
 
-function placeOfSelected({ name, term }: SelectedNode, requisite: readonly TopologyTerm[]): number {
-  const place = requisite.findIndex((each) => isWithin(each, term));
-  if (place >= 0) return place;
+function indexOfSelected({ name, term }: SelectedNode, requisite: readonly TopologyTerm[]): number {
+  const index = requisite.findIndex((each) => isWithin(each, term));
+  if (index >= 0) return index;
   throw new Error(
     `topology ${termText(term)} from selected node ${goQuote(name)} is not in requisite: ${termsText(requisite)}`,
   );

@@ -61,7 +61,11 @@ describe('a driver that goes away and comes back', () => {
   });
 
   test('is asked for the node that is selected then, not for the one of attempts that never reached it', async () => {
-    await using topology = await startTopologyScene({ cluster: 'three racks in three zones', strict: true, delayed: true });
+    await using topology = await startTopologyScene({
+      cluster: 'three racks in three zones',
+      strict: true,
+      delayed: true,
+    });
     const { scene } = topology;
     await scene.program.logged('Started provisioner controller');
     await loseDriver(scene);

@@ -1,6 +1,6 @@
 /**
  * Claims through the whole program: what the driver was asked and what was saved, against values derived by hand from
- * the rules named with each case. `<identity>` stands for the identity of the process, which nobody can know before.
+ * the contract. `<identity>` stands for the identity of the process, which nobody can know before.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -16,8 +16,6 @@ import { StoredCluster } from './stored-cluster.ts';
 
 interface GoldenCase {
   name: string;
-  /** Sections and cases of the contract that the expected values follow. */
-  rules: string;
   given: {
     /** Of the command line, besides the addresses. */
     flags?: string[];
@@ -45,7 +43,7 @@ const volumesPath = '/api/v1/persistentvolumes';
 for (const file of readdirSync(folder).toSorted()) {
   describe(`golden ${file}`, () => {
     for (const golden of JSON.parse(readFileSync(join(folder, file), 'utf8')) as GoldenCase[]) {
-      test(`${golden.name} (${golden.rules})`, async () => {
+      test(golden.name, async () => {
         const seen = await provision(golden.given);
         assert.deepEqual(seen.requests, [golden.request], 'CreateVolumeRequest');
         assert.deepEqual(seen.volumes, [golden.volume], 'PersistentVolume');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { firstPlace, fnv1, hashInput } from '../../../../src/csi/topology/claim-spread.ts';
+import { firstTopology, fnv1, hashInput } from '../../../../src/csi/topology/claim-spread.ts';
 
 /** Name, what of it is hashed, its FNV-1, the ordinal, and the place among 2, 3, 4 and 5. */
 const vectors = [
@@ -35,7 +35,7 @@ describe('the preferred topology of a claim', () => {
       assert.deepEqual(hashInput(name), { text, index });
       assert.equal(fnv1(text), hash);
       assert.deepEqual(
-        [2, 3, 4, 5].map((count) => firstPlace(name, count)),
+        [2, 3, 4, 5].map((count) => firstTopology(name, count)),
         places,
       );
     });
@@ -58,11 +58,11 @@ describe('the preferred topology of a claim', () => {
         fc.nat(1000),
         fc.integer({ min: 1, max: 50 }),
         (one, other, set, ordinal, places) => {
-          const place = firstPlace(`${one}-${set}-${ordinal}`, places);
+          const place = firstTopology(`${one}-${set}-${ordinal}`, places);
           assert.ok(place >= 0 && place < places);
-          assert.equal(firstPlace(`${other}-${set}-${ordinal}`, places), place);
+          assert.equal(firstTopology(`${other}-${set}-${ordinal}`, places), place);
           const steps = 2 ** 32 - 1 - fnv1(set) - ordinal > 0 ? 1 : 0; // beyond 32 bits the count starts anew
-          if (steps === 1) assert.equal(firstPlace(`${one}-${set}-${ordinal + 1}`, places), (place + 1) % places);
+          if (steps === 1) assert.equal(firstTopology(`${one}-${set}-${ordinal + 1}`, places), (place + 1) % places);
         },
       ),
     );

@@ -7,7 +7,7 @@ import {
   allowedTerms,
   compareTerms,
   isWithin,
-  placesOf,
+  termsOfNodes,
   rotated,
   sortedTerms,
   termOf,
@@ -134,7 +134,7 @@ describe('terms', () => {
     const keys = ['b', 'a'];
     fc.assert(
       fc.property(fc.array(nodeLabels), (all) => {
-        const places = placesOf(
+        const places = termsOfNodes(
           all.map((labels) => ({ metadata: { labels } })),
           keys,
         );

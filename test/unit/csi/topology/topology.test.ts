@@ -108,6 +108,18 @@ describe('Topology, asked again for the same claim', () => {
     }
   });
 
+  test('a question that is not to be remembered leaves nothing, and uses nothing', () => {
+    const { topology, nodes, csiNodes } = start('three racks in three zones');
+    const once = { ...n1, remember: false };
+    assert.deepEqual(topology.requirements(once), wanted(all));
+    assert.equal(topology.rememberedClaims, 0);
+    topology.requirements(n1);
+    nodes.delete('n1');
+    csiNodes.delete('n1');
+    assert.throws(() => topology.requirements(once), SelectedNodeGoneError);
+    assert.deepEqual(topology.requirements(n1), wanted(all), 'the attempt still has its own');
+  });
+
   test('after the outcome is known a missing CSINode asks for another node', () => {
     const { topology, nodes, csiNodes } = start('three racks in three zones');
     topology.requirements(n1);

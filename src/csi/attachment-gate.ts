@@ -1,0 +1,67 @@
+import type { PersistentVolume } from '../provision/objects.ts';
+import { attachmentsByVolume } from './attachments.ts';
+import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
+
+/**
+ * Keeps attached volumes from being deleted. Any attachment counts, whoever made it and whatever its status; without a
+ * cache of attachments nothing is held back.
+ */
+export class AttachmentGate {
+  readonly #options: Pick<CsiProvisionerOptions, 'attachments' | 'node' | 'migration' | 'recorder'>;
+  /** Names by UID of volumes whose wait was recorded; kept only while they are attached. */
+  readonly #waiting = new Map<string, string>();
+
+  constructor(options: Pick<CsiProvisionerOptions, 'attachments' | 'node' | 'migration' | 'recorder'>) {
+    this.#options = options;
+  }
+
+  /**
+   * Whether a volume that is due for deletion must be left alone for now: then one Normal event is recorded, and the
+   * deletion goes on when the attachment is deleted, not after a back-off. Other volumes never wait, nor do those of
+   * other nodes: their own instance records the event.
+   */
+  mustWait(volume: PersistentVolume): boolean {
+    const due = volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
+    const why = due ? this.#stillAttached(volume.metadata.name) : undefined;
+    const uid = volume.metadata.uid ?? '';
+    if (why === undefined || !this.#isOfThisNode(volume)) {
+      this.#waiting.delete(uid);
+      return false;
+    }
+    if (!this.#waiting.has(uid)) {
+      this.#forgetDetached();
+      this.#waiting.set(uid, volume.metadata.name);
+      const about = { apiVersion: 'v1', kind: 'PersistentVolume', name: volume.metadata.name, uid };
+      this.#options.recorder.event(about, 'Normal', 'VolumeDeletionWaiting', why);
+    }
+    return true;
+  }
+
+  /** The last look before DeleteVolume. @throws {Error} when the volume is attached. */
+  check(volumeName: string): void {
+    const why = this.#stillAttached(volumeName);
+    if (why !== undefined) throw new Error(why);
+  }
+
+  #stillAttached(volumeName: string): string | undefined {
+    const [attachment] = this.#options.attachments?.byIndex(attachmentsByVolume, volumeName) ?? [];
+    if (attachment === undefined) return undefined;
+    return `persistentvolume ${volumeName} is still attached to node ${attachment.spec?.nodeName ?? ''}`;
+  }
+
+  #isOfThisNode(volume: PersistentVolume): boolean {
+    const { node, migration } = this.#options;
+    try {
+      return node?.ownsVolume(migration?.toCsi(volume) ?? volume) ?? true;
+    } catch {
+      return false; // the deletion fails on it, too, and records why
+    }
+  }
+
+  /** Volumes that went away while attached are never looked at again. */
+  #forgetDetached(): void {
+    for (const [uid, name] of this.#waiting) {
+      if (this.#stillAttached(name) === undefined) this.#waiting.delete(uid);
+    }
+  }
+}

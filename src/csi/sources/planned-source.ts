@@ -1,0 +1,84 @@
+/** The source of a volume's content: looked at for the plan, protected before the driver copies it. */
+import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
+import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
+import { errorMessage } from '../error-message.ts';
+import { failingAs } from '../failing-as.ts';
+import type { VolumeContentSource } from '../generated/csi/v1/VolumeContentSource.ts';
+import { cloneSource, protectCloneSource } from './clone-source.ts';
+import type { ContentSource } from './data-source.ts';
+import { protectSnapshot, snapshotHandle, unprotectSnapshot } from './snapshot-source.ts';
+
+/** The object that must not vanish while the driver copies from it. */
+export type PlannedSource =
+  | { handling: 'clone'; namespace: string; name: string; /** Of the claim that was looked at. */ uid: string }
+  | { handling: 'snapshot'; namespace: string; name: string };
+
+type Settings = Pick<CsiProvisionerOptions, 'client' | 'claims' | 'logger' | 'preventVolumeModeConversion'>;
+
+/**
+ * Looks the source up; nothing is written.
+ *
+ * @throws {ProvisionError} state `no-change` for the first check that fails.
+ */
+export async function planSource(
+  settings: Settings,
+  claim: PersistentVolumeClaim,
+  from: { source: ContentSource | undefined; storageClass: StorageClass; signal: AbortSignal },
+): Promise<{ source: PlannedSource; volumeContentSource: VolumeContentSource } | undefined> {
+  const { client, claims, logger, preventVolumeModeConversion } = settings;
+  const { source, storageClass, signal } = from;
+  if (source === undefined) return undefined;
+  const { kind, namespace, name } = source;
+  const describe = (error: unknown): string =>
+    `error getting handle for DataSource Type ${kind} by Name ${name}: ${errorMessage(error)}`;
+  if (source.handling === 'clone') {
+    const driverName = storageClass.provisioner;
+    const { uid, volumeHandle } = await failingAs(
+      'no-change',
+      () => cloneSource({ client, claims, claim, source, driverName, signal }),
+      describe,
+    );
+    const volumeContentSource = { volume: { volume_id: volumeHandle } };
+    return { source: { handling: 'clone', namespace, name, uid }, volumeContentSource };
+  }
+  const handle = await failingAs(
+    'no-change',
+    () => snapshotHandle({ client, logger, claim, source, storageClass, preventVolumeModeConversion, signal }),
+    describe,
+  );
+  return {
+    source: { handling: 'snapshot', namespace, name },
+    volumeContentSource: { snapshot: { snapshot_id: handle } },
+  };
+}
+
+/**
+ * Keeps the source from vanishing. Safe to repeat.
+ *
+ * @throws {ProvisionError} state `no-change` when it could not be written.
+ */
+export async function protectSource(
+  { client, claims, logger }: Settings,
+  source: PlannedSource | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  if (source === undefined) return;
+  await failingAs('no-change', () =>
+    source.handling === 'clone'
+      ? protectCloneSource(source, { client, claims, signal })
+      : protectSnapshot({ client, logger, snapshot: source, signal }),
+  );
+}
+
+/**
+ * Takes the protection off a snapshot that was restored; clones keep theirs until their source is deleted, and sources of
+ * other namespaces until the sweep of their provisioner. Never fails.
+ */
+export async function unprotectSource(
+  { client, logger }: Settings,
+  source: PlannedSource | undefined,
+  { claimNamespace, signal }: { claimNamespace: string; signal: AbortSignal },
+): Promise<void> {
+  if (source?.handling !== 'snapshot' || source.namespace !== claimNamespace) return;
+  await unprotectSnapshot({ client, logger, snapshot: source, signal });
+}

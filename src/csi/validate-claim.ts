@@ -1,0 +1,115 @@
+/** What the claim, its class and the driver's capabilities alone decide. Nothing is requested, written or recorded. */
+import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import { IgnoredError, ProvisionError } from '../provision/provisioner.ts';
+import { fsTypeOf } from './class-parameters.ts';
+import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
+import { missingCapability } from './driver-requirements.ts';
+import { errorMessage } from './error-message.ts';
+import type { VolumeCapability } from './generated/csi/v1/VolumeCapability.ts';
+import { storageRequestBytes } from './requested-capacity.ts';
+import { dataSourceOf, sourceHandling, type ContentSource, type DataSource } from './sources/data-source.ts';
+import { isGranted } from './sources/reference-grants.ts';
+import { volumeCapabilities } from './volume-capabilities.ts';
+import { checkVolumeName } from './volume-name.ts';
+
+/** What a claim is checked against; of these only the cache of grants holds objects. */
+export type ClaimRules = Pick<
+  CsiProvisionerOptions,
+  | 'capabilities'
+  | 'defaultFsType'
+  | 'gates'
+  | 'migration'
+  | 'referenceGrants'
+  | 'volumeNamePrefix'
+  | 'volumeNameUuidLength'
+>;
+
+/** A claim that passed, and what it asks for. */
+export interface ValidClaim {
+  requestedBytes: bigint;
+  capabilities: VolumeCapability[];
+  /** The class as the driver understands it. */
+  storageClass: StorageClass;
+  /** The class names the in-tree plugin that the driver replaced, and was translated. */
+  migrated: boolean;
+  /** As the class asks for, also for block volumes, which have none. */
+  fsType: string;
+  source: ContentSource | undefined;
+  volumeAttributesClassName: string | undefined;
+}
+
+/** Somebody else fills the volume, and provisions it. */
+export class PopulatorError extends IgnoredError {
+  constructor({ kind }: DataSource) {
+    super(`data source (${kind}) is not handled by the provisioner, assuming an external populator will provision it`);
+  }
+}
+
+/**
+ * Checks the claim against its class and the driver. The first failure wins, and which one that is belongs to the
+ * contract: the order of the checks is the reference's.
+ *
+ * @throws {ProvisionError} state `finished`.
+ * @throws {PopulatorError} when a populator will provision the volume.
+ */
+export function validateClaim(
+  rules: ClaimRules,
+  { claim, storageClass: given }: { claim: PersistentVolumeClaim; storageClass: StorageClass },
+): ValidClaim {
+  const { spec, metadata } = claim;
+  const dataSource = grantedSource(rules, claim);
+  const storageClass = finishing(
+    () => rules.migration?.translateClass(given) ?? given,
+    (error) => `failed to translate storage class: ${errorMessage(error)}`,
+  );
+  const source = dataSource && handledSource(dataSource, metadata.name);
+  const volumeAttributesClassName = rules.gates.volumeAttributesClass()
+    ? spec.volumeAttributesClassName || undefined
+    : undefined;
+  const has = rules.capabilities();
+  const missing = missingCapability(has, {
+    snapshotRestore: source?.handling === 'snapshot',
+    clone: source?.handling === 'clone',
+    attributesClass: volumeAttributesClassName !== undefined,
+  });
+  if (missing !== undefined) throw new ProvisionError(missing, { state: 'finished' });
+  if (spec.selector !== undefined) throw new ProvisionError('claim Selector is not supported', { state: 'finished' });
+  checkVolumeName(rules.volumeNamePrefix, metadata.uid, rules.volumeNameUuidLength);
+  const fsType = fsTypeOf(storageClass.parameters ?? {}, rules.defaultFsType);
+  const requestedBytes = finishing(() => storageRequestBytes(claim), errorMessage);
+  const capabilities = volumeCapabilities({
+    accessModes: spec.accessModes ?? [],
+    block: spec.volumeMode === 'Block',
+    fsType,
+    mountFlags: storageClass.mountOptions ?? [],
+    singleNodeMultiWriter: has.singleNodeMultiWriter,
+  });
+  const migrated = storageClass !== given; // as `translateClass` promises
+  return { requestedBytes, capabilities, storageClass, migrated, fsType, source, volumeAttributesClassName };
+}
+
+function grantedSource({ gates, referenceGrants }: ClaimRules, claim: PersistentVolumeClaim): DataSource | undefined {
+  const source = dataSourceOf(claim, { crossNamespace: gates.crossNamespaceVolumeDataSource });
+  const { namespace = '', name } = claim.metadata;
+  if (source === undefined || source.namespace === namespace) return source;
+  if (referenceGrants !== undefined && isGranted(referenceGrants, namespace, source)) return source;
+  throw new ProvisionError(
+    `accessing ${source.namespace}/${source.name} of ${source.kind} dataSource from ${namespace}/${name} isn't allowed`,
+    { state: 'finished' },
+  );
+}
+
+function handledSource(source: DataSource, claimName: string): ContentSource {
+  const handling = sourceHandling(source, claimName);
+  if (handling === 'populator') throw new PopulatorError(source);
+  return { ...source, handling };
+}
+
+/** Runs one check whose failure is final for the attempt. */
+function finishing<T>(check: () => T, describe: (error: unknown) => string): T {
+  try {
+    return check();
+  } catch (error) {
+    throw new ProvisionError(describe(error), { state: 'finished', cause: error });
+  }
+}
