@@ -30,6 +30,12 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
   }
 }
 
+// The whole process
+export { runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
+export type { ElectionSettings } from './run/election.ts';
+export type { HttpOptions } from './run/endpoint.ts';
+export type { SignalSource } from './run/shutdown.ts';
+
 // The controller, and what a kind of storage has to fulfil
 export { ProvisionController, type RunOptions } from './provision/provision-controller.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';

@@ -1,7 +1,7 @@
 /** A provisioner whose volumes are folders of this machine: node main.ts [FOLDER] */
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { connect, ProvisionController, ProvisionError, type Provisioner, textLogger } from 'csi-provisioner';
+import { ProvisionError, type Provisioner, runProvisioner, textLogger } from 'csi-provisioner';
 
 const root = path.resolve(process.argv[2] ?? 'volumes');
 
@@ -17,9 +17,6 @@ const folders: Provisioner = {
   },
 };
 
-const stop = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
 const logger = textLogger();
-await using transport = connect({ logger });
 const provisionerName = 'hostpath.example.com';
-await new ProvisionController({ provisionerName, provisioner: folders, transport, logger }).run({ stop: stop.signal });
+process.exitCode = await runProvisioner({ provisionerName, provisioner: folders, logger });

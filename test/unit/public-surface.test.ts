@@ -30,12 +30,12 @@ describe('the public surface', () => {
     );
   });
 
-  test('stands on provision, kube and base alone', () => {
+  test('stands on the floors without CSI and without flags alone', () => {
     const folders = program
       .getSourceFiles()
       .map(({ fileName }) => path.relative(path.join(root, 'src'), fileName))
       .filter((file) => !file.startsWith('..') && file.includes('/'))
       .map((file) => file.split('/')[0]);
-    assert.deepEqual([...new Set(folders)].sort(), ['base', 'kube', 'provision']);
+    assert.deepEqual([...new Set(folders)].sort(), ['base', 'diagnostics', 'kube', 'provision', 'run']);
   });
 });

@@ -1,0 +1,170 @@
+/** A whole provisioner of one's own as a process: connected, elected, observed, and ended in good order. */
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
+import { TaskGroup } from '../base/task-group.ts';
+import { warningLogger } from '../base/text-logger.ts';
+import { connect, type ConnectOptions } from '../kube/connect.ts';
+import { KubeConfigError } from '../kube/kube-config-error.ts';
+import type { Transport } from '../kube/transport.ts';
+import { maxFieldManagerLength } from '../kube/kube-client.ts';
+import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
+import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
+import { provisionInformers } from '../provision/informers.ts';
+import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
+import { ProvisionController } from '../provision/provision-controller.ts';
+import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
+import { type ElectionSettings, leadAndWork } from './election.ts';
+import { type HttpOptions, startEndpoint } from './endpoint.ts';
+import { ExitError, exitCodes } from './exit.ts';
+import { runFeatures } from './feature.ts';
+import { Health } from './health.ts';
+import { RunningCaches } from './running-caches.ts';
+import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.ts';
+
+/** A provisioner, and how its process lives. Whatever `ProvisionController` takes may be given, too. */
+export interface RunProvisionerOptions extends Omit<
+  ProvisionControllerOptions,
+  'transport' | 'informers' | 'recorder' | 'metrics' | 'queueMetrics'
+> {
+  /** Where the API server is. Default: `KUBECONFIG`, else the service account of the pod. */
+  connection?: Omit<ConnectOptions, 'environment' | 'logger' | 'clock'>;
+  /**
+   * Any number of instances may run, of which one works: it holds a Lease that is named after the provisioner, in the
+   * namespace of the pod. True: with the times of Kubernetes' own controllers. Default: no election.
+   */
+  leaderElection?: boolean | ElectionSettings;
+  /**
+   * Serves metrics, liveness (`/healthz`) and readiness (`/readyz`), such as `{ address: ':8080' }`. Metrics are at
+   * `/metrics` unless it says otherwise. Default: no endpoint.
+   */
+  http?: Pick<HttpOptions, 'address'> & Partial<HttpOptions>;
+  /** Where the metrics are, also those of your own. Default: a registry of this provisioner's. */
+  registry?: MetricRegistry;
+  /** Called once before the work begins, such as to call `wakeVolume` and `retryFailed` later. */
+  onController?: (controller: ProvisionController) => void;
+  /** The time that work under way gets after the first signal, in milliseconds, at least 25,000. Default 25,000. */
+  drainMs?: number;
+  /** The process environment. Default: that of this process. */
+  environment?: Record<string, string | undefined>;
+  /** Default: those of this process. A second one ends it at once with exit code 1. */
+  signals?: SignalSource;
+}
+
+/**
+ * Runs a provisioner until SIGTERM or SIGINT. Then it takes no new work, finishes what is under way, gives the Lease up
+ * and resolves. To be called once in a process, as its last statement:
+ *
+ *     process.exitCode = await runProvisioner({ provisionerName, provisioner });
+ *
+ * @returns the exit code: 0 after a signal; 1 after one logged line when it could not start, lost the Lease, or had to
+ * abort what was under way. Let Kubernetes start the process again then.
+ * @throws {RangeError} for timings with which a leader election cannot work.
+ */
+export async function runProvisioner(options: RunProvisionerOptions): Promise<number> {
+  const { clock = systemClock, logger = warningLogger, signals = process } = options;
+  using shutdown = listenForShutdown({
+    signals,
+    clock,
+    logger,
+    callTimeoutMs: (options.drainMs ?? 0) - 5000,
+    onSecondSignal: () => process.exit(exitCodes.failure),
+  });
+  try {
+    await serve({ ...options, clock, logger }, shutdown);
+    if (shutdown.failure !== undefined) return exitCodes.failure; // logged where it happened
+    if (!shutdown.abort.aborted) return exitCodes.done;
+    logger.error({}, 'Work under way did not end in time and was aborted');
+  } catch (error) {
+    if (error instanceof ExitError) logger.error(error.fields, error.line);
+    else if (error instanceof KubeConfigError) logger.error({}, `Failed to create config: ${error.withCure().message}`);
+    else throw error;
+  }
+  return exitCodes.failure;
+}
+
+type Settled = RunProvisionerOptions & { clock: Clock; logger: Logger };
+
+async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
+  const { provisionerName, leaderElection = false, http, clock, logger, registry = createRegistry() } = options;
+  const environment = options.environment ?? process.env;
+  const connection = { ...options.connection, environment, logger, clock };
+  await using transport = connect(connection);
+  addProcessMetrics(registry);
+  const ready = new Health();
+  const endpoint = await startEndpoint({
+    http: http === undefined ? null : { metricsPath: '/metrics', health: true, profiles: false, ...http },
+    logger,
+    registry,
+    ready,
+  });
+  await using _endpoint = endpoint;
+  const work = (abort: AbortSignal): Promise<void> =>
+    provision(options, { transport, registry, ready, shutdown, abort });
+  if (leaderElection === false) {
+    endpoint.serveHealth(() => undefined);
+    await work(shutdown.abort);
+    return;
+  }
+  await using electionTransport = connect(connection);
+  await leadAndWork({
+    settings: leaderElection === true ? {} : leaderElection,
+    name: provisionerName,
+    fieldManager: options.fieldManager ?? provisionerName.slice(0, maxFieldManagerLength),
+    releaseOnExit: true,
+    transport: electionTransport,
+    guarded: transport,
+    registry,
+    shutdown,
+    clock,
+    logger,
+    serveHealth: (check) => endpoint.serveHealth(check),
+    ready,
+    work,
+  });
+}
+
+/** Only the leader does this, or whoever runs alone. */
+async function provision(
+  { volumeFields, ...options }: Settled,
+  parts: {
+    transport: Transport;
+    registry: MetricRegistry;
+    ready: Health;
+    shutdown: Shutdown;
+    abort: AbortSignal;
+  },
+): Promise<void> {
+  const { provisionerName, additionalProvisionerNames = [], freezeCache = false, clock, logger } = options;
+  const { transport, registry, ready, shutdown, abort } = parts;
+  const names = new Set([provisionerName, ...additionalProvisionerNames]);
+  const informers = provisionInformers({
+    transport,
+    isKnownProvisioner: (name) => names.has(name),
+    ...(volumeFields && { volumeFields }),
+    clock,
+    logger,
+    freeze: freezeCache,
+  });
+  const controller = new ProvisionController({
+    ...options,
+    transport,
+    informers,
+    metrics: prometheusMetrics(registry),
+    queueMetrics: workQueueMetrics(registry).forQueue,
+  });
+  options.onController?.(controller);
+  const background = new TaskGroup();
+  using caches = new RunningCaches({ group: background, ready, clock });
+  await runFeatures([{ caches: { ...informers }, run: (until) => controller.run(until) }], {
+    background,
+    caches,
+    until: { stop: shutdown.stop, abort },
+    onFailure: (error) => {
+      logger.error({ err: error }, 'A part of the program has failed, shutting down');
+      shutdown.drain(error as Error);
+    },
+    clock,
+    logger,
+  });
+}

@@ -1,0 +1,64 @@
+/** A whole provisioner on the library, on the sandbox: its start, its endpoint, its Lease and its end. */
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import { test } from 'node:test';
+import { Sandbox } from '../../../sandbox/sandbox.ts';
+import { type Provisioner, runProvisioner, silentLogger, type SignalSource } from '../../../src/index.ts';
+import { eventually } from '../../support/eventually.ts';
+import { freePort } from '../provision/free-port.ts';
+
+const provisionerName = 'folders.example.com';
+const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+const provisioner: Provisioner = {
+  provision: ({ volumeName }) =>
+    Promise.resolve({ metadata: { name: volumeName }, spec: { hostPath: { path: `/${volumeName}` } } }),
+  delete: () => Promise.resolve(),
+};
+
+test(
+  'leads, serves health and metrics, and gives its Lease up at SIGTERM, with code 0',
+  { timeout: 60_000 },
+  async () => {
+    await using cleanup = new AsyncDisposableStack();
+    const sandbox = await Sandbox.start({ nodes: 0 });
+    cleanup.defer(() => sandbox.close());
+    const signals = new EventEmitter() as EventEmitter & SignalSource;
+    const port = await freePort();
+    const ended = runProvisioner({
+      provisionerName,
+      provisioner,
+      connection: { kubeconfig: sandbox.kubeconfig },
+      leaderElection: { namespace: 'default' },
+      http: { address: `127.0.0.1:${port}` },
+      signals,
+      logger: silentLogger,
+    });
+    const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`);
+    const holder = (): unknown => {
+      const lease = sandbox.api.client('test').get(leases, { namespace: 'default', name: 'folders-example-com' });
+      return (lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity;
+    };
+    await eventually(() => assert.ok(holder()), { timeoutMs: 30_000 });
+    await eventually(async () => assert.equal((await get('/readyz')).status, 200), { timeoutMs: 30_000 });
+    assert.equal((await get('/healthz')).status, 200);
+    assert.match(await (await get('/metrics')).text(), /^leader_election_master_status\{name=""\} 1$/m);
+    signals.emit('SIGTERM');
+    assert.equal(await ended, 0);
+    assert.ok(!holder(), 'another leads at once');
+  },
+);
+
+test('without a cluster it says what to do, with code 1', async () => {
+  const lines: string[] = [];
+  const error = (_fields: object, message: string): void => void lines.push(message);
+  const code = await runProvisioner({
+    provisionerName,
+    provisioner,
+    environment: {},
+    signals: new EventEmitter() as EventEmitter & SignalSource,
+    logger: { ...silentLogger, error },
+  });
+  assert.equal(code, 1);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0] ?? '', /KUBERNETES_SERVICE_HOST/);
+});
