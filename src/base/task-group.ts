@@ -1,14 +1,14 @@
 /** Long-running tasks that stand and fall together. */
 export class TaskGroup {
-  /** Aborts with the first failure, and when one of the parents does: every task is expected to end then. */
+  /** Aborts with the first failure, with `abort`, and when one of the parents does: every task is expected to end then. */
   readonly signal: AbortSignal;
-  readonly #failing = new AbortController();
+  readonly #ending = new AbortController();
   readonly #tasks = new Set<Promise<void>>();
   #failure: { error: unknown } | undefined;
 
   /** @param parents - signals that end the group from outside. */
   constructor(...parents: readonly AbortSignal[]) {
-    this.signal = AbortSignal.any([...parents, this.#failing.signal]);
+    this.signal = AbortSignal.any([...parents, this.#ending.signal]);
   }
 
   /**
@@ -20,6 +20,11 @@ export class TaskGroup {
   start(task: (signal: AbortSignal) => Promise<unknown>): void {
     const running = this.#run(task).finally(() => this.#tasks.delete(running));
     this.#tasks.add(running);
+  }
+
+  /** Ends the group from within: every task is expected to end, and none has failed. Safe to repeat. */
+  abort(reason: Error): void {
+    this.#ending.abort(reason);
   }
 
   /**
@@ -39,7 +44,7 @@ export class TaskGroup {
     } catch (error) {
       if (this.signal.aborted && error === this.signal.reason) return;
       this.#failure ??= { error };
-      this.#failing.abort(error);
+      this.#ending.abort(error);
     }
   }
 }

@@ -6,17 +6,21 @@ import { secrets } from '../csi/secrets/read-secret.ts';
 import { volumeSnapshotContents, volumeSnapshots } from '../csi/sources/snapshot-objects.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { events } from '../kube/event-recorder.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
 import { leases } from '../kube/lease-record.ts';
+import type { Recorder } from '../kube/recorder.ts';
 import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
 import { reflectorMetrics } from '../kube/reflector-metrics.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import type { ControllerMetrics } from '../provision/controller-metrics.ts';
+import type { ProvisionInformers } from '../provision/informers.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
 import type { Config } from './config.ts';
 import type { Health } from '../run/health.ts';
+import type { RunningCaches } from '../run/running-caches.ts';
 import type { Shutdown } from '../run/shutdown.ts';
 
 /** What the run phase counts. */
@@ -48,6 +52,17 @@ export function controllerMetrics(registry: MetricRegistry, config: Config): Run
     reflector: reflector.forResource,
     forbidden: reflector.forbidden,
   };
+}
+
+/** What the features of the run phase are made with. */
+export interface FeatureOptions extends RunPhaseOptions {
+  client: KubeClient;
+  informers: ProvisionInformers;
+  /** Events of the component `external-provisioner`. */
+  recorder: Recorder;
+  caches: RunningCaches;
+  /** Ends the taking of new work, and every wait. */
+  ending: AbortSignal;
 }
 
 /** What the run phase works with. */

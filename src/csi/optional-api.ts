@@ -27,6 +27,11 @@ export class OptionalApi {
     this.#options = options;
   }
 
+  /** Plural name of the resource that may be missing. */
+  get resource(): string {
+    return this.#options.resource.plural;
+  }
+
   /** What the last look found; no request is made. */
   get presence(): ApiPresence {
     return this.#presence;

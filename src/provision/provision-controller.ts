@@ -227,8 +227,7 @@ export class ProvisionController {
     if (this.#hasRun) throw new Error('a provision controller runs only once');
     this.#hasRun = true;
     this.#abort = abort;
-    const caches = new AbortController(); // they end last: what is under way reads them
-    const background = new TaskGroup(caches.signal);
+    const background = new TaskGroup(); // caches and saves end last: what is under way needs them
     using ending = joinSignals([stop, abort, background.signal], { clock: this.#clock });
     background.start((signal) => this.#store.run(signal));
     if (this.#options.informers === undefined) {
@@ -246,7 +245,7 @@ export class ProvisionController {
       if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
-      caches.abort(new Error('the provision controller has ended'));
+      background.abort(new Error('the provision controller has ended'));
       await background.ended().finally(() => this.#ownRecorder[Symbol.asyncDispose]());
       this.#logger.info({ component: this.component }, 'Stopped provisioner controller');
     }

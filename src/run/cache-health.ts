@@ -5,6 +5,9 @@ import type { Health } from './health.ts';
 /** An informer, whatever it holds. */
 export type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastError'>;
 
+/** Caches by the names that people read. */
+export type Caches = Readonly<Record<string, AnyInformer>>;
+
 /**
  * A watch ends after ten minutes at most, and the next one opens at once: both are news. A cache that heard nothing for
  * this long, in milliseconds, may be far behind.
@@ -15,10 +18,7 @@ const silentCacheMs = 900_000;
  * Lets readiness tell how the caches are, until it is disposed. Liveness does not depend on them: a restart would not
  * bring the API server back.
  */
-export function checkCaches(
-  { ready, clock }: { ready: Health; clock: Clock },
-  informers: Record<string, AnyInformer>,
-): Disposable {
+export function checkCaches({ ready, clock }: { ready: Health; clock: Clock }, informers: Caches): Disposable {
   const checks = new DisposableStack();
   for (const [name, informer] of Object.entries(informers)) {
     const silence = (): string | undefined => {

@@ -7,8 +7,10 @@ export interface Shutdown extends Disposable {
   readonly stop: AbortSignal;
   /** Abandon what is under way, too. */
   readonly abort: AbortSignal;
-  /** Ends the process for a reason of its own; the first reason counts. */
+  /** Ends the process at once for a reason of its own: what is under way is aborted. The first reason counts. */
   fail(error: Error): void;
+  /** Ends the process for a reason of its own as a signal would: what is under way may end in time. */
+  drain(error: Error): void;
   /** Why the process ends, when it was not by a signal. */
   readonly failure: Error | undefined;
 }
@@ -43,18 +45,23 @@ export function listenForShutdown(options: {
   const stop = new AbortController();
   const abort = new AbortController();
   let failure: Error | undefined;
+  let signalled = false;
+  const drain = (reason: Error): void => {
+    stop.abort(reason);
+    clock.after(drainMs, () => abort.abort(new Error('what was under way did not end in time')));
+  };
   const onSignal = (signal: 'SIGTERM' | 'SIGINT'): void => {
     if (options.dieAtOnce !== undefined) {
       options.dieAtOnce(signal);
       return;
     }
-    if (stop.signal.aborted) {
+    if (signalled || abort.signal.aborted) {
       options.onSecondSignal();
       return;
     }
+    signalled = true;
     logger.info({}, 'Received SIGTERM or SIGINT signal, shutting down controller.');
-    stop.abort(new Error('the process was told to end'));
-    clock.after(drainMs, () => abort.abort(new Error('what was under way did not end in time')));
+    if (!stop.signal.aborted) drain(new Error('the process was told to end'));
   };
   const onTerm = (): void => onSignal('SIGTERM');
   const onInterrupt = (): void => onSignal('SIGINT');
@@ -70,6 +77,11 @@ export function listenForShutdown(options: {
       failure ??= error;
       stop.abort(error);
       abort.abort(error);
+    },
+    drain: (error) => {
+      if (stop.signal.aborted) return;
+      failure = error;
+      drain(error);
     },
     [Symbol.dispose]: () => {
       signals.off('SIGTERM', onTerm);

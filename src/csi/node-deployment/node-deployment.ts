@@ -41,8 +41,6 @@ export interface NodeDeploymentOptions {
   settings: CsiProvisionerOptions;
   /** Claims reached for at once. */
   workers: number;
-  /** The claim must be looked at: something about it changed here. */
-  wakeClaim: (uid: string) => void;
   /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
   random?: (() => number) | undefined;
   /** Of the random waits. */
@@ -58,9 +56,10 @@ export class NodeDeployment implements NodeHook {
   readonly #options: NodeDeploymentOptions;
   readonly #contest: OwnershipContest;
   readonly #waiting: WaitingClaims;
+  readonly #listeners = new Set<(uid: string) => void>();
 
   constructor(options: NodeDeploymentOptions) {
-    const { nodeName, driverConnected, settings, baseDelayMs, maxDelayMs, workers, wakeClaim, random, clock } = options;
+    const { nodeName, driverConnected, settings, baseDelayMs, maxDelayMs, workers, random, clock } = options;
     this.nodeName = nodeName;
     this.#options = options;
     this.#waiting = new WaitingClaims({ claims: settings.claims, recorder: settings.recorder, clock });
@@ -72,7 +71,7 @@ export class NodeDeployment implements NodeHook {
       workers,
       isReady: driverConnected,
       hasRoom: (claim, signal) => this.#hasRoom(claim, signal),
-      onFailed: wakeClaim,
+      onFailed: (uid) => this.#changed(uid),
       clock,
       logger: settings.logger,
     });
@@ -107,6 +106,11 @@ export class NodeDeployment implements NodeHook {
   forgetClaim(uid: string): void {
     this.#contest.leave(uid);
     this.#waiting.forget(uid);
+  }
+
+  /** Calls the listener with the UID of each claim that must be synced again: something about it changed here. */
+  onClaimChanged(listener: (uid: string) => void): void {
+    this.#listeners.add(listener);
   }
 
   /** Claims that this node waits for. */
@@ -170,6 +174,10 @@ export class NodeDeployment implements NodeHook {
   #leaveToOthers(claim: PersistentVolumeClaim, message: string): void {
     const { baseDelayMs, maxDelayMs } = this.#options;
     this.#waiting.note(claim, message, baseDelayMs + maxDelayMs);
+  }
+
+  #changed(uid: string): void {
+    for (const listener of this.#listeners) listener(uid);
   }
 
   #classOf(claim: PersistentVolumeClaim): StorageClass {

@@ -108,4 +108,11 @@ describe('a task group', () => {
     parent.abort();
     await assert.rejects(group.ended(), { message: 'not released' });
   });
+
+  test('can be ended from within', async () => {
+    const group = new TaskGroup();
+    group.start(untilEnded);
+    group.abort(new Error('the work is done'));
+    await group.ended();
+  });
 });

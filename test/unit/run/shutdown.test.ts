@@ -49,6 +49,27 @@ describe('listenForShutdown', () => {
     assert.deepEqual(secondSignals, ['second']);
   });
 
+  test('drains for a reason of its own as for a signal, and a first signal then changes nothing', async () => {
+    const { signals, clock, shutdown, secondSignals } = listen();
+    const reason = new Error('a cache has failed');
+    shutdown.drain(reason);
+    shutdown.drain(new Error('a consequence'));
+    assert.equal(shutdown.failure, reason);
+    assert.equal(shutdown.stop.reason, reason);
+    signals.emit('SIGTERM');
+    await clock.advance(24_999);
+    assert.deepEqual([shutdown.abort.aborted, secondSignals.length], [false, 0]);
+    await clock.advance(2);
+    assert.equal(shutdown.abort.aborted, true);
+  });
+
+  test('a signal that came before counts, whatever fails after it', () => {
+    const { signals, shutdown } = listen();
+    signals.emit('SIGTERM');
+    shutdown.drain(new Error('a consequence'));
+    assert.equal(shutdown.failure, undefined);
+  });
+
   test('dies at the first signal without graceful release', () => {
     const deaths: string[] = [];
     const { signals, shutdown } = listen({ dieAtOnce: (signal) => deaths.push(signal) });

@@ -46,10 +46,10 @@ class Bench implements AsyncDisposable {
       driverConnected: () => this.connected,
       settings: { ...rig.settings, claims: this.claims, topology },
       workers: 2,
-      wakeClaim: (claim) => this.woken.push(claim),
       random: () => 0.5,
       clock: this.clock,
     });
+    this.node.onClaimChanged((claim) => this.woken.push(claim));
     this.#running = this.node.run({ stop: this.#stop.signal });
   }
 

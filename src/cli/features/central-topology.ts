@@ -1,10 +1,10 @@
-import { joinSignals } from '../base/abort.ts';
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
-import { Topology, type TopologyOptions } from '../csi/topology/topology.ts';
-import type { TopologyHook } from '../csi/topology/topology-hook.ts';
-import type { NodeInformers } from '../csi/topology/topology-nodes.ts';
-import { waitForSync } from '../kube/wait-for-sync.ts';
+import { joinSignals } from '../../base/abort.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { Topology, type TopologyOptions } from '../../csi/topology/topology.ts';
+import type { TopologyHook } from '../../csi/topology/topology-hook.ts';
+import type { NodeInformers } from '../../csi/topology/topology-nodes.ts';
+import { waitForSync } from '../../kube/wait-for-sync.ts';
 
 export interface CentralTopologyOptions extends Omit<TopologyOptions, 'nodes'> {
   nodes: NodeInformers;

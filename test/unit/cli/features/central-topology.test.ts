@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { systemClock } from '../../../src/base/clock.ts';
-import { silentLogger } from '../../../src/base/logger.ts';
-import { centralTopology } from '../../../src/cli/central-topology.ts';
-import { csiNodeResource, nodeInformers, nodeResource } from '../../../src/csi/topology/topology-nodes.ts';
-import type { SandboxObject } from '../../../sandbox/api/client.ts';
-import { ManualClock } from '../../support/fakes/manual-clock.ts';
-import { SandboxApi } from '../../support/sandbox-api.ts';
-import { csiNodeObject, driverName, nodeObject, nodesOf, terms } from '../../support/topology-clusters.ts';
+import { systemClock } from '../../../../src/base/clock.ts';
+import { silentLogger } from '../../../../src/base/logger.ts';
+import { centralTopology } from '../../../../src/cli/features/central-topology.ts';
+import { csiNodeResource, nodeInformers, nodeResource } from '../../../../src/csi/topology/topology-nodes.ts';
+import type { SandboxObject } from '../../../../sandbox/api/client.ts';
+import { ManualClock } from '../../../support/fakes/manual-clock.ts';
+import { SandboxApi } from '../../../support/sandbox-api.ts';
+import { csiNodeObject, driverName, nodeObject, nodesOf, terms } from '../../../support/topology-clusters.ts';
 
 const question = { claim: { uid: 'u', name: 'testpvc' }, allowedTopologies: undefined, selectedNodeName: 'n2' };
 /** Topology on caches of the sandbox's API that do not run before the first question. */

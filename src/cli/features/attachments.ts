@@ -1,0 +1,89 @@
+import {
+  attachedVolume,
+  attachmentsByVolume,
+  type VolumeAttachment,
+  volumeAttachments,
+} from '../../csi/attachments.ts';
+import { untilCapable } from '../../csi/until-capable.ts';
+import { Informer, Tombstone } from '../../kube/informer.ts';
+import type { Lister } from '../../kube/lister.ts';
+import { withoutManagedFields } from '../../provision/informers.ts';
+import type { Caches } from '../../run/cache-health.ts';
+import type { Feature } from '../../run/feature.ts';
+import type { FeatureOptions } from '../run-phase-options.ts';
+
+/**
+ * The VolumeAttachments that hold deletions back, for as long as the driver says that it attaches volumes. Empty for all
+ * other drivers; a driver that comes back as another version may begin to attach, or cease to.
+ */
+export class Attachments implements Lister<VolumeAttachment>, Feature {
+  /** At the start; undefined while the driver does not attach volumes. */
+  readonly caches: Caches | undefined;
+  readonly #options: FeatureOptions;
+  readonly #listeners = new Set<(volumeName: string) => void>();
+  #informer: Informer<VolumeAttachment> | undefined;
+
+  constructor(options: FeatureOptions) {
+    this.#options = options;
+    if (options.driver.capabilities.publishUnpublishVolume) this.caches = this.#watch();
+    else
+      options.logger.info({}, 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments');
+  }
+
+  /** Calls the listener with the name of the volume whenever an attachment was deleted. */
+  onDetached(listener: (volumeName: string) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** A driver that comes back as one that attaches volumes gets its cache then. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { driver, caches } = this.#options;
+    if (this.#informer !== undefined) return;
+    await untilCapable(driver, ({ publishUnpublishVolume }) => publishUnpublishVolume, signal);
+    caches.need(this.#watch());
+  }
+
+  #watch(): Caches {
+    const { transport, metrics, clock, logger } = this.#options;
+    logger.info({}, 'CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments');
+    const attachments = new Informer<VolumeAttachment>({
+      transport,
+      resource: volumeAttachments,
+      metrics: metrics.reflector(volumeAttachments.plural),
+      transform: withoutManagedFields<VolumeAttachment>,
+      indexers: { [attachmentsByVolume]: attachedVolume },
+      clock,
+      logger,
+    });
+    attachments.addHandler({
+      onDelete: (gone) => {
+        const attachment = gone instanceof Tombstone ? gone.object : gone;
+        for (const name of attachedVolume(attachment)) for (const listener of this.#listeners) listener(name);
+      },
+    });
+    this.#informer = attachments;
+    return { attachments };
+  }
+
+  /** @throws {Error} while the driver attaches volumes and the cache is not filled: nothing may be deleted then. */
+  get(key: string): VolumeAttachment | undefined {
+    return this.#filled()?.get(key);
+  }
+
+  /** @throws as `get`. */
+  list(): Iterable<VolumeAttachment> {
+    return this.#filled()?.list() ?? [];
+  }
+
+  /** @throws as `get`. */
+  byIndex(indexName: string, value: string): VolumeAttachment[] {
+    return this.#filled()?.byIndex(indexName, value) ?? [];
+  }
+
+  #filled(): Informer<VolumeAttachment> | undefined {
+    if (!this.#options.driver.capabilities.publishUnpublishVolume) return undefined;
+    if (this.#informer?.hasSynced === true) return this.#informer;
+    const why = this.#informer?.lastError === undefined ? '' : `: ${this.#informer.lastError.message}`;
+    throw new Error(`VolumeAttachments could not be read yet${why}`);
+  }
+}

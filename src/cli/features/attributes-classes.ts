@@ -1,0 +1,27 @@
+import { OptionalApi } from '../../csi/optional-api.ts';
+import { volumeAttributesClasses } from '../../csi/volume-attributes-class.ts';
+import type { Feature } from '../../run/feature.ts';
+import type { FeatureOptions } from '../run-phase-options.ts';
+
+export interface AttributesClassesFeature extends Feature {
+  /** Whether attributes classes count now. */
+  readonly enabled: () => boolean;
+}
+
+/**
+ * Attributes classes count as the gate says where it was named, else wherever the API is served, which is looked for now
+ * and, while it is missing, once a minute.
+ */
+export async function attributesClassesFeature(options: FeatureOptions): Promise<AttributesClassesFeature> {
+  const { config, client, ending, clock, logger } = options;
+  const { volumeAttributesClass, volumeAttributesClassNamed } = config.featureGates;
+  if (volumeAttributesClassNamed || !volumeAttributesClass) return { enabled: () => volumeAttributesClass };
+  const api = new OptionalApi({ client, resource: volumeAttributesClasses, clock, logger });
+  const enabled = (): boolean => api.presence !== 'absent';
+  if ((await api.look(ending)) !== 'absent') return { enabled };
+  logger.info(
+    {},
+    'Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available',
+  );
+  return { enabled, follow: (signal) => api.waitUntilPresent(signal) };
+}

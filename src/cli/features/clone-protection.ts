@@ -1,0 +1,27 @@
+import { CloningProtectionController } from '../../csi/sources/cloning-protection.ts';
+import { untilCapable } from '../../csi/until-capable.ts';
+import type { Feature } from '../../run/feature.ts';
+import type { FeatureOptions } from '../run-phase-options.ts';
+
+/** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
+export function cloneProtectionFeature(options: FeatureOptions): Feature {
+  const { config, driver, client, recorder, informers, metrics, clock, logger } = options;
+  const { cloningProtectionThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
+  return {
+    async run({ stop, abort }) {
+      await untilCapable(driver, ({ cloneVolume }) => cloneVolume, stop);
+      const controller = new CloningProtectionController({
+        client,
+        recorder,
+        claims: informers.claims,
+        workers: cloningProtectionThreads,
+        retryStartMs: retryIntervalStartMs,
+        retryMaxMs: retryIntervalMaxMs,
+        queueMetrics: metrics.queues.claims,
+        clock,
+        logger,
+      });
+      await controller.run({ stop, abort });
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { OptionalApi } from '../../csi/optional-api.ts';
+import { type ReferenceGrant, referenceGrants } from '../../csi/sources/reference-grants.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Lister } from '../../kube/lister.ts';
+import { withoutManagedFields } from '../../provision/informers.ts';
+import type { Feature } from '../../run/feature.ts';
+import type { FeatureOptions } from '../run-phase-options.ts';
+import { onceServed } from './once-served.ts';
+
+/** The ReferenceGrants by which claims may have a source in another namespace. */
+export interface GrantsFeature extends Feature {
+  readonly grants: Lister<ReferenceGrant>;
+}
+
+/**
+ * Looks whether grants are served. Where they are, they must be known before the first claim: an empty cache grants
+ * nothing. Undefined where the gate is off.
+ */
+export async function grantsFeature(options: FeatureOptions): Promise<GrantsFeature | undefined> {
+  const { config, transport, client, metrics, ending, clock, logger } = options;
+  if (!config.featureGates.crossNamespaceVolumeDataSource) return undefined;
+  const grants = new Informer<ReferenceGrant>({
+    transport,
+    resource: referenceGrants,
+    metrics: metrics.reflector(referenceGrants.plural),
+    transform: withoutManagedFields<ReferenceGrant>,
+    clock,
+    logger,
+  });
+  const api = new OptionalApi({ client, resource: referenceGrants, clock, logger });
+  if ((await api.look(ending)) === 'present') return { grants, caches: { grants } };
+  return { grants, follow: (signal) => onceServed(api, { signal, logger }, (lasting) => grants.run(lasting)) };
+}

@@ -1,0 +1,36 @@
+import type { Clock } from '../base/clock.ts';
+import type { TaskGroup } from '../base/task-group.ts';
+import { type AnyInformer, type Caches, checkCaches } from './cache-health.ts';
+import type { Health } from './health.ts';
+
+/** Caches that run for as long as their group, each once, whoever asks for it. */
+export class RunningCaches implements Disposable {
+  readonly #group: TaskGroup;
+  readonly #health: { ready: Health; clock: Clock };
+  readonly #running = new Set<AnyInformer>();
+  readonly #checks = new DisposableStack();
+
+  /** @param options.ready - depends on the caches that are needed, until this is disposed. */
+  constructor(options: { group: TaskGroup; ready: Health; clock: Clock }) {
+    this.#group = options.group;
+    this.#health = options;
+  }
+
+  /** Runs caches without which the work goes on. */
+  start(caches: Caches): void {
+    for (const informer of Object.values(caches)) {
+      if (!this.#running.has(informer)) this.#group.start((signal) => informer.run(signal));
+      this.#running.add(informer);
+    }
+  }
+
+  /** Runs caches on which readiness depends from now on. */
+  need(caches: Caches): void {
+    this.start(caches);
+    this.#checks.use(checkCaches(this.#health, caches));
+  }
+
+  [Symbol.dispose](): void {
+    this.#checks.dispose();
+  }
+}
