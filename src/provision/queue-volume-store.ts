@@ -18,8 +18,10 @@ import {
 const queueWorkers = 4;
 /** Pause between two tries of a volume that the API server refuses for what it is, in milliseconds. */
 const refusedPauseMs = 5 * 60_000;
-/** Pause between two tries without the right to create volumes, in milliseconds. */
-const forbiddenPauseMs = 60_000;
+/** First pause after a try without the right to create volumes, doubled each time up to the second, in milliseconds. */
+const forbiddenPausesMs = { first: 100, max: 60_000 } as const;
+/** A server that has just started forbids everything until it has read the roles: so many tries, 3 s, count as that. */
+const passingTries = 5;
 
 /**
  * Tries once while the worker waits, then for ever in the background; the claim counts as done at once. Failures that
@@ -32,6 +34,8 @@ export class QueueVolumeStore implements VolumeStore {
   readonly #unsaved = new Map<string, PersistentVolume>();
   /** Names of unsaved volumes that are tried rarely, with whether the missing right is why. */
   readonly #stuck = new Map<string, 'forbidden' | 'refused'>();
+  /** How often a volume was forbidden in a row. */
+  readonly #forbiddenTries = new Map<string, number>();
   #waiters: (() => void)[] = [];
 
   constructor(options: VolumeStoreParts & { queue: WorkQueue; claimsByUid: (uid: string) => PersistentVolumeClaim[] }) {
@@ -102,28 +106,48 @@ export class QueueVolumeStore implements VolumeStore {
     }
   }
 
-  /** Has a failure that does not pass by itself tried again rarely, and records it on the claim. */
+  /**
+   * Takes a failure that does not pass by itself: it is recorded on the claim, and the volume is tried again rarely.
+   *
+   * @returns false for every other failure.
+   */
   #isStuck(volume: PersistentVolume, error: unknown): boolean {
     const { name } = volume.metadata;
-    const forbidden = error instanceof ForbiddenError;
-    if (!forbidden && !isRefusal(error)) {
+    if (error instanceof ForbiddenError) {
+      const tries = (this.#forbiddenTries.get(name) ?? 0) + 1;
+      this.#forbiddenTries.set(name, tries);
+      const { first, max } = forbiddenPausesMs;
+      if (tries > passingTries) this.#recordStuck(volume, error, 'forbidden');
+      this.#retryAfter(name, Math.min(first * 2 ** (tries - 1), max));
+      return true;
+    }
+    this.#forbiddenTries.delete(name);
+    if (!isRefusal(error)) {
       this.#stuck.delete(name);
       return false;
     }
+    this.#recordStuck(volume, error, 'refused');
+    this.#retryAfter(name, refusedPauseMs);
+    return true;
+  }
+
+  #recordStuck(volume: PersistentVolume, error: Error, why: 'forbidden' | 'refused'): void {
     const claim = this.#claimOf(volume);
     if (claim !== undefined) {
       this.#parts.recorder.event(
         claimReference(claim),
         'Warning',
         failedReason,
-        `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again every ${forbidden ? 'minute' : '5 minutes'}.`,
+        `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again every ${why === 'forbidden' ? 'minute' : '5 minutes'}.`,
       );
     }
-    this.#stuck.set(name, forbidden ? 'forbidden' : 'refused');
-    this.#queue.forget(name);
-    this.#queue.addAfter(name, forbidden ? forbiddenPauseMs : refusedPauseMs);
+    this.#stuck.set(volume.metadata.name, why);
     this.#wakeWaiters();
-    return true;
+  }
+
+  #retryAfter(name: string, pauseMs: number): void {
+    this.#queue.forget(name);
+    this.#queue.addAfter(name, pauseMs);
   }
 
   #finish(volume: PersistentVolume): void {
@@ -143,6 +167,7 @@ export class QueueVolumeStore implements VolumeStore {
   #settle(volume: PersistentVolume): void {
     this.#unsaved.delete(volume.metadata.name);
     this.#stuck.delete(volume.metadata.name);
+    this.#forbiddenTries.delete(volume.metadata.name);
     this.#wakeWaiters();
   }
 

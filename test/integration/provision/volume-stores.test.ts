@@ -489,44 +489,69 @@ describe('the queue store', () => {
     );
   });
 
-  test('without the right to create volumes it is tried once a minute, with an event on the claim', async () => {
+  /** Lets tries fail for want of the right, until so many have; pauses are those before each further try. */
+  const failForbidden = async ({ rig, clock }: { rig: Rig; clock: ManualClock }, tries: number): Promise<void> => {
+    for (let failed = 1; failed < tries; failed++) {
+      await rig.until(`try ${failed} to fail`, () => rig.unsavedLines === failed);
+      await clock.advance(Math.min(100 * 2 ** (failed - 1), 60_000));
+    }
+    await rig.until(`try ${tries} to fail`, () => rig.unsavedLines === tries);
+    await rig.settle();
+  };
+
+  test('without the right to create volumes it is tried ever more rarely, up to once a minute, with an event on the claim', async () => {
     const { rig, clock } = await queueScene();
     await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', { ...missingRight, times: 2 });
+    rig.refuse('create', 'persistentvolumes', { ...missingRight, times: 11 });
     await rig.start();
+    await failForbidden({ rig, clock }, 11);
     await clock.advance(59_999);
     await rig.settle();
-    assert.equal(rig.writes.length, 1);
+    assert.equal(rig.writes.length, 11);
     await clock.advance(1);
-    await rig.until('the second try to fail', () => rig.unsavedLines === 2);
-    await clock.advance(60_000);
     await rig.until('the volume', () => rig.volumes.length === 1);
     await rig.stop();
     assert.deepEqual(claimEvents(rig), [
       `Warning Error creating provisioned PV object for claim ns/a: ${missingRight.message}. The volume is kept at the storage, saving it is tried again every minute.`,
     ]);
     const rules = rig.log.filter(({ message }) => message.startsWith('Not permitted'));
-    assert.equal(rules.length, 1, 'both tries lie in one minute of the transport, whose clock is the real one');
+    assert.equal(rules.length, 1, 'all tries lie in one minute of the transport, whose clock is the real one');
     assert.match((rules[0]?.fields as { addRule: string }).addRule, /verbs: \["get", "list", "watch", "create", /);
   });
 
-  test('a right that was granted meanwhile counts at a stop: each volume is tried once more', async () => {
-    const { rig } = await queueScene();
+  test('what a server forbids that has only just started is saved soon, and is no event', async () => {
+    const { rig, clock } = await queueScene();
     await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', { ...missingRight, times: 1 });
+    rig.refuse('create', 'persistentvolumes', { ...missingRight, times: 5 });
     await rig.start();
+    await failForbidden({ rig, clock }, 5);
+    const stopped = rig.stop(); // which waits for it
+    await clock.advance(1600);
+    await stopped;
+    assert.equal(rig.volumes.length, 1);
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+    assert.equal(rig.provisioner.provisions.length, 1);
+  });
+
+  test('a right that was granted meanwhile counts at a stop: each volume is tried once more', async () => {
+    const { rig, clock } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', { ...missingRight, times: 6 });
+    await rig.start();
+    await failForbidden({ rig, clock }, 6);
     await rig.stop();
     assert.equal(rig.volumes.length, 1);
     assert.equal(rig.reasons.at(-1), 'ProvisioningSucceeded');
   });
 
   test('a right that is still missing holds up no stop', async () => {
-    const { rig } = await queueScene();
+    const { rig, clock } = await queueScene();
     await using _rig = rig;
     rig.refuse('create', 'persistentvolumes', missingRight);
     await rig.start();
+    await failForbidden({ rig, clock }, 6);
     await rig.stop();
-    assert.equal(rig.writes.length, 2);
+    assert.equal(rig.writes.length, 7);
     assert.equal(rig.log.filter(({ message }) => message === 'Ended before a volume could be saved').length, 1);
   });
 
