@@ -1,7 +1,7 @@
 /**
- * The lines of a log in which the API server refused a right, or that ask for the rule to add. Stack traces do not
- * count, whatever the folders of the checkout are called.
+ * The lines of a sidecar's log that ask for a rule to add: every request that the API server forbids for want of a right
+ * comes to one, but those whose answer the sidecar can do without.
  */
 export function refusedRights(log: string): string[] {
-  return log.match(/^.*( is forbidden: |Not permitted to use a resource).*$/gm) ?? [];
+  return log.match(/^.*Not permitted to use a resource; add the rule.*$/gm) ?? [];
 }
