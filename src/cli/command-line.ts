@@ -2,7 +2,7 @@ import { helpText } from './command.ts';
 import { buildConfig, checkNodeName, type Config, type Environment } from './config.ts';
 import { checkConfig } from './config-checks.ts';
 import { ExitError } from '../run/exit.ts';
-import { CommandLineError } from './exit.ts';
+import { CommandLineError } from './command-line-exit.ts';
 import { applyFeatureGates, type Notice } from './feature-gates.ts';
 import type { LoggingConfig } from './logging.ts';
 import { checkLogging } from './logging-flags.ts';

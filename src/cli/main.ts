@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import { parseCommandLine } from './command-line.ts';
 import { ExitError, exitCodes } from '../run/exit.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
-import { CommandLineError, reportExit } from './exit.ts';
+import { CommandLineError, reportExit } from './command-line-exit.ts';
 import { createLogger, type ProcessLogger } from './logging.ts';
 import { runSidecar } from './run.ts';
 import { version } from './version.ts';

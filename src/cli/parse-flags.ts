@@ -1,6 +1,6 @@
 import { goQuote } from '../base/go-quote.ts';
 import { buildCommand, readOptions } from './command.ts';
-import { usageExit } from './exit.ts';
+import { usageExit } from './command-line-exit.ts';
 import { findFlag, isBoolean, type FlagName, type FlagValues } from './flags.ts';
 import { nearestFlag } from './nearest-flag.ts';
 import { FlagValueError } from './parse-value.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseCommandLine, type ParsedCommandLine } from '../../../src/cli/command-line.ts';
 import type { Config, Environment } from '../../../src/cli/config.ts';
-import { CommandLineError } from '../../../src/cli/exit.ts';
+import { CommandLineError } from '../../../src/cli/command-line-exit.ts';
 
 function parse(args: string[], environment: Environment = {}): ParsedCommandLine {
   return parseCommandLine({ argv0: '/csi-provisioner', args, environment, version: 'v1.2.3' });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { panicExit, reportExit, usageExit } from '../../../src/cli/exit.ts';
+import { panicExit, reportExit, usageExit } from '../../../src/cli/command-line-exit.ts';
 import { createLogger } from '../../../src/cli/logging.ts';
 import { ExitError, failureExit, fatalExit } from '../../../src/run/exit.ts';
 
