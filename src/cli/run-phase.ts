@@ -65,20 +65,8 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const clones = cloneProtectionFeature(parts);
   const sweep = snapshotSweepFeature(parts);
   const all = [provisioning, attachments, grants, attributesClasses, topology, node, capacity, clones, sweep];
-  await runFeatures(
-    all.filter((feature) => feature !== undefined),
-    {
-      background,
-      caches,
-      until: { stop: shutdown.stop, abort },
-      onFailure: (error) => {
-        logger.error({ err: error }, 'A part of the program has failed, shutting down');
-        shutdown.drain(error as Error);
-      },
-      clock,
-      logger,
-    },
-  );
+  const features = all.filter((feature) => feature !== undefined);
+  await runFeatures(features, { background, caches, shutdown, abort, clock, logger });
 }
 
 function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOptions): FeatureOptions['informers'] {

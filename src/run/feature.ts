@@ -5,6 +5,7 @@ import { waitForSync } from '../kube/wait-for-sync.ts';
 import type { RunOptions } from '../provision/provision-controller.ts';
 import type { Caches } from './cache-health.ts';
 import type { RunningCaches } from './running-caches.ts';
+import type { Shutdown } from './shutdown.ts';
 
 /** One part of what a leader does, or whoever works alone. */
 export interface Feature {
@@ -25,9 +26,10 @@ export interface RunFeaturesOptions {
   background: TaskGroup;
   /** In the same group. */
   caches: RunningCaches;
-  until: Required<RunOptions>;
-  /** Called once, with what failed, when a part fails before `until` says to end: `until.stop` should abort then. */
-  onFailure: (error: unknown) => void;
+  /** Its `stop` ends the features, which finish what is under way. A part that fails before that drains the process. */
+  shutdown: Pick<Shutdown, 'stop' | 'drain'>;
+  /** Abandon what is under way, too. */
+  abort: AbortSignal;
   clock: Clock;
   logger: Logger;
 }
@@ -36,13 +38,17 @@ export interface RunFeaturesOptions {
  * Runs features until they are told to end; resolves when all have ended. One that fails stops the others, which finish
  * what they have under way.
  *
- * @throws what failed first, unless it was told to end before that, or `onFailure` did so.
+ * @throws what failed first, where the drain that follows does not end the process.
  */
 export async function runFeatures(features: readonly Feature[], options: RunFeaturesOptions): Promise<void> {
-  const { background, caches, until, onFailure, clock, logger } = options;
+  const { background, caches, shutdown, abort, clock, logger } = options;
+  const until = { stop: shutdown.stop, abort };
   const work = new TaskGroup(until.stop, background.signal);
   work.signal.addEventListener('abort', () => {
-    if (!until.stop.aborted && !until.abort.aborted) onFailure(work.signal.reason);
+    if (until.stop.aborted || until.abort.aborted) return;
+    const error = work.signal.reason as Error;
+    logger.error({ err: error }, 'A part of the program has failed, shutting down');
+    shutdown.drain(error);
   });
   const needed: Caches = Object.fromEntries(features.flatMap(({ caches = {} }) => Object.entries(caches)));
   try {

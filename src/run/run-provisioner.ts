@@ -12,7 +12,7 @@ import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { provisionInformers } from '../provision/informers.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
-import { ProvisionController } from '../provision/provision-controller.ts';
+import { ProvisionController, type RunOptions } from '../provision/provision-controller.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
 import { type ElectionSettings, leadAndWork } from './election.ts';
 import { type HttpOptions, startEndpoint } from './endpoint.ts';
@@ -156,15 +156,6 @@ async function provision(
   options.onController?.(controller);
   const background = new TaskGroup();
   using caches = new RunningCaches({ group: background, ready, clock });
-  await runFeatures([{ caches: { ...informers }, run: (until) => controller.run(until) }], {
-    background,
-    caches,
-    until: { stop: shutdown.stop, abort },
-    onFailure: (error) => {
-      logger.error({ err: error }, 'A part of the program has failed, shutting down');
-      shutdown.drain(error as Error);
-    },
-    clock,
-    logger,
-  });
+  const feature = { caches: { ...informers }, run: (until: Required<RunOptions>) => controller.run(until) };
+  await runFeatures([feature], { background, caches, shutdown, abort, clock, logger });
 }

@@ -2,15 +2,10 @@
 import { quantityBytes } from '../../base/quantity.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Lister } from '../../kube/lister.ts';
-import {
-  persistentVolumeClaims,
-  persistentVolumes,
-  type PersistentVolume,
-  type PersistentVolumeClaim,
-} from '../../provision/objects.ts';
+import { persistentVolumes, type PersistentVolume, type PersistentVolumeClaim } from '../../provision/objects.ts';
 import { claimStatusText } from '../claim-status-text.ts';
 import type { DataSource } from './data-source.ts';
-import { addFinalizer, cloningProtectionFinalizer } from './finalizers.ts';
+import { addFinalizer, cloningProtection, cloningProtectionFinalizer } from './finalizers.ts';
 import { storageRequestBytes } from '../requested-capacity.ts';
 
 export interface CloneOptions {
@@ -132,9 +127,8 @@ export async function protectCloneSource(
   if (cached?.uid === uid && cached.finalizers?.includes(cloningProtectionFinalizer) === true) return;
   await addFinalizer<PersistentVolumeClaim>({
     client,
-    resource: persistentVolumeClaims,
+    ...cloningProtection,
     object: { namespace, name },
-    finalizer: cloningProtectionFinalizer,
     signal,
     check: (live) => {
       if ((live.metadata.uid ?? '') !== uid)

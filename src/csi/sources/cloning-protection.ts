@@ -9,9 +9,9 @@ import type { Recorder } from '../../kube/recorder.ts';
 import { ExponentialLimiter } from '../../kube/rate-limiter.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../../kube/work-queue.ts';
 import { claimReference } from '../../provision/claim-facts.ts';
-import { persistentVolumeClaims, type PersistentVolumeClaim } from '../../provision/objects.ts';
+import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { runWorkers } from '../../provision/run-workers.ts';
-import { cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';
+import { cloningProtection, cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';
 
 /** Every cached claim is looked at again after this long, in milliseconds. */
 const resyncMs = 15 * 60_000;
@@ -81,9 +81,8 @@ export class CloningProtectionController {
     try {
       await removeFinalizer<PersistentVolumeClaim>({
         client,
-        resource: persistentVolumeClaims,
+        ...cloningProtection,
         object: { namespace, name },
-        finalizer: cloningProtectionFinalizer,
         signal,
         check: (live) => {
           if (live.metadata.uid !== uid) throw new Error(`PVC '${key}' was replaced by another of its name`);

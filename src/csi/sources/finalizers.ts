@@ -1,9 +1,12 @@
 import { ConflictError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject, ObjectName, Resource } from '../../kube/kube-object.ts';
+import { persistentVolumeClaims } from '../../provision/objects.ts';
 
 /** Keeps the source of a running clone from vanishing. On claims. */
 export const cloningProtectionFinalizer = 'provisioner.storage.kubernetes.io/cloning-protection';
+/** The change of a claim that protects it, or ends its protection. */
+export const cloningProtection = { resource: persistentVolumeClaims, finalizer: cloningProtectionFinalizer } as const;
 /** Keeps the source of a running restore from vanishing. On VolumeSnapshots. */
 export const snapshotProtectionFinalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
 

@@ -49,11 +49,14 @@ function begin(features: readonly Feature[]) {
   const ended = runFeatures(features, {
     background,
     caches,
-    until: { stop: stop.signal, abort: abort.signal },
-    onFailure: (error) => {
-      failures.push(error);
-      stop.abort(error);
+    shutdown: {
+      stop: stop.signal,
+      drain(error) {
+        failures.push(error);
+        stop.abort(error);
+      },
     },
+    abort: abort.signal,
     clock: systemClock,
     logger: silentLogger,
   });
