@@ -75,6 +75,15 @@ const sandboxBorders = [
   },
 ];
 
+/** A program of `provisioners` is what a user would write: it knows its own folder, and the library by its name. */
+const notItsOwn = 'A program of provisioners imports its own files and the public surface, csi-provisioner, alone.';
+const provisionerBorders = ['^\\.\\./', '^(\\.\\./){2,}'].map((outside, depth) => ({
+  files: [`provisioners/*/${depth === 0 ? '*.ts' : '*/**/*.ts'}`],
+  rules: {
+    'no-restricted-imports': ['error', { patterns: [{ regex: `${outside}|^csi-provisioner/`, message: notItsOwn }] }],
+  },
+}));
+
 export default tseslint.config(
   { ignores: ['node_modules', 'dist', 'coverage', '.cache', 'src/csi/generated'] },
   js.configs.recommended,
@@ -131,6 +140,7 @@ export default tseslint.config(
   },
   ...floorRules,
   ...sandboxBorders,
+  ...provisionerBorders,
   { files: ['**/*.js'], ...tseslint.configs.disableTypeChecked },
   {
     files: ['test/**/*.ts', 'scripts/**/*.ts', 'sandbox/**/*.ts', 'bench/**/*.ts'],

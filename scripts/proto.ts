@@ -48,7 +48,7 @@ async function readTree(folder: string): Promise<Map<string, string>> {
 }
 
 /** Folders whose files may import generated types. */
-const importers = ['src', 'sandbox', 'test', 'bench', 'scripts', 'examples', 'provisioners'];
+const importers = ['src', 'sandbox', 'test', 'bench', 'scripts', 'provisioners'];
 
 /** Files below `generated` that somebody imports, as paths relative to it. */
 async function importedFiles(): Promise<string[]> {

@@ -1,4 +1,6 @@
 /** A whole provisioner of one's own as a process: connected, elected, observed, and ended in good order. */
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
@@ -30,8 +32,8 @@ export interface RunProvisionerOptions extends Omit<
   /** Where the API server is. Default: `KUBECONFIG`, else the service account of the pod. */
   connection?: Omit<ConnectOptions, 'environment' | 'logger' | 'clock'>;
   /**
-   * Any number of instances may run, of which one works: it holds a Lease that is named after the provisioner, in the
-   * namespace of the pod. True: with the times of Kubernetes' own controllers. Default: no election.
+   * Any number of instances may run, also on one machine, of which one works: it holds a Lease that is named after the
+   * provisioner, in the namespace of the pod. True: with the times of Kubernetes' own controllers. Default: no election.
    */
   leaderElection?: boolean | ElectionSettings;
   /**
@@ -110,6 +112,7 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
   await leadAndWork({
     settings: leaderElection === true ? {} : leaderElection,
     name: provisionerName,
+    identity: `${os.hostname()}_${randomUUID()}`, // two processes of one machine elect one leader, too
     fieldManager: options.fieldManager ?? provisionerName.slice(0, maxFieldManagerLength),
     releaseOnExit: true,
     transport: electionTransport,

@@ -17,7 +17,7 @@ const provisioner = 'hostpath.example.com';
 const namespace = `e2e-${randomBytes(4).toString('hex')}`;
 const storageClassName = namespace;
 
-describe('the provisioner in examples/', () => {
+describe('the provisioner in provisioners/', () => {
   let cluster: Cluster;
   let admin: Admin;
   let example: Example;

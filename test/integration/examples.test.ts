@@ -48,7 +48,7 @@ describe('docs/write-a-provisioner.md', () => {
   });
 });
 
-describe('examples/hostpath-provisioner', () => {
+describe('provisioners/hostpath-provisioner', () => {
   let sandbox: Sandbox;
   let example: Example;
   let program: StartedProcess;

@@ -16,7 +16,7 @@ import { startSidecar } from './cli/sidecar-process.ts';
 import { RawGrpcServer } from './csi/raw-grpc-server.ts';
 
 const root = path.join(import.meta.dirname, '../..');
-const examples = path.join(root, 'examples/hostpath-provisioner');
+const examples = path.join(root, 'provisioners/hostpath-provisioner');
 const exec = promisify(execFile);
 
 /** Runs a command with this Node in front of any other. */

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { startProcess, type StartedProcess } from './started-process.ts';
 
 /** Folder of the example provisioner. */
-export const exampleFolder = join(import.meta.dirname, '../../examples/hostpath-provisioner');
+export const exampleFolder = join(import.meta.dirname, '../../provisioners/hostpath-provisioner');
 const library = join(import.meta.dirname, '../../src/index.ts');
 
 /** The example as somebody would have it: in a folder of its own, beside a `node_modules` with the library. */

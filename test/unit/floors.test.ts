@@ -64,6 +64,27 @@ describe('the border rule between the floors', () => {
     }
   });
 
+  test('a program of provisioners knows its own files and the public surface, and nothing else', async () => {
+    const own = 'provisioners/folders';
+    const outside = [
+      ...['../../src/index.ts', '../../src/provision/provisioner.ts', '../../sandbox/sandbox.ts'],
+      ...['../../test/support/eventually.ts', '../nfs/main.ts', 'csi-provisioner/dist/lib/kube/transport.js'],
+    ];
+    for (const [folder, up] of [
+      [own, ''],
+      [`${own}/parts`, '../'],
+    ] as const) {
+      for (const name of outside) {
+        const from = name.startsWith('.') ? up + name : name;
+        const [complaint] = await complaintsIn(folder, `import { thing } from '${from}'; thing();`);
+        assert.match(complaint ?? 'nothing', /the public surface, csi-provisioner, alone/, `${folder} → ${from}`);
+      }
+      for (const name of ['csi-provisioner', 'node:path', './thing.ts', `${up || './'}thing.ts`]) {
+        assert.deepEqual(await complaintsIn(folder, `import { thing } from '${name}'; thing();`), [], name);
+      }
+    }
+  });
+
   test('knows the folders of src and no other', async () => {
     const entries = await readdir(path.join(root, 'src'), { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
@@ -71,7 +92,7 @@ describe('the border rule between the floors', () => {
   });
 
   test('is not switched off anywhere', async () => {
-    for (const room of ['src', 'sandbox']) {
+    for (const room of ['src', 'sandbox', 'provisioners']) {
       const files = (await readdir(path.join(root, room), { recursive: true })).filter((name) => name.endsWith('.ts'));
       for (const file of files) {
         const text = await readFile(path.join(root, room, file), 'utf8');

@@ -15,12 +15,12 @@ const read = (name: string): string => readFileSync(path.join(root, name), 'utf8
 const exists = (name: string): boolean => existsSync(path.join(root, name));
 
 /** All but the changelog, which may name what is gone. */
-const pages = globSync(['*.md', '{docs,sandbox,.github}/**/*.md', '{examples,provisioners}/*/*.md'], { cwd: root })
+const pages = globSync(['*.md', '{docs,sandbox,.github}/**/*.md', 'provisioners/*/*.md'], { cwd: root })
   .filter((name) => name !== 'CHANGELOG.md')
   .toSorted();
 
 /** Pages about programs with flags of their own. */
-const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(examples|provisioners|sandbox)\/.*)$/;
+const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(provisioners|sandbox)\/.*)$/;
 
 /** Flags of other programs that the pages mention. */
 const otherFlags = new Set([
@@ -31,7 +31,7 @@ const otherFlags = new Set([
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 
-const folders = 'bench|deploy|docs|examples|proto|provisioners|sandbox|scripts|src|test|\\.ci|\\.github';
+const folders = 'bench|deploy|docs|proto|provisioners|sandbox|scripts|src|test|\\.ci|\\.github';
 
 /** Files and folders of this repository that a page names in its text, by their paths from the root. */
 function namedPaths(text: string): string[] {

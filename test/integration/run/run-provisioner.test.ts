@@ -15,6 +15,12 @@ const provisioner: Provisioner = {
   delete: () => Promise.resolve(),
 };
 
+/** Who holds the Lease of the provisioner. */
+function holderIn(sandbox: Sandbox): string | undefined {
+  const lease = sandbox.api.client('test').get(leases, { namespace: 'default', name: 'folders-example-com' });
+  return (lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity;
+}
+
 test(
   'leads, serves health and metrics, and gives its Lease up at SIGTERM, with code 0',
   { timeout: 60_000 },
@@ -34,19 +40,59 @@ test(
       logger: silentLogger,
     });
     const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`);
-    const holder = (): unknown => {
-      const lease = sandbox.api.client('test').get(leases, { namespace: 'default', name: 'folders-example-com' });
-      return (lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity;
-    };
-    await eventually(() => assert.ok(holder()), { timeoutMs: 30_000 });
+    await eventually(() => assert.ok(holderIn(sandbox)), { timeoutMs: 30_000 });
     await eventually(async () => assert.equal((await get('/readyz')).status, 200), { timeoutMs: 30_000 });
     assert.equal((await get('/healthz')).status, 200);
     assert.match(await (await get('/metrics')).text(), /^leader_election_master_status\{name=""\} 1$/m);
     signals.emit('SIGTERM');
     assert.equal(await ended, 0);
-    assert.ok(!holder(), 'another leads at once');
+    assert.ok(!holderIn(sandbox), 'another leads at once');
   },
 );
+
+test('of two on one machine one works, and at its SIGTERM the other takes over', { timeout: 60_000 }, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const sandbox = await Sandbox.start({ nodes: 0 });
+  cleanup.defer(() => sandbox.close());
+  const order: string[] = [];
+  const start = (name: string) => {
+    const signals = new EventEmitter() as EventEmitter & SignalSource;
+    const debug = (_fields: object, message: string): void => {
+      if (message === 'New leader detected') order.push(`${name} sees the leader`);
+    };
+    const ended = runProvisioner({
+      provisionerName,
+      provisioner,
+      connection: { kubeconfig: sandbox.kubeconfig },
+      leaderElection: { namespace: 'default' },
+      onController: () => order.push(`${name} works`),
+      signals,
+      logger: { ...silentLogger, debug },
+    });
+    return {
+      async stop(): Promise<void> {
+        signals.emit('SIGTERM');
+        assert.equal(await ended, 0);
+      },
+    };
+  };
+  const until = (step: string): Promise<void> =>
+    eventually(() => assert.ok(order.includes(step), order.join(', ')), { timeoutMs: 30_000 });
+  const first = start('first');
+  await until('first works');
+  const second = start('second');
+  await until('second sees the leader');
+  const leader = holderIn(sandbox);
+  assert.ok(leader);
+  assert.deepEqual(
+    order.filter((step) => step.endsWith(' works')),
+    ['first works'],
+  );
+  await first.stop();
+  await until('second works');
+  assert.notEqual(holderIn(sandbox), leader, 'no two share an identity, or both would lead');
+  await second.stop();
+});
 
 test('without a cluster it says what to do, with code 1', async () => {
   const lines: string[] = [];

@@ -6,30 +6,19 @@
  */
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, rm, statfs } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { hostname } from 'node:os';
 import path from 'node:path';
 import {
-  connect,
-  createRegistry,
-  EventRecorder,
   ExponentialLimiter,
   IgnoredError,
-  KubeClient,
-  LeaderElector,
   type PersistentVolume,
   type PersistentVolumeClaim,
-  prometheusMetrics,
-  ProvisionController,
   ProvisionError,
   type Provisioner,
   type ProvisionOptions,
   quantityBytes,
+  runProvisioner,
   textLogger,
-  workQueueMetrics,
 } from 'csi-provisioner';
-
-const provisionerName = 'hostpath.example.com';
 
 class SharedFolders implements Provisioner {
   readonly #root: string;
@@ -75,50 +64,17 @@ class SharedFolders implements Provisioner {
   }
 }
 
-const stop = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
-const logger = textLogger();
-await using transport = connect({ logger });
-await using electionTransport = connect({ logger });
-
-const registry = createRegistry();
-const queues = workQueueMetrics(registry);
-await using server = createServer((_request, response) => {
-  void registry.metrics().then((text) => response.setHeader('content-type', registry.contentType).end(text));
-});
-server.listen(Number(process.env['METRICS_PORT'] ?? 8080));
-
-const controller = new ProvisionController({
-  provisionerName,
+process.exitCode = await runProvisioner({
+  provisionerName: 'hostpath.example.com',
   provisioner: new SharedFolders(path.resolve(process.argv[2] ?? 'volumes')),
-  transport,
-  logger,
+  logger: textLogger(),
+  leaderElection: true,
+  http: { address: `:${process.env['METRICS_PORT'] ?? 8080}` },
   addFinalizer: true,
   save: { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 60_000 }) },
   limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 }),
   failedProvisionThreshold: 0,
   failedDeleteThreshold: 0,
   provisionTimeoutMs: 60_000,
-  metrics: prometheusMetrics(registry),
-  queueMetrics: queues.forQueue,
+  drainMs: 65_000,
 });
-
-const identity = `${hostname()}_${process.pid}`;
-await using recorder = new EventRecorder({
-  client: new KubeClient({ transport: electionTransport, fieldManager: provisionerName }),
-  component: `${provisionerName}/${identity}`,
-});
-const elector = new LeaderElector({
-  transport: electionTransport,
-  guarded: transport,
-  recorder,
-  namespace: process.env['POD_NAMESPACE'] ?? 'default',
-  name: provisionerName,
-  identity,
-  logger,
-});
-const outcome = await elector.run({
-  stop: stop.signal,
-  work: (lost) => controller.run({ stop: stop.signal, abort: lost }),
-});
-if (outcome === 'lost') process.exitCode = 1;
