@@ -141,7 +141,7 @@ export class Driver implements AsyncDisposable {
   }
 
   /** Calls the listener each time the driver came back and was queried again, until the result is disposed. */
-  onBack(listener: () => void): Disposable {
+  onReconnected(listener: () => void): Disposable {
     this.#backListeners.add(listener);
     return { [Symbol.dispose]: () => void this.#backListeners.delete(listener) };
   }

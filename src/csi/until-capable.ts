@@ -8,7 +8,7 @@ import type { Driver } from './driver.ts';
  * @throws the signal's reason when it aborts first.
  */
 export async function untilCapable(
-  driver: Pick<Driver, 'capabilities' | 'onBack'>,
+  driver: Pick<Driver, 'capabilities' | 'onReconnected'>,
   isCapable: (capabilities: DriverCapabilities) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
@@ -16,7 +16,7 @@ export async function untilCapable(
   const look = (): void => {
     if (isCapable(driver.capabilities)) resolve(undefined);
   };
-  using _back = driver.onBack(look);
+  using _back = driver.onReconnected(look);
   look();
   await untilAborted(promise, signal);
 }

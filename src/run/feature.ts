@@ -6,37 +6,36 @@ import type { RunOptions } from '../provision/provision-controller.ts';
 import type { Caches } from './cache-health.ts';
 import type { RunningCaches } from './running-caches.ts';
 
-/** One part of what a leader does, or whoever works alone. */
+/** One part of the work: run by the leader, or by the only instance where there is no leader election. */
 export interface Feature {
-  /** Must be filled before any feature runs. */
+  /** Must have synced before any feature runs. */
   readonly caches?: Caches | undefined;
   /**
-   * Begins with the caches and holds up nobody. It ends when the signal aborts, after all that runs has ended: work
+   * Starts together with the caches and blocks no other feature. The signal aborts after every `run` has ended: work
    * under way may still need it.
    */
   follow?(signal: AbortSignal): Promise<void>;
-  /** Begins once the caches of all features are filled. */
+  /** Starts once the caches of all features have synced. */
   run?(until: Required<RunOptions>): Promise<void>;
 }
 
-/** What features run with. */
 export interface RunFeaturesOptions {
-  /** Ends last. What is in it already ends with the features, too. */
+  /** Aborted after the features have ended, together with the tasks that were in it before. */
   background: TaskGroup;
-  /** In the same group. */
+  /** Must belong to `background`. */
   caches: RunningCaches;
   until: Required<RunOptions>;
-  /** Called once, with what failed, when a part fails before `until` says to end: `until.stop` should abort then. */
+  /** Called once with the error when a feature fails before `until` aborts; `until.stop` should abort then. */
   onFailure: (error: unknown) => void;
   clock: Clock;
   logger: Logger;
 }
 
 /**
- * Runs features until they are told to end; resolves when all have ended. One that fails stops the others, which finish
- * what they have under way.
+ * Runs features until `until` aborts; resolves when all have ended. One that fails stops the others, which finish what
+ * they have under way.
  *
- * @throws what failed first, unless it was told to end before that, or `onFailure` did so.
+ * @throws the first failure, unless `until` had aborted before it, or `onFailure` aborted it.
  */
 export async function runFeatures(features: readonly Feature[], options: RunFeaturesOptions): Promise<void> {
   const { background, caches, until, onFailure, clock, logger } = options;

@@ -4,12 +4,12 @@ import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 
 export interface AttributesClassesFeature extends Feature {
-  /** Whether attributes classes count now. */
+  /** Whether attributes classes are in use now. */
   readonly enabled: () => boolean;
 }
 
 /**
- * Attributes classes count as the gate says where it was named, else wherever the API is served, which is looked for now
+ * Attributes classes are used as the gate says where it was set, else wherever the API is served, which is checked now
  * and, while it is missing, once a minute.
  */
 export async function attributesClassesFeature(options: FeatureOptions): Promise<AttributesClassesFeature> {
