@@ -16,14 +16,14 @@ import {
 
 /** Workers of the queue store, whatever the number of the controller's own. */
 const queueWorkers = 4;
-/** Pause between two tries of a volume that the API server refuses for what it is, in milliseconds. */
+/** Pause between two tries of a volume that the API server rejects as invalid, in milliseconds. */
 const refusedPauseMs = 5 * 60_000;
 /** Pause between two tries without the right to create volumes, in milliseconds. */
 const forbiddenPauseMs = 60_000;
 
 /**
- * Tries once while the worker waits, then for ever in the background; the claim counts as done at once. Failures that
- * pass by themselves are retried with back-off, others rarely: those are events on the claim and hold up no stop.
+ * Tries once while the worker waits, then forever in the background; the claim counts as done at once. Transient
+ * failures are retried with back-off; others rarely: they are recorded on the claim and do not delay a shutdown.
  */
 export class QueueVolumeStore implements VolumeStore {
   readonly #parts: VolumeStoreParts;
@@ -102,7 +102,7 @@ export class QueueVolumeStore implements VolumeStore {
     }
   }
 
-  /** Has a failure that does not pass by itself tried again rarely, and records it on the claim. */
+  /** Retries a permanent failure rarely, and records it on the claim. */
   #isStuck(volume: PersistentVolume, error: unknown): boolean {
     const { name } = volume.metadata;
     const forbidden = error instanceof ForbiddenError;
@@ -132,7 +132,7 @@ export class QueueVolumeStore implements VolumeStore {
     if (claim !== undefined) recordSuccess(this.#parts, claim, volume);
   }
 
-  /** No repeat will save it: the next attempt of its claim meets the same volume and fails there. */
+  /** No retry will save it: the next attempt of its claim finds the same volume and fails there. */
   #drop(volume: PersistentVolume, error: VolumeTakenError): void {
     this.#queue.forget(volume.metadata.name);
     this.#settle(volume);

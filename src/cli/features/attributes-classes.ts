@@ -18,7 +18,7 @@ export async function attributesClassesFeature(options: FeatureOptions): Promise
   if (volumeAttributesClassNamed || !volumeAttributesClass) return { enabled: () => volumeAttributesClass };
   const api = new OptionalApi({ client, resource: volumeAttributesClasses, clock, logger });
   const enabled = (): boolean => api.presence !== 'absent';
-  if ((await api.look(ending)) !== 'absent') return { enabled };
+  if ((await api.check(ending)) !== 'absent') return { enabled };
   logger.info(
     {},
     'Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available',

@@ -28,6 +28,6 @@ export async function grantsFeature(options: FeatureOptions): Promise<GrantsFeat
     logger,
   });
   const api = new OptionalApi({ client, resource: referenceGrants, clock, logger });
-  if ((await api.look(ending)) === 'present') return { grants, caches: { grants } };
+  if ((await api.check(ending)) === 'present') return { grants, caches: { grants } };
   return { grants, follow: (signal) => onceServed(api, { signal, logger }, (until) => grants.run(until)) };
 }
