@@ -1,11 +1,11 @@
 import type { Clock, Timer } from './clock.ts';
 
-/** A signal made from others, with the means to let go of them. */
+/** A signal joined from others; disposing it removes its listeners from them. */
 export interface JoinedSignal extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** The reason of a signal that fired because time ran out. */
+/** The abort reason at a deadline. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }

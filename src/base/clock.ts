@@ -5,11 +5,11 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Time as the code sees it: injected, so that a test can hold it still. */
+/** Time as the code sees it: injected, so that a test can control it. */
 export interface Clock {
   /** Milliseconds since the Unix epoch; may jump when the machine's time is set. */
   wallMs(): number;
-  /** Milliseconds that only ever grow; the origin means nothing. */
+  /** Monotonic milliseconds with an arbitrary origin. */
   monotonicMs(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, options?: { signal?: AbortSignal }): Promise<void>;

@@ -20,7 +20,7 @@ export function sliceSpent(): boolean {
   return nowMs - startedMs >= sliceMs;
 }
 
-/** Resolves in a later iteration of the event loop, after timers and connections, first come first served. */
+/** Resolves in a later iteration of the event loop, after timers and connections, in the order of the calls. */
 export function nextSlice(): Promise<undefined> {
   startedMs ??= begin(performance.now());
   const caller = Promise.withResolvers<undefined>();

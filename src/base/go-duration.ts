@@ -68,7 +68,7 @@ function invalid(text: string): GoDurationError {
   return new GoDurationError(`time: invalid duration ${quote(text)}`);
 }
 
-/** Go's `time` quotes by bytes: whatever is not printable ASCII stands as `\xNN`. */
+/** Go's `time` quotes by bytes: whatever is not printable ASCII becomes `\xNN`. */
 function quote(text: string): string {
   let quoted = '';
   for (const byte of Buffer.from(text)) {

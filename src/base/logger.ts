@@ -2,7 +2,7 @@
  * The logger every floor receives. Messages are constant; what varies travels in fields with fixed names
  * (`claim`, `volume`, `driver`, `code`, `attempt`, `durationMs`, `err`). Secrets never: see `SecretString`.
  *
- * Levels: `error` somebody must act, `warn` we recover, `info` once per claim or lifecycle step, `debug` per call
+ * Levels: `error` an operator must act, `warn` the program recovers, `info` once per claim or lifecycle step, `debug` per call
  * (`-v=2` and up), `trace` per message (`-v=5` and up).
  */
 export interface Logger {

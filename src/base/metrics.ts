@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 /** Holds the metrics of one process; passed to the code that records or serves them. */
 export type MetricRegistry = Registry;
 
-/** How much a Kubernetes metric may still change; stands in front of its help text. */
+/** How much a Kubernetes metric may still change; put before its help text. */
 export type Stability = 'ALPHA' | 'BETA' | 'STABLE';
 
 /** What every metric needs. */

@@ -56,7 +56,7 @@ export function parseQuantity(value: string | number): Quantity {
 }
 
 /**
- * The whole number a quantity stands for, fractions rounded away from zero: the bytes of a storage request.
+ * The value of a quantity as a whole number, fractions rounded away from zero: the bytes of a storage request.
  *
  * @throws {QuantityError} when the text is no quantity.
  */

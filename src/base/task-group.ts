@@ -1,4 +1,4 @@
-/** Long-running tasks that stand and fall together. */
+/** Long-running tasks of which one failure ends all. */
 export class TaskGroup {
   /** Aborts with the first failure, with `abort`, and when one of the parents does: every task is expected to end then. */
   readonly signal: AbortSignal;

@@ -2,14 +2,14 @@ import { inspect } from 'node:util';
 import { type Logger, multiLineFields } from './logger.ts';
 import { writeStandardError } from './standard-error.ts';
 
-/** The levels of a logger, the gravest first. */
+/** The levels of a logger, the most severe first. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
 /** What is written, and where. */
 export interface TextLoggerOptions {
-  /** The least grave level that is written. Default `info`. */
+  /** The least severe level that is written. Default `info`. */
   level?: LogLevel;
   /** Takes each finished line, with its line break. Default: standard error. */
   write?: (line: string) => void;
@@ -47,7 +47,7 @@ export function textLogger({ level = 'info', write = writeStandardError }: TextL
   return withFields({});
 }
 
-/** What a library user sees who gives no logger: warnings and errors, on standard error. */
+/** The default logger of the library: warnings and errors, on standard error. */
 export const warningLogger: Logger = textLogger({ level: 'warn' });
 
 function fieldText(key: string, value: unknown, withStacks: boolean): string {
@@ -62,7 +62,7 @@ function valueText(value: unknown, withStacks: boolean): string {
   return singleLine(inspect(value, { breakLength: Infinity, depth: 4 })); // bigints and secrets print, too
 }
 
-/** The words of an error without escapes; nothing in them can move a terminal's cursor. */
+/** The text of an error without control characters, which could move a terminal's cursor. */
 function plainText(text: string): string {
   return singleLine(text).replaceAll(/\p{Cc}/gu, escaped);
 }

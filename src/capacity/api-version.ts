@@ -3,25 +3,25 @@ import { ApiError, InvalidError, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { type CapacityApiVersion, storageCapacities, type StorageCapacity } from './storage-capacity.ts';
 
-/** The API server's answer does not show the version. */
+/** The API server's response does not reveal the version. */
 export class CapacityApiError extends Error {
   override readonly name = 'CapacityApiError';
 }
 
 export interface CapacityApi {
   version: CapacityApiVersion;
-  /** The namespace is not there: its objects can be made once it is. */
+  /** The namespace does not exist yet: the objects can be created once it does. */
   namespaceMissing: boolean;
 }
 
-/** A name that no object can have. */
+/** An invalid object name. */
 const invalidName = '#%123-invalid-name';
 
 /**
- * Asks the API server to create what it must refuse: a version that it knows refuses the object, one that it does not
- * know has no such path. Creates nothing and needs no other right than publishing itself.
+ * Sends a create that must be rejected: a version that the API server serves rejects the object, one that it does not
+ * serve has no such path. Creates nothing and needs no permission beyond that of publishing.
  *
- * @throws {CapacityApiError} for any other answer: rights are missing, or nobody answers.
+ * @throws {CapacityApiError} for any other response, such as a missing permission, and when there is none.
  */
 export async function detectCapacityApi(options: {
   client: KubeClient;
@@ -35,7 +35,7 @@ export async function detectCapacityApi(options: {
     created = await client.create(storageCapacities('v1'), probe, { signal });
   } catch (error) {
     if (isInvalid(error)) return { version: 'v1', namespaceMissing: false };
-    // A missing namespace is a 404, too, and says nothing about the API but that it got as far as looking.
+    // A missing namespace is a 404, too, but shows that the path exists.
     if (isMissingNamespace(error)) return { version: 'v1', namespaceMissing: true };
     if (isNotFound(error)) return { version: 'v1beta1', namespaceMissing: false };
     const text = error instanceof Error ? error.message : String(error);
@@ -60,7 +60,7 @@ function isMissingNamespace(error: unknown): boolean {
   return error instanceof NotFoundError && error.status.details?.kind === 'namespaces';
 }
 
-/** The code counts where the reason is none that we know. */
+/** The code decides where the reason is unknown to us. */
 function hasBareCode(error: unknown, code: number): boolean {
   return error instanceof ApiError && error.constructor === ApiError && error.code === code;
 }

@@ -20,13 +20,13 @@ import type { Segment, SegmentSource } from './segment.ts';
 import type { StorageCapacity } from './storage-capacity.ts';
 
 export interface CapacityControllerOptions {
-  /** What the objects have in common, and which are ours. */
+  /** The fields common to all objects, and which objects are ours. */
   frame: ObjectFrame;
   client: KubeClient;
   driver: Pick<CsiCalls, 'getCapacity'>;
-  /** While it is false nothing is asked; `refreshAll` must be called when it is true again. Default: always true. */
+  /** While false, GetCapacity is not called; call `refreshAll` when it is true again. Default: always true. */
   driverConnected?: () => boolean;
-  /** All classes; may be shared. Whoever makes the caches runs them. */
+  /** All classes; may be shared. The caller that makes the caches runs them. */
   classes: Informer<StorageClass>;
   /** From `capacityInformer`. */
   capacities: Informer<StorageCapacity>;
@@ -35,7 +35,7 @@ export interface CapacityControllerOptions {
   forImmediateBinding: boolean;
   /** `--capacity-threads`. */
   workers: number;
-  /** Pause between two questions about everything, in milliseconds; 0 or less: only when something changes. */
+  /** Pause between two refreshes of all items, in milliseconds; 0 or less: only when something changes. */
   pollIntervalMs: number;
   /** Back-off of failed items: `--retry-interval-start` and `--retry-interval-max`, in milliseconds. */
   retryStartMs: number;
@@ -48,22 +48,22 @@ export interface CapacityControllerOptions {
 }
 
 /**
- * An object we made may take this long to show in the cache, in milliseconds; one that has not by then was deleted
- * before we heard of it.
+ * How long an object we created may take to reach the cache, in milliseconds; after that it counts as deleted before the
+ * watch delivered it.
  */
 const unseenMs = 30_000;
 
 /**
  * Publishes how much room the driver has: one CSIStorageCapacity for each class in each segment, which the scheduler
- * reads before it chooses a node (Kubernetes, "Storage Capacity"). An item is asked about once at a time, and its object
- * is written only when something changed. Nothing happens before `run`.
+ * reads before it chooses a node (Kubernetes, "Storage Capacity"). There is one GetCapacity call per item at a time,
+ * and its object is written only when something changed. Nothing happens before `run`.
  */
 export class CapacityController {
   readonly #options: CapacityControllerOptions;
   readonly #limiter: RateLimiter;
   readonly #queue: WorkQueue;
   readonly #items = new CapacityItems();
-  /** Objects that we made and the cache has not shown yet, by UID, with the time. */
+  /** Objects that we created and the cache does not show yet, by UID, with the time. */
   readonly #unseen = new Map<string, number>();
   /** UIDs of objects whose foreign owner was logged. */
   readonly #loggedOwners = new Set<string>();
@@ -76,8 +76,8 @@ export class CapacityController {
   }
 
   /**
-   * Works until it is stopped; resolves when the last item under work is done. Waits for its caches first, for as long
-   * as it takes. To be called once.
+   * Works until it is stopped; resolves when the last sync has ended. Waits for its caches first, without a limit. To be
+   * called once.
    *
    * @param options.stop - ends the taking of items, and calls to the driver. @param options.abort - ends writes, too.
    */
@@ -108,22 +108,21 @@ export class CapacityController {
     await work.ended();
   }
 
-  /** Asks again about everything. Before the run nothing happens. */
+  /** Requeues every item, so that GetCapacity is called again. Before the run nothing happens. */
   refreshAll(): void {
     void inSlices(this.#items.list(), (item) => this.#enqueue(item));
   }
 
-  /** Asks again about a class, in all segments. Before the run, and for classes that are not ours, nothing happens. */
+  /** Requeues a class in all segments. Before the run, and for classes that are not ours, nothing happens. */
   refreshClass(className: string): void {
     void inSlices(this.#options.segments.list(), (segment) => this.#enqueueAgain(className, segment));
   }
 
-  /** Asks again about a segment, for all classes. */
+  /** Requeues a segment for all classes. */
   refreshSegment(segment: Segment): void {
     for (const { metadata } of this.#options.classes.list()) this.#enqueueAgain(metadata.name, segment);
   }
 
-  /** What the metrics show. */
   counts(): CapacityCounts {
     let obsolete = 0;
     for (const object of this.#options.capacities.list())
@@ -131,7 +130,7 @@ export class CapacityController {
     return { goal: this.#items.size, current: this.#items.withObject, obsolete };
   }
 
-  /** Items first, then the objects that are there: else each of them would look like one too many. */
+  /** Items first, then the existing objects: else each of those would count as obsolete. */
   async #follow(registered: DisposableStack, signal: AbortSignal): Promise<void> {
     const { classes, capacities, segments, clock, logger } = this.#options;
     registered.use(
@@ -156,10 +155,10 @@ export class CapacityController {
     const onCapacities = capacities.addHandler({
       onAdd: (object) => this.#onObject(object),
       onUpdate: (old, object) => {
-        if (old.metadata.uid !== object.metadata.uid) this.#onGone(old);
+        if (old.metadata.uid !== object.metadata.uid) this.#onDeleted(old);
         this.#onObject(object);
       },
-      onDelete: (gone) => this.#onGone(gone instanceof Tombstone ? gone.object : gone),
+      onDelete: (gone) => this.#onDeleted(gone instanceof Tombstone ? gone.object : gone),
     });
     registered.defer(() => onCapacities.remove());
   }
@@ -182,11 +181,11 @@ export class CapacityController {
     }
   }
 
-  /** An object is there, or has changed. What its amounts are is looked at with the next question to the driver. */
+  /** An object was added or changed. Its amounts are compared after the next GetCapacity. */
   #onObject(object: StorageCapacity): void {
     this.#unseen.delete(object.metadata.uid ?? '');
     if (!isManaged(object, this.#options.frame)) {
-      this.#onGone(object); // left alone: somebody took it from us
+      this.#onDeleted(object); // no longer ours: its labels were changed
       return;
     }
     const known = this.#items.ownerOf(object);
@@ -195,7 +194,7 @@ export class CapacityController {
     else this.#enqueueDeletion(object);
   }
 
-  #onGone(object: StorageCapacity): void {
+  #onDeleted(object: StorageCapacity): void {
     this.#unseen.delete(object.metadata.uid ?? '');
     this.#loggedOwners.delete(object.metadata.uid ?? '');
     const item = this.#items.ownerOf(object);
@@ -235,11 +234,11 @@ export class CapacityController {
       if (key.startsWith(objectPrefix)) await this.#delete(key.slice(objectPrefix.length), signals.signal);
       else await this.#publish(key.slice(itemPrefix.length), signals);
     } catch (error) {
-      if (!signals.ended.aborted) throw error; // else it was us who ended the call: nothing has failed
+      if (!signals.ended.aborted) throw error; // else the shutdown aborted the call: not a failure
     }
   }
 
-  /** Deletes an object that is still there, still ours, and stands for nothing. */
+  /** Deletes an object that still exists, is still ours, and belongs to no item. */
   async #delete(nameAndUid: string, signal: AbortSignal): Promise<void> {
     const { capacities, client, frame } = this.#options;
     const [name = '', uid = ''] = nameAndUid.split(' ');
@@ -251,19 +250,19 @@ export class CapacityController {
       const preconditions = { uid };
       await client.delete(frame.resource, { namespace: frame.namespace, name }, { preconditions, signal });
     } catch (error) {
-      // Gone, or another one has its name by now.
+      // deleted, or replaced by another one of its name
       if (!(error instanceof NotFoundError) && !(error instanceof ConflictError)) throw error;
     }
     this.#unseen.delete(uid);
   }
 
   async #publish(key: string, { ended, signal }: Signals): Promise<void> {
-    const asked = this.#items.get(key);
-    const storageClass = asked && this.#options.classes.get(asked.className);
-    if (asked === undefined || storageClass === undefined) return;
-    if (this.#options.driverConnected?.() === false) return; // each of thousands would fail alone, and say so
-    const capacity = await askCapacity(this.#options.driver, asked, storageClass, ended);
-    const item = this.#items.get(key); // as it is now: a question may take a while
+    const queued = this.#items.get(key);
+    const storageClass = queued && this.#options.classes.get(queued.className);
+    if (queued === undefined || storageClass === undefined) return;
+    if (this.#options.driverConnected?.() === false) return; // else thousands of calls would each fail and be logged
+    const capacity = await askCapacity(this.#options.driver, queued, storageClass, ended);
+    const item = this.#items.get(key); // as it is now: the call may take a while
     if (item === undefined) return;
     const known = this.#knownObject(item);
     if (known === undefined) await this.#create(item, capacity, signal);
@@ -327,7 +326,7 @@ const itemPrefix = 'item ';
 const objectPrefix = 'object ';
 
 interface Signals {
-  /** Aborts as soon as no new work is wanted: questions to the driver are dropped then. */
+  /** Aborts at the start of a shutdown, and with it the calls to the driver. */
   ended: AbortSignal;
   /** Aborts when writes are to be abandoned, too. */
   signal: AbortSignal;

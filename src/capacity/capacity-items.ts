@@ -7,13 +7,13 @@ export interface CapacityItem {
   readonly key: string;
   readonly className: string;
   readonly segment: Segment;
-  /** Its object as it was last seen; undefined: none is known. */
+  /** Its object as last seen; undefined: none is known. */
   readonly object: StorageCapacity | undefined;
 }
 
 /**
- * What should exist and which object stands for each. Objects are known by their UID: one that was deleted and
- * recreated is another one. All methods may be called with what is there already or is gone.
+ * The items that should have an object, and the object of each. Objects are identified by UID: one that was deleted and
+ * recreated is another one. All methods are idempotent.
  */
 export class CapacityItems {
   readonly #items = new Map<string, CapacityItem>();
@@ -41,7 +41,7 @@ export class CapacityItems {
     return this.#items.get(keyOf(className, segment));
   }
 
-  /** Adds the item unless it is there. */
+  /** Adds the item unless it exists. */
   ensure(className: string, segment: Segment): CapacityItem {
     const key = keyOf(className, segment);
     const item = this.#items.get(key) ?? { key, className, segment, object: undefined };
@@ -49,7 +49,7 @@ export class CapacityItems {
     return item;
   }
 
-  /** Forgets an item. @returns the object that stood for it. */
+  /** Removes an item. @returns its object. */
   drop(item: CapacityItem): StorageCapacity | undefined {
     const object = this.#items.get(item.key)?.object;
     this.#items.delete(item.key);
@@ -57,19 +57,19 @@ export class CapacityItems {
     return object;
   }
 
-  /** The item that this very object stands for. */
+  /** The item that has this very object. */
   ownerOf({ metadata: { uid = '' } }: StorageCapacity): CapacityItem | undefined {
     const key = this.#byUid.get(uid);
     return key === undefined ? undefined : this.#items.get(key);
   }
 
-  /** The item that an object of this class and topology could stand for. */
+  /** The item of an object's class and topology. */
   matching(object: StorageCapacity): CapacityItem | undefined {
     const segment = segmentOfObject(object);
     return segment === undefined ? undefined : this.#items.get(keyOf(object.storageClassName, segment));
   }
 
-  /** From now on this object stands for the item; undefined: none does. */
+  /** Sets the object of the item; undefined: it has none. */
   assign({ key }: CapacityItem, object: StorageCapacity | undefined): void {
     const item = this.#items.get(key);
     if (item === undefined) return;

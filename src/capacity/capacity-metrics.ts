@@ -10,9 +10,9 @@ export interface CapacityCounts {
   obsolete: number;
 }
 
-/** Asked at each scrape. */
+/** Called at each scrape. */
 export interface CapacityMetrics {
-  /** Says where the counts come from, from now on; before, all are zero. */
+  /** Sets the source of the counts; before, all are zero. */
   observe(counts: () => CapacityCounts): void;
 }
 

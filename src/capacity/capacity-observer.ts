@@ -5,8 +5,7 @@ import type { CapacityController } from './capacity-controller.ts';
 import { segmentOfTerm } from './segment.ts';
 
 /**
- * Has the driver asked again where a success or a failure shows that a capacity has changed, or is not what it was
- * thought to be.
+ * Refreshes capacity where a success or a failure shows that it has changed, or differs from what was published.
  */
 export function capacityObserver(options: {
   capacity: Pick<CapacityController, 'refreshClass' | 'refreshSegment'>;
@@ -22,7 +21,7 @@ export function capacityObserver(options: {
   };
   return {
     onProvisioned(volume, { storageClass }) {
-      // Without affinity the room may have come from anywhere.
+      // without node affinity the volume may be in any segment
       if (volume.spec.nodeAffinity === undefined) capacity.refreshClass(storageClass.metadata.name);
       else refreshSegmentsOf(volume);
     },

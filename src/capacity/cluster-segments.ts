@@ -8,7 +8,7 @@ import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
 import { type Segment, segmentOf, type SegmentListener, type SegmentSource } from './segment.ts';
 
 export interface ClusterSegmentsOptions {
-  /** Whoever makes the caches runs them; they may be shared. */
+  /** The caller that makes the caches runs them; they may be shared. */
   nodes: NodeInformers;
   driverName: string;
   /** Of the queue `csitopology`. */
@@ -22,7 +22,7 @@ const queueKey = 'segments';
 
 /**
  * The segments of a cluster: one for each set of values that nodes with the driver have for the driver's topology keys.
- * Whether a node is ready or takes pods does not matter: its storage is there.
+ * Whether a node is ready or schedulable does not matter: its storage exists.
  */
 export class ClusterSegments implements SegmentSource {
   readonly #options: ClusterSegmentsOptions;
@@ -35,7 +35,7 @@ export class ClusterSegments implements SegmentSource {
   constructor(options: ClusterSegmentsOptions) {
     this.#options = options;
     this.#queue = new WorkQueue({
-      limiter: new ExponentialLimiter({ baseMs: 0, maxMs: 0 }), // never asked: a look cannot fail
+      limiter: new ExponentialLimiter({ baseMs: 0, maxMs: 0 }), // never used: a sync cannot fail
       clock: options.clock,
       metrics: options.queueMetrics,
     });
@@ -65,22 +65,22 @@ export class ClusterSegments implements SegmentSource {
     } catch {
       return; // ended before the caches were filled
     }
-    const look = (): void => this.#queue.add(queueKey);
-    look(); // also where there are no nodes
-    const handler = { onAdd: look, onUpdate: look, onDelete: look };
+    const enqueue = (): void => this.#queue.add(queueKey);
+    enqueue(); // also where there are no nodes
+    const handler = { onAdd: enqueue, onUpdate: enqueue, onDelete: enqueue };
     const registrations = [nodes.addHandler(handler), csiNodes.addHandler(handler)];
     const end = (): void => this.#queue.shutDown();
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) end();
     this.#options.logger.info({}, 'Started node topology worker');
     for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
-      if (!signal.aborted) await this.#look();
+      if (!signal.aborted) await this.#sync();
       this.#queue.done(key);
     }
     for (const registration of registrations) registration.remove();
   }
 
-  async #look(): Promise<void> {
+  async #sync(): Promise<void> {
     const old = this.#segments;
     const now = await this.#read();
     this.#segments = now;
@@ -104,7 +104,7 @@ export class ClusterSegments implements SegmentSource {
       const node = nodes.nodes.get(csiNode.metadata.name);
       if (keys === undefined || node === undefined) return;
       const { labels = {} } = node.metadata;
-      // Thousands of nodes are in a few segments; a segment for each node would take most of the time.
+      // Thousands of nodes are in a few segments: building one per node would dominate the run time.
       const values = keys.map((key) => (Object.hasOwn(labels, key) ? labels[key] : undefined));
       if (values.includes(undefined)) return;
       const text = [...keys, ...values].join('\0');

@@ -12,7 +12,7 @@ export interface ObjectFrame {
   namespace: string;
   driverName: string;
   managedBy: string;
-  /** Undefined: none is added, and those that are there stay. */
+  /** Undefined: none is added, and existing ones stay. */
   owner: OwnerReference | undefined;
 }
 
@@ -45,15 +45,15 @@ export function newObject(frame: ObjectFrame, item: CapacityItem, capacity: Driv
   };
 }
 
-/** What is to be written to an object that is there. */
+/** The change that an existing object needs. */
 export interface ObjectChange {
-  /** Undefined: nothing, it is right as it is. */
+  /** Undefined: no write is needed. */
   object: StorageCapacity | undefined;
   /** Another object controls it, and there can be but one: ours is not added. */
   foreignOwner: OwnerReference | undefined;
 }
 
-/** Compares an object with what the driver says now. Fields that are not ours are kept. */
+/** Compares an object with the driver's present capacity. Fields that are not ours are kept. */
 export function changeObject(frame: ObjectFrame, known: StorageCapacity, capacity: DriverCapacity): ObjectChange {
   const { resource, owner } = frame;
   const owners = known.metadata.ownerReferences ?? [];
@@ -84,7 +84,7 @@ function amounts({ available, maximumVolumeSize }: DriverCapacity): Partial<Stor
   };
 }
 
-/** By value: a server may write the same amount in another way. What cannot be read equals nothing. */
+/** By value: a server may write the same amount in another form. An unreadable one equals nothing. */
 function bytesOf(text: QuantityText | undefined): bigint | undefined {
   if (text === undefined) return undefined;
   try {

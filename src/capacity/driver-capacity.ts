@@ -3,10 +3,10 @@ import type { CsiCalls } from '../csi/csi-calls.ts';
 import type { StorageClass } from '../provision/objects.ts';
 import type { CapacityItem } from './capacity-items.ts';
 
-/** What a driver says about one item, in bytes. */
+/** The capacity a driver reports for one item, in bytes. */
 export interface DriverCapacity {
   available: bigint;
-  /** Undefined: the driver does not say. */
+  /** Undefined: not reported. */
   maximumVolumeSize: bigint | undefined;
 }
 
@@ -16,7 +16,7 @@ export class DriverCapacityError extends Error {
 }
 
 /**
- * Asks the driver once (CSI spec, `GetCapacity`). All parameters of the class go along, also those that are for us.
+ * Calls the driver once (CSI spec, `GetCapacity`). All parameters of the class are passed, also those reserved for the sidecars.
  *
  * @throws {DriverCapacityError} for a failed call and for a negative amount.
  */

@@ -1,4 +1,4 @@
-/** What the label `csi.storage.k8s.io/managed-by` says. */
+/** The value of the label `csi.storage.k8s.io/managed-by`. */
 
 const base = 'external-provisioner';
 /** Maximum length of a label's value (Kubernetes, "Labels and Selectors", syntax). */
@@ -8,7 +8,7 @@ const maxLabelLength = 63;
  * Who manages the objects of this process, as a label's value: the same after every restart.
  *
  * @param nodeName - in node deployment the node's; undefined for one provisioner of the whole cluster. A name that does
- * not fit is kept whole as long as possible, since it is what people look for.
+ * not fit is shortened as little as possible, since users search for it.
  */
 export function managedBy(nodeName: string | undefined): string {
   if (nodeName === undefined) return base;

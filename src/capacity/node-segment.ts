@@ -5,11 +5,11 @@ import { type Segment, segmentOf, type SegmentListener, type SegmentSource } fro
 export interface NodeTopology {
   /** Read each time: a restarted driver may report another topology. */
   labels: () => Readonly<Record<string, string>>;
-  /** Calls the listener when the answer may be another one. */
+  /** Calls the listener when the labels may have changed. */
   onChange: (listener: () => void) => Disposable;
 }
 
-/** The one segment of a node, in node deployment. It is known at once. */
+/** The one segment of a node, in node deployment. Known from the start. */
 export class NodeSegment implements SegmentSource {
   readonly hasSynced = true;
   readonly synced = Promise.resolve();

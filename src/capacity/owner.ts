@@ -2,7 +2,7 @@
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { KubeObject, ObjectName, OwnerReference, Resource } from '../kube/kube-object.ts';
 
-/** The owner cannot be found; the message says where the way up ends. */
+/** The owner cannot be found; the message names the object at which the chain of owners ends. */
 export class OwnerError extends Error {
   override readonly name = 'OwnerError';
 }
@@ -17,7 +17,7 @@ export interface OwnerQuestion {
   signal?: AbortSignal | undefined;
 }
 
-/** One object on the way up. */
+/** One object in the chain of owners. */
 interface Rung {
   apiVersion: string;
   kind: string;

@@ -1,8 +1,8 @@
-/** Parts of a cluster by the labels of their nodes (CSI spec, "Topology"). */
+/** Topology segments of a cluster: sets of labels that nodes share (CSI spec, "Topology"). */
 import type { NodeSelectorTerm } from '../provision/objects.ts';
 import type { StorageCapacity } from './storage-capacity.ts';
 
-/** The labels that the nodes of one part have in common. Without labels: the whole cluster. */
+/** The labels that the nodes of a segment have in common. Without labels: the whole cluster. */
 export interface Segment {
   /** The same for the same labels, whatever their order; can be read by people. */
   readonly key: string;
@@ -16,14 +16,14 @@ export function segmentOf(labels: Readonly<Record<string, string>>): Segment {
   return { key: JSON.stringify(sorted), labels: Object.freeze(sorted) };
 }
 
-/** The segment an object is about; undefined when it is about no node, or says so in other words than we do. */
+/** The segment of an object; undefined when it selects no node, or its selector has another form than ours. */
 export function segmentOfObject({ nodeTopology }: StorageCapacity): Segment | undefined {
   if (nodeTopology === undefined || nodeTopology === null) return undefined;
   if ((nodeTopology.matchExpressions ?? []).length > 0) return undefined;
   return segmentOf(nodeTopology.matchLabels ?? {});
 }
 
-/** The segment that one term of a volume's node affinity stands for; undefined when it is more or less than one. */
+/** The segment of one term of a volume's node affinity; undefined when the term is not exactly one segment. */
 export function segmentOfTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm): Segment | undefined {
   if (matchFields.length > 0) return undefined;
   const labels: Record<string, string> = {};
@@ -35,12 +35,12 @@ export function segmentOfTerm({ matchExpressions = [], matchFields = [] }: NodeS
   return segmentOf(labels);
 }
 
-/** Where the segments come from that capacity is published for. */
+/** The source of the segments that capacity is published for. */
 export interface SegmentSource {
-  /** Whether the segments are known; it may be that there are none. */
+  /** Whether the segments are known; there may be none. */
   readonly hasSynced: boolean;
   readonly synced: Promise<void>;
-  /** The segments there are now, each once. */
+  /** The present segments, each once. */
   list(): Iterable<Segment>;
   /** Calls the listener after each change, not on registration; at least one of the lists has an entry. */
   onChange(listener: SegmentListener): Disposable;

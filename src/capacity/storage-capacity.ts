@@ -1,19 +1,19 @@
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import type { QuantityText } from '../provision/objects.ts';
 
-/** meta/v1 LabelSelector, as far as it says which nodes an object is about. */
+/** meta/v1 LabelSelector: the nodes an object is about. */
 export interface LabelSelector {
   matchLabels?: Record<string, string> | null;
   matchExpressions?: object[] | null;
 }
 
-/** storage.k8s.io/v1 CSIStorageCapacity: how much room a class has in one part of the cluster. */
+/** storage.k8s.io/v1 CSIStorageCapacity: the capacity for a class in one segment. */
 export interface StorageCapacity extends KubeObject {
   storageClassName: string;
   /** Absent: no node at all. Empty: every node. */
   nodeTopology?: LabelSelector | null;
   capacity?: QuantityText;
-  /** Largest volume that can be made. Absent: unknown. */
+  /** Max size of a volume. Absent: unknown. */
   maximumVolumeSize?: QuantityText;
 }
 

@@ -1,4 +1,4 @@
-/** Storage capacity in the process: what every replica finds out at the start, and what the leader then runs. */
+/** Storage capacity: what every replica looks up at the start, for the leader's controller. */
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { detectCapacityApi } from '../capacity/api-version.ts';
@@ -16,7 +16,7 @@ import type { CapacityConfig, Config } from './config.ts';
 import { fatalExit } from '../run/exit.ts';
 import { fieldManager } from './kubernetes.ts';
 
-/** What capacity counts, on every replica. */
+/** Metrics of capacity, registered on every replica. */
 export interface CapacityFamilies {
   controller: CapacityMetrics;
   queue: WorkQueueMetrics;
@@ -24,7 +24,7 @@ export interface CapacityFamilies {
   topologyQueue: WorkQueueMetrics | undefined;
 }
 
-/** Registers what capacity counts. @throws {Error} when the registry has it already. */
+/** Registers the metrics of capacity. @throws {Error} when the registry has it already. */
 export function capacityFamilies(
   registry: MetricRegistry,
   { forQueue }: WorkQueueMetricsProvider,
@@ -37,7 +37,6 @@ export function capacityFamilies(
   };
 }
 
-/** What was found out at the start. */
 export interface CapacitySetup {
   config: CapacityConfig;
   frame: ObjectFrame;

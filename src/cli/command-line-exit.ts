@@ -2,10 +2,10 @@ import { ExitError, exitCodes } from '../run/exit.ts';
 import { singleLine } from './klog-line.ts';
 import type { LoggingConfig, ProcessLogger } from './logging.ts';
 
-/** The end of a process whose command line does not allow a start. */
+/** The exit of a process whose command line cannot be used. */
 export class CommandLineError extends ExitError {
   override readonly name = 'CommandLineError';
-  /** The logging that was asked for; null where even that was not understood. */
+  /** The requested logging; null where its flags could not be parsed. */
   readonly logging: LoggingConfig | null;
 
   constructor(problem: ExitError, logging: LoggingConfig | null) {

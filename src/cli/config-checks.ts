@@ -12,7 +12,7 @@ const jitterFactor = 1.2;
 /**
  * Checks what the values of a configuration mean.
  *
- * @returns what deserves a warning: values that are accepted but make every volume fail.
+ * @returns warnings about values that are accepted but make every volume fail.
  * @throws {ExitError} with the code the Go sidecar would end with.
  */
 export function checkConfig(config: Config): Notice[] {
@@ -21,7 +21,7 @@ export function checkConfig(config: Config): Notice[] {
     checkMetricsPath(config.http);
   }
   if (config.leaderElection !== null) checkElectionTimings(config.leaderElection);
-  return doubtfulValues(config);
+  return configWarnings(config);
 }
 
 /**
@@ -66,10 +66,10 @@ function checkMetricsPath(http: HttpConfig): void {
   }
 }
 
-/** Values that are accepted, as they always were, but with which nothing can work. */
-export function doubtfulValues(config: Config): Notice[] {
+/** Warnings about values that the Go sidecar accepts too, although nothing can work with them. */
+export function configWarnings(config: Config): Notice[] {
   const { volumeNamePrefix, volumeNameUuidLength, workerThreads } = config.provisioning;
-  const doubts: [boolean, object, string][] = [
+  const warnings: [boolean, object, string][] = [
     [
       config.csiTimeoutMs <= 0,
       { flag: '--timeout' },
@@ -93,7 +93,7 @@ export function doubtfulValues(config: Config): Notice[] {
       'Leader election is left out: in node deployment every instance works for its own node',
     ],
   ];
-  return doubts.filter(([applies]) => applies).map(([, fields, message]) => ({ level: 'warn', fields, message }));
+  return warnings.filter(([applies]) => applies).map(([, fields, message]) => ({ level: 'warn', fields, message }));
 }
 
 function shown(milliseconds: number): string {

@@ -4,7 +4,7 @@ import { fatalExit, failureExit } from '../run/exit.ts';
 import type { FlagName, FlagValues } from './flags.ts';
 import type { LoggingConfig } from './logging.ts';
 
-/** The environment variables that mean something; any other is ignored. */
+/** The environment variables that are read. */
 export interface Environment {
   readonly KUBECONFIG?: string | undefined;
   readonly NODE_NAME?: string | undefined;
@@ -47,7 +47,7 @@ export interface ProvisioningConfig {
   readonly cloningProtectionThreads: number;
   readonly retryIntervalStartMs: number;
   readonly retryIntervalMaxMs: number;
-  /** null: no sweep, and no look for its API. */
+  /** null: no sweep, and its API is not looked up. */
   readonly snapshotSweepIntervalMs: number | null;
 }
 
@@ -91,7 +91,7 @@ export interface HttpConfig {
   readonly profiles: boolean;
 }
 
-/** All that the command line and the environment say, checked and frozen. null stands for a part that is off. */
+/** The whole configuration from command line and environment, checked and frozen. null: the part is off. */
 export interface Config {
   readonly argv0: string;
   readonly logging: LoggingConfig;
@@ -99,7 +99,7 @@ export interface Config {
   readonly csiAddress: string;
   /** Deadline of each CSI call; 0 or less fails every call. */
   readonly csiTimeoutMs: number;
-  /** Longest absence of a driver that was there; null: no limit. */
+  /** Max time without a connection to the driver after the first one; null: no limit. */
   readonly csiReconnectLimitMs: number | null;
   readonly kubernetes: KubernetesConfig;
   readonly provisioning: ProvisioningConfig;
@@ -120,7 +120,7 @@ export interface ConfigInput {
 }
 
 /**
- * Turns flags and environment into the configuration; `checkConfig` then checks what its values mean.
+ * Builds the configuration from flags and environment; `checkConfig` then checks what its values mean.
  *
  * @throws {ExitError} with the code the Go sidecar would end with, for values that contradict each other.
  */
@@ -191,7 +191,7 @@ function kubernetesOf({ values, given, environment }: ConfigInput): KubernetesCo
   };
 }
 
-/** Without an explicit rate there is no limit: the API server's priority and fairness brakes better than we can. */
+/** Without an explicit rate there is no limit: the API server's priority and fairness throttles better than a client can. */
 function rateLimitOf(
   values: FlagValues,
   given: ReadonlySet<FlagName>,

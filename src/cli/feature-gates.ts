@@ -8,9 +8,9 @@ export interface FeatureGates {
   readonly volumeAttributesClass: boolean;
   /** Data sources in other namespaces, allowed by a ReferenceGrant. */
   readonly crossNamespaceVolumeDataSource: boolean;
-  /** Drain on SIGTERM and give the lease back. */
+  /** Drain on SIGTERM and release the lease. */
   readonly releaseLeaderElectionOnExit: boolean;
-  /** Somebody decided about volume attributes classes: do not ask the API server whether it has them. */
+  /** The gate of volume attributes classes was set explicitly: the API server is not asked whether it serves them. */
   readonly volumeAttributesClassNamed: boolean;
 }
 

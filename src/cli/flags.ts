@@ -37,7 +37,7 @@ export type FlagGroup = keyof typeof flagGroups;
 /** One flag. */
 export interface FlagSpec {
   readonly kind: FlagKind;
-  /** As it would stand on the command line; read by the same parser. */
+  /** As it would be written on the command line; read by the same parser. */
   readonly default: string;
   /** Shown instead of `default` where the default is no plain value. */
   readonly defaultNote?: string;
@@ -47,13 +47,13 @@ export interface FlagSpec {
    */
   readonly class: 'P' | 'G';
   readonly group: FlagGroup;
-  /** What the value stands for in help. Booleans have none. */
+  /** Placeholder of the value in help. Booleans have none. */
   readonly value?: string;
   readonly description: string;
   readonly shorthand?: 'v';
   /** What to use instead. */
   readonly deprecated?: string;
-  /** Accepted for the sake of existing deployments, without effect here. */
+  /** Accepted so that existing deployments start, without effect here. */
   readonly withoutEffect?: true;
   /** The release that brought the flag: `go` for what the Go sidecar v6.3 has, else our version. */
   readonly since: 'go' | `v${string}`;

@@ -1,6 +1,6 @@
 import { goQuote } from '../base/go-quote.ts';
 
-/** A text that one of Go's `strconv` functions rejects; `message` is Go's, `outOfRange` tells the two reasons apart. */
+/** A text that one of Go's `strconv` functions rejects; `message` is Go's, `outOfRange` distinguishes the two reasons. */
 export class StrconvError extends Error {
   override readonly name = 'StrconvError';
   readonly outOfRange: boolean;

@@ -22,7 +22,7 @@ export interface KlogLineOptions {
 
 /**
  * A log line as klog text: `Lmmdd hh:mm:ss.uuuuuu <pid> <file>:<line>] "message" key="value"`, in local time. Numbers,
- * booleans and null stand unquoted, objects as JSON. The result holds no line break but its last, except in the fields
+ * booleans and null are unquoted, objects as JSON. The result holds no line break but its last, except in the fields
  * that are made to be copied: klog's form for those, with two spaces before each line.
  *
  * @see klog, "Log line format".

@@ -23,7 +23,7 @@ export interface KubernetesOptions {
   logger: Logger;
 }
 
-/** Where the API server is and who we are there. @throws {ExitError} with code 255 when nothing usable is configured. */
+/** The API server and the credentials for it. @throws {ExitError} with code 255 when nothing usable is configured. */
 export function kubernetesCredentials({ config, environment, clock, logger }: KubernetesOptions): Credentials {
   if (config.kubeconfigFromEnvironment) logger.info({}, 'Found KUBECONFIG environment variable set, using that..');
   const outside = config.kubeconfigPath !== '' || config.masterUrl !== '';
@@ -42,7 +42,7 @@ export function kubernetesCredentials({ config, environment, clock, logger }: Ku
   }
 }
 
-/** For what works beside the counted workers, one request at a time: saving volumes, events, secrets, optional APIs. */
+/** Connections for requests from outside the counted workers: saving volumes, events, secrets, optional APIs. */
 const otherConnections = 16;
 
 /** A connection for each worker that may have a request under way, so that none waits for another's. */

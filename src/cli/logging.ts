@@ -78,7 +78,6 @@ function microsecondClock(): () => number {
   };
 }
 
-/** What a logger and its children share. */
 interface Output {
   asText: boolean;
   verbosity: number;

@@ -1,7 +1,7 @@
 import { flagList, type FlagName } from './flags.ts';
 
 /**
- * The flag that somebody most likely meant, or undefined when none comes near: one within a third of the letters, else
+ * The flag that was most likely meant, or undefined when none is close: one within a third of the letters, else
  * the longest one that makes up the beginning or the end, as in `--enable-leader-election`.
  *
  * @param given - a name that no flag has, without dashes.
@@ -21,7 +21,7 @@ export function nearestFlag(given: string): FlagName | undefined {
   return nearest?.name ?? part;
 }
 
-/** Longer names are no slip of the finger. */
+/** Max length of a name that counts as a typo. */
 const maxLength = 100;
 
 /** How many letters have to be put in, taken out or replaced to make one of the other (Levenshtein). */

@@ -10,7 +10,7 @@ export type ParsedFlags =
   | {
       readonly kind: 'flags';
       readonly values: FlagValues;
-      /** The flags that stood on the command line. */
+      /** The flags that were given. */
       readonly given: ReadonlySet<FlagName>;
       /** Arguments that are no flags: without effect, worth a warning. */
       readonly ignored: readonly string[];
@@ -108,7 +108,7 @@ function quotedLetter(letter: string): string {
   return letter === "'" ? `'\\''` : `'${goQuote(letter).slice(1, -1)}'`;
 }
 
-/** Names the flag that was meant, where one comes near. */
+/** Suggests the flag that was meant, where one is close. */
 function hint(name: string): string {
   const meant = findFlag(name) === undefined ? nearestFlag(name) : name;
   return meant === undefined ? '' : ` (did you mean --${meant}?)`;

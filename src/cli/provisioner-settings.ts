@@ -7,7 +7,7 @@ import type { TopologyHook } from '../csi/topology/topology-hook.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { FeatureOptions } from './run-phase-options.ts';
 
-/** What the CSI provisioner works with, as the command line asks. */
+/** The options of the CSI provisioner, from the configuration. */
 export function provisionerSettings(
   { config, driver, client, informers, recorder, clock, logger }: FeatureOptions,
   parts: {

@@ -23,7 +23,6 @@ import type { Health } from '../run/health.ts';
 import type { RunningCaches } from '../run/running-caches.ts';
 import type { Shutdown } from '../run/shutdown.ts';
 
-/** What the run phase counts. */
 export interface RunPhaseMetrics {
   controller: ControllerMetrics;
   queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;
@@ -34,7 +33,7 @@ export interface RunPhaseMetrics {
   forbidden: (resource: string) => void;
 }
 
-/** What single requests are sent for, beside the resources that are always cached. */
+/** Resources that are read and written by single requests, besides those that are always cached. */
 const requested = [events, leases, secrets, volumeAttributesClasses, volumeSnapshots, volumeSnapshotContents];
 
 /** Registers all that the run phase counts. @throws {Error} when the registry has it already. */
@@ -61,7 +60,7 @@ export interface FeatureOptions extends RunPhaseOptions {
   /** Events of the component `external-provisioner`. */
   recorder: Recorder;
   caches: RunningCaches;
-  /** Ends the taking of new work, and every wait. */
+  /** Stops taking new work, and ends every wait. */
   ending: AbortSignal;
 }
 
@@ -76,7 +75,7 @@ export interface RunPhaseOptions {
   shutdown: Shutdown;
   /** Ends what is under way. */
   abort: AbortSignal;
-  /** Fails until the caches are filled, and when one has heard nothing for long. */
+  /** Fails until the caches have synced, and while one is silent for too long. */
   ready: Health;
   /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
   random?: (() => number) | undefined;

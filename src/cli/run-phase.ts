@@ -1,4 +1,4 @@
-/** What the leader does, or whoever runs alone: the CSI provisioner, its controller, and the features around them. */
+/** What runs while this instance leads, or always without leader election: CSI provisioner, controller, features. */
 import { collectGarbage } from '../base/collect-garbage.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { capacityObserver } from '../capacity/capacity-observer.ts';
@@ -27,7 +27,7 @@ import { fieldManager } from './kubernetes.ts';
 import { provisionerSettings } from './provisioner-settings.ts';
 import type { FeatureOptions, RunPhaseOptions } from './run-phase-options.ts';
 
-/** Works until it is told to stop; resolves when what was under way has ended. */
+/** Runs until `shutdown.stop` or `abort` aborts; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const { driver, transport, ready, shutdown, abort, clock, logger } = options;
   collectGarbage(); // what the start left behind; with full caches it would take too long
@@ -53,7 +53,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const controller = makeController(parts, { provisioner: new CsiProvisioner({ ...settings, node }), capacity });
   attachments.onDetached((name) => controller.wakeVolume(name));
   node?.onClaimChanged((uid) => controller.wakeClaim(uid));
-  using _back = driver.onBack(() => controller.retryFailed());
+  using _back = driver.onReconnected(() => controller.retryFailed());
 
   const provisioning: Feature = {
     caches: { ...parts.informers },
@@ -91,7 +91,7 @@ function makeController(
     provisionerName: driver.name,
     additionalProvisionerNames: plugin === undefined ? [] : [plugin.name],
     provisioner,
-    // What is provisioned and deleted changes the room that is left.
+    // each volume made or deleted changes the capacity
     observer: capacity && capacityObserver({ capacity: capacity.controller, logger }),
     transport,
     fieldManager,
@@ -117,8 +117,8 @@ function makeController(
 }
 
 /**
- * The name that a claim's volume will have, so that one that was just saved is recognised. Where no name can be made the
- * attempt itself says why, in an event.
+ * The name that a claim's volume will have, so that one that was just saved is recognised. Where no name can be built the
+ * attempt fails with an event that says why.
  */
 function expectedName({ provisioning }: Config, { metadata: { uid } }: PersistentVolumeClaim): string {
   try {

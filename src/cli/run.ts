@@ -1,4 +1,4 @@
-/** The sidecar: everything is made and put together here, in the order in which it is needed, and undone in reverse. */
+/** The sidecar: wires everything together in the order in which it is needed; disposal is in reverse. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
@@ -34,7 +34,7 @@ export interface SidecarOptions {
 }
 
 /**
- * Runs until it is told to end; resolves when all work under way is done and the lease, if it had one, is released.
+ * Runs until a signal or a failure; resolves when all work under way is done and the lease, if held, is released.
  *
  * @throws {ExitError} with the exit code that belongs to the failure.
  */
@@ -112,7 +112,7 @@ function reportMissingCapability(driver: Driver, logger: Logger): Disposable {
     reported = missing;
   };
   look();
-  return driver.onBack(look);
+  return driver.onReconnected(look);
 }
 
 /** Where neither client is limited, both are one: a rate that only one of them has must not slow the other. */
@@ -120,7 +120,7 @@ function ownCapacityTransport({ capacity, kubernetes }: Config): boolean {
   return capacity !== null && (kubernetes.rateLimit !== null || kubernetes.capacityRateLimit !== null);
 }
 
-/** What publishing capacity needs to know, on every replica; undefined when it is off. @throws as `setUpCapacity`. */
+/** Where and as whose capacity is published, looked up on every replica; undefined when it is off. @throws as `setUpCapacity`. */
 async function findCapacity(
   { config, shutdown, logger }: SidecarOptions,
   { driver, transport }: { driver: Driver; transport: Transport },

@@ -1,6 +1,6 @@
 /** Keys that the CSI side writes or reads; those that every provisioner has are in `provision/keys.ts`. */
 
-/** Attribute of a CSI volume: which process made it. */
+/** Volume attribute: the identity of the process that provisioned it. */
 export const identityKey = 'storage.kubernetes.io/csiProvisionerIdentity';
 
 /** On a volume: the secret that its deletion needs. */

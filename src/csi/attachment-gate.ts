@@ -3,8 +3,8 @@ import { attachmentsByVolume } from './attachments.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 
 /**
- * Keeps attached volumes from being deleted. Any attachment counts, whoever made it and whatever its status; without a
- * cache of attachments nothing is held back.
+ * Keeps attached volumes from being deleted. Any VolumeAttachment counts, whatever its attacher and status; without a
+ * cache of attachments no deletion waits.
  */
 export class AttachmentGate {
   readonly #options: Pick<CsiProvisionerOptions, 'attachments' | 'node' | 'migration' | 'recorder'>;
@@ -16,9 +16,9 @@ export class AttachmentGate {
   }
 
   /**
-   * Whether a volume that is due for deletion must be left alone for now: then one Normal event is recorded, and the
-   * deletion goes on when the attachment is deleted, not after a back-off. Other volumes never wait, nor do those of
-   * other nodes: their own instance records the event.
+   * Whether the deletion of a released volume must wait: then one Normal event is recorded, and the deletion of the
+   * attachment requeues the volume, without a back-off. Other volumes never wait, nor do those of other nodes: their own
+   * instance records the event.
    */
   mustWait(volume: PersistentVolume): boolean {
     const due = volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
@@ -37,7 +37,7 @@ export class AttachmentGate {
     return true;
   }
 
-  /** The last look before DeleteVolume. @throws {Error} when the volume is attached. */
+  /** The last check before DeleteVolume. @throws {Error} when the volume is attached. */
   check(volumeName: string): void {
     const why = this.#stillAttached(volumeName);
     if (why !== undefined) throw new Error(why);
@@ -58,7 +58,7 @@ export class AttachmentGate {
     }
   }
 
-  /** Volumes that went away while attached are never looked at again. */
+  /** Volumes that were deleted while attached get no further sync. */
   #forgetDetached(): void {
     for (const [uid, name] of this.#waiting) {
       if (this.#stillAttached(name) === undefined) this.#waiting.delete(uid);

@@ -1,6 +1,6 @@
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 
-/** storage.k8s.io/v1 VolumeAttachment: the fields a deletion looks at. */
+/** storage.k8s.io/v1 VolumeAttachment: the fields a deletion reads. */
 export interface VolumeAttachment extends KubeObject {
   spec?: { nodeName?: string; source?: { persistentVolumeName?: string } };
 }

@@ -19,7 +19,7 @@ const codeNames = [
   'Unauthenticated',
 ] as const;
 
-/** The name people see in events and metrics: `Code(<n>)` for a number gRPC does not know. */
+/** The name in events and metrics: `Code(<n>)` for a number gRPC does not know. */
 export function codeName(code: number): string {
   return codeNames[code] ?? `Code(${code})`;
 }
@@ -31,7 +31,7 @@ export class CsiCallError extends Error {
   readonly codeName: string;
   /** The driver's own words, or those of the transport. */
   readonly details: string;
-  /** False when the request never left this process: whatever the code is, the driver knows nothing of the call. */
+  /** False when the request never left this process: whatever the code is, the driver never received the call. */
   readonly sent: boolean;
 
   /** @param options.sent - default true: without certainty the driver may have the request. */
@@ -44,7 +44,7 @@ export class CsiCallError extends Error {
   }
 }
 
-/** A call that the driver ended in a way that its status did not arrive: nobody knows what came of it. */
+/** A call whose status did not arrive although the driver ended it: its outcome is unknown. */
 export class LostStatusError extends CsiCallError {
   override readonly name = 'LostStatusError';
 }

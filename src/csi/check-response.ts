@@ -6,15 +6,15 @@ import type { Volume__Output } from './generated/csi/v1/Volume.ts';
 export interface CreatedVolume {
   volume: Volume__Output;
   volumeId: string;
-  /** What the driver says it holds, or what was asked for when it does not say. */
+  /** As the driver reports it, else as requested. */
   capacityBytes: bigint;
 }
 
 /** The driver made a volume that does not fit the request. It must be deleted again. */
 export interface UnfitVolume extends CreatedVolume {
-  /** What is wrong, for people. */
+  /** What is wrong, as the text of an event. */
   problem: string;
-  /** How the error text of a failed cleanup goes on after the problem; the two differ in their capital letter. */
+  /** What follows the problem in the error text of a failed cleanup; the two differ in their capital letter. */
   cleanupLabel: string;
 }
 

@@ -3,11 +3,11 @@ import type { SecretString } from '../base/secret-string.ts';
 import type { ControllerCalls } from './csi-calls.ts';
 import type { CallOptions } from './unary-call.ts';
 
-/** Calls made before a volume is given up as orphaned. */
+/** Max calls before a volume counts as orphaned. */
 const attempts = 5;
 
 /**
- * Deletes a volume that was just made and is of no use: up to five calls without a pause, all within one timeout.
+ * Deletes a volume that was just made and does not fit the request: up to five calls without a pause, all within one timeout.
  *
  * @throws {CsiCallError} of the last call.
  */

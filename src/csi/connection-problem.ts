@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 
-/** How to go on, in every text: the path is a matter of two containers that share a volume. */
+/** The advice in every text: driver and sidecar are two containers that share the socket's directory. */
 const samePath = 'is --csi-address the path of its socket as this container sees it?';
 
 /**
- * Why nobody answers on a socket, as a text for people: from the file's type and one connection, which is closed again.
+ * Why nothing answers on a socket, as a log text: from the file's type and one connection, which is closed again.
  * Never rejects.
  */
 export async function connectionProblem(path: string): Promise<string> {

@@ -1,4 +1,4 @@
-/** The driver's socket: one gRPC channel that is watched, so that a driver that goes away is noticed at once. */
+/** The driver's socket: one gRPC channel whose connectivity state is watched, so that a loss is noticed at once. */
 import { Client, connectivityState, credentials, type ChannelOptions } from '@grpc/grpc-js';
 import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -7,7 +7,7 @@ import { connectionProblem } from './connection-problem.ts';
 import { csiTarget, socketPath } from './csi-address.ts';
 import { adjustHttp2Connect } from './http2-connect.ts';
 
-/** Largest answer we accept, in bytes. */
+/** Max size of a response, in bytes. */
 const receiveLimitBytes = 4 * 1024 * 1024;
 /** Pause between attempts while the socket is missing or refuses, in milliseconds. */
 const retryPauseMs = 1000;
@@ -43,7 +43,7 @@ export interface CsiConnectionOptions {
   clock: Clock;
   /** Called at once when an established connection is gone. Calls in flight fail by themselves. */
   onLost?: () => void;
-  /** Called when the driver listens again after a loss. What it said before may no longer hold. */
+  /** Called when the driver listens again after a loss. It may be another one. */
   onReconnected?: () => void;
 }
 
@@ -66,7 +66,7 @@ export type ConnectionState = 'new' | 'ready' | 'lost' | 'closed';
 export class CsiConnection implements AsyncDisposable {
   /** The address as `unix:///path`, for log lines. */
   readonly target: string;
-  /** For `unaryCall`: calls made while the driver is away fail with code Unavailable. */
+  /** For `unaryCall`: calls made while the driver is disconnected fail with code Unavailable. */
   readonly client: Client;
   readonly #logger: Logger;
   readonly #clock: Clock;

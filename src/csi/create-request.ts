@@ -1,6 +1,6 @@
 /**
- * What to ask the driver for, settled before anything is changed: the plan of a volume. Making it reads, and leaves no
- * trace; `create-volume.ts` carries it out.
+ * The plan of a volume: what to request from the driver, decided before anything is changed. Planning only reads;
+ * `create-volume.ts` carries the plan out.
  */
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import type { SecretString } from '../base/secret-string.ts';
@@ -42,11 +42,11 @@ export interface VolumePlan {
   claim: { namespace: string; name: string; uid: string };
   request: PlannedRequest;
   secretReferences: SecretReferences;
-  /** Where the content comes from: what must not vanish meanwhile. */
+  /** The source of the content, which must not be deleted meanwhile. */
   source?: PlannedSource;
-  /** The class was one of the in-tree plugin that the driver replaced: so must the volume be. */
+  /** The class names the in-tree plugin that the driver replaced: the volume must be in-tree, too. */
   migrated: boolean;
-  /** Topology is in use: the driver's answer decides where the volume is reachable. */
+  /** Topology is in use: the driver's response decides where the volume is reachable. */
   topologySupported: boolean;
   /** The scheduler chose the node, and can choose another. */
   mayReschedule: boolean;

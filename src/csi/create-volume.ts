@@ -1,4 +1,4 @@
-/** Carries a plan out: everything that has effects, on the source, at the driver. */
+/** Carries out a plan: everything that has side effects, on the source and at the driver. */
 import type { SecretString } from '../base/secret-string.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
@@ -12,9 +12,8 @@ import { failingAs } from './failing-as.ts';
 import { persistentVolume } from './persistent-volume.ts';
 import { protectSource, unprotectSource } from './sources/planned-source.ts';
 
-/** What one attempt has beside the plan. */
 export interface CreateContext {
-  /** Of the plan's provisioner reference, as they are now. */
+  /** Values of the plan's provisioner secret, read for this attempt. */
   secrets: Record<string, SecretString>;
   /** UIDs of claims whose volume the driver may be creating; kept up to date here. */
   inBackground: Set<string>;
@@ -52,7 +51,7 @@ async function callDriver(
   const response = await controller.createVolume({ ...request, secrets }, call).catch((error: unknown) => {
     const failure = createVolumeError(error, { mayReschedule });
     if (failure.state === 'in-background') inBackground.add(claim.uid);
-    // A request that was never sent leaves an earlier one as it was; without one nothing binds the next attempt.
+    // A request that was never sent changes nothing about an earlier one; without one the next attempt is free.
     else if (failure.state !== 'no-change' || !inBackground.has(claim.uid)) decided(settings, claim.uid, context);
     throw failure;
   });
@@ -63,7 +62,7 @@ async function callDriver(
   });
   if (!('problem' in created)) return created;
   const { volumeId, problem, cleanupLabel } = created;
-  // The request is repeated in either case: what the driver does with the same name then is its own affair.
+  // The request is repeated in either case, under the same name.
   await failingAs(
     'in-background',
     () => cleanUpVolume({ controller, clock, timeoutMs, volumeId, secrets, call }),

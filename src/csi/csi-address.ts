@@ -4,7 +4,7 @@ import { goQuote } from '../base/go-quote.ts';
 export class CsiAddressError extends Error {
   override readonly name = 'CsiAddressError';
 
-  /** @param why - in the words of the reference, so that what people search for is found. */
+  /** @param why - in the words of the original, so that a search for the text finds it. */
   constructor(why: string, address: string) {
     super(`${why}: --csi-address must be an absolute path, or unix:// with one, not ${goQuote(address)}`);
   }

@@ -17,7 +17,7 @@ export interface CsiProvisionerOptions {
   driverName: string;
   /** From `provisionerIdentity`: written on every volume. */
   identity: string;
-  /** What the driver can do, asked at every attempt: after a reconnection the answer may change. */
+  /** Read at every attempt: the capabilities may change with a reconnection. */
   capabilities: () => DriverCapabilities;
   controller: ControllerCalls;
   client: KubeClient;
@@ -50,7 +50,7 @@ export interface CsiProvisionerOptions {
   /** Feature gates that count here. */
   gates: {
     crossNamespaceVolumeDataSource: boolean;
-    /** Asked at every attempt: the API may be installed while we run. */
+    /** Read at every attempt: the API may be installed later. */
     volumeAttributesClass: () => boolean;
   };
   /** Grants of all namespaces, watched only with their gate; absent: nothing is granted. */

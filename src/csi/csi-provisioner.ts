@@ -39,7 +39,7 @@ export class CsiProvisioner implements Provisioner {
     try {
       return (await this.#whyNotOurs(claim)) === undefined;
     } catch (error) {
-      // Provisioning checks again and then fails where people see it.
+      // provisioning checks again and then records the failure as an event
       this.#options.logger.info({ err: error, claim: objectKey(claim) }, 'Node check failed');
       return true;
     }
@@ -47,7 +47,7 @@ export class CsiProvisioner implements Provisioner {
 
   /** @throws {ProvisionError} and {IgnoredError} as the interface says; the texts are those of the reference. */
   provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
-    // Every step says what its failure means; of an exception that none foresaw nobody knows what it left behind.
+    // Every step gives its failure a state; after an unforeseen exception a volume may be in the making.
     return failingAs('in-background', () => this.#provision(options, context));
   }
 
@@ -70,12 +70,12 @@ export class CsiProvisioner implements Provisioner {
     await deleteVolume(this.#options, volume, { ...context, gate: this.#attachmentGate });
   }
 
-  /** No while a released volume is still attached: deleting its last attachment must look at the volume again. */
+  /** No while a released volume is still attached: the deletion of its last attachment must requeue the volume. */
   shouldDelete(volume: PersistentVolume): boolean {
     return !this.#attachmentGate.mustWait(volume);
   }
 
-  /** The claim is done with: nothing of it is needed for a repeat. */
+  /** Drops what was kept for retries of the claim. */
   forget(claimUid: string): void {
     this.#inBackground.delete(claimUid);
     this.#inBackground.delete(claimUid);

@@ -36,8 +36,8 @@ export async function deleteVolume(
 }
 
 /**
- * Secrets for a deletion. One that cannot be read is logged and the deletion goes on without: the driver
- * decides whether it needs it.
+ * Secrets for a deletion. One that cannot be read is logged and the deletion goes on without it: the driver decides
+ * whether it is needed.
  */
 async function deletionSecrets(
   settings: CsiProvisionerOptions,

@@ -3,7 +3,7 @@ import type { CsiCalls } from './csi-calls.ts';
 import { errorMessage } from './error-message.ts';
 
 /**
- * What the driver says it can do: plugin capabilities first, then controller capabilities (CSI spec,
+ * The capabilities that the driver reports: plugin capabilities first, then controller capabilities (CSI spec,
  * `GetPluginCapabilities`, `ControllerGetCapabilities`). Frozen.
  */
 export interface DriverCapabilities {
@@ -19,7 +19,7 @@ export interface DriverCapabilities {
   readonly getCapacity: boolean;
 }
 
-/** The capabilities record for lists of names as they stand in the CSI spec, such as `CREATE_DELETE_VOLUME`. */
+/** The capabilities record for lists of names as in the CSI spec, such as `CREATE_DELETE_VOLUME`. */
 export function driverCapabilities(plugin: Iterable<string>, controller: Iterable<string>): DriverCapabilities {
   const pluginNames = new Set(plugin);
   const controllerNames = new Set(controller);
@@ -38,7 +38,7 @@ export function driverCapabilities(plugin: Iterable<string>, controller: Iterabl
 }
 
 /**
- * The driver's name and version, asked once. The version may be empty.
+ * The driver's name and version, queried once. The version may be empty.
  *
  * @throws {Error} `Error getting CSI driver name: ...`, also for an empty name.
  */
@@ -56,7 +56,7 @@ export async function readDriverInfo(
 }
 
 /**
- * The driver's capabilities, asked once each. Unknown and empty entries are skipped, repeated ones count once.
+ * The driver's capabilities, queried once each. Unknown and empty entries are skipped, repeated ones count once.
  *
  * @throws {Error} `Error getting CSI driver capabilities: ...`
  */
@@ -79,12 +79,12 @@ export async function readCapabilities(
 /** The node that the driver runs on, with its topology (CSI spec, `NodeGetInfo`). */
 export interface NodeInfo {
   readonly nodeId: string;
-  /** Undefined: the driver said nothing about topology, which is not the same as no segments. */
+  /** Undefined: the driver did not report topology, which differs from an empty one. */
   readonly segments: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * Where the driver runs, asked once.
+ * The driver's NodeGetInfo, queried once.
  *
  * @throws {Error} `Failed to get node info from CSI driver: ...`, also from a driver that does not have the call.
  */

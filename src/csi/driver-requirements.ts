@@ -1,6 +1,6 @@
 import type { DriverCapabilities } from './driver-info.ts';
 
-/** What an operation asks of the driver beyond making and deleting volumes. */
+/** What an operation needs of the driver beyond CREATE_DELETE_VOLUME. */
 export interface Needs {
   snapshotRestore?: boolean;
   clone?: boolean;
@@ -8,8 +8,8 @@ export interface Needs {
 }
 
 /**
- * The first capability the driver lacks, as a text for people; nothing when it has all of them. The order decides
- * which of several gaps is reported.
+ * The first capability the driver lacks, as an error text; undefined when it has all of them. The order decides which
+ * of several is reported.
  */
 export function missingCapability(has: DriverCapabilities, needs: Needs = {}): string | undefined {
   if (!has.controllerService) return lack('dynamic provisioning', 'plugin CONTROLLER_SERVICE');

@@ -22,45 +22,45 @@ export interface DriverOptions {
   address: string;
   /** Deadline of each call, in milliseconds. */
   timeoutMs: number;
-  /** Ask also where it runs, for a program that works for this node alone. Default false. */
+  /** Query NodeGetInfo, too: for node deployment. Default false. */
   askNodeInfo?: boolean;
   clock: Clock;
   logger: Logger;
   /** Each finished call, with the driver's name as soon as it is known. */
   onCall?: (call: Parameters<NonNullable<CallSettings['onCall']>>[0] & { driverName: string | undefined }) => void;
-  /** Milliseconds that a lost driver may stay away, default without limit. */
+  /** Max milliseconds that a lost driver may stay disconnected. Default: no limit. */
   awayLimitMs?: number;
   /**
-   * The process cannot go on: another driver answers on the socket, or the driver stayed away for longer than the
-   * limit. Called once.
+   * The process cannot go on: another driver answers on the socket, or the driver stayed disconnected for longer than
+   * the limit. Called once.
    */
   onGone: (error: Error) => void;
   /** Ends every wait. */
   signal: AbortSignal;
 }
 
-/** Pause between two attempts to query a driver that came back, in milliseconds. */
-const askPauseMs = 1000;
+/** Pause between two attempts to query a driver that reconnected, in milliseconds. */
+const queryPauseMs = 1000;
 
 /**
- * The driver behind a socket, ready to work: connected, probed, its name and capabilities known. When it goes away it
- * is waited for and queried again; until it is known calls about volumes fail with code Unavailable, so that none
+ * The driver behind a socket: connected, probed, its name and capabilities known. When the connection is lost it is
+ * re-established and the driver queried again; until then calls about volumes fail with code Unavailable, so that none
  * reaches another driver.
  */
 export class Driver implements AsyncDisposable {
   readonly name: string;
   readonly vendorVersion: string;
   readonly calls: CsiCalls;
-  readonly #asked: CsiCalls;
+  readonly #unguarded: CsiCalls;
   readonly #connection: CsiConnection;
   #capabilities: DriverCapabilities;
   #nodeInfo: NodeInfo | undefined;
-  readonly #backListeners = new Set<() => void>();
-  /** Whether the connection is still, or again, to the driver that was asked. */
+  readonly #reconnectListeners = new Set<() => void>();
+  /** Whether name and capabilities are those of the driver behind the present connection. */
   #known = true;
   /** Aborts when the connection is lost; a new one for each connection. */
   #lost = new AbortController();
-  /** Runs while the driver is away and there is a limit to that. */
+  /** Runs while the driver is disconnected, if that has a limit. */
   #awayTimer: Timer | undefined;
 
   private constructor(parts: {
@@ -73,7 +73,7 @@ export class Driver implements AsyncDisposable {
   }) {
     this.name = parts.name;
     this.vendorVersion = parts.vendorVersion;
-    this.#asked = parts.calls;
+    this.#unguarded = parts.calls;
     this.calls = this.#guarded(parts.calls);
     this.#connection = parts.connection;
     this.#capabilities = parts.capabilities;
@@ -81,9 +81,9 @@ export class Driver implements AsyncDisposable {
   }
 
   /**
-   * Waits for the driver, for as long as it takes, and asks who it is and what it can do.
+   * Waits for the driver without a limit, then queries its name and capabilities.
    *
-   * @throws {CsiAddressError} at once for an address that is no unix socket; {Error} when the probe or a question
+   * @throws {CsiAddressError} at once for an address that is no unix socket; {Error} when the probe or a query
    * fails; the signal's reason when it aborts.
    */
   static async connect(options: DriverOptions): Promise<Driver> {
@@ -95,7 +95,7 @@ export class Driver implements AsyncDisposable {
       clock,
       logger,
       onLost: () => driver?.onLost(options),
-      onReconnected: () => void driver?.askAnew(options),
+      onReconnected: () => void driver?.queryAgain(options),
     });
     try {
       const calls = csiCalls(loadCsi(), {
@@ -125,12 +125,12 @@ export class Driver implements AsyncDisposable {
     }
   }
 
-  /** What the driver last said it can do. */
+  /** The capabilities that the driver last reported. */
   get capabilities(): DriverCapabilities {
     return this.#capabilities;
   }
 
-  /** Where the driver last said it runs; undefined where that was not to be asked. */
+  /** The driver's last NodeGetInfo; undefined without `askNodeInfo`. */
   get nodeInfo(): NodeInfo | undefined {
     return this.#nodeInfo;
   }
@@ -140,10 +140,10 @@ export class Driver implements AsyncDisposable {
     return this.#known && this.#connection.isReady;
   }
 
-  /** Calls the listener each time the driver came back and was queried again, until the result is disposed. */
-  onBack(listener: () => void): Disposable {
-    this.#backListeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#backListeners.delete(listener) };
+  /** Calls the listener each time the driver has reconnected and was queried again, until the result is disposed. */
+  onReconnected(listener: () => void): Disposable {
+    this.#reconnectListeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#reconnectListeners.delete(listener) };
   }
 
   private onLost({ awayLimitMs = Infinity, clock, onGone }: DriverOptions): void {
@@ -151,48 +151,48 @@ export class Driver implements AsyncDisposable {
     this.#lost.abort(new Error('the driver went away'));
     this.#lost = new AbortController();
     if (awayLimitMs === Infinity) return;
-    // One that comes back, goes again and was never known in between is still away.
+    // A driver that reconnects and is lost again before it was queried still counts as disconnected.
     this.#awayTimer ??= clock.after(awayLimitMs, () => onGone(new Error('Lost connection to CSI driver, exiting')));
   }
 
-  #isBack(): void {
+  #setConnected(): void {
     this.#known = true;
     this.#awayTimer?.cancel();
     this.#awayTimer = undefined;
   }
 
   /**
-   * The driver listens again: it may be another version, or another driver. Asks until it answers or goes away again.
-   * Never rejects.
+   * The driver listens again: it may be another version, or another driver. Queries it until it answers or is lost
+   * again. Never rejects.
    */
-  private async askAnew({ askNodeInfo = false, clock, logger, signal, onGone }: DriverOptions): Promise<void> {
+  private async queryAgain({ askNodeInfo = false, clock, logger, signal, onGone }: DriverOptions): Promise<void> {
     using joined = joinSignals([signal, this.#lost.signal], { clock });
     const until = { signal: joined.signal };
     for (;;) {
       try {
-        await probeUntilReady({ calls: this.#asked, clock, logger, ...until });
-        const { name, vendorVersion } = await readDriverInfo(this.#asked, until);
+        await probeUntilReady({ calls: this.#unguarded, clock, logger, ...until });
+        const { name, vendorVersion } = await readDriverInfo(this.#unguarded, until);
         if (name !== this.name) {
           this.#awayTimer?.cancel();
           onGone(new Error(`the driver on ${this.#connection.target} changed its name from ${this.name} to ${name}`));
           return;
         }
-        const capabilities = await readCapabilities(this.#asked, until);
-        if (askNodeInfo) this.#nodeInfo = await readNodeInfo(this.#asked, until);
+        const capabilities = await readCapabilities(this.#unguarded, until);
+        if (askNodeInfo) this.#nodeInfo = await readNodeInfo(this.#unguarded, until);
         this.#capabilities = capabilities;
-        this.#isBack();
+        this.#setConnected();
         logger.info({ driver: name, vendorVersion }, 'The driver came back');
-        for (const listener of [...this.#backListeners]) listener();
+        for (const listener of [...this.#reconnectListeners]) listener();
         return;
       } catch (error) {
         if (joined.signal.aborted) return;
-        logger.warn({ err: error }, 'The driver came back and could not be asked, asking again');
-        await clock.sleep(askPauseMs, until).catch(() => undefined); // the next attempt sees the signal
+        logger.warn({ err: error }, 'The driver came back but could not be queried, retrying');
+        await clock.sleep(queryPauseMs, until).catch(() => undefined); // the next attempt sees the signal
       }
     }
   }
 
-  /** The calls that must not reach a driver of which nobody knows who it is. */
+  /** The calls that must not reach a driver whose name is not verified. */
   #guarded(calls: CsiCalls): CsiCalls {
     const checked = async <T>(call: () => Promise<T>): Promise<T> => {
       // From here to the HTTP/2 stream nothing waits for an event: a connection that is ready now takes the request.

@@ -1,15 +1,15 @@
 /**
- * What a failed CreateVolume means. The question behind every row: may the driver hold, or still be making, a volume
- * of which we know no id? (CSI spec, "CreateVolume Errors"; gRPC, "Status codes and their use")
+ * What a failed CreateVolume means. Decisive for each code: may the driver hold, or still be making, a volume whose id
+ * is unknown to us? (CSI spec, "CreateVolume Errors"; gRPC, "Status codes and their use")
  */
 import { ProvisionError } from '../provision/provisioner.ts';
 import { CsiCallError, LostStatusError } from './call-error.ts';
 
 /**
- * Codes after which the driver may be at work: the same request must be sent again until the end is known.
+ * Codes after which the driver may be at work: the same request must be sent again until the outcome is known.
  *
  * - Canceled, DeadlineExceeded: we, or a proxy, stopped waiting; the driver's backend does not know.
- * - Aborted: the driver says that a call for this name is in work.
+ * - Aborted: the driver reports that a call for this name is in progress.
  * - Unavailable: the connection broke, before or after the driver took the request.
  */
 const undecided: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 'Aborted', 'Unavailable']);
@@ -17,9 +17,9 @@ const undecided: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 
 /**
  * The error of a provisioning attempt whose CreateVolume failed.
  *
- * - A request that never left this process says nothing new about the driver, whatever its code: `no-change`.
- * - InvalidArgument is final and will not get better by itself: `infeasible`, retried slowly.
- * - ResourceExhausted is final; where the scheduler can choose another node it shall (`reschedule`).
+ * - A request that never left this process reveals nothing new about the driver, whatever its code: `no-change`.
+ * - InvalidArgument is final and cannot succeed by itself: `infeasible`, retried slowly.
+ * - ResourceExhausted is final; where the scheduler can choose another node it is made to (`reschedule`).
  * - Everything else, codes unknown to gRPC included, is the driver's final word for this attempt: `finished`.
  * - A failure that is no gRPC status, or whose status did not arrive, says nothing about the driver: `in-background`.
  *

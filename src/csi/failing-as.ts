@@ -5,7 +5,7 @@ import { errorMessage } from './error-message.ts';
  * Runs one step of an attempt; whatever it throws becomes a `ProvisionError` with this state. Errors that already say
  * what they mean pass through.
  *
- * @param describe - the text people get to see; default: the error's own.
+ * @param describe - the text of the event; default: the error's own.
  */
 export async function failingAs<T>(
   state: ProvisioningState,

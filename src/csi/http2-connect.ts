@@ -2,8 +2,8 @@
 import http2 from 'node:http2';
 
 /**
- * Maximum length of a driver's status text, in bytes and percent-encoded: the largest header value that Node's
- * HTTP/2 takes. A longer one breaks the connection, with all calls on it.
+ * Maximum length of a driver's status text, in bytes and percent-encoded: the max header value that Node's
+ * HTTP/2 accepts. A longer one breaks the connection, with all calls on it.
  */
 export const maxStatusTextBytes = 64 * 1024;
 /** Room for the other headers of a status, as HTTP/2 counts them (RFC 9113, "SETTINGS_MAX_HEADER_LIST_SIZE"). */

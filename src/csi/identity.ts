@@ -18,8 +18,8 @@ export function provisionerIdentity(options: {
 /**
  * The node that is named in the identity on a volume.
  *
- * @returns an empty string for a volume of a central deployment, undefined where the identity says nothing we know, such
- * as one of another driver.
+ * @returns an empty string for a volume of a central deployment, undefined for an identity of another
+ * form, such as one of another driver.
  */
 export function nodeOfIdentity(identity: string | undefined, driverName: string): string | undefined {
   const maker = /^\d+-\d+-(.*)$/s.exec(identity ?? '')?.[1];

@@ -37,8 +37,8 @@ export class OptionalApi {
     return this.#presence;
   }
 
-  /** Checks once. Never fails: an answer that says nothing leaves what was known before. */
-  async look(signal?: AbortSignal): Promise<ApiPresence> {
+  /** Checks once. Never fails: after an inconclusive response the previous result stays. */
+  async check(signal?: AbortSignal): Promise<ApiPresence> {
     const { client, resource, logger } = this.#options;
     const path = `${resource.group === '' ? '/api' : '/apis'}/${apiVersion(resource)}`;
     const before = this.#presence;
@@ -57,7 +57,7 @@ export class OptionalApi {
 
   /** Resolves once the API is served; checks about once a minute. @throws the signal's reason when it aborts. */
   async waitUntilPresent(signal: AbortSignal): Promise<void> {
-    while (this.#presence !== 'present' && (await this.look(signal)) !== 'present') {
+    while (this.#presence !== 'present' && (await this.check(signal)) !== 'present') {
       await this.#options.clock.sleep(recheckMs, { signal });
     }
   }

@@ -35,7 +35,7 @@ export function persistentVolume(
   };
 }
 
-/** Both deletion keys are always there: empty ones keep a later deletion from looking at the class. */
+/** Both deletion keys are always set: empty ones keep a later deletion from reading the class. */
 function secretAnnotations({ provisioner, controllerModify }: SecretReferences): Record<string, string> {
   return {
     [deletionSecretName]: provisioner?.name ?? '',

@@ -8,8 +8,8 @@ import { errorMessage } from './error-message.ts';
 const pauseMs = 1000;
 
 /**
- * Asks the driver until it is ready, once a second and for as long as it takes. An absent `ready` means ready; "not
- * ready" and a timed-out call are asked again (CSI spec, `Probe`).
+ * Probes the driver until it is ready, once a second and without a limit. An absent `ready` means ready; "not ready"
+ * and a timed-out call are retried (CSI spec, `Probe`).
  *
  * @throws {Error} `CSI driver probe failed: ...` for any other failure; the signal's reason when it aborts.
  */

@@ -2,7 +2,7 @@ import { quantityBytes } from '../base/quantity.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 
 /**
- * The bytes a claim asks for, fractions rounded up; 0 when it asks for none. `resources.limits` is not looked at.
+ * The bytes a claim requests, fractions rounded up; 0 when it requests none. `resources.limits` does not count.
  *
  * @throws {QuantityError} when the request is no quantity.
  */

@@ -58,10 +58,10 @@ export type WithWrappedSecrets<T> = Omit<T, 'secrets'> &
 const deadlineSlackMs = 250;
 
 /**
- * Makes one call and waits for its answer.
+ * Makes one call and waits for its response.
  *
- * @throws {CsiCallError} for every failure of the call; an error of another kind, such as that of a channel which was
- * closed, says nothing about the driver. Ours read `context deadline exceeded`, `context canceled` and, for a secret
+ * @throws {CsiCallError} for every failure of the call; an error of another kind, such as that of a closed channel,
+ * reveals nothing about the driver. Ours read `context deadline exceeded`, `context canceled` and, for a secret
  * that is not UTF-8, `grpc: error while marshaling: ...`. What failed before the request was sent says so in `sent`.
  */
 export async function unaryCall<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
@@ -74,7 +74,7 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
   const start = clock.monotonicMs();
   const finished = (code: number): void => {
     const durationMs = clock.monotonicMs() - start;
-    // the error of a failed call is logged once, by whoever handles it
+    // the error of a failed call is logged once, by the caller that handles it
     logger.debug(
       { method: method.path, code: codeName(code), durationMs: Math.round(durationMs), ...options.about },
       'CSI call finished',
@@ -183,15 +183,15 @@ const lostStatus: ReadonlySet<string> = new Set([
 /** How grpc-js words a call on a connection that has just broken. */
 const brokenConnection = 'triggered by internal client error: The session has been destroyed';
 
-/** grpc-js words local failures in its own way; people and dashboards know the Go client's. */
+/** Translates the texts of grpc-js for local failures to those of the Go client, which users and dashboards know. */
 function callError(error: ServiceError, atDeadline: boolean, connection: CsiConnection): CsiCallError {
   const { code, details } = error;
-  // grpc-js has neither code nor text for an answer that is compressed in a way it does not know.
+  // grpc-js has neither code nor text for a response with an unknown compression.
   if (typeof code !== 'number') {
     return new CsiCallError(status.INTERNAL, 'grpc: failed to decompress the received message', { cause: error });
   }
   const reset = /^(Received RST_STREAM|Call cancelled|Cancelled on client)/.test(details);
-  // The second text is that of a driver built on grpc-js, whose own clock of our deadline may be the faster one.
+  // The second text is that of a driver built on grpc-js, whose timer for our deadline may fire first.
   const local = details.startsWith('Deadline exceeded after ') || (atDeadline && details === 'Deadline exceeded');
   if (code === status.DEADLINE_EXCEEDED && local) return deadlineExceeded({ cause: error });
   if (reset && atDeadline) return deadlineExceeded({ cause: error });

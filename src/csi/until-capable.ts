@@ -3,20 +3,20 @@ import type { DriverCapabilities } from './driver-info.ts';
 import type { Driver } from './driver.ts';
 
 /**
- * Resolves once the driver has a capability: now, or when it comes back as another version.
+ * Resolves once the driver has a capability: now, or when it reconnects as another version.
  *
  * @throws the signal's reason when it aborts first.
  */
 export async function untilCapable(
-  driver: Pick<Driver, 'capabilities' | 'onBack'>,
+  driver: Pick<Driver, 'capabilities' | 'onReconnected'>,
   isCapable: (capabilities: DriverCapabilities) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
-  const look = (): void => {
+  const check = (): void => {
     if (isCapable(driver.capabilities)) resolve(undefined);
   };
-  using _back = driver.onBack(look);
-  look();
+  using _back = driver.onReconnected(check);
+  check();
   await untilAborted(promise, signal);
 }

@@ -1,4 +1,4 @@
-/** What the claim, its class and the driver's capabilities alone decide. Nothing is requested, written or recorded. */
+/** Checks that need only the claim, its class and the driver's capabilities. No requests, writes or events. */
 import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
 import { IgnoredError, ProvisionError } from '../provision/provisioner.ts';
 import { fsTypeOf } from './class-parameters.ts';
@@ -24,7 +24,7 @@ export type ClaimRules = Pick<
   | 'volumeNameUuidLength'
 >;
 
-/** A claim that passed, and what it asks for. */
+/** A claim that passed the checks, and what it requests. */
 export interface ValidClaim {
   requestedBytes: bigint;
   capabilities: VolumeCapability[];
@@ -32,13 +32,13 @@ export interface ValidClaim {
   storageClass: StorageClass;
   /** The class names the in-tree plugin that the driver replaced, and was translated. */
   migrated: boolean;
-  /** As the class asks for, also for block volumes, which have none. */
+  /** As the class names it, also for block volumes, which have none. */
   fsType: string;
   source: ContentSource | undefined;
   volumeAttributesClassName: string | undefined;
 }
 
-/** Somebody else fills the volume, and provisions it. */
+/** An external volume populator provisions and fills the volume. */
 export class PopulatorError extends IgnoredError {
   constructor({ kind }: DataSource) {
     super(`data source (${kind}) is not handled by the provisioner, assuming an external populator will provision it`);

@@ -1,7 +1,7 @@
 import { ProvisionError } from '../provision/provisioner.ts';
 
 /**
- * Builds the name sent to the driver, which is also the volume's own. The same claim always gives the same name, so a
+ * Builds the name sent to the driver, which is also the PersistentVolume's. The same claim always gives the same name, so a
  * repeated CreateVolume finds the volume of an earlier, timed-out call (CSI spec, `CreateVolume`, field `name`).
  *
  * @param uidLength - characters of the UID to keep, dashes removed (0 to 32); -1 keeps it whole, with its dashes.

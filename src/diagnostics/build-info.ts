@@ -1,7 +1,7 @@
 import { gauge, type MetricRegistry } from '../base/metrics.ts';
 
 /**
- * Adds a gauge that is always 1 and says by its labels which program this is, as Prometheus clients do.
+ * Adds a gauge that is always 1 and identifies the program by its labels, as Prometheus clients do.
  *
  * @param version - of the program, such as `v0.1.0`.
  */

@@ -19,7 +19,7 @@ interface Family {
 }
 
 /**
- * All metrics of a registry as text. Families stand in the order of their names, those without a sample are left out,
+ * All metrics of a registry as text. Families are sorted by name, those without a sample are left out,
  * and numbers are written as Go writes them, because a bucket's bound is a label that dashboards compare as text.
  *
  * @see Prometheus, "Exposition formats", text format 0.0.4.

@@ -1,6 +1,6 @@
 /**
- * Heap snapshots that can be handed on: what strings say is taken out, for among them are secrets and tokens. What
- * everything is called stays: classes, functions and properties.
+ * Heap snapshots that can be shared: the contents of strings are removed, since secrets and tokens are among them. Names
+ * stay: those of classes, functions and properties.
  *
  * The format is V8's, as the developer tools of Chrome read it: one JSON object whose `nodes` and `edges` are flat lists
  * of numbers, some of them indexes into the list `strings` at its end.
@@ -9,7 +9,7 @@
 /** Replaces the contents of strings. */
 const withheld = '(withheld)';
 
-/** The part of the head that says how the lists are laid out. */
+/** The part of the head that describes the layout of the lists. */
 interface Layout {
   snapshot: {
     meta: {
@@ -21,13 +21,13 @@ interface Layout {
   };
 }
 
-/** Nodes that stand for strings, with what they say as their name. */
+/** Nodes that represent strings, with the contents as their name. */
 const stringTypes = new Set(['string', 'concatenated string', 'sliced string']);
 /** Edges whose name is a number, not an index into `strings`. */
 const numberedTypes = new Set(['element', 'hidden']);
 
 /**
- * Takes the contents of strings out of a snapshot, as its text comes in.
+ * Removes the contents of strings from a snapshot, as its text arrives.
  *
  * @throws {Error} when the text is no heap snapshot, or ends too early.
  */

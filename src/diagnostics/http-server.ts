@@ -22,7 +22,7 @@ export interface DiagnosticsServerOptions {
 
 const maxHeaderBytes = 16 * 1024;
 const maxConnections = 256;
-/** Pipelined requests on one connection; no scraper and no probe sends any. */
+/** Max pipelined requests on one connection; scrapers and probes send none. */
 const maxPipelinedRequests = 8;
 
 /** How long requests in flight may go on once the server closes. */
@@ -60,7 +60,7 @@ export class DiagnosticsServer implements AsyncDisposable {
   }
 
   /**
-   * Adds a path, from now on. Where two match the more precise one is meant, else the earlier one.
+   * Adds a path, from now on. Where two match, the more precise one is used, else the earlier one.
    *
    * @param path - in the form of Go's `http.ServeMux`: exact, or a subtree if it ends in `/`.
    * @throws {PathPatternError} for a path that cannot be served.

@@ -3,14 +3,14 @@ export class PathPatternError extends Error {
   override readonly name = 'PathPatternError';
 }
 
-/** What a path of the server looks like, so that `--metrics-path` means what it means in Go. */
+/** A path of the server, matched as Go matches `--metrics-path`. */
 export interface PathPattern {
   readonly text: string;
   /** Only requests with this host; empty: any. */
   readonly host: string;
   /** Whether a request is meant. `path` is already decoded. */
   readonly matches: (host: string, path: string) => boolean;
-  /** Of two patterns that match, the one with more of it is meant. */
+  /** Of two patterns that match, the one with the higher precision is used. */
   readonly precision: number;
 }
 

@@ -89,7 +89,7 @@ function addNodeMetrics(registry: MetricRegistry): void {
   addEventLoopMetrics(registry);
 }
 
-/** How busy the one thread is that does all the work; its measurement needs no timer. */
+/** Utilization of the event loop; its measurement needs no timer. */
 function addEventLoopMetrics(registry: MetricRegistry): void {
   for (const part of ['active', 'idle'] as const) {
     counter({

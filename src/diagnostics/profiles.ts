@@ -6,7 +6,7 @@ import { withoutContents } from './heap-snapshot.ts';
 import type { DiagnosticsServer, Handler } from './http-server.ts';
 import { profilesPath } from './paths.ts';
 
-/** One sample per this many allocated bytes: too rare to be felt, often enough to find what grows. */
+/** One sample per this many allocated bytes: rare enough to cost nothing, often enough to find what grows. */
 const heapSamplingBytes = 512 * 1024;
 
 const maxProfileSeconds = 300;

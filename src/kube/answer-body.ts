@@ -1,4 +1,4 @@
-/** The body of an answer: decompressed, read piece by piece or whole, parsed. */
+/** The body of a response: decompressed, read in chunks or whole, parsed. */
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
@@ -20,7 +20,7 @@ export async function readText(answer: Dispatcher.ResponseData): Promise<string>
  * The body as it comes.
  *
  * @param signal - of the request: its reason is thrown once it aborts.
- * @param onEnd - called when nothing more is read, for whatever reason.
+ * @param onEnd - called once reading has ended, for any reason.
  * @throws {TransportError} when the connection breaks before the end.
  */
 export async function* readChunks(
@@ -48,7 +48,7 @@ function decompressed({ headers, body }: Dispatcher.ResponseData): Readable {
 }
 
 /**
- * The object in a successful answer; an empty one where it has no text.
+ * The object in a successful response; an empty one where the body is empty.
  *
  * @throws {ApiError} for a failure behind a 2xx code, {TransportError} with code `BAD_JSON`.
  */
@@ -58,7 +58,7 @@ export function parseAnswer<T>(text: string, info: RequestInfo): T {
   try {
     parsed = JSON.parse(text) as T & Partial<Status>;
   } catch {
-    // Without the cause: its message quotes the answer, which may be a Secret.
+    // Without the cause: its message quotes the response, which may be a Secret.
     throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, { code: 'BAD_JSON' });
   }
   if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {

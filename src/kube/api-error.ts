@@ -7,7 +7,7 @@ export interface StatusCause {
   field?: string;
 }
 
-/** The body of every failed answer (Kubernetes API conventions, "Response Status Kind"). */
+/** The body of every failed response (Kubernetes API conventions, "Response Status Kind"). */
 export interface Status {
   kind?: string;
   apiVersion?: string;
@@ -26,7 +26,7 @@ export interface Status {
   metadata?: { continue?: string };
 }
 
-/** The request behind a failed answer: enough to say which permission is missing. */
+/** The request of a failed response: enough to name the missing permission. */
 export interface RequestInfo {
   /** RBAC verb: get, list, watch, create, update, patch, delete. */
   verb: string;
@@ -34,7 +34,7 @@ export interface RequestInfo {
   namespace?: string | undefined;
   name?: string | undefined;
   subresource?: string | undefined;
-  /** The caller can do without the answer where it is forbidden. */
+  /** The caller can do without the response where the request is forbidden. */
   optional?: boolean | undefined;
 }
 
@@ -59,8 +59,8 @@ const reasonByCode: Record<number, string> = {
 };
 
 /**
- * The API server answered with a failure. Subclasses name the common ones; `reason` decides, the HTTP code counts
- * only where a server gives no reason. The message is the server's own.
+ * A failure response of the API server. Subclasses name the common ones; `reason` decides, the HTTP code counts only
+ * where a server gives no reason. The message is the server's own.
  */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError';
@@ -91,7 +91,7 @@ export class NotFoundError extends ApiError {
   override readonly name = 'NotFoundError';
 }
 
-/** An object of this name exists already. A bare 409 is not enough: updates answer 409 too. */
+/** An object of this name exists already. A bare 409 is not enough: updates return 409 too. */
 export class AlreadyExistsError extends ApiError {
   override readonly name = 'AlreadyExistsError';
 }
@@ -101,7 +101,7 @@ export class ConflictError extends ApiError {
   override readonly name = 'ConflictError';
 }
 
-/** The resource version asked for has been compacted: list again. */
+/** The requested resource version has been compacted: list again. */
 export class ExpiredError extends ApiError {
   override readonly name = 'ExpiredError';
 }
@@ -155,7 +155,7 @@ export class InvalidError extends ApiError {
 }
 
 /**
- * The request never got an answer: refused, reset, timed out. After a write that was sent the outcome is unknown: read
+ * The request never got a response: refused, reset, timed out. After a write that was sent the outcome is unknown: read
  * before you decide.
  */
 export class TransportError extends Error {
@@ -191,7 +191,7 @@ export function errorFromStatus(status: Status, request: RequestInfo, retryAfter
 }
 
 /**
- * The typed error for a failed answer; for a body that is not a Status one is made from the HTTP code.
+ * The typed error for a failed response; for a body that is not a Status one is made from the HTTP code.
  *
  * @param body - the whole text; at most 2,048 characters of it are kept where it is not a Status.
  */
@@ -223,7 +223,7 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
   };
 }
 
-/** The resource version asked for is ahead of this server: ask again without one. */
+/** The requested resource version is ahead of this server: list again without one. */
 function isTooLargeResourceVersion(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.hasCause('ResourceVersionTooLarge') || /too large resource version/i.test(error.message);
@@ -244,7 +244,7 @@ export function isUnservedResource(error: unknown): boolean {
   return error instanceof NotFoundError && (error.status.details?.name ?? '') === '';
 }
 
-/** Whether the server no longer has the resource version asked for, or does not have it yet. */
+/** Whether the server no longer has the requested resource version, or does not have it yet. */
 export function isVersionUnavailable(error: unknown): boolean {
   return error instanceof ExpiredError || isTooLargeResourceVersion(error);
 }

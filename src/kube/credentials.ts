@@ -36,7 +36,7 @@ export class Credentials implements RequestCredentials {
   readonly #logger: Logger;
   #loaded: LoadedKubeConfig;
   #plugin: ExecPlugin | undefined;
-  /** From the plugin, in place of certificate files. */
+  /** From the plugin, instead of certificate files. */
   #pluginPair: Pick<TlsSettings, 'cert' | 'key'> = {};
   #headers: RequestHeaders = {};
   #headersUntilMs = -Infinity;
@@ -87,7 +87,7 @@ export class Credentials implements RequestCredentials {
     return this.#tls;
   }
 
-  /** The server answered 401 to a request made with `generation`: read everything again before the next one. */
+  /** The server returned 401 to a request made with `generation`: read everything again before the next one. */
   renew(generation: number): void {
     if (generation !== this.#generation) return; // another request has renewed them meanwhile
     this.#generation++;

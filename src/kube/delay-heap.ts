@@ -32,7 +32,7 @@ export class DelayHeap {
     this.#up(position);
   }
 
-  /** All keys, the next one first, the others in no order. */
+  /** All keys, the next one first, the others unordered. */
   get keys(): string[] {
     return this.#heap.map(({ key }) => key);
   }

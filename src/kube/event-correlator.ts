@@ -8,7 +8,7 @@ import type { KubeObject, ObjectReference } from './kube-object.ts';
 import type { EventType } from './recorder.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** core/v1 Event as it stands in JSON. */
+/** core/v1 Event in JSON. */
 export interface CoreEvent extends KubeObject {
   involvedObject: ObjectReference;
   type: EventType;
@@ -27,7 +27,7 @@ export interface CoreEvent extends KubeObject {
 export interface EventDecision {
   action: 'create' | 'patch' | 'drop';
   event: CoreEvent;
-  /** Under which `remember` stores the server's answer. */
+  /** Key of `remember` for the server's response. */
   key: string;
 }
 
@@ -64,12 +64,12 @@ export class EventCorrelator {
   decide(fresh: CoreEvent): EventDecision {
     const { event, key } = this.#aggregate(fresh);
     const counted = this.#count(event, key);
-    // the count is raised before the budget is asked, so a suppressed event shows as a jump later
+    // counted before the budget is checked, so a suppressed event later shows as a jump of the count
     const action = this.#withinBudget(counted) ? (counted.count > 1 ? 'patch' : 'create') : 'drop';
     return { action, event: counted, key };
   }
 
-  /** The server took the event: later ones of its kind build on what it answered. */
+  /** The server stored the event: later equal ones patch it. */
   remember(key: string, answer: { name: string; count: number; firstTimestamp: string }): void {
     this.#seen.set(key, answer);
   }

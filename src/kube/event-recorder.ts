@@ -19,10 +19,9 @@ export const events: Resource = {
   verbs: ['create', 'patch'],
 };
 
-/** Who records events, and over which client. */
 export interface EventRecorderOptions {
   client: KubeClient;
-  /** Who reports: `<driver>_<host>_<uuid>` for a provisioner; shown as "From" by kubectl describe. */
+  /** Source of the events: `<driver>_<host>_<uuid>` for a provisioner; shown as "From" by kubectl describe. */
   component: string;
   /** Default: the machine's own time. */
   clock?: Clock;

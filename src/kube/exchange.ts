@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 
-/** A whole answer. */
+/** A whole response. */
 export interface Answer {
   statusCode: number;
   headers: Record<string, string | string[] | undefined>;
@@ -16,8 +16,8 @@ export interface Exchange {
 }
 
 /**
- * Sends one request and collects its answer, which is small. Built on undici's handlers, which cost a fraction of its
- * streams for a short JSON answer.
+ * Sends one request and collects its response, which is small. Built on undici's handlers, which cost a fraction of its
+ * streams for a short JSON body.
  *
  * @param onSent - called when the request has a connection and is sent.
  */
@@ -35,7 +35,7 @@ export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, 
       else started.abort(aborted);
     },
     onResponseStart: (_controller, code, received) => {
-      if (code < 200) return; // informational, the answer follows
+      if (code < 200) return; // informational, the response follows
       statusCode = code;
       headers = received;
     },
@@ -46,7 +46,7 @@ export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, 
       try {
         resolve({ statusCode, headers, text: decode(chunks, headers['content-encoding']) });
       } catch (error) {
-        reject(error); // the answer is not what its encoding says
+        reject(error); // the body is not in the encoding of its header
       }
     },
     onResponseError: (_controller, error) => reject(error),

@@ -12,7 +12,7 @@ export interface ExecPluginConfig {
   env?: { name: string; value: string }[] | null;
   interactiveMode?: string | null;
   provideClusterInfo?: boolean | null;
-  /** Shown to a user who lacks the program. */
+  /** Shown when the program is not installed. */
   installHint?: string | null;
 }
 
@@ -20,7 +20,7 @@ export interface ExecPluginOptions {
   config: ExecPluginConfig;
   /** The environment of the program; the plugin's own variables are added. */
   environment: Record<string, string | undefined>;
-  /** `spec.cluster` for plugins that ask for it. */
+  /** `spec.cluster` for plugins with `provideClusterInfo`. */
   cluster: Record<string, unknown>;
   clock: Clock;
 }
@@ -31,7 +31,7 @@ export interface ExecCredential {
   /** PEM. */
   certificate?: string | undefined;
   key?: string | undefined;
-  /** Wall time in milliseconds; absent: never, until the server answers 401. */
+  /** Wall time in milliseconds; absent: never, until the server returns 401. */
   expiresAtMs?: number | undefined;
 }
 
@@ -139,7 +139,7 @@ export class ExecPlugin {
   }
 }
 
-/** client.authentication.k8s.io ExecCredential as it stands in JSON. */
+/** client.authentication.k8s.io ExecCredential in JSON. */
 interface ExecCredentialObject {
   kind: string;
   apiVersion: string;

@@ -127,7 +127,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     return this.#reflector.lastError;
   }
 
-  /** Monotonic milliseconds of the last successful answer of the API server. */
+  /** Monotonic milliseconds of the last successful response of the API server. */
   get lastSuccessMs(): number {
     return this.#reflector.lastSuccessMs;
   }

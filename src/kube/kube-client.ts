@@ -7,9 +7,9 @@ import { isReduced } from './reduced-object.ts';
 
 /** Options of every call. */
 export interface CallOptions {
-  /** Ends the wait for an answer; the outcome of a write is then unknown. */
+  /** Ends the wait for the response; the outcome of a write is then unknown. */
   signal?: AbortSignal | undefined;
-  /** The caller can do without the answer: a missing permission is logged once, as a warning. */
+  /** The caller can do without the response: a missing permission is logged once, as a warning. */
   optional?: boolean | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface ListOptions extends CallOptions {
   limit?: number;
 }
 
-/** The API server takes no longer field manager. */
+/** Max length of a field manager in the API server. */
 export const maxFieldManagerLength = 128;
 
 /** Typed calls over a transport. Every method throws `ApiError` (or a subclass) and `TransportError`. */
@@ -81,7 +81,7 @@ export class KubeClient {
     return answer.items ?? [];
   }
 
-  /** @throws {AlreadyExistsError} when the name is taken, also by an earlier attempt whose answer was lost. */
+  /** @throws {AlreadyExistsError} when the name is taken, also by an earlier attempt whose response was lost. */
   create<T extends KubeObject>(resource: Resource, object: T, options: CallOptions = {}): Promise<T> {
     const namespace = resource.namespaced ? (object.metadata.namespace ?? '') : undefined;
     return this.#transport.request<T>({
@@ -121,7 +121,7 @@ export class KubeClient {
     return this.#send<T>('PATCH', 'patch', resource, name, options, patch.body, patchContentType[patch.type]);
   }
 
-  /** Deletes one object. The answer may still show it when finalizers hold it. */
+  /** Deletes one object. The response may still contain it when it has finalizers. */
   async delete(
     resource: Resource,
     name: ObjectName,

@@ -9,7 +9,7 @@ export class KubeConfigError extends Error {
     this.cure = options.cure;
   }
 
-  /** The same with the cure in its message, for people who see nothing else. */
+  /** The same error with the cure in its message, for where only the message is shown. */
   withCure(): KubeConfigError {
     return new KubeConfigError(`${this.message}. ${this.cure}`, { cure: this.cure, cause: this });
   }

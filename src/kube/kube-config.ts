@@ -23,7 +23,7 @@ export interface LoadedKubeConfig {
   tokenFile?: string | undefined;
   /** The proxy to the API server. */
   proxyUrl?: string | undefined;
-  /** `disable-compression` of the cluster: answers are asked for as they are. */
+  /** `disable-compression` of the cluster: compressed responses are not requested. */
   disableCompression?: boolean | undefined;
   /** Impersonation by the current user, beside `as`. */
   impersonate?: Impersonation | undefined;

@@ -54,7 +54,7 @@ export class LeaseLock {
 
   /**
    * Monotonic milliseconds at which the observed record expires; one of another holder only a second later, so that
-   * what it still does when it notices comes before anything of ours.
+   * its last writes come before any of ours.
    */
   get expiresAtMs(): number {
     const expiresAtMs = this.#observedAtMs + (this.#record.leaseDurationSeconds ?? 0) * 1000;
@@ -86,8 +86,8 @@ export class LeaseLock {
   /**
    * One attempt to get or keep the Lease.
    *
-   * @returns whether we hold it now. Failures of the API are logged and count as no, and so does a success whose answer
-   * is read only after the lease has expired again.
+   * @returns whether we hold it now. Failures of the API are logged and count as no, and so does a success whose
+   * response is read only after the lease has expired again.
    */
   async tryAcquireOrRenew(signal: AbortSignal): Promise<boolean> {
     return (await this.#attempt(signal)) && !this.#hasExpired();
@@ -196,8 +196,8 @@ export class LeaseLock {
   }
 
   /**
-   * Records the answer to a write. Others may have seen the write when it was sent, however late the answer came: the lease
-   * counts from then.
+   * Records the response to a write. Others may have seen the write as soon as it was sent, however late the response: the
+   * lease counts from then.
    */
   #wrote(lease: Lease, sentAtMs: number): void {
     this.observe(lease);

@@ -1,5 +1,5 @@
 /**
- * Parses the items of a list while its answer arrives, so that a long list is never in memory as one text and one tree.
+ * Parses the items of a list while the response arrives, so that a long list is never in memory as one text and one tree.
  * Only the boundaries of the items are found here; each item is then parsed by `JSON.parse`.
  */
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
@@ -23,7 +23,7 @@ const itemsKey = '"items"';
 /**
  * Calls `onItem` for each element of `items`, in order, once it is complete.
  *
- * @returns everything of the answer but its items.
+ * @returns everything of the response but its items.
  * @throws {SyntaxError} when the text ends early or is not JSON.
  */
 export async function readList(

@@ -19,7 +19,7 @@ export interface PagedListOptions {
   fieldSelector?: string | undefined;
   /** Resource version to list at; empty for the most recent, `0` for whatever the server has cached. */
   resourceVersion: string;
-  /** Page size; 0 asks for everything in one answer. */
+  /** Page size; 0 requests everything in one response. */
   limit: number;
   /** Called at the start, and again when pages expired and everything is listed again: earlier items are void. */
   onStart: () => void;
@@ -36,7 +36,7 @@ export interface PagedListResult {
 
 /**
  * Lists a resource page by page, handing out the objects as they arrive. When pages expire meanwhile, everything is listed
- * once more in one answer.
+ * once more in one response.
  *
  * @throws {ApiError} of the first page or of the second attempt.
  */

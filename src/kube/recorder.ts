@@ -1,6 +1,6 @@
 import type { ObjectReference } from './kube-object.ts';
 
-/** `Warning` where somebody may have to act. */
+/** `Warning` where an operator may have to act. */
 export type EventType = 'Normal' | 'Warning';
 
 /** Records events about objects. Best effort: it never blocks, throws or fails an operation. */

@@ -24,7 +24,7 @@ export interface ReflectorCacheOptions<T> {
   logger: Logger;
 }
 
-/** The content that a reflector keeps up to date, and the resource version at which it stands. */
+/** The content that a reflector keeps up to date, and its resource version. */
 export class ReflectorCache<T extends KubeObject> {
   readonly #options: ReflectorCacheOptions<T>;
   #lastVersion: string | undefined;
@@ -39,7 +39,7 @@ export class ReflectorCache<T extends KubeObject> {
     return this.#lastVersion;
   }
 
-  /** The server has forgotten `lastVersion`, or has not seen it yet: the next list asks for the most recent one. */
+  /** The server has forgotten `lastVersion`, or has not seen it yet: the next list requests the most recent one. */
   markVersionUnavailable(): void {
     this.#versionUnavailable = true;
   }

@@ -22,7 +22,7 @@ export interface ReflectorFailuresOptions {
   onFailure?: ((reason: string) => void) | undefined;
 }
 
-/** What keeps a reflector from its work: logged, counted, and followed by a pause. */
+/** The failures of a reflector: logged, counted, and followed by a pause. */
 export class ReflectorFailures {
   readonly #options: ReflectorFailuresOptions;
   readonly #backoff: Backoff;
@@ -64,7 +64,7 @@ export class ReflectorFailures {
     await this.#backoff.wait(signal);
   }
 
-  /** Reports the failure, then waits one back-off step, or as long as the server asks for if that is longer. */
+  /** Reports the failure, then waits one back-off step, or for the server's `Retry-After` if that is longer. */
   async reportAndBackOff(error: unknown, signal: AbortSignal): Promise<void> {
     this.report(error);
     const askedMs = error instanceof ApiError ? (error.retryAfterS ?? 0) * 1000 : 0;
@@ -75,19 +75,19 @@ export class ReflectorFailures {
     const { logger, resource } = this.#options;
     const fields = { resource: resource.plural, err: error };
     if (error instanceof ExpiredError) {
-      logger.debug(fields, 'The watch is too old, listing again');
-    } else if (this.#loggedLately(`${(error as Error).name}: ${(error as Error).message}`)) {
+      logger.debug(fields, 'The watch is too old, relisting');
+    } else if (this.#loggedRecently(`${(error as Error).name}: ${(error as Error).message}`)) {
       return;
     } else if (error instanceof ApiError && error.code === 404) {
-      logger.warn(fields, 'The API server does not serve the resource, asking again');
+      logger.warn(fields, 'The API server does not serve the resource, retrying');
     } else if (error instanceof ShortWatchError) {
-      logger.info(fields, 'A watch ended at once, listing again');
+      logger.info(fields, 'A watch ended at once, relisting');
     } else {
       logger.error(fields, 'Reading a resource failed, trying again');
     }
   }
 
-  #loggedLately(text: string): boolean {
+  #loggedRecently(text: string): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - (this.#loggedAtMs.get(text) ?? -Infinity) < repeatMs) return true;
     if (this.#loggedAtMs.size >= maxRemembered) this.#loggedAtMs.clear();

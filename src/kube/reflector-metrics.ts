@@ -10,7 +10,7 @@ export interface ReflectorMetrics {
 }
 
 export interface ReflectorMetricsProvider {
-  /** Makes the metrics of a resource that is listed and watched; its series stand at zero from then on. */
+  /** Makes the metrics of a resource that is listed and watched; its series are zero from then on. */
   forResource: (resource: string) => ReflectorMetrics;
   /** Counts a request that was forbidden, whatever its verb. */
   forbidden: (resource: string) => void;
@@ -20,7 +20,7 @@ export interface ReflectorMetricsProvider {
  * Registers the `reflector_*` families.
  *
  * @param requested - resources that are not, or not always, listed and watched: their count of forbidden requests
- * stands at zero from now on.
+ * is zero from now on.
  * @throws {Error} when the registry has them already.
  */
 export function reflectorMetrics(registry: MetricRegistry, requested: readonly string[]): ReflectorMetricsProvider {

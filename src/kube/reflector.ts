@@ -1,6 +1,6 @@
 /**
- * Keeps a copy of one resource up to date: lists it, watches it from there, and starts over when the server has
- * forgotten the resource version it stands at. The rules are those of Kubernetes' own clients (Kubernetes API concepts,
+ * Keeps a copy of one resource up to date: lists it, watches it from there, and relists when the server has
+ * forgotten its resource version. The rules are those of Kubernetes' own clients (Kubernetes API concepts,
  * "Watch bookmarks", "410 Gone responses", "Streaming lists").
  */
 import type { Clock } from '../base/clock.ts';
@@ -69,7 +69,7 @@ export class Reflector<T extends KubeObject> {
     return this.#failures.lastError;
   }
 
-  /** Monotonic milliseconds of the last successful answer. */
+  /** Monotonic milliseconds of the last successful response. */
   get lastSuccessMs(): number {
     return this.#failures.lastSuccessMs;
   }
@@ -132,7 +132,7 @@ export class Reflector<T extends KubeObject> {
     this.#failures.succeeded();
   }
 
-  /** Watches from the cache's resource version, again and again. @throws what only a new list helps against. */
+  /** Watches repeatedly from the cache's resource version. @throws errors that need a new list. */
   async #follow(signal: AbortSignal): Promise<never> {
     const { clock, metrics } = this.#options;
     let openFailures = 0;

@@ -16,7 +16,7 @@ export type RequestHeaders = Record<string, string | string[]>;
 export interface RequestCredentials {
   readonly serverUrl: URL;
   readonly proxyUrl: string | undefined;
-  /** Answers must not be asked for in compressed form. */
+  /** Compressed responses must not be requested. */
   readonly disableCompression: boolean;
   /** Rises with each renewal: shows whether a failed request used the newest credentials. */
   readonly generation: number;
@@ -24,6 +24,6 @@ export interface RequestCredentials {
   headers(): Promise<RequestHeaders>;
   /** The TLS settings; compare by identity: another object means that connections should be recreated. */
   tls(): TlsSettings;
-  /** The server answered 401 to a request made with `generation`: read everything again before the next one. */
+  /** The server returned 401 to a request made with `generation`: read everything again before the next one. */
   renew(generation: number): void;
 }

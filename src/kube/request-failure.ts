@@ -3,7 +3,7 @@ import { ApiError, TransportError } from './api-error.ts';
 
 /** Pause before a GET is sent again over a new connection. */
 const resendPauseMs = 1000;
-/** Codes of connections that broke: reset, closed before the end of the answer. */
+/** Codes of connections that broke: reset, closed before the end of the response. */
 const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);
 
 /** How long to wait before sending again, in milliseconds; undefined when it must not be sent again. */

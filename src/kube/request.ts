@@ -13,17 +13,17 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** One answered attempt, for metrics and tests. */
+/** One finished attempt, for metrics and tests. */
 export interface RequestObservation {
   verb: string;
   resource: string;
   method: string;
-  /** HTTP code, or `<error>` when there was no answer. */
+  /** HTTP code, or `<error>` when there was no response. */
   code: string;
   seconds: number;
 }
 
-/** An open answer whose body is read piece by piece. Abort the signal of the request to end it. */
+/** An open response whose body is read in chunks. Abort the signal of the request to end it. */
 export interface StreamedAnswer {
   body: AsyncIterable<Uint8Array>;
 }

@@ -11,7 +11,7 @@ export interface PathParts {
 /**
  * The path of a resource or of one object.
  *
- * @throws {TypeError} before anything is sent, when a part cannot stand in a path: an empty namespace where
+ * @throws {TypeError} before anything is sent, when a part cannot be in a path: an empty namespace where
  * one is needed, `.` or `..`, a slash or a percent sign.
  */
 export function resourcePath(resource: Resource, parts: PathParts): string {

@@ -1,6 +1,6 @@
 /**
- * Shares equal values: thousands of cached objects name the same namespaces, classes and drivers, ask for the same
- * sizes and carry the same finalizers. Only for values that repeat; unique ones would only fill the table.
+ * Shares equal values: thousands of cached objects name the same namespaces, classes and drivers, request the
+ * same sizes and have the same finalizers. Only for values that repeat; unique ones would only fill the table.
  */
 export class SharedValues {
   readonly #strings = new Map<string, string>();

@@ -6,7 +6,7 @@ import { deepFreeze } from './shared-values.ts';
 /** Values under which an object is found; an empty list keeps it out of the index. */
 export type IndexFunction<T> = (object: T) => readonly string[];
 
-/** The keys under one index value: one key stands alone, several in a Set, since most values have one. */
+/** The keys under one index value: a single key by itself, several in a Set, since most values have one. */
 type IndexEntry = string | Set<string>;
 
 /**
@@ -53,7 +53,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     return found;
   }
 
-  /** Adds an index and fills it from what is there. @throws {Error} when the name is taken. */
+  /** Adds an index and fills it from the present objects. @throws {Error} when the name is taken. */
   addIndex(name: string, of: IndexFunction<T>): void {
     if (this.#indexes.has(name)) throw new Error(`the index ${JSON.stringify(name)} exists already`);
     this.#indexes.set(name, { of, entries: new Map() });

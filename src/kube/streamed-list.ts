@@ -9,7 +9,7 @@ import { shortWatchMs, type WatchEvent } from './watch-stream.ts';
 
 export interface StreamedListOptions<T extends KubeObject> {
   resource: Resource;
-  /** `auto`: until the server turns out not to stream lists. */
+  /** `auto`: until the server proves not to stream lists. */
   watchList: 'auto' | 'on' | 'off';
   cache: ReflectorCache<T>;
   failures: ReflectorFailures;
@@ -43,7 +43,7 @@ export class StreamedList<T extends KubeObject> {
   /**
    * Fills the cache from one request and goes on with it as a watch until that ends.
    *
-   * @returns false when nothing was filled, since the resource has to be listed in pages.
+   * @returns false when the cache was not filled, since the resource has to be listed in pages.
    * @throws whatever ends the watch once the cache is filled, or the signal's reason.
    */
   async run(signal: AbortSignal): Promise<boolean> {

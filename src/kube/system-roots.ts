@@ -5,7 +5,7 @@ import path from 'node:path';
 import tls from 'node:tls'; // as a whole: an older Node.js would refuse a name it lacks before its version is checked
 import { KubeConfigError } from './kube-config-error.ts';
 
-/** The bundles of Debian, Fedora, openSUSE, OpenELEC, CentOS and Alpine; the first that is there counts. */
+/** The bundles of Debian, Fedora, openSUSE, OpenELEC, CentOS and Alpine; the first that exists counts. */
 const bundles = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -52,7 +52,7 @@ function addCertificates(roots: Set<string>, text: string): void {
   for (const [certificate] of text.matchAll(pem)) if (isReadable(certificate)) roots.add(certificate);
 }
 
-/** One that cannot be read would hide those behind it. */
+/** Unreadable files are skipped, so that they do not hide later ones. */
 function isReadable(certificate: string): boolean {
   try {
     new X509Certificate(certificate);

@@ -3,7 +3,7 @@ import type { Logger } from '../base/logger.ts';
 import type { RequestOptions } from './request.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
-/** Long waits are logged at info at most this often, in milliseconds: where there is one there are hundreds. */
+/** Long waits are logged at info at most this often, in milliseconds: there are usually hundreds at once. */
 const noticeEveryMs = 10_000;
 const minDebugWaitMs = 50;
 const minInfoWaitMs = 1000;

@@ -1,6 +1,6 @@
 /**
- * HTTP to the API server: keep-alive pools of HTTP/1.1 connections, one for lists and watches without a cap, so that no
- * number of watches can hold up a write. Requests are retried only where the server says that it did nothing.
+ * HTTP to the API server: keep-alive pools of HTTP/1.1 connections, an unlimited one for lists and watches, so that no
+ * number of watches can delay a write. Requests are retried only where the server says that it did nothing.
  */
 import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../base/abort.ts';
@@ -24,7 +24,7 @@ export interface TransportOptions {
   logger: Logger;
   /** Client-side rate limit; absent: none, the server's priority and fairness decides. Watches never wait for it. */
   rateLimit?: TokenBucket | undefined;
-  /** How long the answer to a single request may take once that was sent, in milliseconds. Default 30,000. */
+  /** Max time from sending a single request to the end of its response, in milliseconds. Default 30,000. */
   requestTimeoutMs?: number;
   /**
    * Max connections for single requests; further requests wait up to a minute for one. Lists and watches have
@@ -32,7 +32,7 @@ export interface TransportOptions {
    */
   maxConnections?: number | undefined;
   onRequest?: ((observation: RequestObservation) => void) | undefined;
-  /** Reports what the server forbids; several transports share one. Default: one of its own, which only logs. */
+  /** Reports forbidden requests; several transports may share one. Default: one of its own, which only logs. */
   missingRights?: MissingRights | undefined;
 }
 
@@ -78,9 +78,9 @@ export class Transport implements AsyncDisposable {
   }
 
   /**
-   * Sends one request and reads the whole JSON answer.
+   * Sends one request and reads the whole JSON response.
    *
-   * @throws {ApiError} when the server answers with a failure, {TransportError} when there is no answer, or the
+   * @throws {ApiError} for a failure response of the server, {TransportError} when there is no response, or the
    * signal's reason.
    */
   async request<T>(options: RequestOptions): Promise<T> {
@@ -191,7 +191,7 @@ export class Transport implements AsyncDisposable {
     });
   }
 
-  /** One attempt at a request whose answer is read as it comes. */
+  /** One attempt at a request whose response is streamed. */
   #open(options: RequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     return this.#observed(options, (request, onSent) => {
       onSent();

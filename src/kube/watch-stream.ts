@@ -20,14 +20,14 @@ export interface WatchStreamOptions {
   timeoutS: number;
   /** No byte for this long ends the stream, until the first bookmark. Default: only `timeoutS` counts. */
   maxSilenceMs?: number | undefined;
-  /** Called when the server opens the watch, and when it ends it regularly: both are successes without any event. */
+  /** Called when the server opens the watch, and when it ends it normally: both are successes even without an event. */
   onSuccess: () => void;
   signal: AbortSignal;
 }
 
 /** A watch that ended this soon without an event means that something between us and the server closes watches. */
 export const shortWatchMs = 1000;
-/** A server answers a watch at once, whether there are events or not; this is the max, its queues included. */
+/** Max time until the response headers of a watch, which a server sends at once, with events or without. */
 const maxAnswerMs = 30_000;
 /** A watch stays open this much longer than it asked for, then its connection counts as dead. */
 const graceMs = 30_000;
@@ -42,7 +42,7 @@ class SilentConnection extends Error {}
  * events like a normal end does: what was missed comes with the next watch.
  *
  * @throws {ApiError} when the server refuses the watch, {TransportError} with code `BAD_JSON` for a garbled line, or
- * as the first thing when there is no connection or no answer within 30 s.
+ * before any event when there is no connection or no response within 30 s.
  */
 export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchEvent> {
   const { transport, request, onSuccess, signal } = options;

@@ -6,7 +6,7 @@ const buckets = [1e-8, 1e-7, 1e-6, 9.999999999999999e-6, 9.999999999999999e-5, 0
 
 /** Makes the metrics of each queue, all in the families that Kubernetes controllers share. */
 export interface WorkQueueMetricsProvider {
-  /** All series of the queue stand at zero from now on. */
+  /** All series of the queue are zero from now on. */
   readonly forQueue: (name: string) => WorkQueueMetrics;
 }
 

@@ -23,7 +23,7 @@ export interface WorkQueueOptions {
   metrics?: WorkQueueMetrics | undefined;
 }
 
-/** The clock is checked at least this often, in milliseconds: timers stand still while the machine sleeps. */
+/** The clock is checked at least this often, in milliseconds: timers stop while the machine is suspended. */
 const heartbeatMs = 10_000;
 
 /**

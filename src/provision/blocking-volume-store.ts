@@ -15,18 +15,17 @@ import {
   type VolumeStoreParts,
 } from './volume-store.ts';
 
-/** How often the blocking store tries, with what pauses. */
 export interface SaveRetries {
-  /** Attempts in all. */
+  /** Max attempts. */
   attempts: number;
   /** Pause after the n-th failed attempt (from 0), in milliseconds. */
   pauseMs: (failed: number) => number;
 }
 
 /**
- * Tries a few times while the worker waits, once where the volume is refused for what it is, and deletes the storage
- * when it cannot save the volume. Once the run is aborted it does neither: after a lost lease the storage may be another
- * process's by now.
+ * Tries a few times while the worker waits, only once where the volume is invalid, and deletes the storage when it
+ * cannot save the volume. Once the run is aborted it does neither: after a lost lease another process may own the
+ * storage.
  */
 export class BlockingVolumeStore implements VolumeStore {
   readonly #parts: VolumeStoreParts;
@@ -72,7 +71,7 @@ export class BlockingVolumeStore implements VolumeStore {
    * pod may use it already.
    *
    * @returns whether the volume was saved after all.
-   * @throws {VolumeTakenError} when the name is another volume's: whose storage it is nobody knows.
+   * @throws {VolumeTakenError} when another volume has the name: it is not known whose storage it is.
    */
   async #undo(
     claim: PersistentVolumeClaim,

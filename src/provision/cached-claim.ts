@@ -54,7 +54,7 @@ function boundClaim(
   return markReduced(cached) as PersistentVolumeClaim;
 }
 
-/** Whether two cached forms differ in nothing that is read: then the change wakes nobody. */
+/** Whether two cached forms differ in nothing that is read: then the change reaches no handler. */
 export function sameClaim(old: PersistentVolumeClaim, claim: PersistentVolumeClaim): boolean {
   if ((old.spec.volumeName ?? '') === '' || (claim.spec.volumeName ?? '') === '') {
     return sameButVersion(old, claim);

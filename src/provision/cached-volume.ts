@@ -7,9 +7,9 @@ import type { PersistentVolume } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
 
 /**
- * Makes the cached form of volumes. Whole are only those whose storage we may have to delete; the event that releases
- * a volume brings all of it. Of a bound one stays what ownership and the finalizer need, and `fields`; of a foreign one
- * the name.
+ * Makes the cached form of volumes. Only those whose storage we may have to delete are kept whole; the event that
+ * releases a volume brings all of it. A bound one keeps what ownership and the finalizer need, and `fields`; a foreign
+ * one only its name.
  */
 export function volumeTransform(options: {
   shared: SharedValues;
@@ -55,7 +55,7 @@ function boundVolume(
       resourceVersion: metadata.resourceVersion,
       deletionTimestamp: metadata.deletionTimestamp,
       finalizers: shared.value(metadata.finalizers),
-      // what is kept beyond that is each volume's own: shared, it would fill the table
+      // not shared: these values differ for each volume and would only fill the table
       annotations: kept?.annotations ? { ...annotations, ...kept.annotations } : shared.value(annotations),
       ...(kept && { labels: kept.labels }),
     },
@@ -65,7 +65,7 @@ function boundVolume(
   return markReduced(cached) as PersistentVolume;
 }
 
-/** Whether two cached forms differ in nothing that is read: then the change wakes nobody. */
+/** Whether two cached forms differ in nothing that is read: then the change reaches no handler. */
 export function sameVolume(old: PersistentVolume, volume: PersistentVolume): boolean {
   if (old.spec === noSpec && volume.spec === noSpec) return true;
   return (

@@ -3,8 +3,8 @@ import { provisionedByKey, volumeFinalizer } from './keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, StorageClass } from './objects.ts';
 
 /**
- * The volume as it will be saved: what a provisioner returned, completed by what is the controller's to say, and, where
- * it says nothing, by what the class and the claim ask for. Shares nothing with either.
+ * The volume as it will be saved: what a provisioner returned, completed by the fields that the controller sets and,
+ * where they are absent, by those of the class and the claim. Shares no objects with either.
  */
 export function completeVolume(
   volume: PersistentVolume,
@@ -24,15 +24,15 @@ export function completeVolume(
     },
     spec: {
       ...volume.spec,
-      ...asked(volume.spec, claim, storageClass),
+      ...requested(volume.spec, claim, storageClass),
       claimRef: claimReference(claim),
       storageClassName: className(claim),
     },
   };
 }
 
-/** What class and claim ask for and the spec leaves out. Without a policy the API server would keep the storage. */
-function asked(
+/** Defaults from class and claim for what the spec leaves out. Without a reclaim policy Kubernetes would use Retain. */
+function requested(
   spec: PersistentVolumeSpec,
   { spec: { accessModes, volumeMode, resources } }: PersistentVolumeClaim,
   { reclaimPolicy, mountOptions = [] }: StorageClass,

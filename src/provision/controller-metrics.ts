@@ -9,7 +9,7 @@ export interface ControllerMetrics {
 
 const nothing = (): void => undefined;
 
-/** Counts nothing: the default of a library user who does not ask. */
+/** Counts nothing: the default. */
 export const noMetrics: ControllerMetrics = {
   provisioned: nothing,
   provisionFailed: nothing,

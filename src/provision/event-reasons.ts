@@ -1,4 +1,4 @@
-/** Reasons of the events that are recorded on claims in more than one place. */
+/** Event reasons that more than one file records on claims. */
 
 export const succeededReason = 'ProvisioningSucceeded';
 export const failedReason = 'ProvisioningFailed';

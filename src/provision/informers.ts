@@ -24,7 +24,7 @@ import { sameButVersion } from './same-but-version.ts';
 /** What the caches are made with. */
 export interface ProvisionInformersOptions {
   transport: Transport;
-  /** Names that mean us: of other volumes only the names are kept. */
+  /** The provisioner names of this process: of volumes of others only the names are kept. */
   isKnownProvisioner: (name: string) => boolean;
   /** Default: the machine's own time. */
   clock?: Clock;
@@ -37,7 +37,7 @@ export interface ProvisionInformersOptions {
    * The cached form is still reduced: `KubeClient.update` refuses it. Default: nothing more.
    */
   volumeFields?: KeptFields<PersistentVolume> | undefined;
-  /** The same for claims that have a volume, anybody's. Claims without one are kept whole. Default: nothing more. */
+  /** The same for claims that have a volume of any provisioner. Claims without one are kept whole. Default: nothing more. */
   claimFields?: KeptFields<PersistentVolumeClaim> | undefined;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
   freeze?: boolean;

@@ -15,7 +15,7 @@ export interface KeptFields<T extends PersistentVolume | PersistentVolumeClaim> 
   spec?: readonly (keyof T['spec'] & string)[];
 }
 
-/** The parts of one object that are kept; those that nobody asked for, or that it lacks, are absent. */
+/** The parts of one object that are kept; those not requested, or that it lacks, are absent. */
 export interface KeptParts<T extends PersistentVolume | PersistentVolumeClaim> {
   annotations?: Record<string, string>;
   labels?: Record<string, string>;

@@ -20,7 +20,7 @@ export type SavePolicy =
       pauseMs?: number;
     }
   | {
-      /** Tries for ever in the background; storage is never deleted for want of a saved volume. */
+      /** Tries for ever in the background; storage is never deleted because its volume could not be saved. */
       kind: 'queue';
       limiter: RateLimiter;
     };
@@ -37,7 +37,7 @@ export interface VolumeStoreOptions extends Omit<VolumeStoreParts, 'onSaved'> {
   clock: Clock;
 }
 
-/** The store that the policy asks for. What it saves is noted until the cache shows it. */
+/** The store for the policy. What it saves is remembered until the cache shows it. */
 export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
   const { save = { kind: 'blocking' }, provisioner, informers, recentlySaved, makeQueue, abort, clock } = options;
   const { client, recorder, logger, observer } = options;

@@ -47,7 +47,7 @@ export class MissingClasses {
     return new Error(`storageClass ${JSON.stringify(name)} not found`);
   }
 
-  /** Nothing more is to be done for the claim. */
+  /** Drops what is kept of a settled claim. */
   forget(uid: string): void {
     this.#reportedMissingClass.delete(uid);
   }

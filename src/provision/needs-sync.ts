@@ -1,4 +1,4 @@
-/** Which claims and volumes are worth a sync: in a settled cluster nearly none, so nearly none are queued. */
+/** Which claims and volumes need a sync: nearly none in a settled cluster, so that nearly none are queued. */
 import { requestedProvisioner } from './claim-facts.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';

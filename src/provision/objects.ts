@@ -1,7 +1,7 @@
 import type { KubeObject, ObjectMeta, ObjectReference, Resource } from '../kube/kube-object.ts';
 import type { CsiVolumeSource, SecretReference, VolumeSources } from './volume-source.ts';
 
-/** A quantity as it stands in JSON: usually a string such as `5Gi`, at times a bare number. */
+/** A quantity in JSON: usually a string such as `5Gi`, sometimes a bare number. */
 export type QuantityText = string | number;
 
 /** How many nodes, or the pods of how many nodes, may mount a volume, and how (core/v1 PersistentVolumeAccessMode). */
@@ -57,7 +57,7 @@ export interface NodeSelectorTerm {
   matchFields?: NodeSelectorRequirement[];
 }
 
-/** core/v1 PersistentVolumeSpec. Where the storage is stands in one of the fields of `VolumeSources`. */
+/** core/v1 PersistentVolumeSpec. One of the fields of `VolumeSources` holds the source. */
 export interface PersistentVolumeSpec extends Partial<VolumeSources> {
   capacity?: Record<string, QuantityText> | undefined;
   accessModes?: AccessMode[] | undefined;

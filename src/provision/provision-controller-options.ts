@@ -12,15 +12,15 @@ import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
 
-/** What a controller works with; only the first lines are needed, the rest has defaults. */
+/** The options of a `ProvisionController`: most have defaults. */
 export interface ProvisionControllerOptions {
-  /** The name that claims and classes ask for. */
+  /** The name by which claims and classes name this provisioner. */
   provisionerName: string;
-  /** Further names that mean us, such as the in-tree plugin a driver replaces. Default none. */
+  /** Further names of this provisioner, such as the in-tree plugin a driver replaces. Default none. */
   additionalProvisionerNames?: readonly string[];
   provisioner: Provisioner;
   transport: Transport;
-  /** Learns what the provisioner did. Default: nobody. */
+  /** Notified of what the provisioner did. Default: none. */
   observer?: ProvisionObserver | undefined;
   /** Author of writes in `metadata.managedFields`, at most 128 characters. Default: `provisionerName`. */
   fieldManager?: string;

@@ -1,6 +1,6 @@
 /**
- * The storage-agnostic controller: it watches claims, volumes and classes, asks a `Provisioner` for storage where a
- * claim wants some, saves the volumes, and has storage deleted when its volume is released.
+ * The storage-agnostic controller: it watches claims, volumes and classes, calls a `Provisioner` for claims that need a
+ * volume, saves the volumes, and has storage deleted when its volume is released.
  */
 import { hostname } from 'node:os';
 import { v4 as uuid } from 'uuid';
@@ -38,12 +38,12 @@ export interface RunOptions {
 
 const resyncDefaultMs = 900_000;
 
-/** Thousands of claims that waited for a backend must not fall on it all at once. */
+/** Thousands of claims that waited for a backend must not be retried all at once. */
 const retrySpreadMs = 1000;
 
 /**
- * Watches claims, volumes and classes; has storage made for the claims that ask for `provisionerName`, saves the volumes
- * and has storage deleted when its volume is released with policy Delete (Kubernetes page "Persistent Volumes",
+ * Watches claims, volumes and classes; provisions storage for the claims that name `provisionerName`, saves the volumes
+ * and deletes storage when its volume is released with policy Delete (Kubernetes page "Persistent Volumes",
  * "Lifecycle of a volume and claim"). Nothing happens before `run`.
  */
 export class ProvisionController {
@@ -151,9 +151,9 @@ export class ProvisionController {
   }
 
   /**
-   * Requeues a claim at once: something outside the claim changed for it, such as an answer that its provisioner was
-   * waiting for. A provisioner that would have to wait long in `shouldProvision` answers no, which frees the worker, and
-   * has the claim woken later.
+   * Requeues a claim at once: something outside the claim changed, such as a response its provisioner waited for. A
+   * provisioner that would have to wait long in `shouldProvision` returns false, which frees the worker, and calls this
+   * later.
    *
    * @param uid - of the claim; one that is gone, or has its volume, is left alone.
    */
@@ -168,8 +168,8 @@ export class ProvisionController {
 
   /**
    * The backend is back after an outage, or was restarted: claims and volumes whose last attempt failed are tried again
-   * within a second, infeasible ones too, and their failures so far no longer lengthen the back-off. What was given up
-   * at a threshold still waits until it changes. Safe to repeat.
+   * within a second, infeasible ones too, and their failures so far no longer lengthen the back-off. An object
+   * that reached a failure threshold still waits until it changes. Safe to repeat.
    */
   retryFailed(): void {
     this.#slowSet.clear();

@@ -20,8 +20,7 @@ export interface FailureOptions {
 }
 
 /**
- * What follows from an attempt that the provisioner failed: the event on the claim, the pause of an infeasible one, and
- * the choice of another node.
+ * Handles a failed attempt: the event on the claim, the pause of an infeasible one, and the selection of another node.
  *
  * @returns what the attempt ends with: a retry for a `ProvisionError`, none for `ProvisionStopped`.
  */
@@ -50,7 +49,7 @@ export async function handleFailure(
   return failure;
 }
 
-/** Whatever else a provisioner throws: the attempt failed and nothing runs. */
+/** Any other error of a provisioner: the attempt failed and nothing runs in the background. */
 export function toProvisionError(error: unknown): ProvisionError {
   if (error instanceof ProvisionError) return error;
   const message = error instanceof Error ? error.message : String(error);

@@ -3,9 +3,8 @@ import type { PersistentVolume } from './objects.ts';
 import type { ProvisionError, ProvisionOptions } from './provisioner.ts';
 
 /**
- * Learns what a `ProvisionController` had its provisioner do, such as to count it or to look at the room that is left.
- * The methods are called in the middle of the work and must return at once. What they throw is logged and changes
- * nothing.
+ * Notified of what the provisioner of a `ProvisionController` did, for example to count it or to refresh capacity. The
+ * methods are called during a sync and must return at once. What they throw is logged and changes nothing.
  */
 export interface ProvisionObserver {
   /** The storage was made. The volume is as it will be saved; that comes next, and another attempt may follow if it fails. */

@@ -1,4 +1,4 @@
-/** An attempt ended and must not be repeated by itself. Counted as failed, as in the original. */
+/** An attempt ended and is not retried until something changes. Counted as failed, as in the original. */
 export class ProvisionStopped extends Error {
   override readonly name = 'ProvisionStopped';
 }

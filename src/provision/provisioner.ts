@@ -1,6 +1,6 @@
 /**
- * The interface that a kind of storage fulfils. The controller of this folder owns it; `src/csi` and anybody's own
- * program implement it.
+ * The interface that a storage backend implements: `src/csi`, or a program of a library user. The controller of this
+ * folder calls it.
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 
@@ -12,7 +12,7 @@ export interface ProvisionOptions {
   volumeName: string;
   /** The claim, from the cache (or the remembered copy of a deleted one): read only. */
   claim: PersistentVolumeClaim;
-  /** The node the scheduler chose, or an empty string. Nobody checked that it exists. */
+  /** The node the scheduler chose, or an empty string. Not checked to exist. */
   selectedNodeName: string;
 }
 
@@ -23,7 +23,7 @@ export interface ProvisionContext {
 }
 
 /**
- * A kind of storage. Every method may be called again for the same claim or volume, after a crash by another process,
+ * A storage backend. Every method may be called again for the same claim or volume, after a crash by another process,
  * and must then finish what was begun: the same claim always maps to the same volume.
  */
 export interface Provisioner {
@@ -46,7 +46,7 @@ export interface Provisioner {
    */
   delete(volume: PersistentVolume, context: ProvisionContext): Promise<void>;
   /**
-   * Asked for every claim that has no volume and names this provisioner, before its class is read; at each of its
+   * Called for every claim that has no volume and names this provisioner, before its class is read; at each of its
    * changes, each retry and each resync. Absent: yes. Each wait in here occupies a worker; `ProvisionController.wakeClaim` requeues
    * a claim that was refused for now.
    */
@@ -54,7 +54,7 @@ export interface Provisioner {
   /** Whether claims with `volumeMode: Block` are served. Absent: no. */
   supportsBlock?(context: ProvisionContext): boolean;
   /**
-   * Asked for every volume of ours that is to be deleted, or whose finalizer was wrong; at each of its changes, each retry
+   * Called for every volume of ours that is to be deleted, or whose finalizer was wrong; at each of its changes, each retry
    * and each resync. Absent: yes. `ProvisionController.wakeVolume` requeues a volume.
    */
   shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;

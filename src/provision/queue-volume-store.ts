@@ -16,7 +16,7 @@ import {
 
 /** Workers of the queue store, whatever the number of the controller's own. */
 const queueWorkers = 4;
-/** Pause between two tries of a volume that the API server refuses for what it is, in milliseconds. */
+/** Pause between two tries of a volume that the API server rejects as invalid, in milliseconds. */
 const refusedPauseMs = 5 * 60_000;
 /** First pause after a try without the right to create volumes, doubled each time up to the second, in milliseconds. */
 const forbiddenPausesMs = { first: 100, max: 60_000 } as const;
@@ -24,8 +24,8 @@ const forbiddenPausesMs = { first: 100, max: 60_000 } as const;
 const passingTries = 5;
 
 /**
- * Tries once while the worker waits, then for ever in the background; the claim counts as done at once. Failures that
- * pass by themselves are retried with back-off, others rarely: those are events on the claim and hold up no stop.
+ * Tries once while the worker waits, then forever in the background; the claim counts as done at once. Transient
+ * failures are retried with back-off; others rarely: they are recorded on the claim and do not delay a shutdown.
  */
 export class QueueVolumeStore implements VolumeStore {
   readonly #parts: VolumeStoreParts;
@@ -107,7 +107,7 @@ export class QueueVolumeStore implements VolumeStore {
   }
 
   /**
-   * Takes a failure that does not pass by itself: it is recorded on the claim, and the volume is tried again rarely.
+   * Retries a permanent failure rarely, and records it on the claim.
    *
    * @returns false for every other failure.
    */
@@ -156,7 +156,7 @@ export class QueueVolumeStore implements VolumeStore {
     if (claim !== undefined) recordSuccess(this.#parts, claim, volume);
   }
 
-  /** No repeat will save it: the next attempt of its claim meets the same volume and fails there. */
+  /** No retry will save it: the next attempt of its claim finds the same volume and fails there. */
   #drop(volume: PersistentVolume, error: VolumeTakenError): void {
     this.#queue.forget(volume.metadata.name);
     this.#settle(volume);

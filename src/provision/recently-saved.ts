@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 
-/** A watch that has not shown a saved volume after this long is not going to; in milliseconds. */
+/** How long a saved volume may take to reach the cache, in milliseconds. */
 const lifeMs = 60_000;
 
 /**
@@ -18,14 +18,14 @@ export class RecentlySaved {
   add(volumeName: string): void {
     const nowMs = this.#clock.monotonicMs();
     for (const [name, untilMs] of this.#untilMs) {
-      if (untilMs > nowMs) break; // they stand in the order of time
+      if (untilMs > nowMs) break; // they are in the order of time
       this.#untilMs.delete(name);
     }
     this.#untilMs.delete(volumeName);
     this.#untilMs.set(volumeName, nowMs + lifeMs);
   }
 
-  /** The cache shows the volume, or showed it and saw it go. */
+  /** The cache shows the volume, or has seen its deletion. */
   delete(volumeName: string): void {
     this.#untilMs.delete(volumeName);
   }

@@ -9,12 +9,12 @@ import { failedReason } from './event-reasons.ts';
 import { selectedNodeKey } from './keys.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from './objects.ts';
 
-/** Takes the selected node off claims for which it has no room, so that the scheduler selects another. */
+/** Removes the selected node from claims for which it has no capacity, so that the scheduler selects another. */
 export class Rescheduler {
   readonly #client: KubeClient;
   readonly #recorder: Recorder;
   readonly #logger: Logger;
-  /** By UID: version of our write that took the node off the claim, until the cache shows it. */
+  /** By UID: resource version of our write that removed the node, until the cache shows it. */
   readonly #writtenVersions = new Map<string, string>();
 
   constructor(options: { client: KubeClient; recorder: Recorder; logger: Logger }) {
@@ -32,16 +32,19 @@ export class Rescheduler {
       if (metadata.resourceVersion !== undefined) this.#writtenVersions.set(claimUid(claim), metadata.resourceVersion);
       return true;
     } catch (error) {
-      this.#logger.info({ err: error, claim: objectKey(claim) }, 'The selected node could not be taken off the claim');
+      this.#logger.info(
+        { err: error, claim: objectKey(claim) },
+        'The selected node could not be removed from the claim',
+      );
       if (error instanceof ForbiddenError) {
-        const message = `The selected node could not be taken off the claim, so that another is chosen: ${error.message}`;
+        const message = `The selected node could not be removed from the claim to have another one selected: ${error.message}`;
         this.#recorder.event(claimReference(claim), 'Warning', failedReason, message);
       }
       return false;
     }
   }
 
-  /** @throws when the cached claim still has the node that was taken off. */
+  /** @throws when the cached claim still has the node that was removed. */
   checkVersion(claim: PersistentVolumeClaim): void {
     const uid = claimUid(claim);
     const ours = this.#writtenVersions.get(uid);
@@ -52,7 +55,7 @@ export class Rescheduler {
     this.#writtenVersions.delete(uid);
   }
 
-  /** Nothing more is to be done for the claim. */
+  /** Drops what is kept of a settled claim. */
   forget(uid: string): void {
     this.#writtenVersions.delete(uid);
   }

@@ -2,7 +2,6 @@ import { className, requestedProvisioner } from './claim-facts.ts';
 import { selectedNodeKey } from './keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from './objects.ts';
 
-/** What to do with a claim, and why. */
 export type ClaimDecision =
   | { provision: true; storageClass: StorageClass }
   | { provision: false; reason: 'bound' | 'not-qualified' | 'not-requested' | 'other-provisioner' | 'waits-for-node' }
@@ -10,7 +9,7 @@ export type ClaimDecision =
 
 export interface ClaimDecisionInput {
   claim: PersistentVolumeClaim;
-  /** Asked only for claims that have no volume yet. */
+  /** Called only for claims that have no volume yet. */
   qualifies: () => boolean | Promise<boolean>;
   isKnownProvisioner: (name: string) => boolean;
   getClass: (name: string) => StorageClass | undefined;

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 export const slowRetentionMs = 300_000;
 
 /**
- * Claims whose provisioning can never succeed as they stand (the driver said InvalidArgument): no new attempt for five
+ * Claims whose provisioning can never succeed unchanged (the driver returned InvalidArgument): no new attempt for five
  * minutes, unless their class is recreated. The five minutes count from the first failure; repeats do not prolong them.
  */
 export class SlowSet {
@@ -39,7 +39,7 @@ export class SlowSet {
     this.#entries.clear();
   }
 
-  /** Entries come in the order of time, so the expired ones stand first. */
+  /** Entries come in the order of time, so the expired ones are first. */
   #sweep(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const [claimUid, { untilMs }] of this.#entries) {

@@ -8,7 +8,7 @@ export class VolumeTakenError extends Error {
   override readonly name = 'VolumeTakenError';
 }
 
-/** What says which storage it is, by kind of source; the other fields say how it is used. */
+/** The fields that identify the storage, by kind of source; the other fields say how it is used. */
 const storageFields: Partial<Record<keyof VolumeSources, readonly string[]>> = {
   csi: ['driver', 'volumeHandle'],
   nfs: ['server', 'path'],

@@ -32,14 +32,14 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
   logger: Logger;
 }
 
-/** How a sync ended well: with a new volume, or with a reason why there is nothing to do now. */
+/** The result of a successful sync: a new volume, or the reason why there is nothing to do now. */
 export type ClaimOutcome = 'provisioned' | 'gone' | 'not-now' | 'stopped';
 
 export class ClaimSyncer {
   readonly #options: ClaimSyncerOptions;
   /**
-   * Claims whose volume may be in the making at the backend, as they were when last tried: they are provisioned to the
-   * end even if they are deleted meanwhile, so that the volume gets an owner and is cleaned up.
+   * Claims whose volume may be in the making at the backend, as they were at the last attempt: provisioning goes on even
+   * if they are deleted meanwhile, so that the volume gets an object and is cleaned up.
    */
   readonly #inProgress = new Map<string, PersistentVolumeClaim>();
   /** UIDs of claims whose sync is under way. */
@@ -90,7 +90,7 @@ export class ClaimSyncer {
   }
 
   /**
-   * Brings one claim forward. Safe to repeat at any time.
+   * Reconciles one claim. Safe to repeat at any time.
    *
    * @throws when the claim must be tried again later.
    */
@@ -125,7 +125,7 @@ export class ClaimSyncer {
     try {
       decision = await this.#decide(claim, signal);
       if (!decision.provision) {
-        // that a claim has its volume is no news
+        // a bound claim is the usual case
         const level = decision.reason === 'bound' ? 'trace' : 'debug';
         logger[level]({ claim: objectKey(claim), reason: decision.reason }, 'Not provisioning the claim now');
         if (decision.reason !== 'class-missing') return 'not-now';

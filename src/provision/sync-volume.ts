@@ -30,8 +30,8 @@ export interface VolumeSyncerOptions {
 export class VolumeSyncer {
   readonly #options: VolumeSyncerOptions;
   /**
-   * Volumes whose storage was deleted and whose object is on its way out, by name. The events of our own DELETE and
-   * PATCH bring them back here once or twice; without this note each would be deleted a second time.
+   * Volumes whose storage was deleted and whose object is being deleted, by name. The events of our own DELETE and PATCH
+   * requeue them once or twice; without this set their storage would be deleted a second time.
    */
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
 
@@ -45,7 +45,7 @@ export class VolumeSyncer {
   }
 
   /**
-   * Brings one volume forward. Safe to repeat at any time.
+   * Reconciles one volume. Safe to repeat at any time.
    *
    * @throws when the volume must be tried again later.
    */
@@ -124,7 +124,7 @@ export class VolumeSyncer {
     const released = addFinalizer && finalizers.includes(volumeFinalizer);
     if (released) await this.#release(name, signal);
     if (uid !== undefined) this.#deleted.set(name, { uid, released });
-    if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it went while we waited
+    if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
   }
 
   async #release(name: string, signal: AbortSignal): Promise<void> {

@@ -8,8 +8,8 @@ export interface FinalizerChange {
 }
 
 /**
- * What our finalizer on a volume needs: undefined when it is right. It is kept while the storage must be deleted by us
- * (policy Delete), and taken off when it never will be.
+ * The change that our finalizer on a volume needs; undefined when it is right. It is kept while the storage is to be
+ * deleted by us (policy Delete), else removed.
  */
 export function finalizerUpkeep(volume: PersistentVolume, addFinalizer: boolean): FinalizerChange | undefined {
   const { finalizers = [], deletionTimestamp } = volume.metadata;
@@ -28,7 +28,7 @@ function addToFinalizers(finalizers: readonly string[]): FinalizerChange {
   return { finalizers: all, patch: { metadata: { ...order, finalizers: [volumeFinalizer] } } };
 }
 
-/** Takes our finalizer off a list, all occurrences of it; the others keep their order. */
+/** Removes every occurrence of our finalizer from a list; the others keep their order. */
 export function removeFinalizer(finalizers: readonly string[]): FinalizerChange {
   const rest = finalizers.filter((finalizer) => finalizer !== volumeFinalizer);
   if (rest.length === 0) return { finalizers: rest, patch: { metadata: { finalizers: null } } };

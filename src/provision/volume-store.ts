@@ -32,8 +32,8 @@ export interface VolumeStoreParts {
 }
 
 /**
- * Creates the object. One that is there already counts as created when it is for the same claim and of the same storage:
- * then the answer to an earlier attempt was lost.
+ * Creates the object. One that exists counts as created when it is for the same claim and of the same storage: then
+ * the response to an earlier attempt was lost.
  *
  * @throws {VolumeTakenError} when it is another one, {ApiError} and {TransportError}.
  */
@@ -81,7 +81,7 @@ export function reportTaken(
   return error;
 }
 
-/** Records on the claim that its volume is there. */
+/** Records on the claim that its volume was created. */
 export function recordSuccess(
   { recorder }: VolumeStoreParts,
   claim: PersistentVolumeClaim,

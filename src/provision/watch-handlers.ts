@@ -1,4 +1,4 @@
-/** From watch events to keys in the queues: of what needs nothing, nothing is queued and nothing is kept. */
+/** From watch events to keys in the queues: an object that needs no sync is neither queued nor remembered. */
 import { type HandlerRegistration, Tombstone } from '../kube/informer.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
@@ -28,7 +28,7 @@ export class WatchHandlers {
     this.#options = options;
   }
 
-  /** Begins to listen to the caches; what they hold already comes as added. */
+  /** Adds the handlers to the caches; objects cached already are delivered as added. */
   register(): { claims: HandlerRegistration; volumes: HandlerRegistration } {
     const { informers, resyncMs } = this.#options;
     return {
@@ -54,7 +54,7 @@ export class WatchHandlers {
     };
   }
 
-  /** The claim changed: where nothing more is to be done for it nothing is kept of it either. Safe to repeat. */
+  /** The claim changed: once it is settled, everything kept of it is dropped. Safe to repeat. */
   settleClaim(uid: string): void {
     const { claimSyncer, claimQueue } = this.#options;
     if (claimSyncer.settle(uid)) claimQueue.forget(uid);

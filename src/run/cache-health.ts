@@ -5,18 +5,18 @@ import type { Health } from './health.ts';
 /** An informer, whatever it holds. */
 export type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastError'>;
 
-/** Caches by the names that people read. */
+/** Caches by their names in health checks and log lines. */
 export type Caches = Readonly<Record<string, AnyInformer>>;
 
 /**
- * A watch ends after ten minutes at most, and the next one opens at once: both are news. A cache that heard nothing for
+ * A watch ends after at most ten minutes and is opened again: both count as a success. A cache without a success for
  * this long, in milliseconds, may be far behind.
  */
 const silentCacheMs = 900_000;
 
 /**
- * Lets readiness tell how the caches are, until it is disposed. Liveness does not depend on them: a restart would not
- * bring the API server back.
+ * Makes readiness depend on the caches until the result is disposed. Liveness does not: a restart would not bring the
+ * API server back.
  */
 export function checkCaches({ ready, clock }: { ready: Health; clock: Clock }, informers: Caches): Disposable {
   const checks = new DisposableStack();

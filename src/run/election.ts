@@ -13,7 +13,7 @@ import { leaseName, sanitised } from './lease-name.ts';
 import { ownNamespace } from './own-namespace.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** Which Lease is held, and how eagerly. Times are in milliseconds; their defaults are those of `LeaderElector`. */
+/** The Lease and its timings, in milliseconds; their defaults are those of `LeaderElector`. */
 export interface ElectionSettings {
   /** Of the Lease. Default, also when empty: the pod's own, else `default`. */
   readonly namespace?: string | undefined;
@@ -27,28 +27,28 @@ export interface ElectionOptions {
   settings: ElectionSettings;
   /** The Lease is named after it: instances of one name elect one leader. */
   name: string;
-  /** Who we are in the Lease; no two processes may share it. Default: the host's name, which in a pod is the pod's. */
+  /** The holder identity; no two processes may share it. Default: the host's name, which in a pod is the pod's. */
   identity?: string | undefined;
-  /** Give the lease up at the end, so that another leads at once. */
+  /** Release the lease at the end, so that another instance leads at once. */
   releaseOnExit: boolean;
   fieldManager: string;
   /** The election's own, so that a busy controller cannot miss a renewal. */
   transport: Transport;
-  /** Fenced off when the lease is lost. */
+  /** The transport of the work: fenced when the lease is lost. */
   guarded: Pick<Transport, 'fence'>;
   registry: MetricRegistry;
   shutdown: Shutdown;
   clock: Clock;
   logger: Logger;
   serveHealth: (check: () => string | undefined) => void;
-  /** Fails while the lease may not be had. */
+  /** Fails while this process lacks permission to hold the lease. */
   ready: Health;
   /** What only the leader does. */
   work: (abort: AbortSignal) => Promise<void>;
 }
 
 /**
- * Waits for the lease, works while it is held, and lets go of it.
+ * Waits for the lease, works while it is held, and releases it.
  *
  * @throws {ExitError} with code 1 when the lease was lost, or could not be released at the end.
  * @throws {RangeError} when the timings cannot work.

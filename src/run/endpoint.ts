@@ -20,14 +20,13 @@ export interface HttpOptions {
   readonly profiles: boolean;
 }
 
-/** The HTTP endpoint, as far as the rest of the program has to do with it. */
 export interface Endpoint extends AsyncDisposable {
-  /** Lets liveness depend on this check from now on, and serves its own path where one is served at all. */
+  /** Makes liveness depend on this check, and serves it under a path of its own, where the endpoint serves health. */
   serveHealth(check: () => string | undefined): void;
 }
 
 /**
- * Starts the HTTP server, where one is asked for.
+ * Starts the HTTP server, if one is configured.
  *
  * @throws {ExitError} with code 255 when it cannot listen.
  */
@@ -51,7 +50,7 @@ export async function startEndpoint(options: {
     );
     server.handle(
       readyPath,
-      healthHandler(() => ready.complaint),
+      healthHandler(() => ready.unhealthyReason),
     );
     if (http.profiles) opened.use(await startProfiles()).serveOn(server);
     return {
@@ -67,7 +66,7 @@ export async function startEndpoint(options: {
   }
 }
 
-/** The end of a process whose HTTP endpoint cannot be served; also for a port that turns out to be taken. */
+/** The exit of a process whose HTTP endpoint cannot listen, such as on a port in use. */
 export function httpFailure(http: Pick<HttpOptions, 'address' | 'metricsPath'>, error: unknown): Error {
   const reason = error instanceof Error ? error.message : String(error);
   return fatalExit(

@@ -1,13 +1,13 @@
 /**
- * How the last line reaches stderr: `plain` as it stands, `error` and `fatal` as a log line of that severity in the
+ * The form of the last line on stderr: `plain` unchanged, `error` and `fatal` as a log line of that severity in the
  * configured format.
  */
 export type ExitSeverity = 'plain' | 'error' | 'fatal';
 
-/** The exit codes that mean something to whoever restarts the process. */
+/** The exit codes that a supervisor can distinguish. */
 export const exitCodes = { done: 0, failure: 1, usage: 2, fatal: 255 } as const;
 
-/** The end of the process as an error: only its edge acts on it. */
+/** A failure that ends the process: only `main` acts on it. */
 export class ExitError extends Error {
   override readonly name: string = 'ExitError';
   /** The exit code of the process. */

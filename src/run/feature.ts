@@ -5,26 +5,25 @@ import { waitForSync } from '../kube/wait-for-sync.ts';
 import type { RunOptions } from '../provision/provision-controller.ts';
 import type { Caches } from './cache-health.ts';
 import type { RunningCaches } from './running-caches.ts';
-import type { Shutdown } from './shutdown.ts';
+import { drainOnFailure, type Shutdown } from './shutdown.ts';
 
-/** One part of what a leader does, or whoever works alone. */
+/** One part of the work: run by the leader, or by the only instance where there is no leader election. */
 export interface Feature {
-  /** Must be filled before any feature runs. */
+  /** Must have synced before any feature runs. */
   readonly caches?: Caches | undefined;
   /**
-   * Begins with the caches and holds up nobody. It ends when the signal aborts, after all that runs has ended: work
+   * Starts together with the caches and blocks no other feature. The signal aborts after every `run` has ended: work
    * under way may still need it.
    */
   follow?(signal: AbortSignal): Promise<void>;
-  /** Begins once the caches of all features are filled. */
+  /** Starts once the caches of all features have synced. */
   run?(until: Required<RunOptions>): Promise<void>;
 }
 
-/** What features run with. */
 export interface RunFeaturesOptions {
-  /** Ends last. What is in it already ends with the features, too. */
+  /** Aborted after the features have ended, together with the tasks that were in it before. */
   background: TaskGroup;
-  /** In the same group. */
+  /** Must belong to `background`. */
   caches: RunningCaches;
   /** Its `stop` ends the features, which finish what is under way. A part that fails before that drains the process. */
   shutdown: Pick<Shutdown, 'stop' | 'drain'>;
@@ -35,10 +34,10 @@ export interface RunFeaturesOptions {
 }
 
 /**
- * Runs features until they are told to end; resolves when all have ended. One that fails stops the others, which finish
- * what they have under way.
+ * Runs features until `until` aborts; resolves when all have ended. One that fails stops the others, which finish what
+ * they have under way.
  *
- * @throws what failed first, where the drain that follows does not end the process.
+ * @throws the first failure, unless the shutdown had begun before it, or its drain begins then.
  */
 export async function runFeatures(features: readonly Feature[], options: RunFeaturesOptions): Promise<void> {
   const { background, caches, shutdown, abort, clock, logger } = options;
@@ -46,9 +45,7 @@ export async function runFeatures(features: readonly Feature[], options: RunFeat
   const work = new TaskGroup(until.stop, background.signal);
   work.signal.addEventListener('abort', () => {
     if (until.stop.aborted || until.abort.aborted) return;
-    const error = work.signal.reason as Error;
-    logger.error({ err: error }, 'A part of the program has failed, shutting down');
-    shutdown.drain(error);
+    drainOnFailure(shutdown, logger)(work.signal.reason);
   });
   const needed: Caches = Object.fromEntries(features.flatMap(({ caches = {} }) => Object.entries(caches)));
   try {

@@ -1,7 +1,7 @@
 /** What is wrong, or undefined while all is well. Must not wait. */
 export type HealthCheck = () => string | undefined;
 
-/** The checks behind one health path; whoever has something to check adds it. */
+/** The checks behind one health path. */
 export class Health {
   readonly #checks = new Set<HealthCheck>();
 
@@ -11,9 +11,9 @@ export class Health {
     return () => this.#checks.delete(check);
   }
 
-  /** All that is wrong, in one line. */
-  get complaint(): string | undefined {
-    const complaints = [...this.#checks].map((check) => check()).filter((text) => text !== undefined);
-    return complaints.length === 0 ? undefined : complaints.join('; ');
+  /** What all failing checks report, in one line; undefined while all pass. */
+  get unhealthyReason(): string | undefined {
+    const reasons = [...this.#checks].map((check) => check()).filter((text) => text !== undefined);
+    return reasons.length === 0 ? undefined : reasons.join('; ');
   }
 }

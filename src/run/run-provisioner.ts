@@ -1,4 +1,4 @@
-/** A whole provisioner of one's own as a process: connected, elected, observed, and ended in good order. */
+/** The process of a provisioner built on the library: connection, election, HTTP endpoint, graceful shutdown. */
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
@@ -24,7 +24,7 @@ import { Health } from './health.ts';
 import { RunningCaches } from './running-caches.ts';
 import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.ts';
 
-/** A provisioner, and how its process lives. Whatever `ProvisionController` takes may be given, too. */
+/** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
 export interface RunProvisionerOptions extends Omit<
   ProvisionControllerOptions,
   'transport' | 'informers' | 'recorder' | 'metrics' | 'queueMetrics'
@@ -43,7 +43,7 @@ export interface RunProvisionerOptions extends Omit<
   http?: Pick<HttpOptions, 'address'> & Partial<HttpOptions>;
   /** Where the metrics are, also those of your own. Default: a registry of this provisioner's. */
   registry?: MetricRegistry;
-  /** Called once before the work begins, such as to call `wakeVolume` and `retryFailed` later. */
+  /** Called once before the controller runs, for example to keep it for `wakeVolume` and `retryFailed`. */
   onController?: (controller: ProvisionController) => void;
   /** The time that work under way gets after the first signal, in milliseconds, at least 25,000. Default 25,000. */
   drainMs?: number;
@@ -54,13 +54,13 @@ export interface RunProvisionerOptions extends Omit<
 }
 
 /**
- * Runs a provisioner until SIGTERM or SIGINT. Then it takes no new work, finishes what is under way, gives the Lease up
- * and resolves. To be called once in a process, as its last statement:
+ * Runs a provisioner until SIGTERM or SIGINT. Then it takes no new work, finishes what is under way, releases the
+ * Lease and resolves. To be called once in a process, as its last statement:
  *
  *     process.exitCode = await runProvisioner({ provisionerName, provisioner });
  *
  * @returns the exit code: 0 after a signal; 1 after one logged line when it could not start, lost the Lease, or had to
- * abort what was under way. Let Kubernetes start the process again then.
+ * abort what was under way. Kubernetes should restart the process then.
  * @throws {RangeError} for timings with which a leader election cannot work.
  */
 export async function runProvisioner(options: RunProvisionerOptions): Promise<number> {
@@ -127,7 +127,7 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
   });
 }
 
-/** Only the leader does this, or whoever runs alone. */
+/** Run by the leader, or by the only instance where there is no leader election. */
 async function provision(
   { volumeFields, ...options }: Settled,
   parts: {

@@ -3,20 +3,20 @@ import type { TaskGroup } from '../base/task-group.ts';
 import { type AnyInformer, type Caches, checkCaches } from './cache-health.ts';
 import type { Health } from './health.ts';
 
-/** Caches that run for as long as their group, each once, whoever asks for it. */
+/** Caches that run for as long as their group; each is started once, however many features need it. */
 export class RunningCaches implements Disposable {
   readonly #group: TaskGroup;
   readonly #health: { ready: Health; clock: Clock };
   readonly #running = new Set<AnyInformer>();
   readonly #checks = new DisposableStack();
 
-  /** @param options.ready - depends on the caches that are needed, until this is disposed. */
+  /** @param options.ready - fails while a needed cache has not synced or is silent, until this is disposed. */
   constructor(options: { group: TaskGroup; ready: Health; clock: Clock }) {
     this.#group = options.group;
     this.#health = options;
   }
 
-  /** Runs caches without which the work goes on. */
+  /** Runs caches that readiness does not depend on. */
   start(caches: Caches): void {
     for (const informer of Object.values(caches)) {
       if (!this.#running.has(informer)) this.#group.start((signal) => informer.run(signal));
@@ -24,7 +24,7 @@ export class RunningCaches implements Disposable {
     }
   }
 
-  /** Runs caches on which readiness depends from now on. */
+  /** Runs caches and makes readiness depend on them. */
   need(caches: Caches): void {
     this.start(caches);
     this.#checks.use(checkCaches(this.#health, caches));

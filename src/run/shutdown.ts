@@ -1,22 +1,22 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 
-/** How a process is told to end. */
+/** The two stages of a shutdown, and the ways to start them. */
 export interface Shutdown extends Disposable {
   /** Take no new work; finish what is under way. */
   readonly stop: AbortSignal;
   /** Abandon what is under way, too. */
   readonly abort: AbortSignal;
-  /** Ends the process at once for a reason of its own: what is under way is aborted. The first reason counts. */
+  /** Shuts down at once because of a failure: what is under way is aborted. The first failure counts. */
   fail(error: Error): void;
-  /** Ends the process for a reason of its own as a signal would: what is under way may end in time. */
+  /** Shuts down because of a failure as a signal would: what is under way may end in time. */
   drain(error: Error): void;
-  /** Why the process ends, when it was not by a signal. */
+  /** Why the process shuts down, unless a signal was the reason. */
   readonly failure: Error | undefined;
 }
 
 /** What is under way gets at least this long after SIGTERM, in milliseconds: a pod is killed after 30 s by default. */
-const shortestDrainMs = 25_000;
+const minDrainMs = 25_000;
 
 /** The part of `process` that signals come from. */
 export interface SignalSource {
@@ -24,11 +24,19 @@ export interface SignalSource {
   off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
 }
 
+/** What to do when a part of the program fails: log it, and shut down once the rest has finished what is under way. */
+export function drainOnFailure(shutdown: Pick<Shutdown, 'drain'>, logger: Logger): (error: unknown) => void {
+  return (error) => {
+    logger.error({ err: error }, 'A part of the program has failed, shutting down');
+    shutdown.drain(error as Error);
+  };
+}
+
 /**
  * Listens for SIGTERM and SIGINT. The first one starts the drain, a second one ends the process at once.
  *
- * @param options.callTimeoutMs - longest call to the driver: the drain is long enough for its answer. A pod that wants
- * to see it must have a termination grace period above that.
+ * @param options.callTimeoutMs - max duration of a call to the driver, in milliseconds: the drain lasts 5 s longer. The
+ * termination grace period of the pod must be longer still.
  * @param options.onSecondSignal - must not return to the work; it ends the process.
  */
 export function listenForShutdown(options: {
@@ -36,12 +44,12 @@ export function listenForShutdown(options: {
   clock: Clock;
   logger: Logger;
   callTimeoutMs: number;
-  /** Absent: the first signal starts the drain. Else it ends the process, which is what this function must do. */
+  /** Replaces the drain: called at the first signal, must end the process. Absent: the first signal starts the drain. */
   dieAtOnce?: ((signal: 'SIGTERM' | 'SIGINT') => void) | undefined;
   onSecondSignal: () => void;
 }): Shutdown {
   const { signals, clock, logger } = options;
-  const drainMs = Math.max(shortestDrainMs, options.callTimeoutMs + 5000);
+  const drainMs = Math.max(minDrainMs, options.callTimeoutMs + 5000);
   const stop = new AbortController();
   const abort = new AbortController();
   let failure: Error | undefined;
@@ -61,7 +69,7 @@ export function listenForShutdown(options: {
     }
     signalled = true;
     logger.info({}, 'Received SIGTERM or SIGINT signal, shutting down controller.');
-    if (!stop.signal.aborted) drain(new Error('the process was told to end'));
+    if (!stop.signal.aborted) drain(new Error('a signal has started the shutdown'));
   };
   const onTerm = (): void => onSignal('SIGTERM');
   const onInterrupt = (): void => onSignal('SIGINT');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { doubtfulValues } from '../../src/cli/config-checks.ts';
+import { configWarnings } from '../../src/cli/config-checks.ts';
 import type { Config } from '../../src/cli/config.ts';
 import { applyFeatureGates } from '../../src/cli/feature-gates.ts';
 import { type SourceText, sourceTexts } from './source-texts.ts';
@@ -29,7 +29,13 @@ const elsewhere = new Map([
   ['src/cli/config-checks.ts: (error as Error).message', ['http: invalid pattern']],
   ['src/cli/run.ts: shutdown.failure.message', ['changed its name from', 'Lost connection to CSI driver, exiting']],
   ['src/run/run-provisioner.ts: error.line', ['Stopped leading']],
-  ['src/cli/run.ts: missing', ['CSI driver does not support WHAT: CAPABILITY capability is not reported']],
+  [
+    'src/cli/run.ts: missing',
+    [
+      'CSI driver does not support WHAT: CAPABILITY capability is not reported',
+      'CSI driver does not support dynamic provisioning: CAPABILITY capability is not reported',
+    ],
+  ],
   [
     'src/cli/run.ts: message',
     [
@@ -88,7 +94,7 @@ describe('docs/troubleshooting.md', () => {
       ['Topology', true],
       ['KMSv1', false],
     ]);
-    const notices = [...doubtfulValues(hopeless), ...applyFeatureGates(gates).notices];
+    const notices = [...configWarnings(hopeless), ...applyFeatureGates(gates).notices];
     assert.equal(notices.length, 8);
     for (const { message } of notices) assert.ok(isTold([message]), message);
   });

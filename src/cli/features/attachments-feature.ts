@@ -14,8 +14,8 @@ import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 
 /**
- * The VolumeAttachments that hold deletions back, for as long as the driver says that it attaches volumes. Empty for all
- * other drivers; a driver that comes back as another version may begin to attach, or cease to.
+ * The VolumeAttachments that delay deletions, while the driver reports PUBLISH_UNPUBLISH_VOLUME. Empty for all other
+ * drivers; the capability may come or go when the driver reconnects as another version.
  */
 export class Attachments implements Lister<VolumeAttachment>, Feature {
   /** At the start; undefined while the driver does not attach volumes. */
@@ -31,15 +31,15 @@ export class Attachments implements Lister<VolumeAttachment>, Feature {
       options.logger.info({}, 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments');
   }
 
-  /** Calls the listener with the name of the volume whenever an attachment was deleted, or counts no longer. */
+  /** Calls the listener with the name of the volume whenever an attachment was deleted, or no longer counts. */
   onDetached(listener: (volumeName: string) => void): void {
     this.#listeners.add(listener);
   }
 
-  /** A driver that comes back as one that attaches volumes gets its cache then. */
+  /** Starts the cache when the driver reconnects with the capability. */
   async follow(signal: AbortSignal): Promise<void> {
     const { driver, caches } = this.#options;
-    using _back = driver.onBack(() => this.#release());
+    using _back = driver.onReconnected(() => this.#release());
     if (this.#informer === undefined) {
       await untilCapable(driver, ({ publishUnpublishVolume }) => publishUnpublishVolume, signal);
       caches.need(this.#watch());
@@ -47,7 +47,7 @@ export class Attachments implements Lister<VolumeAttachment>, Feature {
     if (!signal.aborted) await once(signal, 'abort');
   }
 
-  /** Where the driver ceased to attach volumes none waits for an attachment any longer. */
+  /** Without the capability no volume waits for an attachment any longer. */
   #release(): void {
     if (this.#options.driver.capabilities.publishUnpublishVolume) return;
     for (const attachment of this.#informer?.list() ?? []) this.#notify(attachment);

@@ -4,12 +4,12 @@ import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 
 export interface AttributesClassesFeature extends Feature {
-  /** Whether attributes classes count now. */
+  /** Whether attributes classes are in use now. */
   readonly enabled: () => boolean;
 }
 
 /**
- * Attributes classes count as the gate says where it was named, else wherever the API is served, which is looked for now
+ * Attributes classes are used as the gate says where it was set, else wherever the API is served, which is checked now
  * and, while it is missing, once a minute.
  */
 export async function attributesClassesFeature(options: FeatureOptions): Promise<AttributesClassesFeature> {
@@ -18,7 +18,7 @@ export async function attributesClassesFeature(options: FeatureOptions): Promise
   if (volumeAttributesClassNamed || !volumeAttributesClass) return { enabled: () => volumeAttributesClass };
   const api = new OptionalApi({ client, resource: volumeAttributesClasses, clock, logger });
   const enabled = (): boolean => api.presence !== 'absent';
-  if ((await api.look(ending)) !== 'absent') return { enabled };
+  if ((await api.check(ending)) !== 'absent') return { enabled };
   logger.info(
     {},
     'Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available',

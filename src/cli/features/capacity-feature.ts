@@ -16,8 +16,8 @@ export interface CapacityFeature extends Feature {
 }
 
 /**
- * Publishes capacity. None of its caches holds up provisioning: where they may not be read nothing is published, and
- * claims are served all the same.
+ * Publishes capacity. Provisioning waits for none of its caches: without permission to read them nothing is published,
+ * and claims are provisioned all the same.
  *
  * @param nodes - of the cluster; undefined in node deployment.
  * @returns undefined where capacity is not published.
@@ -59,7 +59,7 @@ export function capacityFeature(
     controller,
     async follow(signal) {
       caches.start({ ...nodes });
-      using _asking = driver.onBack(() => controller.refreshAll()); // nothing that it said must hold any longer
+      using _refreshing = driver.onReconnected(() => controller.refreshAll()); // earlier amounts may be outdated
       const followed = new TaskGroup(signal);
       followed.start((ending) => capacities.run(ending));
       followed.start((ending) => segments.run(ending));
@@ -78,7 +78,7 @@ function segmentSource(
   if (nodes === undefined) {
     return new NodeSegment({
       labels: () => driver.nodeInfo?.segments ?? {},
-      onChange: (listener) => driver.onBack(listener),
+      onChange: (listener) => driver.onReconnected(listener),
     });
   }
   const { driverName } = setup.frame;

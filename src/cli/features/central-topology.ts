@@ -8,19 +8,19 @@ import { waitForSync } from '../../kube/wait-for-sync.ts';
 
 export interface CentralTopologyOptions extends Omit<TopologyOptions, 'nodes'> {
   nodes: NodeInformers;
-  /** Begins to run the caches; called once, at the first question of a driver that told of its topology late. */
+  /** Runs the caches; called once, when a driver that reported topology only later first needs them. */
   startCaches: () => void;
   /** Ends every wait. */
   signal: AbortSignal;
   clock: Clock;
 }
 
-/** How long an attempt waits for caches that were only just started, in milliseconds. The next one finds more. */
+/** How long an attempt waits for caches that were only just started, in milliseconds. */
 const fillingMs = 10_000;
 
 /**
- * Topology on caches of the whole cluster. They run from the start for a driver that has topology; one that was replaced
- * while we run may have it later.
+ * Topology from caches of the whole cluster. They run from the start for a driver with topology; a driver that is
+ * replaced meanwhile may report it later.
  */
 export function centralTopology(options: CentralTopologyOptions): TopologyHook {
   const { nodes, startCaches, signal, clock, logger } = options;

@@ -3,7 +3,7 @@ import { untilCapable } from '../../csi/until-capable.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 
-/** Sources of clones are let go of when they are deleted and no clone waits for them any more. */
+/** Removes the finalizer from sources of clones once they are being deleted and no pending claim clones them. */
 export function cloneProtectionFeature(options: FeatureOptions): Feature {
   const { config, driver, client, recorder, informers, metrics, clock, logger } = options;
   const { cloningProtectionThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;

@@ -3,9 +3,9 @@ import { NodeDeployment } from '../../csi/node-deployment/node-deployment.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 
 /**
- * What is for this node alone; undefined in a central deployment, which serves all nodes.
+ * Ownership of claims and volumes by this node; undefined in a central deployment, which serves all nodes.
  *
- * @param settings - of the provisioner that asks it.
+ * @param settings - of the provisioner that uses it.
  */
 export function nodeDeploymentFeature(
   { config, driver, random, clock }: FeatureOptions,

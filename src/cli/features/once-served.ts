@@ -11,6 +11,6 @@ export async function onceServed(
     await api.waitUntilPresent(signal);
     await run(signal);
   } catch (error) {
-    if (!signal.aborted) logger.error({ err: error, resource: api.resource }, 'Work on an optional API has ended');
+    if (!signal.aborted) logger.error({ err: error, resource: api.resource }, 'Using an optional API failed');
   }
 }

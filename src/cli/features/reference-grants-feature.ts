@@ -7,14 +7,14 @@ import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 import { onceServed } from './once-served.ts';
 
-/** The ReferenceGrants by which claims may have a source in another namespace. */
+/** The ReferenceGrants that allow claims a source in another namespace. */
 export interface GrantsFeature extends Feature {
   readonly grants: Lister<ReferenceGrant>;
 }
 
 /**
- * Looks whether grants are served. Where they are, they must be known before the first claim: an empty cache grants
- * nothing. Undefined where the gate is off.
+ * Checks whether grants are served. Where they are, the cache must have synced before the first claim: an empty one
+ * grants nothing. Undefined where the gate is off.
  */
 export async function grantsFeature(options: FeatureOptions): Promise<GrantsFeature | undefined> {
   const { config, transport, client, metrics, ending, clock, logger } = options;
@@ -28,6 +28,6 @@ export async function grantsFeature(options: FeatureOptions): Promise<GrantsFeat
     logger,
   });
   const api = new OptionalApi({ client, resource: referenceGrants, clock, logger });
-  if ((await api.look(ending)) === 'present') return { grants, caches: { grants } };
-  return { grants, follow: (signal) => onceServed(api, { signal, logger }, (lasting) => grants.run(lasting)) };
+  if ((await api.check(ending)) === 'present') return { grants, caches: { grants } };
+  return { grants, follow: (signal) => onceServed(api, { signal, logger }, (until) => grants.run(until)) };
 }

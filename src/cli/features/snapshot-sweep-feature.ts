@@ -6,7 +6,7 @@ import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 import { onceServed } from './once-served.ts';
 
-/** Snapshots that no claim waits for any more lose the finalizer that a restore put on them. */
+/** Removes the finalizer of restores from snapshots that no claim waits for any more. */
 export function snapshotSweepFeature(options: FeatureOptions): Feature {
   const { config, driver, client, transport, informers, metrics, clock, logger } = options;
   const intervalMs = config.provisioning.snapshotSweepIntervalMs;

@@ -13,7 +13,7 @@ export interface TopologyFeature extends Feature {
   readonly nodes: NodeInformers | undefined;
 }
 
-/** Topology of the whole cluster; in node deployment of the own node alone, which is all there is then. */
+/** Topology of the whole cluster; in node deployment of the own node alone. */
 export function topologyFeature(options: FeatureOptions): TopologyFeature {
   const { config, driver, transport, metrics, clock, logger } = options;
   const isWanted = config.featureGates.topology || config.capacity !== null;

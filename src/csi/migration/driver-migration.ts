@@ -3,7 +3,7 @@ import type { MigrationHook } from './migration-hook.ts';
 import type { InTreePlugin } from './in-tree-plugin.ts';
 import { replacedPlugin } from './in-tree-plugins.ts';
 
-/** The migration of one driver: nothing for a driver that did not replace a plugin. */
+/** The migration of one driver; undefined for a driver that did not replace a plugin. */
 export function driverMigration(driverName: string): MigrationHook | undefined {
   const plugin = replacedPlugin(driverName);
   if (plugin === undefined) return undefined;

@@ -14,7 +14,7 @@ interface GcePersistentDisk {
 
 const zoneKey = 'topology.gke.io/zone';
 
-/** What the driver reads in a handle as "look for it yourself". */
+/** A part of a handle that the driver looks up by itself. */
 const unspecified = 'UNSPECIFIED';
 
 const rules = new Map<string, ParameterRule>([['fstype', fsTypeRule]]);

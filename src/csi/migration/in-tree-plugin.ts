@@ -24,14 +24,14 @@ export interface InTreePlugin {
   readonly topology?: VolumeTopology;
 }
 
-/** Where volumes are, in the words of the plugin and in those of the driver. Neither changes what it is given. */
+/** Translates node affinity between plugin and driver. Neither function changes its argument. */
 export interface VolumeTopology {
   /** @throws {Error} when the region of a zone is not known. */
   toInTree(volume: PersistentVolume): PersistentVolume;
   toCsi(volume: PersistentVolume): PersistentVolume;
 }
 
-/** How a volume is mounted, in the one form that all sources share: what is not so is left out. */
+/** File system type and read-only flag, as all sources hold them; defaults are left out. */
 export function mountFields({ fsType, readOnly }: { fsType?: string | undefined; readOnly?: boolean | undefined }): {
   fsType?: string;
   readOnly?: true;

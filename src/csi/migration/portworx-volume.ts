@@ -12,7 +12,7 @@ interface PortworxVolume {
 
 const driverName = 'pxd.portworx.com';
 
-/** The plugin had one secret for everything. */
+/** The plugin used one secret for all operations. */
 const secretPairs = [
   'provisioner',
   'controller-publish',

@@ -9,7 +9,7 @@ export const regionLabel = 'topology.kubernetes.io/region';
 export const betaZoneLabel = 'failure-domain.beta.kubernetes.io/zone';
 const betaRegionLabel = 'failure-domain.beta.kubernetes.io/region';
 
-/** Between the zones of a volume that is in several, where they stand in one label. */
+/** Separates the zones of a volume that is in several, in one label. */
 export const zoneSeparator = '__';
 
 /** The region of a zone. @throws {Error} when it is not known. */

@@ -23,7 +23,7 @@ export interface CapacityQuestion {
  * Whether the driver has room for the claim on this node (CSI spec, `GetCapacity`). Changes nothing: no source is
  * protected, no event is recorded, nothing is remembered. A claim without a size fits everywhere.
  *
- * @throws {Error} when the claim cannot be provisioned as it stands, or when the driver cannot say.
+ * @throws {Error} when the claim cannot be provisioned as it is, or when GetCapacity fails.
  */
 export async function hasEnoughCapacity(question: CapacityQuestion): Promise<boolean> {
   const { settings, getCapacity, nodeName, claim, storageClass: given, signal } = question;

@@ -25,7 +25,7 @@ const selectedNodePatienceMs = 300_000;
 
 export interface NodeDeploymentOptions {
   nodeName: string;
-  /** Take part in the contest for claims that any node may have. */
+  /** Take part in the contest for claims that any node may take. */
   immediateBinding: boolean;
   /** Upper end of the first random wait, and its unit, in milliseconds. */
   baseDelayMs: number;
@@ -76,7 +76,7 @@ export class NodeDeployment implements NodeHook {
     });
   }
 
-  /** Never waits: a claim that this node would take is entered into the contest, and comes back with its owner. */
+  /** Never waits: a claim that this node may take is entered into the contest, and requeued once it is decided. */
   async ownsClaim(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): Promise<boolean> {
     const uid = claimUid(claim);
     const selectedNode = claim.metadata.annotations?.[selectedNodeKey] ?? '';

@@ -4,8 +4,8 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../.
 export interface NodeHook {
   readonly nodeName: string;
   /**
-   * Whether this instance provisions the claim now. Does not wait: a claim that may become this node's is answered with
-   * no, and looked at again when it has.
+   * Whether this instance provisions the claim now. Does not wait: for a claim that may become this node's the result is
+   * false, and the claim is requeued when it has.
    *
    * @param storageClass - the claim's class where the caller is about to provision: then what is thrown becomes the
    * claim's event.

@@ -26,7 +26,7 @@ export function selectsNode(terms: readonly NodeSelectorTerm[], labels: Readonly
 
 type Condition = (labels: Readonly<Record<string, string>>) => boolean;
 
-/** A missing label fulfils what is said in the negative. */
+/** A missing label matches `NotIn` and `DoesNotExist`. */
 function conditionOf({ key, operator, values = [] }: NodeSelectorRequirement, where: string): Condition {
   switch (operator) {
     case 'In':

@@ -1,4 +1,4 @@
-/** How the nodes agree, without knowing each other, on one that provisions a claim which any of them may have. */
+/** How the nodes agree, without knowing each other, on one that provisions a claim which any of them may take. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { goQuote } from '../../base/go-quote.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -29,7 +29,7 @@ export interface OwnershipContestOptions {
   isReady: () => boolean;
   /** Whether there is room for the claim here. What it throws is ignored: provisioning records it. */
   hasRoom: (claim: PersistentVolumeClaim, signal: AbortSignal) => Promise<boolean>;
-  /** A claim could not be taken: `failure` has the reason, and the claim must be looked at. */
+  /** A claim could not be taken: `failure` has the reason, and the claim needs a sync. */
   onFailed: (uid: string) => void;
   clock: Clock;
   logger: Logger;
@@ -44,8 +44,8 @@ interface Entry {
 }
 
 /**
- * Waits a random time for each claim and then writes the node's name on it, unless somebody else was first. The wait
- * takes no worker, and nothing is written but that name. Whoever wins sees the claim come back with it.
+ * Waits a random time for each claim and then writes the node's name on it, unless another node was first. The wait
+ * occupies no worker, and only that name is written. The watch then delivers the claim to the node that won.
  */
 export class OwnershipContest {
   readonly #options: OwnershipContestOptions;
@@ -130,10 +130,10 @@ export class OwnershipContest {
     const { nodeName, client, logger } = this.#options;
     const claim = await this.#ownerless(uid, entry, signal);
     if (claim === undefined || !(await this.#roomFor(uid, claim, signal))) return;
-    if (this.#entries.get(uid) !== entry) return; // it was taken while we asked
+    if (this.#entries.get(uid) !== entry) return; // it was taken meanwhile
     if (this.#due.shuttingDown) return; // a node that may never come back must not name itself
     if (!this.#options.isReady()) {
-      logger.debug({ claim: objectKey(claim) }, 'The driver is away, the claim is left to other nodes for now');
+      logger.debug({ claim: objectKey(claim) }, 'The driver is disconnected, the claim is left to other nodes for now');
       this.#options.limiter.forget(uid); // an outage does not lengthen the wait after it
       this.#wait(uid, entry);
       return;
@@ -151,7 +151,7 @@ export class OwnershipContest {
     } catch (error) {
       if (error instanceof NotFoundError) this.leave(uid);
       else if (error instanceof ConflictError) {
-        logger.debug(fields, 'Another one wrote the claim first');
+        logger.debug(fields, 'The claim was changed by another client first');
         entry.lostToOther = true;
         if (this.#entries.get(uid) === entry) this.#wait(uid, entry);
       } else {
@@ -160,13 +160,13 @@ export class OwnershipContest {
     }
   }
 
-  /** The claim, if it is still to be had; without an answer the contest for it is over. */
+  /** The claim, if it still has no owner; where it has one the contest is over. */
   async #ownerless(uid: string, entry: Entry, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
     const { claims, client, logger } = this.#options;
     const cached = claims.byIndex(uidIndex, uid)[0];
     let claim = cached;
     if (cached !== undefined && entry.lostToOther) {
-      // The cache may be behind for as long as nobody writes: with its copy every further try would fail as well.
+      // The cache may still be stale: with its copy every further update would be a conflict as well.
       try {
         claim = await client.get<PersistentVolumeClaim>(persistentVolumeClaims, cached.metadata, { signal });
       } catch (error) {
@@ -184,7 +184,7 @@ export class OwnershipContest {
     return undefined;
   }
 
-  /** Whether the driver has room; a node that has none steps back until the claim changes. */
+  /** Whether the driver has room; a node that has none leaves the contest until the claim changes. */
   async #roomFor(uid: string, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
     const { hasRoom, logger } = this.#options;
     const fields = { claim: objectKey(claim) };

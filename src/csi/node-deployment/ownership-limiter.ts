@@ -2,7 +2,7 @@ import { ExponentialLimiter, type RateLimiter } from '../../kube/rate-limiter.ts
 
 /**
  * How long a node waits before it takes a claim that any node may take: `base` doubling with each try up to `max`, less
- * a random part of up to one `base`. So the first wait is 0 to `base`, and nodes that met once hardly meet again.
+ * a random part of up to one `base`. So the first wait is 0 to `base`, and nodes that collided once rarely collide again.
  */
 export class OwnershipLimiter implements RateLimiter {
   readonly #doubling: ExponentialLimiter;

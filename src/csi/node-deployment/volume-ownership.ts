@@ -18,8 +18,8 @@ export interface VolumeOwnershipOptions {
 /**
  * Whether the instance on this node deletes the volume. It does so when the volume's node affinity fits the node, and
  * when the volume's identity names this node: the segments that the driver reports may have changed since. A volume, or
- * a node, without segments belongs to every node, but only with a driver that uses topology: another one would be
- * called on every node, and would answer on a wrong one that the volume is gone.
+ * a node, without segments belongs to every node, but only with a driver that uses topology: without topology it
+ * would be called on every node, and a wrong one would report that the volume is gone.
  *
  * @throws {Error} `checking volume affinity failed: ...` when the affinity cannot be read.
  */

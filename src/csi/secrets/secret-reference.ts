@@ -7,7 +7,7 @@ import { goQuote } from '../../base/go-quote.ts';
 import { expandTemplate } from './secret-template.ts';
 
 interface SecretKeys {
-  /** As it stands in error texts. */
+  /** Its name in error texts. */
   label: string;
   name: string;
   namespace: string;
@@ -48,7 +48,7 @@ export interface TemplateContext {
 }
 
 /**
- * The secret of one kind that a class names, its templates expanded. The secret itself is not looked at.
+ * The secret of one kind that a class names, its templates expanded. The secret itself is not read.
  *
  * @returns nothing when the class names neither this kind nor a default.
  * @throws {Error} for half a pair, an empty half, both spellings of one key, an unknown token, an invalid result.
@@ -71,7 +71,7 @@ export function secretReference(
   const nameValues = new Map([...namespaceValues, ['pvc.name', claim.name]]);
   for (const [key, value] of Object.entries(claim.annotations ?? {}))
     nameValues.set(`pvc.annotations['${key}']`, value);
-  // The namespace first: which of two errors people see is part of the contract.
+  // The namespace first: which of two errors is reported is part of the contract.
   const namespace = resolve(template.namespace, namespaceValues, isLabel, 'namespace');
   const name = resolve(template.name, nameValues, isSubdomain, 'secret');
   return { name, namespace };

@@ -1,4 +1,4 @@
-/** Checks of a claim that a new volume shall be cloned from (Kubernetes, "CSI Volume Cloning"). */
+/** Checks of a claim that a new volume is to be cloned from (Kubernetes, "CSI Volume Cloning"). */
 import { quantityBytes } from '../../base/quantity.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Lister } from '../../kube/lister.ts';
@@ -27,7 +27,7 @@ export interface CloneSource {
 }
 
 /**
- * Looks at the source claim and its volume.
+ * Checks the source claim and its volume.
  *
  * @throws {Error} for the first check that fails; the caller adds where it happened.
  */
@@ -110,7 +110,7 @@ function checkVolumeMode(volume: PersistentVolume, claim: PersistentVolumeClaim)
 }
 
 /**
- * Keeps the source claim from vanishing while it is cloned. Nothing is requested when the cached claim already shows
+ * Adds the finalizer that protects the source claim while it is cloned. Nothing is requested when the cached claim already shows
  * the finalizer.
  *
  * @throws `ApiError` as the server gave it, and {Error} when another claim has the name now.

@@ -1,4 +1,4 @@
-/** Takes the cloning protection off claims that are being deleted, once nobody clones from them any more. */
+/** Removes the cloning protection from claims that are being deleted, once no pending claim clones them. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
@@ -13,14 +13,14 @@ import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { runWorkers } from '../../provision/run-workers.ts';
 import { cloningProtection, cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';
 
-/** Every cached claim is looked at again after this long, in milliseconds. */
+/** Resync period of the claims, in milliseconds. */
 const resyncMs = 15 * 60_000;
 
 export interface CloningProtectionOptions {
   client: KubeClient;
   /** All claims; shared with the provision controller. */
   claims: Pick<Informer<PersistentVolumeClaim>, 'get' | 'list' | 'addHandler'>;
-  /** Who reports on claims that keep their protection. Default: nobody. */
+  /** Records events about claims that keep their protection. Default: none are recorded. */
   recorder?: Recorder | undefined;
   /** `--cloning-protection-threads`. */
   workers: number;

@@ -12,7 +12,7 @@ export interface DataSource {
   namespace: string;
 }
 
-/** `populator`: somebody else fills, and provisions, the volume. */
+/** `populator`: an external volume populator provisions and fills the volume. */
 export type SourceHandling = 'snapshot' | 'clone' | 'populator';
 
 /** A data source that the driver copies from. */
@@ -50,7 +50,7 @@ export function dataSourceOf(
 }
 
 /**
- * Who handles a data source.
+ * What handles a data source.
  *
  * @throws {ProvisionError} state `finished` for an empty name, or a snapshot of another group.
  */

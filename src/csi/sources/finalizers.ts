@@ -3,11 +3,11 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject, ObjectName, Resource } from '../../kube/kube-object.ts';
 import { persistentVolumeClaims } from '../../provision/objects.ts';
 
-/** Keeps the source of a running clone from vanishing. On claims. */
+/** Protects the source of a running clone from deletion. On claims. */
 export const cloningProtectionFinalizer = 'provisioner.storage.kubernetes.io/cloning-protection';
 /** The change of a claim that protects it, or ends its protection. */
 export const cloningProtection = { resource: persistentVolumeClaims, finalizer: cloningProtectionFinalizer } as const;
-/** Keeps the source of a running restore from vanishing. On VolumeSnapshots. */
+/** Protects the source of a running restore from deletion. On VolumeSnapshots. */
 export const snapshotProtectionFinalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
 
 /** Reads and writes of one change before a conflict is passed on. */
@@ -19,9 +19,9 @@ export interface FinalizerChange<T extends KubeObject> {
   object: ObjectName;
   finalizer: string;
   signal?: AbortSignal | undefined;
-  /** Looks at the object as it is now, before it is written; throws to leave it alone. */
+  /** Checks the object as just read, before it is written; throws to leave it unchanged. */
   check?: (live: T) => void;
-  /** The caller goes on without where it may not write the object. Default false. */
+  /** The caller goes on without permission to write the object. Default false. */
   optional?: boolean;
 }
 
@@ -38,7 +38,7 @@ export async function addFinalizer<T extends KubeObject>(change: FinalizerChange
 }
 
 /**
- * Takes every occurrence of a finalizer off an object; the others keep their order. Nothing is written when it has
+ * Removes every occurrence of a finalizer from an object; the others keep their order. Nothing is written when it has
  * none.
  *
  * @throws `ApiError` as the server gave it, NotFound included.

@@ -1,4 +1,4 @@
-/** The source of a volume's content: looked at for the plan, protected before the driver copies it. */
+/** The source of a volume's content: checked for the plan, protected before the driver copies it. */
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import { errorMessage } from '../error-message.ts';
@@ -8,7 +8,7 @@ import { cloneSource, protectCloneSource } from './clone-source.ts';
 import type { ContentSource } from './data-source.ts';
 import { protectSnapshot, snapshotHandle, unprotectSnapshot } from './snapshot-source.ts';
 
-/** The object that must not vanish while the driver copies from it. */
+/** The object that must not be deleted while the driver copies from it. */
 export type PlannedSource =
   | { handling: 'clone'; namespace: string; name: string; /** Of the claim that was looked at. */ uid: string }
   | { handling: 'snapshot'; namespace: string; name: string };
@@ -16,7 +16,7 @@ export type PlannedSource =
 type Settings = Pick<CsiProvisionerOptions, 'client' | 'claims' | 'logger' | 'preventVolumeModeConversion'>;
 
 /**
- * Looks the source up; nothing is written.
+ * Checks the source; nothing is written.
  *
  * @throws {ProvisionError} state `no-change` for the first check that fails.
  */
@@ -53,7 +53,7 @@ export async function planSource(
 }
 
 /**
- * Keeps the source from vanishing. Safe to repeat.
+ * Adds the finalizer that protects the source. Safe to repeat.
  *
  * @throws {ProvisionError} state `no-change` when it could not be written.
  */
@@ -71,8 +71,8 @@ export async function protectSource(
 }
 
 /**
- * Takes the protection off a snapshot that was restored; clones keep theirs until their source is deleted, and sources of
- * other namespaces until the sweep of their provisioner. Never fails.
+ * Removes the protection from a snapshot that was restored. The sources of clones keep it until they are deleted, and
+ * sources in other namespaces until the sweep of their provisioner. Never fails.
  */
 export async function unprotectSource(
   { client, logger }: Settings,

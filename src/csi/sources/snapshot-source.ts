@@ -1,4 +1,4 @@
-/** Checks of a snapshot that a new volume shall be restored from (Kubernetes, "Volume Snapshots"). */
+/** Checks of a snapshot that a new volume is to be restored from (Kubernetes, "Volume Snapshots"). */
 import { quantityBytes } from '../../base/quantity.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/api-error.ts';
@@ -90,7 +90,7 @@ function checkContent(
   return handle;
 }
 
-/** The restore size is only ever a lower bound: drivers report anything from a few bytes to the volume's size. */
+/** The restore size is a lower bound: drivers report anything from a few bytes to the volume's size. */
 function checkSize(snapshot: VolumeSnapshot, claim: PersistentVolumeClaim): void {
   const restoreSize = snapshot.status?.restoreSize;
   if (restoreSize === undefined) return;
@@ -115,8 +115,8 @@ interface SnapshotProtection {
 }
 
 /**
- * Keeps the snapshot from vanishing while it is restored. Without permission to write snapshots it goes on
- * unprotected.
+ * Adds the finalizer that protects the snapshot while it is restored. Without permission to write snapshots the restore
+ * goes on unprotected.
  *
  * @throws `ApiError` as the server gave it, but for Forbidden on the write.
  */
@@ -130,14 +130,14 @@ export async function protectSnapshot(options: SnapshotProtection): Promise<void
   }
 }
 
-/** Takes the protection off again. Never fails: a finalizer left behind is found by the sweep. */
+/** Removes the protection. Never fails: the sweep removes a finalizer that is left. */
 export async function unprotectSnapshot(options: SnapshotProtection): Promise<void> {
   const { logger, snapshot } = options;
   try {
     await removeFinalizer(protection(options));
   } catch (error) {
     if (error instanceof NotFoundError) return;
-    const message = 'Taking the protection off the snapshot failed';
+    const message = 'Removing the protection of the snapshot failed';
     if (error instanceof ForbiddenError) logger.debug({ err: error, snapshot }, message);
     else logger.warn({ err: error, snapshot }, message);
   }

@@ -1,4 +1,4 @@
-/** Takes the protection off snapshots that nobody restores from any more, whatever kept it from being removed. */
+/** Removes the protection left on snapshots that no claim restores from any more. */
 import type { Clock } from '../../base/clock.ts';
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';

@@ -7,7 +7,7 @@ const truths = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
 const untruths = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
 
 /**
- * Refuses a restore that would turn a filesystem into a block device, or the reverse, unless the content's annotation
+ * Refuses a restore that would convert a filesystem to a block device, or the reverse, unless the content's annotation
  * allows it (Kubernetes CSI documentation, "Prevent unauthorised conversion of source volume mode"). Nothing is refused
  * where one of the modes is not known.
  *

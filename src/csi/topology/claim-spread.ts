@@ -1,6 +1,6 @@
 /**
  * Which of the topologies is preferred for a claim's volume when no node was selected. The claims of a StatefulSet,
- * `<template>-<set>-<ordinal>`, take one after the other, and those of one replica start with the same one.
+ * `<template>-<set>-<ordinal>`, take one after the other, and all claims of one replica get the same one.
  */
 
 const uint32 = 2 ** 32;

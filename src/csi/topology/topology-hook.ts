@@ -10,8 +10,8 @@ export interface TopologyQuestion {
   /** Empty: no node was chosen. */
   selectedNodeName: string;
   /**
-   * Whether a repeat has the same answer although nodes change meanwhile, until `forget`. Default true; false for a
-   * question that no attempt to provision follows, which neither uses nor leaves anything.
+   * Whether a repeat gives the same result although nodes change meanwhile, until `forget`. Default true; false where no
+   * attempt to provision follows: then nothing remembered is used, and nothing is remembered.
    */
   remember?: boolean;
 }
@@ -19,7 +19,7 @@ export interface TopologyQuestion {
 /** The topology computation; absent where the gate is off. Used only while the driver reports the capability. */
 export interface TopologyHook {
   /**
-   * The accessibility requirements for CreateVolume, or nothing when none shall be sent.
+   * The accessibility requirements for CreateVolume, or undefined when none are to be sent.
    *
    * @throws {SelectedNodeGoneError} when another node must be chosen; anything else becomes an event, with a prefix.
    */
@@ -36,7 +36,7 @@ export function supportsTopology(settings: {
   return settings.topology !== undefined && settings.capabilities().volumeAccessibilityConstraints;
 }
 
-/** An object that the topology of the selected node hangs on is not there. */
+/** The selected node's Node or CSINode does not exist. */
 export class SelectedNodeGoneError extends Error {
   override readonly name = 'SelectedNodeGoneError';
 }

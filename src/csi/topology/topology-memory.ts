@@ -1,6 +1,6 @@
 import { compareTerms, type TopologyTerm } from './topology-term.ts';
 
-/** What the first attempt for a claim was computed from; each part is there once it was needed. */
+/** The input of the first attempt for a claim; each part is present once it was needed. */
 export interface RememberedTopology {
   /** Topology keys of the selected node, or of the one that was chosen at random. */
   readonly keys?: readonly string[];
@@ -13,12 +13,12 @@ export interface RememberedTopology {
 const nothing: RememberedTopology = Object.freeze({});
 
 /**
- * What retries of a claim must find again, though nodes change meanwhile: a CreateVolume that may still be running has to
- * be repeated with the very same arguments. Entries live until the claim's outcome is known or the claim is done with.
+ * The topology input that retries of a claim must reuse, though nodes change meanwhile: a CreateVolume that may still be
+ * running has to be repeated with equal arguments. Entries live until the outcome is known or the claim is settled.
  */
 export class TopologyMemory {
   readonly #claims = new Map<string, RememberedTopology>();
-  /** Claims of a quiet cluster share one list. */
+  /** Claims share one list while the nodes do not change. */
   #latestTerms: readonly TopologyTerm[] = [];
 
   /** Claims that something is remembered of. */

@@ -54,13 +54,13 @@ export function topologyKeysOf(csiNode: CsiNode, driverName: string): readonly s
   return driver === undefined ? undefined : (driver.topologyKeys ?? []);
 }
 
-/** The caches of a cluster; whoever makes them runs them. */
+/** The caches of a cluster; the caller that makes them runs them. */
 export interface NodeInformers extends TopologyNodes {
   nodes: Informer<TopologyNode>;
   csiNodes: Informer<CsiNode>;
 }
 
-/** Makes both caches; nothing is read before they are run. A node's heartbeat wakes nobody: only labels and keys count. */
+/** Makes both caches; nothing is read before they are run. A node's heartbeat reaches no handler: only labels and keys count. */
 export function nodeInformers(options: {
   transport: Transport;
   driverName: string;

@@ -43,7 +43,7 @@ export function termsOfNodes(
 
 /**
  * The topologies that a class allows, one term for each combination of values (Kubernetes page "Storage Classes",
- * "Allowed topologies"). An expression without values takes with it what stood before it, as in the original; the API server
+ * "Allowed topologies"). An expression without values also drops the expressions before it, as in the original; the API server
  * admits none.
  */
 export function allowedTerms(allowedTopologies: readonly TopologySelectorTerm[]): TopologyTerm[] {
@@ -68,12 +68,12 @@ export function isWithin(term: TopologyTerm, other: TopologyTerm): boolean {
   return term.every(({ key, value }) => other.some((pair) => pair.key === key && pair.value === value));
 }
 
-/** The list from that index on, then what stands before it. */
+/** The list rotated to begin at that index. */
 export function rotated<T>(list: readonly T[], start: number): T[] {
   return [...list.slice(start), ...list.slice(0, start)];
 }
 
-/** The terms as messages; empty ones say nothing and are left out. Of two values of one key the last counts. */
+/** The terms as messages; empty ones are left out. Of two values of one key the last counts. */
 export function topologies(terms: readonly TopologyTerm[]): Topology[] {
   return terms
     .filter((term) => term.length > 0)

@@ -21,7 +21,7 @@ import { keysText, labelsText, termsText, termText } from './topology-text.ts';
 
 export interface TopologyOptions {
   driverName: string;
-  /** Filled before the first question. */
+  /** Synced before the first call. */
   nodes: TopologyNodes;
   /** `--strict-topology`: with a selected node that node's term alone. */
   strict: boolean;
@@ -61,8 +61,8 @@ export class Topology implements TopologyHook {
   }
 
   /**
-   * The requisite terms in order, and the same as preferred with the best one first; nothing where the driver may
-   * choose freely. Asking again gives the same.
+   * The requisite terms in order, and the same as preferred with the best one first; undefined where the driver may
+   * choose freely. A repeat gives the same.
    *
    * @throws {SelectedNodeGoneError} when the selected node has no CSINode.
    * @throws {Error} when none can be determined; the texts are those of the original.

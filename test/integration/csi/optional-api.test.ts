@@ -20,7 +20,7 @@ describe('OptionalApi', () => {
       const clock = new ManualClock();
       const api = new OptionalApi({ client, resource: volumeAttributesClasses, clock, logger: silentLogger });
       assert.equal(api.presence, 'unknown');
-      assert.equal(await api.look(), want);
+      assert.equal(await api.check(), want);
       assert.equal(api.presence, want);
     });
   }
@@ -30,11 +30,11 @@ describe('OptionalApi', () => {
     const { client } = sandbox;
     const api = new OptionalApi({ client, resource: volumeSnapshots, clock: new ManualClock(), logger: silentLogger });
     const fault = sandbox.server.faults.add({ action: { type: 'status', code: 403, reason: 'Forbidden' } });
-    assert.equal(await api.look(), 'unknown');
+    assert.equal(await api.check(), 'unknown');
     fault.remove();
-    assert.equal(await api.look(), 'present');
+    assert.equal(await api.check(), 'present');
     sandbox.server.faults.add({ action: { type: 'status', code: 403, reason: 'Forbidden' } });
-    assert.equal(await api.look(), 'present');
+    assert.equal(await api.check(), 'present');
   });
 
   test('an API that is installed later is noticed within a minute', async () => {
@@ -43,7 +43,7 @@ describe('OptionalApi', () => {
     const clock = new ManualClock({ turns: 50 });
     const missing = sandbox.server.faults.add({ action: { type: 'status', code: 404, reason: 'NotFound' } });
     const api = new OptionalApi({ client, resource: volumeSnapshots, clock, logger: silentLogger });
-    assert.equal(await api.look(), 'absent');
+    assert.equal(await api.check(), 'absent');
     let present = false;
     const waiting = api.waitUntilPresent(new AbortController().signal).then(() => (present = true));
     await clock.until(() => missing.hits >= 3);

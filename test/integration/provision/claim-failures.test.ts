@@ -519,7 +519,7 @@ describe('another node is wanted', () => {
         [
           'Warning',
           'ProvisioningFailed',
-          `The selected node could not be taken off the claim, so that another is chosen: ${message}`,
+          `The selected node could not be removed from the claim to have another one selected: ${message}`,
         ],
       ],
     );

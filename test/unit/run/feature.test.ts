@@ -90,11 +90,11 @@ describe('features', () => {
     claims.fill();
     await tick();
     assert.deepEqual(log, ['claims runs', 'nodes runs']);
-    assert.equal(ready.complaint, 'the cache of nodes is not filled yet');
+    assert.equal(ready.unhealthyReason, 'the cache of nodes is not filled yet');
     nodes.fill();
     await tick();
     assert.equal(log.at(-1), 'controller runs');
-    assert.equal(ready.complaint, undefined);
+    assert.equal(ready.unhealthyReason, undefined);
     stop.abort(new Error('SIGTERM'));
     await ended;
     assert.equal(log[3], 'controller ended');
@@ -162,10 +162,10 @@ describe('running caches', () => {
       caches.need({ claims });
       caches.need({ claims });
       assert.deepEqual(log, ['nodes runs', 'claims runs']);
-      assert.match(ready.complaint ?? '', /the cache of claims is not filled yet/);
-      assert.doesNotMatch(ready.complaint ?? '', /nodes/);
+      assert.match(ready.unhealthyReason ?? '', /the cache of claims is not filled yet/);
+      assert.doesNotMatch(ready.unhealthyReason ?? '', /nodes/);
     }
-    assert.equal(ready.complaint, undefined);
+    assert.equal(ready.unhealthyReason, undefined);
     group.abort(new Error('the test is over'));
     await group.ended();
   });

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { listenForShutdown, type SignalSource } from '../../../src/run/shutdown.ts';
+import { drainOnFailure, listenForShutdown, type SignalSource } from '../../../src/run/shutdown.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
 function listen(options: { callTimeoutMs?: number; dieAtOnce?: (signal: string) => void } = {}) {
   const signals = new EventEmitter() as EventEmitter & SignalSource;
@@ -90,5 +91,17 @@ describe('listenForShutdown', () => {
     const { signals, shutdown } = listen();
     shutdown[Symbol.dispose]();
     assert.equal(signals.listenerCount('SIGTERM') + signals.listenerCount('SIGINT'), 0);
+  });
+});
+
+describe('drainOnFailure', () => {
+  test('logs the failure of a part and drains', () => {
+    const { shutdown } = listen();
+    const lines: Parameters<typeof recordedLogger>[0] = [];
+    const reason = new Error('a cache has failed');
+    drainOnFailure(shutdown, recordedLogger(lines))(reason);
+    assert.equal(lines.length, 1);
+    assert.equal(shutdown.failure, reason);
+    assert.deepEqual([shutdown.stop.aborted, shutdown.abort.aborted], [true, false]);
   });
 });

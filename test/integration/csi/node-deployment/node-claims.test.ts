@@ -152,7 +152,7 @@ describe('node deployment, late binding', () => {
     scene.driver().next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
     scene.refuseClaimWrites(409, 'Conflict', 1);
     scene.addClaim('x', { class: 'late', node: 'n1' });
-    await scene.program().logged('The selected node could not be taken off the claim');
+    await scene.program().logged('The selected node could not be removed from the claim');
     assert.equal(scene.owner(), 'n1');
     await scene.looked();
     assert.equal(scene.creates().length, 1);
