@@ -19,6 +19,7 @@ export const events: Resource = {
   verbs: ['create', 'patch'],
 };
 
+/** The client of an `EventRecorder`, and the source of its events. */
 export interface EventRecorderOptions {
   client: KubeClient;
   /** Source of the events: `<driver>_<host>_<uuid>` for a provisioner; shown as "From" by kubectl describe. */
