@@ -379,7 +379,7 @@ describe('a hostile driver', () => {
     const from = scene.sidecar.log().length;
     scene.others = unimplemented;
     scene.raw.cut();
-    await scene.logged('could not be asked', from);
+    await scene.logged('could not be queried', from);
     scene.others = (call) => {
       const capability = { rpc: { type: 'CREATE_DELETE_VOLUME' } };
       if (call.method !== 'ControllerGetCapabilities') behave(call);
