@@ -1,5 +1,6 @@
 import { TaskGroup } from '../base/task-group.ts';
 import { ForbiddenError, isRefusal } from '../kube/api-error.ts';
+import { ExponentialLimiter } from '../kube/rate-limiter.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
@@ -18,8 +19,8 @@ import {
 const queueWorkers = 4;
 /** Pause between two tries of a volume that the API server rejects as invalid, in milliseconds. */
 const refusedPauseMs = 5 * 60_000;
-/** First pause after a try without the right to create volumes, doubled each time up to the second, in milliseconds. */
-const forbiddenPausesMs = { first: 100, max: 60_000 } as const;
+/** Pauses without the right to create volumes. */
+const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
 /** A server that has just started forbids everything until it has read the roles: so many tries, 3 s, count as that. */
 const passingTries = 5;
 
@@ -34,8 +35,8 @@ export class QueueVolumeStore implements VolumeStore {
   readonly #unsaved = new Map<string, PersistentVolume>();
   /** Names of unsaved volumes that are tried rarely, with whether the missing right is why. */
   readonly #stuck = new Map<string, 'forbidden' | 'refused'>();
-  /** How often a volume was forbidden in a row. */
-  readonly #forbiddenTries = new Map<string, number>();
+  /** Counts how often a volume was forbidden in a row. */
+  readonly #forbidden = new ExponentialLimiter(forbiddenPauses);
   #waiters: (() => void)[] = [];
 
   constructor(options: VolumeStoreParts & { queue: WorkQueue; claimsByUid: (uid: string) => PersistentVolumeClaim[] }) {
@@ -114,14 +115,12 @@ export class QueueVolumeStore implements VolumeStore {
   #isStuck(volume: PersistentVolume, error: unknown): boolean {
     const { name } = volume.metadata;
     if (error instanceof ForbiddenError) {
-      const tries = (this.#forbiddenTries.get(name) ?? 0) + 1;
-      this.#forbiddenTries.set(name, tries);
-      const { first, max } = forbiddenPausesMs;
-      if (tries > passingTries) this.#recordStuck(volume, error, 'forbidden');
-      this.#retryAfter(name, Math.min(first * 2 ** (tries - 1), max));
+      const pauseMs = this.#forbidden.when(name);
+      if (this.#forbidden.failures(name) > passingTries) this.#recordStuck(volume, error, 'forbidden');
+      this.#retryAfter(name, pauseMs);
       return true;
     }
-    this.#forbiddenTries.delete(name);
+    this.#forbidden.forget(name);
     if (!isRefusal(error)) {
       this.#stuck.delete(name);
       return false;
@@ -167,7 +166,7 @@ export class QueueVolumeStore implements VolumeStore {
   #settle(volume: PersistentVolume): void {
     this.#unsaved.delete(volume.metadata.name);
     this.#stuck.delete(volume.metadata.name);
-    this.#forbiddenTries.delete(volume.metadata.name);
+    this.#forbidden.forget(volume.metadata.name);
     this.#wakeWaiters();
   }
 
