@@ -1,7 +1,8 @@
 /**
- * Makes src/csi/generated from proto/csi.proto: the types that the sources and tests import, and those that they need.
+ * Makes src/csi/generated from proto/csi.proto: the types that the sources and tests import, and those that they need; and
+ * src/kube/protobuf/kubernetes-messages.ts from proto/kubernetes.proto.
  *
- *   node scripts/proto.ts           rewrites the folder
+ *   node scripts/proto.ts           rewrites both
  *   node scripts/proto.ts --check   changes nothing; exits 1 and names the files that are stale, missing or imported by nobody
  */
 import { execFile } from 'node:child_process';
@@ -9,9 +10,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs, promisify } from 'node:util';
+import { kubernetesMessages } from './kubernetes-messages.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const generated = path.join(root, 'src/csi/generated');
+const messagesFile = path.join(root, 'src/kube/protobuf/kubernetes-messages.ts');
 const generator = path.join(root, 'node_modules/@grpc/proto-loader/build/bin/proto-loader-gen-types.js');
 
 /** The same choices as `csiMessageOptions`, in the generator's words; `defaults: false` is its default. */
@@ -92,14 +95,18 @@ async function main(): Promise<void> {
   try {
     await generate(fresh);
     const want = withImports(await readTree(fresh), await importedFiles());
+    const messages = await kubernetesMessages(messagesFile);
     if (!values.check) {
       await writeTree(generated, want);
+      await writeFile(messagesFile, messages);
       return;
     }
     const have = await readTree(generated);
     const stale = [...new Set([...want.keys(), ...have.keys()])].filter((file) => want.get(file) !== have.get(file));
-    for (const file of stale.sort()) console.error(`stale: src/csi/generated/${file}`);
-    if (stale.length > 0) {
+    const found = stale.sort().map((file) => path.join('src/csi/generated', file));
+    if ((await readFile(messagesFile, 'utf8')) !== messages) found.push(path.relative(root, messagesFile));
+    for (const file of found) console.error(`stale: ${file}`);
+    if (found.length > 0) {
       console.error('Run: node scripts/proto.ts');
       process.exitCode = 1;
     }

@@ -3,9 +3,10 @@ import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { errorFromStatus, type RequestInfo, type Status, TransportError } from './api-error.ts';
+import { isProtobuf, readStatus } from './protobuf/envelope.ts';
 import { asTransportError } from './request-failure.ts';
 
-/** @throws {TransportError} when the connection breaks before the end. */
+/** The whole body; a Status in protobuf as its JSON. @throws {TransportError} when the connection breaks before the end. */
 export async function readText(answer: Dispatcher.ResponseData): Promise<string> {
   const chunks: Uint8Array[] = [];
   try {
@@ -13,7 +14,10 @@ export async function readText(answer: Dispatcher.ResponseData): Promise<string>
   } catch (error) {
     throw asTransportError(error, 'reading the answer');
   }
-  return Buffer.concat(chunks).toString('utf8');
+  const bytes = Buffer.concat(chunks);
+  if (!isProtobuf(answer.headers['content-type'])) return bytes.toString('utf8');
+  const status = readStatus(bytes);
+  return status === undefined ? '' : JSON.stringify(status);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Resource } from './kube-object.ts';
+import { MalformedMessageError } from './protobuf/wire-reader.ts';
 
 /** A cause inside a Status (metav1 StatusCause). */
 export interface StatusCause {
@@ -34,8 +35,8 @@ export interface RequestInfo {
   namespace?: string | undefined;
   name?: string | undefined;
   subresource?: string | undefined;
-  /** The caller can do without the response where the request is forbidden. */
-  optional?: boolean | undefined;
+  /** The caller can do without the response where the request is forbidden; `reported`: and reports that itself. */
+  optional?: boolean | 'reported' | undefined;
 }
 
 /** Max length of the text kept of a body that is not a Status, in characters. */
@@ -170,6 +171,22 @@ export class TransportError extends Error {
     this.code = options.code;
     this.sent = options.sent ?? true;
   }
+}
+
+/**
+ * An answer that could not be read, as a `TransportError`: `BAD_JSON` or `BAD_PROTOBUF`; other errors as they are.
+ *
+ * @param what - the answer, for the message.
+ */
+export function asGarbled(error: unknown, what: string): unknown {
+  const code = error instanceof SyntaxError ? 'BAD_JSON' : 'BAD_PROTOBUF';
+  if (code === 'BAD_PROTOBUF' && !(error instanceof MalformedMessageError)) return error;
+  return new TransportError(`${what} is truncated or garbled`, { code, cause: error });
+}
+
+/** Whether there was an answer that could not be read. */
+export function isGarbled(error: unknown): error is TransportError {
+  return error instanceof TransportError && (error.code === 'BAD_JSON' || error.code === 'BAD_PROTOBUF');
 }
 
 const errorByReason: Record<string, new (status: Status, request: RequestInfo, retryAfterS?: number) => ApiError> = {

@@ -4,6 +4,8 @@ import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey, type Resource } from './kube-object.ts';
+import type { ObjectDecoder } from './protobuf/envelope.ts';
+import { markReduced } from './reduced-object.ts';
 import { Reflector } from './reflector.ts';
 import type { ReflectorSink } from './reflector-cache.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';
@@ -57,6 +59,11 @@ export interface InformerOptions<T extends KubeObject> {
    */
   transform?: (object: KubeObject) => T;
   /**
+   * Reads the objects from protobuf, at least what `transform` reads; servers that do not answer in protobuf are read as
+   * JSON. The cached form is marked as reduced in either case, since unknown fields are lost. Default: only JSON.
+   */
+  protobuf?: ObjectDecoder | undefined;
+  /**
    * Whether all fields that are read are equal; the update then reaches the cache but no handler. Default: never, each new
    * resource version is delivered.
    */
@@ -103,7 +110,9 @@ export class Informer<T extends KubeObject> implements Lister<T> {
 
   constructor(options: InformerOptions<T>) {
     const { indexers, freeze, sameContent, random = Math.random, ...reflector } = options;
-    const { clock = systemClock, logger = warningLogger, transform = (object) => object as T } = options;
+    const { clock = systemClock, logger = warningLogger, protobuf } = options;
+    const { transform: cached = (object: KubeObject) => object as T } = options;
+    const transform = protobuf === undefined ? cached : (object: KubeObject) => markReduced(cached(object));
     this.resource = options.resource;
     this.#clock = clock;
     this.#logger = logger;

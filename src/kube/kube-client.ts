@@ -9,8 +9,11 @@ import { isReduced } from './reduced-object.ts';
 export interface CallOptions {
   /** Ends the wait for the response; the outcome of a write is then unknown. */
   signal?: AbortSignal | undefined;
-  /** The caller can do without the response: a missing permission is logged once, as a warning. */
-  optional?: boolean | undefined;
+  /**
+   * The caller can do without the response: a missing permission is logged once, as a warning; `reported`: not at all, as
+   * the caller reports it.
+   */
+  optional?: boolean | 'reported' | undefined;
 }
 
 /** The format of a patch (Kubernetes API concepts, "Patch"): JSON merge, strategic merge, JSON patch. */

@@ -3,6 +3,7 @@
  * Only the boundaries of the items are found here; each item is then parsed by `JSON.parse`.
  */
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
+import type { KubeObject } from './kube-object.ts';
 import { asBuffer } from './line-stream.ts';
 
 /** Everything of a list but its items. */
@@ -10,6 +11,14 @@ export interface ListEnvelope {
   kind?: string;
   apiVersion?: string;
   metadata?: { resourceVersion?: string; continue?: string; remainingItemCount?: number };
+}
+
+/** Takes a list as it arrives. */
+export interface ListReader {
+  /** Each element of `items`, in order, once it is complete. */
+  onItem: (item: KubeObject) => void;
+  /** Called before the items where the metadata comes before them, as it does from an API server. */
+  onMetadata?: ((metadata: NonNullable<ListEnvelope['metadata']>) => void) | undefined;
 }
 
 const quote = 0x22;
@@ -21,16 +30,13 @@ const closeBracket = 0x5d;
 const itemsKey = '"items"';
 
 /**
- * Calls `onItem` for each element of `items`, in order, once it is complete.
+ * Reads the items of a list in JSON while the response arrives.
  *
  * @returns everything of the response but its items.
  * @throws {SyntaxError} when the text ends early or is not JSON.
  */
-export async function readList(
-  body: AsyncIterable<Uint8Array>,
-  onItem: (item: unknown) => void,
-): Promise<ListEnvelope> {
-  const scanner = new ListScanner(onItem);
+export async function readList(body: AsyncIterable<Uint8Array>, reader: ListReader): Promise<ListEnvelope> {
+  const scanner = new ListScanner(reader);
   for await (const chunk of body) {
     if (sliceSpent()) await nextSlice();
     scanner.push(asBuffer(chunk));
@@ -40,7 +46,7 @@ export async function readList(
 
 /** A scanner over bytes: it knows strings and nesting, nothing else of JSON. */
 class ListScanner {
-  readonly #onItem: (item: unknown) => void;
+  readonly #reader: ListReader;
   /** The text around the items, their array left empty. */
   #outside: Buffer[] = [];
   /** Pieces of the item being read that came with earlier chunks. */
@@ -54,8 +60,8 @@ class ListScanner {
   #key = '';
   #stringStart: { pieces: Buffer[]; length: number } | undefined;
 
-  constructor(onItem: (item: unknown) => void) {
-    this.#onItem = onItem;
+  constructor(reader: ListReader) {
+    this.#reader = reader;
   }
 
   push(chunk: Buffer): void {
@@ -79,6 +85,7 @@ class ListScanner {
           this.#outside.push(chunk.subarray(from, at + 1));
           from = at + 1;
           this.#inItems = true;
+          this.#announceMetadata();
         } else if (this.#inItems && this.#depth === 3) {
           from = at;
         }
@@ -147,7 +154,14 @@ class ListScanner {
   #finishItem(last: Buffer): void {
     const text = this.#item.length === 0 ? last : Buffer.concat([...this.#item, last]);
     this.#item = [];
-    this.#onItem(JSON.parse(text.toString('utf8')));
+    this.#reader.onItem(JSON.parse(text.toString('utf8')) as KubeObject);
+  }
+
+  #announceMetadata(): void {
+    const { onMetadata } = this.#reader;
+    if (onMetadata === undefined) return;
+    const { metadata } = JSON.parse(`${Buffer.concat(this.#outside).toString('utf8')}]}`) as ListEnvelope;
+    if (metadata !== undefined) onMetadata(metadata);
   }
 }
 

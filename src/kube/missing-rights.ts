@@ -23,11 +23,11 @@ export class MissingRights {
     this.#options = options;
   }
 
-  /** Counts and logs it, unless admission rejected it, which no permission would change. */
+  /** Counts and logs it, unless admission rejected it, which no permission would change, or the caller reports it. */
   report(error: ForbiddenError): void {
-    if (error.isAdmission) return;
     const { clock, logger, onMissing } = this.#options;
     const { resource, verb, namespace, subresource, optional = false } = error.request;
+    if (error.isAdmission || optional === 'reported') return;
     if (!optional) onMissing?.(resource.plural);
     const key = [optional, resource.group, resource.plural, subresource].join(' ');
     const nowMs = clock.monotonicMs();

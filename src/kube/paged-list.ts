@@ -1,9 +1,10 @@
-import type { Clock } from '../base/clock.ts';
-import { ApiError, ExpiredError, TransportError } from './api-error.ts';
-import { readList } from './list-stream.ts';
+import type { Clock, Timer } from '../base/clock.ts';
+import { ApiError, asGarbled, ExpiredError, type RequestInfo, TransportError } from './api-error.ts';
+import type { CodedAnswer, CodingChoice } from './coding-choice.ts';
+import { type ListReader, readList } from './list-stream.ts';
 import type { KubeObject, Resource } from './kube-object.ts';
+import { readProtobufList } from './protobuf/protobuf-list.ts';
 import { resourcePath } from './resource-path.ts';
-import type { Transport } from './transport.ts';
 
 /** Max objects in one page. */
 export const pageSize = 500;
@@ -11,7 +12,7 @@ export const pageSize = 500;
 const maxSilenceMs = 60_000;
 
 export interface PagedListOptions {
-  transport: Transport;
+  coding: CodingChoice;
   clock: Clock;
   resource: Resource;
   namespace?: string | undefined;
@@ -24,6 +25,8 @@ export interface PagedListOptions {
   /** Called at the start, and again when pages expired and everything is listed again: earlier items are void. */
   onStart: () => void;
   onItem: (item: KubeObject) => void;
+  /** The caller can do without the list, as in `CallOptions`. Default false. */
+  optional?: boolean;
   signal: AbortSignal;
 }
 
@@ -34,48 +37,106 @@ export interface PagedListResult {
   paged: boolean;
 }
 
+/** Which part of a list: its beginning, or what follows a page. */
+interface PagePosition {
+  resourceVersion?: string;
+  continueToken?: string;
+  limit: number;
+}
+
 /**
- * Lists a resource page by page, handing out the objects as they arrive. When pages expire meanwhile, everything is listed
- * once more in one response.
+ * Lists a resource page by page, handing out the objects as they arrive. A page is requested as soon as the one before it
+ * names it, so that the server works on it meanwhile. When pages expire, everything is listed once more in one response.
  *
  * @throws {ApiError} of the first page or of the second attempt.
  */
 export async function pagedList(options: PagedListOptions): Promise<PagedListResult> {
-  options.onStart();
-  const first = await readPage(options, { resourceVersion: options.resourceVersion, limit: options.limit });
+  const { resourceVersion, limit, onStart } = options;
+  using list = new OpenList(options);
+  onStart();
+  const first = await list.read({ resourceVersion, limit });
   let token = first.continueToken;
   while (token !== '') {
     try {
-      token = (await readPage(options, { continueToken: token, limit: options.limit })).continueToken;
+      token = (await list.read({ continueToken: token, limit })).continueToken;
     } catch (error) {
       if (!(error instanceof ExpiredError)) throw error;
-      options.onStart();
-      const whole = await readPage(options, { resourceVersion: options.resourceVersion, limit: 0 });
+      onStart();
+      const whole = await list.read({ resourceVersion, limit: 0 });
       return { resourceVersion: whole.resourceVersion, paged: true };
     }
   }
   return { resourceVersion: first.resourceVersion, paged: first.continueToken !== '' };
 }
 
-async function readPage(
-  options: PagedListOptions,
-  page: { resourceVersion?: string; continueToken?: string; limit: number },
-): Promise<{ resourceVersion: string; continueToken: string }> {
-  const { transport, clock, resource, namespace, labelSelector, fieldSelector, signal } = options;
-  const silence = new AbortController();
-  const ended = AbortSignal.any([signal, silence.signal]);
-  let lastByteMs = clock.monotonicMs();
-  const check = (): void => {
-    const inMs = lastByteMs + maxSilenceMs - clock.monotonicMs();
-    if (inMs > 0) timer = clock.after(inMs, check);
-    else
-      silence.abort(
-        new TransportError(`no byte of the ${resource.plural} list for ${maxSilenceMs} ms`, { code: 'TIMEOUT' }),
-      );
-  };
-  let timer = clock.after(maxSilenceMs, check);
-  try {
-    const { body } = await transport.stream({
+/** The requests of one list: at most the page that is read and the next one. Disposing it ends them. */
+class OpenList implements Disposable {
+  readonly #options: PagedListOptions;
+  readonly #ending = new AbortController();
+  readonly #ended: AbortSignal;
+  #lastByteMs: number;
+  #silence: Timer | undefined;
+  #ahead: { token: string; answer: Promise<CodedAnswer> } | undefined;
+
+  constructor(options: PagedListOptions) {
+    this.#options = options;
+    this.#ended = AbortSignal.any([options.signal, this.#ending.signal]);
+    this.#lastByteMs = options.clock.monotonicMs();
+    this.#checkSilence();
+  }
+
+  /** @throws {ApiError} of the server, {TransportError} when the page is garbled, breaks or goes silent. */
+  async read(page: PagePosition): Promise<{ resourceVersion: string; continueToken: string }> {
+    const { coding, resource, onItem } = this.#options;
+    try {
+      const { body, decode } = await this.#answer(page);
+      const reader: ListReader = {
+        onItem,
+        onMetadata: ({ continue: token = '' }) => {
+          if (token !== '') this.#requestAhead({ continueToken: token, limit: page.limit });
+        },
+      };
+      const observed = this.#observe(body);
+      const kind = `${resource.kind}List`;
+      const envelope = await (decode === undefined
+        ? readList(observed, reader)
+        : readProtobufList(observed, { ...reader, kind, decode }));
+      if (envelope.kind !== kind) throw unexpectedKind(envelope.kind, this.#options);
+      const { resourceVersion = '', continue: continueToken = '' } = envelope.metadata ?? {};
+      return { resourceVersion, continueToken };
+    } catch (failure) {
+      const error = asGarbled(failure, `the ${resource.plural} list`);
+      coding.failed(error, { info: this.#info });
+      throw error;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#silence?.cancel();
+    this.#ending.abort(new Error('the list has ended'));
+    void this.#ahead?.answer.then(discard).catch(() => undefined);
+  }
+
+  get #info(): RequestInfo {
+    const { resource, namespace, optional } = this.#options;
+    return { verb: 'list', resource, namespace, optional };
+  }
+
+  #answer(page: PagePosition): Promise<CodedAnswer> {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    return ahead !== undefined && ahead.token === page.continueToken ? ahead.answer : this.#request(page);
+  }
+
+  #requestAhead(page: PagePosition & { continueToken: string }): void {
+    const answer = this.#request(page);
+    answer.catch(() => undefined); // thrown when the page is read
+    this.#ahead = { token: page.continueToken, answer };
+  }
+
+  #request(page: PagePosition): Promise<CodedAnswer> {
+    const { coding, resource, namespace, labelSelector, fieldSelector } = this.#options;
+    return coding.stream({
       method: 'GET',
       path: resourcePath(resource, { namespace }),
       query: {
@@ -85,33 +146,34 @@ async function readPage(
         labelSelector,
         fieldSelector,
       },
-      info: { verb: 'list', resource, namespace },
-      signal: ended,
+      info: this.#info,
+      signal: this.#ended,
       watch: false,
     });
-    const observed = (async function* () {
-      for await (const chunk of body) {
-        lastByteMs = clock.monotonicMs();
-        yield chunk;
-      }
-    })();
-    const envelope = await readList(observed, (item) => options.onItem(item as KubeObject));
-    if (envelope.kind !== `${resource.kind}List`) throw unexpectedKind(envelope.kind, options);
-    return {
-      resourceVersion: envelope.metadata?.resourceVersion ?? '',
-      continueToken: envelope.metadata?.continue ?? '',
-    };
-  } catch (error) {
-    if (error instanceof SyntaxError) {
-      throw new TransportError(`the ${resource.plural} list is truncated or garbled`, {
-        code: 'BAD_JSON',
-        cause: error,
-      });
-    }
-    throw error;
-  } finally {
-    timer.cancel();
   }
+
+  async *#observe(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      this.#lastByteMs = this.#options.clock.monotonicMs();
+      yield chunk;
+    }
+  }
+
+  #checkSilence(): void {
+    const { clock, resource } = this.#options;
+    const inMs = this.#lastByteMs + maxSilenceMs - clock.monotonicMs();
+    if (inMs > 0) {
+      this.#silence = clock.after(inMs, () => this.#checkSilence());
+      return;
+    }
+    const message = `no byte of the ${resource.plural} list for ${maxSilenceMs} ms`;
+    this.#ending.abort(new TransportError(message, { code: 'TIMEOUT' }));
+  }
+}
+
+/** Ends an answer that nobody reads, whose signal has aborted. */
+async function discard({ body }: CodedAnswer): Promise<void> {
+  for await (const _chunk of body) return;
 }
 
 /** A proxy may convert lists to tables, whose rows are no objects. */

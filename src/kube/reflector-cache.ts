@@ -2,7 +2,7 @@ import type { Logger } from '../base/logger.ts';
 import { type ApiError, errorFromStatus, ForbiddenError, type RequestInfo, type Status } from './api-error.ts';
 import type { MissingRights } from './missing-rights.ts';
 import { type KubeObject, objectKey } from './kube-object.ts';
-import type { WatchEvent } from './watch-stream.ts';
+import type { WatchEvent } from './watch-event.ts';
 
 /** Where a reflector puts what it sees. Calls never overlap: the next one waits for the end of `replace`. */
 export interface ReflectorSink<T> {

@@ -5,16 +5,25 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { isConnectionRefused, isVersionUnavailable, TooManyRequestsError, TransportError } from './api-error.ts';
+import {
+  isConnectionRefused,
+  isGarbled,
+  isVersionUnavailable,
+  TooManyRequestsError,
+  TransportError,
+} from './api-error.ts';
+import { CodingChoice } from './coding-choice.ts';
 import type { KubeObject, Resource } from './kube-object.ts';
 import { pagedList, pageSize } from './paged-list.ts';
+import type { ObjectDecoder } from './protobuf/envelope.ts';
 import { resourcePath } from './resource-path.ts';
 import { ReflectorCache, type ReflectorSink, WatchProgress } from './reflector-cache.ts';
 import { ReflectorFailures, ShortWatchError } from './reflector-failures.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';
 import { StreamedList } from './streamed-list.ts';
 import type { Transport } from './transport.ts';
-import { shortWatchMs, type WatchEvent, watchStream } from './watch-stream.ts';
+import type { WatchEvent } from './watch-event.ts';
+import { shortWatchMs, watchStream } from './watch-stream.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
   transport: Transport;
@@ -25,6 +34,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   sink: ReflectorSink<T>;
   /** Makes the cached form of an object as it came from the server; may take parts of it, must not keep it whole. */
   transform: (object: KubeObject) => T;
+  /** Reads the objects from protobuf, at least what `transform` reads. Absent: only JSON is requested. */
+  protobuf?: ObjectDecoder | undefined;
   clock: Clock;
   /** Uniform in [0, 1). */
   random: () => number;
@@ -45,12 +56,14 @@ export class Reflector<T extends KubeObject> {
   readonly #cache: ReflectorCache<T>;
   readonly #failures: ReflectorFailures;
   readonly #streamedList: StreamedList<T>;
+  readonly #coding: CodingChoice;
   /** The server pages even lists at version 0, so it has no watch cache for this resource. */
   #alwaysPage = false;
 
   constructor(options: ReflectorOptions<T>) {
     const { transport, resource, namespace, watchList = 'auto', metrics } = options;
     this.#options = options;
+    this.#coding = new CodingChoice(options);
     this.#path = resourcePath(resource, { namespace });
     this.#info = { verb: 'watch', resource, namespace };
     this.#cache = new ReflectorCache({ ...options, info: this.#info, missingRights: transport.missingRights });
@@ -106,10 +119,10 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #listAt(version: string, signal: AbortSignal): Promise<void> {
-    const { transport, clock, resource, namespace, labelSelector, fieldSelector } = this.#options;
+    const { clock, resource, namespace, labelSelector, fieldSelector } = this.#options;
     let objects: T[] = [];
     const result = await pagedList({
-      transport,
+      coding: this.#coding,
       clock,
       resource,
       namespace,
@@ -153,7 +166,7 @@ export class Reflector<T extends KubeObject> {
           await this.#failures.reportAndBackOff(error, signal);
           continue;
         }
-        if (!(error instanceof TransportError) || error.code === 'BAD_JSON') throw error;
+        if (!(error instanceof TransportError) || isGarbled(error)) throw error;
         if (++openFailures > maxOpenFailures) throw error;
         this.#failures.report(error);
         await clock.sleep(openPauseMs, { signal });
@@ -172,12 +185,12 @@ export class Reflector<T extends KubeObject> {
     maxSilenceMs?: number;
     signal: AbortSignal;
   }): AsyncGenerator<WatchEvent> {
-    const { transport, clock, random, labelSelector, fieldSelector, metrics } = this.#options;
+    const { clock, random, labelSelector, fieldSelector, metrics } = this.#options;
     const { version, query, maxSilenceMs, signal } = request;
     const timeoutS = Math.floor(300 + random() * 300); // spread, so that watches do not all end together
     metrics?.watched();
     const events = watchStream({
-      transport,
+      coding: this.#coding,
       clock,
       request: {
         path: this.#path,

@@ -9,6 +9,8 @@ export interface RequestOptions {
   body?: unknown;
   /** Default `application/json`. */
   contentType?: string | undefined;
+  /** The header `Accept`, for streamed answers. Default `application/json`. */
+  accept?: string | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;
 }
@@ -26,4 +28,6 @@ export interface RequestObservation {
 /** An open response whose body is read in chunks. Abort the signal of the request to end it. */
 export interface StreamedAnswer {
   body: AsyncIterable<Uint8Array>;
+  /** It is in the protobuf coding of Kubernetes, else in JSON. */
+  isProtobuf: boolean;
 }

@@ -5,7 +5,8 @@ import { ApiError, isConnectionRefused, isVersionUnavailable, TooManyRequestsErr
 import { type KubeObject, objectKey, type Resource } from './kube-object.ts';
 import { type ReflectorCache, WatchProgress } from './reflector-cache.ts';
 import type { ReflectorFailures } from './reflector-failures.ts';
-import { shortWatchMs, type WatchEvent } from './watch-stream.ts';
+import type { WatchEvent } from './watch-event.ts';
+import { shortWatchMs } from './watch-stream.ts';
 
 export interface StreamedListOptions<T extends KubeObject> {
   resource: Resource;

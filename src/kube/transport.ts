@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { parseAnswer, readChunks, readText } from './answer-body.ts';
 import { ApiError, errorFromAnswer, ForbiddenError, TransportError } from './api-error.ts';
+import { isProtobuf } from './protobuf/envelope.ts';
 import { ConnectionPools } from './connection-pools.ts';
 import { type Answer, exchange } from './exchange.ts';
 import { MissingRights } from './missing-rights.ts';
@@ -108,7 +109,8 @@ export class Transport implements AsyncDisposable {
         },
         { retry: !watch, limited: !watch },
       );
-      return { body: readChunks(answer, joined.signal, () => joined[Symbol.dispose]()) };
+      const body = readChunks(answer, joined.signal, () => joined[Symbol.dispose]());
+      return { body, isProtobuf: isProtobuf(answer.headers['content-type']) };
     } catch (error) {
       joined[Symbol.dispose]();
       throw error;
@@ -230,12 +232,12 @@ export class Transport implements AsyncDisposable {
     }
   }
 
-  async #headers({ body, contentType, signal }: RequestOptions): Promise<RequestHeaders> {
+  async #headers({ body, contentType, accept, signal }: RequestOptions): Promise<RequestHeaders> {
     const { clock, credentials, userAgent } = this.#options;
     using ended = joinSignals([signal, this.#fence.signal], { clock });
     const headers: RequestHeaders = {
       ...(await untilAborted(credentials.headers(), ended.signal)), // a plugin may take a while
-      accept: 'application/json',
+      accept: accept ?? 'application/json',
       'user-agent': userAgent,
     };
     if (!credentials.disableCompression) headers['accept-encoding'] = 'gzip';

@@ -1,19 +1,14 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
-import { TransportError } from './api-error.ts';
+import { asGarbled, isGarbled, TransportError } from './api-error.ts';
+import type { CodingChoice } from './coding-choice.ts';
 import { lines } from './line-stream.ts';
-import type { KubeObject } from './kube-object.ts';
+import { protobufEvents } from './protobuf/protobuf-watch.ts';
 import type { RequestOptions } from './request.ts';
-import type { Transport } from './transport.ts';
-
-/** One line of a watch (Kubernetes API concepts, "Efficient detection of changes"). */
-export interface WatchEvent {
-  type: string;
-  object: KubeObject & Record<string, unknown>;
-}
+import type { WatchEvent } from './watch-event.ts';
 
 export interface WatchStreamOptions {
-  transport: Transport;
+  coding: CodingChoice;
   clock: Clock;
   request: Omit<RequestOptions, 'method' | 'signal'>;
   /** `timeoutSeconds` of the request; 30 s later the stream is aborted here. */
@@ -41,42 +36,46 @@ class SilentConnection extends Error {}
  * The events of one watch, until the server ends it, the connection dies or goes silent. A broken connection ends the
  * events like a normal end does: what was missed comes with the next watch.
  *
- * @throws {ApiError} when the server refuses the watch, {TransportError} with code `BAD_JSON` for a garbled line, or
- * before any event when there is no connection or no response within 30 s.
+ * @throws {ApiError} when the server refuses the watch, {TransportError} for a garbled event (`isGarbled`), or before
+ * any event when there is no connection or no response within 30 s.
  */
 export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchEvent> {
-  const { transport, request, onSuccess, signal } = options;
+  const { coding, request, onSuccess, signal } = options;
   const guard = new SilenceGuard(options);
   const ended = AbortSignal.any([signal, guard.signal]);
   try {
-    const { body } = await transport.stream({ ...request, method: 'GET', signal: ended, watch: true });
+    const { body, decode } = await coding.stream({ ...request, method: 'GET', signal: ended, watch: true });
     onSuccess();
-    for await (const line of lines(guard.observe(body))) {
+    const observed = guard.observe(body);
+    const { kind } = request.info.resource;
+    for await (const event of decode === undefined
+      ? jsonEvents(observed)
+      : protobufEvents(observed, { kind, decode })) {
       if (sliceSpent()) await nextSlice();
-      const event = parse(line);
       if (event.type === 'BOOKMARK') guard.sawBookmark();
       yield event;
     }
     onSuccess();
-  } catch (error) {
+  } catch (failure) {
     signal.throwIfAborted();
     if (guard.opened && guard.signal.aborted) return;
-    if (guard.opened && error instanceof TransportError && error.code !== 'BAD_JSON') return;
+    const error = asGarbled(failure, 'an event of the watch');
+    coding.failed(error, request);
+    if (guard.opened && error instanceof TransportError && !isGarbled(error)) return;
     throw error;
   } finally {
     guard.stop();
   }
 }
 
+async function* jsonEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent> {
+  for await (const line of lines(body)) yield parse(line);
+}
+
 function parse(line: string): WatchEvent {
-  let event: Partial<WatchEvent> | null;
-  try {
-    event = JSON.parse(line) as Partial<WatchEvent> | null;
-  } catch (error) {
-    throw new TransportError('a line of the watch is not JSON', { code: 'BAD_JSON', cause: error });
-  }
+  const event = JSON.parse(line) as Partial<WatchEvent> | null;
   if (typeof event?.type !== 'string' || typeof event.object !== 'object') {
-    throw new TransportError('a line of the watch is not an event', { code: 'BAD_JSON' });
+    throw new SyntaxError('a line of the watch is not an event');
   }
   return event as WatchEvent;
 }

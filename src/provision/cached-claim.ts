@@ -16,11 +16,16 @@ export function claimTransform(
 ): (object: KubeObject) => PersistentVolumeClaim {
   return (object) => {
     const claim = object as PersistentVolumeClaim & { metadata: { managedFields?: unknown } };
-    if ((claim.spec.volumeName ?? '') !== '') return boundClaim(claim, shared, fields && keptParts(claim, fields));
+    if (!isWholeClaim(claim)) return boundClaim(claim, shared, fields && keptParts(claim, fields));
     delete claim.metadata.managedFields;
     if (claim.metadata.namespace !== undefined) claim.metadata.namespace = shared.string(claim.metadata.namespace);
     return claim;
   };
+}
+
+/** Whether the cached form of a claim is whole: it has no volume. */
+export function isWholeClaim({ spec }: PersistentVolumeClaim): boolean {
+  return (spec.volumeName ?? '') === '';
 }
 
 function boundClaim(
@@ -56,9 +61,7 @@ function boundClaim(
 
 /** Whether two cached forms differ in nothing that is read: then the change reaches no handler. */
 export function sameClaim(old: PersistentVolumeClaim, claim: PersistentVolumeClaim): boolean {
-  if ((old.spec.volumeName ?? '') === '' || (claim.spec.volumeName ?? '') === '') {
-    return sameButVersion(old, claim);
-  }
+  if (isWholeClaim(old) || isWholeClaim(claim)) return sameButVersion(old, claim);
   return (
     old.metadata.deletionTimestamp === claim.metadata.deletionTimestamp &&
     old.metadata.finalizers === claim.metadata.finalizers && // shared values are equal when they are the same

@@ -20,10 +20,19 @@ export function volumeTransform(options: {
   return (object) => {
     const volume = object as PersistentVolume & { metadata: { managedFields?: unknown } };
     if (!ownsVolume(volume, isKnownProvisioner)) return foreignVolume(volume);
-    if (volume.status?.phase === 'Bound') return boundVolume(volume, shared, fields && keptParts(volume, fields));
+    if (isBound(volume)) return boundVolume(volume, shared, fields && keptParts(volume, fields));
     delete volume.metadata.managedFields;
     return volume;
   };
+}
+
+/** Whether the cached form of a volume is whole: it is ours, and not Bound. */
+export function isWholeVolume(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {
+  return !isBound(volume) && ownsVolume(volume, isKnownProvisioner);
+}
+
+function isBound({ status }: PersistentVolume): boolean {
+  return status?.phase === 'Bound';
 }
 
 function foreignVolume({ metadata }: PersistentVolume): PersistentVolume {

@@ -4,13 +4,15 @@ import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { Informer } from '../kube/informer.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
+import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
 import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
 import { SharedValues } from '../kube/shared-values.ts';
 import type { Transport } from '../kube/transport.ts';
 import { claimTransform, sameClaim } from './cached-claim.ts';
-import { sameVolume, volumeTransform } from './cached-volume.ts';
+import { isWholeVolume, sameVolume, volumeTransform } from './cached-volume.ts';
 import { claimUid } from './claim-facts.ts';
 import type { KeptFields } from './kept-fields.ts';
+import { claimDecoder, volumeDecoder } from './object-decoders.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -34,7 +36,7 @@ export interface ProvisionInformersOptions {
   /**
    * What is kept of volumes of ours that are Bound, beyond what the controller reads: a program that exports them again
    * after a restart wants `{ spec: ['nfs'], annotations: ['example.com/export'] }`. Other volumes of ours are kept whole.
-   * The cached form is still reduced: `KubeClient.update` refuses it. Default: nothing more.
+   * Default: nothing more.
    */
   volumeFields?: KeptFields<PersistentVolume> | undefined;
   /** The same for claims that have a volume of any provisioner. Claims without one are kept whole. Default: nothing more. */
@@ -53,7 +55,10 @@ export interface ProvisionInformers {
 /** Name of the claims' index by UID. */
 export const uidIndex = 'uid';
 
-/** Makes the three caches; nothing is read before they are run. */
+/**
+ * Makes the three caches; nothing is read before they are run. Their objects are for reading: `KubeClient.update` refuses
+ * them, also those that are kept whole, since they lack fields that are newer than this version.
+ */
 export function provisionInformers(options: ProvisionInformersOptions): ProvisionInformers {
   const { transport, isKnownProvisioner, volumeFields, claimFields, metrics, freeze = false } = options;
   const { clock = systemClock, logger = warningLogger } = options;
@@ -64,6 +69,7 @@ export function provisionInformers(options: ProvisionInformersOptions): Provisio
       ...common,
       resource: persistentVolumeClaims,
       transform: claimTransform(shared, claimFields),
+      protobuf: claimDecoder(claimFields),
       sameContent: claimFields === undefined ? sameClaim : sameButVersion,
       indexers: { [uidIndex]: (claim) => [claimUid(claim)] },
       metrics: metrics?.(persistentVolumeClaims.plural),
@@ -72,6 +78,7 @@ export function provisionInformers(options: ProvisionInformersOptions): Provisio
       ...common,
       resource: persistentVolumes,
       transform: volumeTransform({ shared, isKnownProvisioner, fields: volumeFields }),
+      protobuf: volumeDecoder((volume) => isWholeVolume(volume, isKnownProvisioner), volumeFields),
       sameContent: volumeFields === undefined ? sameVolume : sameButVersion,
       metrics: metrics?.(persistentVolumes.plural),
     }),
@@ -79,6 +86,7 @@ export function provisionInformers(options: ProvisionInformersOptions): Provisio
       ...common,
       resource: storageClasses,
       transform: withoutManagedFields<StorageClass>,
+      protobuf: messageDecoder('StorageClass'),
       metrics: metrics?.(storageClasses.plural),
     }),
   };

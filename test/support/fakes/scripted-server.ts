@@ -67,7 +67,11 @@ export class ScriptedReply {
   }
 
   /** A whole answer with any body. */
-  text(code: number, body: string, options: { headers?: Record<string, string>; gzip?: boolean } = {}): void {
+  text(
+    code: number,
+    body: string | Uint8Array,
+    options: { headers?: Record<string, string>; gzip?: boolean } = {},
+  ): void {
     const gzip = options.gzip === true;
     const headers = { 'content-type': 'application/json', ...(gzip && { 'content-encoding': 'gzip' }) };
     this.#response.writeHead(code, { ...headers, ...options.headers }).end(gzip ? gzipSync(body) : body);
@@ -84,10 +88,10 @@ export class ScriptedReply {
   }
 
   /** Begins an answer that comes in pieces; the head goes out at once. */
-  open(options: { gzip?: boolean } = {}): this {
+  open(options: { gzip?: boolean; contentType?: string } = {}): this {
     const gzip = options.gzip === true;
     this.#response.writeHead(200, {
-      'content-type': 'application/json',
+      'content-type': options.contentType ?? 'application/json',
       ...(gzip && { 'content-encoding': 'gzip' }),
     });
     this.#response.flushHeaders();

@@ -19,7 +19,7 @@ async function read(
   sizes: readonly number[] = [text.length],
 ): Promise<{ items: unknown[]; envelope: unknown }> {
   const items: unknown[] = [];
-  const envelope = await readList(inPieces(text, sizes), (item) => items.push(item));
+  const envelope = await readList(inPieces(text, sizes), { onItem: (item) => items.push(item) });
   return { items, envelope };
 }
 

@@ -86,6 +86,12 @@ describe('MissingRights', () => {
     assert.equal(lines[1]?.level, 'error', 'elsewhere it is needed');
   });
 
+  test('a right whose absence the caller reports is neither logged nor counted', () => {
+    const { lines, counted, refuse } = rig();
+    refuse({ verb: 'create', resource: leases, namespace: 'ns', optional: 'reported' });
+    assert.deepEqual([lines, counted], [[], []]);
+  });
+
   test('what admission refuses is no missing right', () => {
     const { lines, counted, refuse } = rig();
     refuse({ verb: 'create', resource: volumes }, 'admission webhook "w" denied the request: no');

@@ -1,0 +1,80 @@
+import type { Logger } from '../base/logger.ts';
+import { ApiError, isGarbled } from './api-error.ts';
+import type { KubeObject } from './kube-object.ts';
+import { acceptProtobuf, type ObjectDecoder } from './protobuf/envelope.ts';
+import { MalformedMessageError } from './protobuf/wire-reader.ts';
+import type { RequestOptions, StreamedAnswer } from './request.ts';
+import type { Transport } from './transport.ts';
+
+export interface CodingChoiceOptions {
+  transport: Transport;
+  /** Reads the objects from protobuf. Absent: only JSON is requested. */
+  protobuf?: ObjectDecoder | undefined;
+  logger: Logger;
+}
+
+/** A list or watch that is open, and how to read it. */
+export interface CodedAnswer {
+  body: StreamedAnswer['body'];
+  /** Absent: the body is JSON. */
+  decode: ObjectDecoder | undefined;
+}
+
+/** Not Acceptable, Unsupported Media Type: what a server, or a proxy before it, says to a coding that it does not have. */
+const unsupportedCodes: ReadonlySet<number> = new Set([406, 415]);
+
+/** In which coding the objects of one resource are requested: protobuf until it proves not to work, then JSON. */
+export class CodingChoice {
+  readonly #options: CodingChoiceOptions;
+  #decode: ObjectDecoder | undefined;
+
+  constructor(options: CodingChoiceOptions) {
+    this.#options = options;
+    this.#decode = options.protobuf && orMalformed(options.protobuf);
+  }
+
+  /** As `Transport.stream`, in the present coding; a server without protobuf is asked again at once for JSON. */
+  async stream(request: RequestOptions & { watch: boolean }): Promise<CodedAnswer> {
+    const { transport } = this.#options;
+    const decode = this.#decode;
+    if (decode !== undefined) {
+      try {
+        const { body, isProtobuf } = await transport.stream({ ...request, accept: acceptProtobuf });
+        return { body, decode: isProtobuf ? decode : undefined };
+      } catch (error) {
+        if (!(error instanceof ApiError) || !unsupportedCodes.has(error.code)) throw error;
+        this.#giveUp(error, request);
+      }
+    }
+    const { body } = await transport.stream(request);
+    return { body, decode: undefined };
+  }
+
+  /** Ends the requests for protobuf when an answer to one of them could not be read. */
+  failed(error: unknown, request: Pick<RequestOptions, 'info'>): void {
+    if (isGarbled(error) && this.#decode !== undefined) this.#giveUp(error, request);
+  }
+
+  #giveUp(error: unknown, { info }: Pick<RequestOptions, 'info'>): void {
+    this.#decode = undefined;
+    this.#options.logger.warn(
+      { resource: info.resource.plural, err: error },
+      'A resource could not be read as protobuf, reading it as JSON from now on',
+    );
+  }
+}
+
+/** Whatever a decoder throws at, and an object without metadata, is a reason to read JSON. */
+function orMalformed(decode: ObjectDecoder): ObjectDecoder {
+  return (bytes, start, end) => {
+    let object: Partial<KubeObject>;
+    try {
+      object = decode(bytes, start, end);
+    } catch (error) {
+      if (error instanceof MalformedMessageError) throw error;
+      throw new MalformedMessageError('an object could not be decoded', { cause: error });
+    }
+    if (object.metadata === undefined) throw new MalformedMessageError('an object has no metadata');
+    return object as KubeObject;
+  };
+}
