@@ -12,8 +12,10 @@ export type ApiPresence = 'present' | 'absent' | 'unknown';
 
 export interface OptionalApiOptions {
   client: KubeClient;
-  /** The resource that may be missing. */
+  /** The resource that may be missing, in the version to prefer. */
   resource: Resource;
+  /** Versions to use where the preferred one is not served, the best first. Default: none. */
+  olderVersions?: readonly string[];
   clock: Clock;
   logger: Logger;
 }
@@ -22,9 +24,11 @@ export interface OptionalApiOptions {
 export class OptionalApi {
   readonly #options: OptionalApiOptions;
   #presence: ApiPresence = 'unknown';
+  #served: Resource;
 
   constructor(options: OptionalApiOptions) {
     this.#options = options;
+    this.#served = options.resource;
   }
 
   /** Plural name of the resource that may be missing. */
@@ -37,22 +41,48 @@ export class OptionalApi {
     return this.#presence;
   }
 
+  /** The resource in the version that the last check found; in the preferred one where it found none. */
+  get served(): Resource {
+    return this.#served;
+  }
+
   /** Checks once. Never fails: after an inconclusive response the previous result stays. */
   async check(signal?: AbortSignal): Promise<ApiPresence> {
-    const { client, resource, logger } = this.#options;
-    const path = `${resource.group === '' ? '/api' : '/apis'}/${apiVersion(resource)}`;
+    const { resource, logger } = this.#options;
     const before = this.#presence;
     try {
-      const { resources } = await client.raw<{ resources?: { kind?: string }[] }>(path, { ...(signal && { signal }) });
-      this.#presence = resources?.some(({ kind }) => kind === resource.kind) === true ? 'present' : 'absent';
+      const found = await this.#find(signal);
+      this.#presence = found === undefined ? 'absent' : 'present';
+      this.#served = found ?? resource;
     } catch (error) {
-      if (error instanceof NotFoundError) this.#presence = 'absent';
-      else logger.debug({ err: error, kind: resource.kind }, 'Looking for an optional API failed');
+      logger.debug({ err: error, kind: resource.kind }, 'Looking for an optional API failed');
     }
     if (before === 'absent' && this.#presence === 'present') {
-      logger.info({ kind: resource.kind, group: resource.group }, 'An optional API was installed');
+      const { kind, group, version } = this.#served;
+      logger.info({ kind, group, version }, 'An optional API was installed');
     }
     return this.#presence;
+  }
+
+  async #find(signal: AbortSignal | undefined): Promise<Resource | undefined> {
+    const { resource, olderVersions = [] } = this.#options;
+    for (const version of [resource.version, ...olderVersions]) {
+      const candidate = { ...resource, version };
+      if (await this.#serves(candidate, signal)) return candidate;
+    }
+    return undefined;
+  }
+
+  async #serves(resource: Resource, signal: AbortSignal | undefined): Promise<boolean> {
+    const { client } = this.#options;
+    const path = `${resource.group === '' ? '/api' : '/apis'}/${apiVersion(resource)}`;
+    try {
+      const { resources } = await client.raw<{ resources?: { kind?: string }[] }>(path, { ...(signal && { signal }) });
+      return resources?.some(({ kind }) => kind === resource.kind) === true;
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw error;
+    }
   }
 
   /** Resolves once the API is served; checks about once a minute. @throws the signal's reason when it aborts. */

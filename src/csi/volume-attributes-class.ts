@@ -1,9 +1,11 @@
+import { isUnservedResource } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
 import { failingAs } from './failing-as.ts';
+import type { OptionalApi } from './optional-api.ts';
 
-/** storage.k8s.io/v1 VolumeAttributesClass. */
+/** storage.k8s.io VolumeAttributesClass; its versions differ in name only. */
 export interface VolumeAttributesClass extends KubeObject {
   driverName: string;
   parameters?: Record<string, string>;
@@ -17,6 +19,12 @@ export const volumeAttributesClasses: Resource = {
   namespaced: false,
 };
 
+/** Served by 1.31 to 1.36, off by default; the only version before 1.34. */
+export const olderAttributesClassVersions = ['v1beta1'];
+
+/** Finds the version in which attributes classes are served. */
+export type AttributesClassApi = Pick<OptionalApi, 'check' | 'served'>;
+
 /**
  * The mutable parameters a claim's attributes class gives, read live (Kubernetes, "Volume Attributes Classes").
  *
@@ -25,14 +33,14 @@ export const volumeAttributesClasses: Resource = {
  */
 export async function mutableParameters(options: {
   client: KubeClient;
+  /** Absent: v1 is served. */
+  api?: AttributesClassApi | undefined;
   name: string;
   driverName: string;
   signal?: AbortSignal | undefined;
 }): Promise<Record<string, string>> {
-  const { client, name, driverName, signal } = options;
-  const attributesClass = await failingAs('no-change', () =>
-    client.get<VolumeAttributesClass>(volumeAttributesClasses, { name }, { signal }),
-  );
+  const { name, driverName } = options;
+  const attributesClass = await failingAs('no-change', () => readClass(options));
   if (attributesClass.driverName !== driverName) {
     throw new ProvisionError(
       `VAC ${name} referenced in PVC is for driver ${attributesClass.driverName} which does not match driver name ${driverName}`,
@@ -40,4 +48,18 @@ export async function mutableParameters(options: {
     );
   }
   return { ...attributesClass.parameters };
+}
+
+/** Reads in the version that is known to be served, and in another one where an upgrade of the server has changed it. */
+async function readClass(options: Parameters<typeof mutableParameters>[0]): Promise<VolumeAttributesClass> {
+  const { client, api, name, signal } = options;
+  const read = (resource: Resource): Promise<VolumeAttributesClass> => client.get(resource, { name }, { signal });
+  if (api === undefined) return read(volumeAttributesClasses);
+  const tried = api.served;
+  return read(tried).catch(async (error: unknown) => {
+    if (!isUnservedResource(error)) throw error;
+    await api.check(signal);
+    if (api.served.version === tried.version) throw error;
+    return read(api.served);
+  });
 }

@@ -8,6 +8,7 @@ import {
   KubeConfig,
   KubernetesObjectApi,
   StorageV1Api,
+  VersionApi,
   type CoreV1Event,
 } from '@kubernetes/client-node';
 
@@ -20,6 +21,7 @@ export interface Admin {
   extensions: ApiextensionsV1Api;
   objects: KubernetesObjectApi;
   storage: StorageV1Api;
+  version: VersionApi;
 }
 
 /** Reads a kubeconfig, also one for plain HTTP, which the library only accepts together with a TLS setting. */
@@ -42,6 +44,7 @@ export function connectAdmin(kubeconfig: string): Admin {
     extensions: config.makeApiClient(ApiextensionsV1Api),
     objects: KubernetesObjectApi.makeApiClient(config),
     storage: config.makeApiClient(StorageV1Api),
+    version: config.makeApiClient(VersionApi),
   };
 }
 
@@ -53,6 +56,15 @@ export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
     if (error instanceof ApiException && error.code === 404) return undefined;
     throw error;
   }
+}
+
+/** Whether the API server says that it serves a resource, for tests that need one which not every Kubernetes has. */
+export async function serves(
+  { custom }: Admin,
+  { group, version, plural }: { group: string; version: string; plural: string },
+): Promise<boolean> {
+  const list = await ifFound(custom.getAPIResources({ group, version }));
+  return list?.resources.some(({ name }) => name === plural) ?? false;
 }
 
 /** Events about one object, which for cluster-wide ones are in `default`, in the order in which they first happened. */

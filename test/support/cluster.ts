@@ -16,6 +16,10 @@ export interface ClusterOptions {
   ownCluster?: boolean;
   /** Features to switch on in a real API server; the sandbox has them on. Implies `ownCluster`. */
   featureGates?: readonly string[];
+  /** The only version in which attributes classes are served, as in a cluster of 1.31 to 1.33. Implies `ownCluster`. */
+  attributesClasses?: 'v1beta1' | 'none' | undefined;
+  /** Minor version of Kubernetes to begin with, such as `1.32`; not in the sandbox. Implies `ownCluster`. */
+  kubernetes?: string | undefined;
 }
 
 /** The API server of a cluster of the test's own. */
@@ -24,6 +28,8 @@ export interface ApiServer {
   kill(): Promise<void>;
   /** Starts it again on the same port with its objects, and waits until it is ready. */
   restart(): Promise<void>;
+  /** Replaces the whole control plane but for its etcd by that of another minor version with its default flags. */
+  upgrade?(minor: string): Promise<void>;
 }
 
 export interface Cluster {
@@ -52,11 +58,12 @@ export interface ServiceAccountName {
 
 /** Starts the cluster that the environment asks for, or connects to it. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { env = process.env, featureGates = [] } = options;
-  const ownCluster = options.ownCluster === true || featureGates.length > 0;
+  const { env = process.env, featureGates = [], attributesClasses, kubernetes } = options;
+  const restartable = options.ownCluster === true || featureGates.length > 0;
   const target = env['E2E_TARGET'] || 'sandbox';
-  if (target === 'sandbox') return await startSandbox({ restartable: ownCluster });
+  if (target === 'sandbox') return await startSandbox({ restartable, attributesClasses });
   if (target !== 'kubernetes') throw new Error(`E2E_TARGET is ${target}, neither sandbox nor kubernetes`);
   const kubeconfig = env['E2E_KUBECONFIG'] ?? '';
-  return kubeconfig === '' || ownCluster ? await startKubernetes({ featureGates }) : await attachToCluster(kubeconfig);
+  const ownCluster = restartable || attributesClasses !== undefined || kubernetes !== undefined || kubeconfig === '';
+  return ownCluster ? await startKubernetes(options) : await attachToCluster(kubeconfig);
 }

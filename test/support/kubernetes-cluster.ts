@@ -12,28 +12,30 @@ import {
 } from '@kubernetes/client-node';
 import { startControlPlane } from './control-plane/control-plane.ts';
 import { writeKubeconfig } from './control-plane/kubeconfig.ts';
+import { findPrograms } from './control-plane/programs.ts';
 import type { Cluster, ClusterOptions, ServiceAccountName } from './cluster.ts';
 
 const rbacFile = join(import.meta.dirname, '../../deploy/base/rbac.yaml');
 const sidecarAccount: ServiceAccountName = { namespace: 'default', name: 'csi-provisioner' };
 
 /** Starts a real control plane of its own and grants the sidecar its rights. */
-export async function startKubernetes({
-  featureGates = [],
-}: Pick<ClusterOptions, 'featureGates'> = {}): Promise<Cluster> {
-  const gates = featureGates.map((name) => `${name}=true`).join(',');
+export async function startKubernetes(options: ClusterOptions = {}): Promise<Cluster> {
+  const { kubernetes } = options;
   const plane = await startControlPlane({
-    extraArgs: {
-      ...(gates !== '' && { 'kube-apiserver': [`--feature-gates=${gates}`] }),
-      // By default it makes 20 requests a second, and so would set the pace of every test with many claims.
-      'kube-controller-manager': ['--kube-api-qps=500', '--kube-api-burst=1000'],
-    },
+    ...(kubernetes !== undefined && { binDir: await findPrograms({ minor: kubernetes }) }),
+    extraArgs: planeFlags(options),
   });
   try {
     const cluster = await attachToCluster(plane.adminKubeconfig);
     return {
       ...cluster,
-      apiServer: { kill: () => plane.killApiServer(), restart: () => plane.restartApiServer() },
+      apiServer: {
+        kill: () => plane.killApiServer(),
+        restart: () => plane.restartApiServer(),
+        async upgrade(minor) {
+          await plane.replacePrograms({ binDir: await findPrograms({ minor }), extraArgs: planeFlags() });
+        },
+      },
       async stop() {
         await cluster.stop();
         await plane.stop();
@@ -43,6 +45,23 @@ export async function startKubernetes({
     await plane.stop();
     throw error;
   }
+}
+
+function planeFlags({ featureGates = [], attributesClasses }: ClusterOptions = {}): Record<string, string[]> {
+  const gates = [...featureGates, ...(attributesClasses === undefined ? [] : ['VolumeAttributesClass'])];
+  const gateFlags = gates.length === 0 ? [] : [`--feature-gates=${gates.map((name) => `${name}=true`).join(',')}`];
+  const served = ['v1', 'v1beta1'].map(
+    (version) => `storage.k8s.io/${version}/volumeattributesclasses=${String(version === attributesClasses)}`,
+  );
+  return {
+    'kube-apiserver': [
+      ...gateFlags,
+      ...(attributesClasses === undefined ? [] : [`--runtime-config=${served.join(',')}`]),
+    ],
+    // By default it makes 20 requests a second, and so would set the pace of every test with many claims.
+    'kube-controller-manager': ['--kube-api-qps=500', '--kube-api-burst=1000', ...gateFlags],
+    'kube-scheduler': gateFlags,
+  };
 }
 
 /** Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat. */

@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ApiServer, Cluster } from './cluster.ts';
+import type { ApiServer, Cluster, ClusterOptions } from './cluster.ts';
 import { attachToCluster } from './kubernetes-cluster.ts';
 import { startAnnounced, type StartedProcess } from './started-process.ts';
 
+const attributesClassesResource = 'volumeattributesclasses.storage.k8s.io';
 const program = join(import.meta.dirname, '../../sandbox/main.ts');
 
 /**
@@ -13,11 +14,17 @@ const program = join(import.meta.dirname, '../../sandbox/main.ts');
  * @param options.restartable - it keeps its objects in a file, so that it may be killed and started again. Tokens do not
  *   outlive it, so that everybody may do everything then.
  * @param options.rbac - the sidecar has its rights alone, over TLS, as on a real cluster; default unless restartable.
+ * @param options.faults - faults can be injected under `/embedded`.
  */
 export async function startSandbox({
   restartable = false,
   rbac = !restartable,
-}: { restartable?: boolean; rbac?: boolean } = {}): Promise<Cluster> {
+  faults = false,
+  attributesClasses,
+}: { restartable?: boolean; rbac?: boolean; faults?: boolean } & Pick<
+  ClusterOptions,
+  'attributesClasses'
+> = {}): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'e2e-sandbox-'));
   const adminKubeconfig = join(folder, 'kubeconfig');
   const launch = async (port: string): Promise<{ process: StartedProcess; announced: { url: string } }> =>
@@ -30,6 +37,8 @@ export async function startSandbox({
         '--nodes=0',
         ...(restartable ? [`--data=${join(folder, 'objects')}`] : []),
         ...(rbac ? ['--rbac'] : []),
+        ...(faults ? ['--faults'] : []),
+        ...(attributesClasses === undefined ? [] : [`--serve=${attributesClassesResource}=${attributesClasses}`]),
       ],
     });
   let { process: sandbox, announced } = await launch('0');

@@ -25,6 +25,26 @@ describe('OptionalApi', () => {
     });
   }
 
+  const resource = 'volumeattributesclasses.storage.k8s.io';
+  for (const { versions, want } of [
+    { versions: ['v1', 'v1beta1'], want: 'v1' },
+    { versions: ['v1beta1'], want: 'v1beta1' },
+    { versions: ['v1alpha1'], want: undefined },
+  ]) {
+    test(`of the versions v1 and v1beta1, a server of ${versions.join(' and ')} has ${want ?? 'none'}`, async () => {
+      await using sandbox = await SandboxApi.start({ versions: { [resource]: versions } });
+      const api = new OptionalApi({
+        client: sandbox.client,
+        resource: volumeAttributesClasses,
+        olderVersions: ['v1beta1'],
+        clock: new ManualClock(),
+        logger: silentLogger,
+      });
+      assert.equal(await api.check(), want === undefined ? 'absent' : 'present');
+      assert.deepEqual(api.served, { ...volumeAttributesClasses, version: want ?? 'v1' });
+    });
+  }
+
   test('an answer that says nothing leaves what was known', async () => {
     await using sandbox = await SandboxApi.start();
     const { client } = sandbox;

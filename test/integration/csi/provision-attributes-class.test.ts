@@ -1,6 +1,13 @@
 /** Volume attributes classes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { OptionalApi } from '../../../src/csi/optional-api.ts';
+import { olderAttributesClassVersions, volumeAttributesClasses } from '../../../src/csi/volume-attributes-class.ts';
+import type { KubeObject } from '../../../src/kube/kube-object.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import {
   assertFailed,
   assertNoCreate,
@@ -11,12 +18,14 @@ import {
   volumeOf,
 } from '../../support/csi-rig.ts';
 
-const path = '/apis/storage.k8s.io/v1/volumeattributesclasses/v';
+const group = '/apis/storage.k8s.io';
+const path = `${group}/v1/volumeattributesclasses/v`;
+const olderPath = `${group}/v1beta1/volumeattributesclasses/v`;
 const controller = ['CREATE_DELETE_VOLUME', 'MODIFY_VOLUME'];
 const claim = makeClaim({ volumeAttributesClassName: 'v' });
 
-function putClass(rig: Rig, name = driverName): void {
-  rig.api.put(path, { metadata: { name: 'v' }, driverName: name, parameters: { iops: '9' } });
+function putClass(rig: Rig, name = driverName, at = path): void {
+  rig.api.put(at, { metadata: { name: 'v' }, driverName: name, parameters: { iops: '9' } });
 }
 
 describe('CsiProvisioner, volume attributes classes', () => {
@@ -66,6 +75,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
       assert.equal(rig.createRequest['mutable_parameters'], undefined);
       assert.ok(!('volumeAttributesClassName' in volume.spec));
       assert.deepEqual(rig.api.requests, []);
+      assert.deepEqual(rig.events, []);
     });
   }
 
@@ -77,5 +87,123 @@ describe('CsiProvisioner, volume attributes classes', () => {
     assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, undefined);
     gate = true;
     assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, 'v');
+  });
+});
+
+/** A rig whose API server serves attributes classes in the given versions; `serve` changes them later. */
+async function startServing(...versions: string[]) {
+  const rig = await Rig.start({
+    controller,
+    settings: {
+      gates: { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => api.presence !== 'absent' },
+      attributesClasses: {
+        check: (signal) => api.check(signal),
+        get served() {
+          return api.served;
+        },
+      },
+    },
+  });
+  const serve = (...now: string[]): void => {
+    for (const version of ['v1', 'v1beta1']) {
+      const resources = now.includes(version) ? [{ kind: 'VolumeAttributesClass' }] : [];
+      rig.api.put(`${group}/${version}`, { metadata: { name: '' }, resources } as object as KubeObject);
+    }
+  };
+  serve(...versions);
+  const api = new OptionalApi({
+    client: rig.settings.client,
+    resource: volumeAttributesClasses,
+    olderVersions: olderAttributesClassVersions,
+    clock: new ManualClock(),
+    logger: silentLogger,
+  });
+  await api.check();
+  rig.api.requests.length = 0;
+  return { rig, serve, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
+}
+
+/** The next read of the class has the answer of a server without such a path. */
+function unserved(rig: Rig, at: string): void {
+  rig.api.fail({ method: 'GET', path: at, code: 404, reason: 'NotFound', message: 'no such path' });
+}
+
+describe('CsiProvisioner, the version of attributes classes', () => {
+  for (const [versions, read] of [
+    [['v1', 'v1beta1'], path],
+    [['v1beta1'], olderPath],
+  ] as const) {
+    test(`where ${versions.join(' and ')} is served, the class is read at ${read}`, async () => {
+      await using serving = await startServing(...versions);
+      const { rig } = serving;
+      putClass(rig, driverName, read);
+      const volume = volumeOf(await rig.provision(claim));
+      assert.deepEqual(rig.api.log, [`GET ${read}`]);
+      assert.deepEqual(rig.createRequest['mutable_parameters'], { iops: '9' });
+      assert.equal(volume.spec.volumeAttributesClassName, 'v');
+      assert.deepEqual(rig.events, []);
+    });
+  }
+
+  test('a missing class of v1beta1 is an error in the words of the API, and nothing is looked for', async () => {
+    await using serving = await startServing('v1beta1');
+    const { rig } = serving;
+    assertFailed(await rig.provision(claim), 'no-change', 'volumeattributesclasses.storage.k8s.io "v" not found');
+    assert.deepEqual(rig.api.log, [`GET ${olderPath}`]);
+  });
+
+  for (const { change, before, after } of [
+    { change: 'an upgrade of the API server', before: 'v1beta1', after: 'v1' },
+    { change: 'its downgrade', before: 'v1', after: 'v1beta1' },
+  ]) {
+    test(`${change} from ${before} to ${after} is noticed within the attempt`, async () => {
+      await using serving = await startServing(before);
+      const { rig } = serving;
+      serving.serve(after);
+      unserved(rig, before === 'v1' ? path : olderPath);
+      putClass(rig, driverName, after === 'v1' ? path : olderPath);
+      assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, 'v');
+    });
+  }
+
+  test('an API that goes away fails the attempt that notices, and no later one', async () => {
+    await using serving = await startServing('v1');
+    const { rig } = serving;
+    serving.serve();
+    unserved(rig, path);
+    assertFailed(await rig.provision(claim), 'no-change', 'no such path');
+    assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, undefined);
+  });
+
+  test('where none is served the volume is made without it, and an event says so once it is made', async () => {
+    await using serving = await startServing();
+    const { rig } = serving;
+    rig.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
+    assertFailed(await rig.provision(claim), 'finished', 'full');
+    assert.equal(rig.events.length, 0);
+    assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, undefined);
+    const [event, ...more] = rig.events;
+    assert.deepEqual(more, []);
+    assert.equal(event?.type, 'Warning');
+    assert.equal(event.reason, 'VolumeAttributesClassNotApplied');
+    assert.match(event.message, /^Volume attributes class "v" was not applied: the API server does not serve /);
+    assert.equal(event.about.name, 'c1');
+  });
+
+  test('an API that is installed meanwhile is used for the next claim', async () => {
+    await using serving = await startServing();
+    const { rig } = serving;
+    serving.serve('v1');
+    putClass(rig);
+    assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, 'v');
+    assert.deepEqual(rig.events, []);
+  });
+
+  test('a claim that names no class asks for nothing where none is served', async () => {
+    await using serving = await startServing();
+    const { rig } = serving;
+    volumeOf(await rig.provision());
+    assert.deepEqual(rig.api.requests, []);
+    assert.deepEqual(rig.events, []);
   });
 });

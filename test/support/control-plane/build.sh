@@ -1,17 +1,28 @@
 #!/usr/bin/env bash
 # Compiles the real control plane that the end-to-end tests run against: etcd, kube-apiserver,
-# kube-controller-manager, kube-scheduler and kubectl, from the Go modules pinned in go.mod.
+# kube-controller-manager, kube-scheduler and kubectl, from the Go modules pinned in a .mod file.
+#
+#   build.sh [--built] [MOD-FILE]
+#
+#   MOD-FILE        go.mod, the default, or the kubernetes-MINOR.mod of an older Kubernetes
+#   --built         compile nothing: exit code 1 where programs are missing
 #
 # Prints the folder of the finished programs on stdout, everything else on stderr. Returns at once when they are
-# there. Otherwise it needs Go (see go.mod for the version), 5 GB of disk for Go's caches and, on two cores, about
-# ten minutes.
+# there. Otherwise it needs Go (see the .mod file for the version), 5 GB of disk for Go's caches and, on two cores,
+# about ten minutes.
 #
 #   KUBE_BIN_DIR    where the programs go; default ${XDG_CACHE_HOME:-~/.cache}/kube-bin/<Kubernetes version>
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
+compile=yes
+if [[ ${1:-} == --built ]]; then
+  compile=no
+  shift
+fi
+mod_file=${1:-go.mod}
 programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl)
-version=$(awk '$1 == "k8s.io/kubernetes" { print substr($2, 2); exit }' go.mod)
+version=$(awk '$1 == "k8s.io/kubernetes" { print substr($2, 2); exit }' "$mod_file")
 target=${KUBE_BIN_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/kube-bin/$version}
 
 complete=yes
@@ -22,6 +33,7 @@ if [[ $complete == yes ]]; then
   echo "$target"
   exit 0
 fi
+[[ $compile == yes ]] || exit 1
 
 if ! command -v go >/dev/null; then
   echo "build.sh: no go in PATH; install it, or point KUBE_BIN_DIR at a folder with ${programs[*]}" >&2
@@ -39,7 +51,7 @@ for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
   stamp+=(-X "$package.gitVersion=v$version" -X "$package.gitMajor=${version%%.*}")
   stamp+=(-X "$package.gitMinor=$(cut -d. -f2 <<<"$version")" -X "$package.gitTreeState=archive")
 done
-CGO_ENABLED=0 go build -trimpath -ldflags "-s -w ${stamp[*]}" -o "$unfinished" . >&2
+CGO_ENABLED=0 go build -modfile="$mod_file" -trimpath -ldflags "-s -w ${stamp[*]}" -o "$unfinished" . >&2
 
 # A rename is atomic: a second build at the same time never runs a half-written program.
 chmod 755 "$unfinished"

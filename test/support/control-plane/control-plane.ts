@@ -44,7 +44,7 @@ export interface ControlPlane extends AsyncDisposable {
   readonly adminKubeconfig: string;
   /** Temporary folder of all files; gone after `stop`. */
   readonly folder: string;
-  /** Folder of the programs, `kubectl` among them. */
+  /** Folder of the programs that it was started with, `kubectl` among them. */
   readonly binDir: string;
   /** Path of the audit log, if asked for; see `readAuditLog`. */
   readonly auditLogFile: string | undefined;
@@ -61,6 +61,11 @@ export interface ControlPlane extends AsyncDisposable {
   killApiServer(): Promise<void>;
   /** Starts the API server on the same port, ending it first if it runs, and waits until it is ready. */
   restartApiServer(): Promise<void>;
+  /**
+   * Replaces the API server, controller manager and scheduler by those of another folder, with further flags of their own,
+   * and waits until the API is ready. Ports, files, tokens and etcd with its data stay.
+   */
+  replacePrograms(programs: Required<Pick<ControlPlaneOptions, 'binDir' | 'extraArgs'>>): Promise<void>;
   /** Ends the controller manager: nothing binds or protects volumes any more. Safe to repeat. */
   stopControllerManager(): Promise<void>;
   /** Starts the controller manager after `stopControllerManager`. */
@@ -98,8 +103,9 @@ const controllers = [
  * @throws when a program ends early or the time is up; the message has the end of its log.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { auditLog = false, auditLevel = 'Metadata', users = [], extraArgs = {}, startTimeoutMs = 60_000 } = options;
+  const { auditLog = false, auditLevel = 'Metadata', users = [], startTimeoutMs = 60_000 } = options;
   const binDir = options.binDir ?? (await findPrograms());
+  let programs = { binDir, extraArgs: options.extraArgs ?? {} };
   const folder = await mkdtemp(join(tmpdir(), 'control-plane-'));
   const logDir = options.logDir ?? join(folder, 'logs');
   await mkdir(logDir, { recursive: true });
@@ -115,8 +121,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const start = async (name: Exclude<ProgramName, 'kubectl'>, args: string[]): Promise<Component> => {
     const component = await startComponent({
       name,
-      program: join(binDir, name),
-      args: [...args, ...(extraArgs[name] ?? [])],
+      program: join(programs.binDir, name),
+      args: [...args, ...(programs.extraArgs[name] ?? [])],
       logFile: join(logDir, `${name}.log`),
     });
     running.set(name, component);
@@ -197,6 +203,14 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     ]);
   };
 
+  const startScheduler = async (): Promise<void> => {
+    await start('kube-scheduler', [
+      `--kubeconfig=${file('kube-scheduler.kubeconfig')}`,
+      '--leader-elect=false',
+      '--secure-port=0',
+    ]);
+  };
+
   /** The first thing seen of a working controller manager is the service account of the namespace `default`. */
   const waitControllersReady = async (): Promise<void> => {
     const component = running.get('kube-controller-manager');
@@ -270,12 +284,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     await startApiServer();
     const adminKubeconfig = await kubeconfig('admin', adminToken);
     await kubeconfigFor('system:kube-controller-manager');
-    await Promise.all([
-      startControllerManager(),
-      kubeconfigFor('system:kube-scheduler').then((path) =>
-        start('kube-scheduler', [`--kubeconfig=${path}`, '--leader-elect=false', '--secure-port=0']),
-      ),
-    ]);
+    await kubeconfigFor('system:kube-scheduler');
+    await Promise.all([startControllerManager(), startScheduler()]);
     await waitControllersReady();
     return {
       url,
@@ -292,6 +302,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       async restartApiServer() {
         await end('kube-apiserver');
         await startApiServer();
+      },
+      async replacePrograms(next) {
+        await Promise.all([end('kube-controller-manager'), end('kube-scheduler'), end('kube-apiserver')]);
+        programs = next;
+        await startApiServer();
+        await Promise.all([startControllerManager(), startScheduler()]);
       },
       stopControllerManager: () => end('kube-controller-manager'),
       async startControllerManager() {

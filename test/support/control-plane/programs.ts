@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,27 +12,63 @@ export const programNames = ['etcd', 'kube-apiserver', 'kube-controller-manager'
 
 export type ProgramName = (typeof programNames)[number];
 
+/** Which control plane. */
+export interface ProgramOptions {
+  /** Default: the environment of this process. */
+  env?: NodeJS.ProcessEnv;
+  /** Minor version, such as `1.32`. Default: that of `go.mod`, or whatever is in `KUBE_BIN_DIR`. */
+  minor?: string | undefined;
+}
+
 /**
- * The folder that holds the programs: `KUBE_BIN_DIR`, else `kube-bin/<Kubernetes version of go.mod>` in the user's
- * cache folder. Missing programs are compiled by `build.sh`, which takes minutes the first time.
+ * The folder that holds the programs: `KUBE_BIN_DIR` unless a minor version is asked for, else `kube-bin/<Kubernetes
+ * version>` in the user's cache folder. Missing programs are compiled by `build.sh`, which takes minutes the first time.
  *
- * @throws when they are missing and cannot be compiled, such as without Go.
+ * @throws for a minor version without a .mod file, and when programs are missing and cannot be compiled, such as without
+ * Go.
  */
-export async function findPrograms(env: NodeJS.ProcessEnv = process.env): Promise<string> {
-  const folder = env['KUBE_BIN_DIR'] || join(cacheFolder(env), 'kube-bin', await kubernetesVersion());
-  if (programNames.every((name) => existsSync(join(folder, name)))) return folder;
-  const { stdout } = await promisify(execFile)('bash', [join(here, 'build.sh')], { env, maxBuffer: 2 ** 26 });
+export async function findPrograms(options: ProgramOptions = {}): Promise<string> {
+  const built = await builtPrograms(options);
+  if (built !== undefined) return built;
+  const { env = process.env, minor } = options;
+  const { stdout } = await promisify(execFile)('bash', [join(here, 'build.sh'), await modFile(minor)], {
+    env: minor === undefined ? env : { ...env, KUBE_BIN_DIR: '' },
+    maxBuffer: 2 ** 26,
+  });
   return stdout.trim();
+}
+
+/** As `findPrograms`, but compiles nothing: undefined where programs are missing. */
+export async function builtPrograms({ env = process.env, minor }: ProgramOptions = {}): Promise<string | undefined> {
+  const given = minor === undefined ? env['KUBE_BIN_DIR'] : undefined;
+  const folder = given || join(cacheFolder(env), 'kube-bin', await kubernetesVersion(minor));
+  return programNames.every((name) => existsSync(join(folder, name))) ? folder : undefined;
 }
 
 function cacheFolder(env: NodeJS.ProcessEnv): string {
   return env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
 }
 
-/** The Kubernetes version that `go.mod` pins, without the leading `v`. */
-export async function kubernetesVersion(): Promise<string> {
-  const match = /^\s*k8s\.io\/kubernetes v(\S+)$/m.exec(await readFile(join(here, 'go.mod'), 'utf8'));
+/** The Kubernetes version that the .mod file of a minor version pins, without the leading `v`; default: of `go.mod`. */
+export async function kubernetesVersion(minor?: string): Promise<string> {
+  return await pinnedVersion(await modFile(minor));
+}
+
+async function pinnedVersion(file: string): Promise<string> {
+  const match = /^\s*k8s\.io\/kubernetes v(\S+)$/m.exec(await readFile(join(here, file), 'utf8'));
   if (match?.[1] === undefined)
-    throw new Error('test/support/control-plane/go.mod names no version of k8s.io/kubernetes');
+    throw new Error(`test/support/control-plane/${file} names no version of k8s.io/kubernetes`);
   return match[1];
+}
+
+async function modFile(minor: string | undefined): Promise<string> {
+  if (minor === undefined) return 'go.mod';
+  const files = (await readdir(here)).filter((file) => file.endsWith('.mod'));
+  const versions = new Map<string, string>();
+  for (const file of files) versions.set((await pinnedVersion(file)).replace(/\.[^.]*$/, ''), file);
+  const found = versions.get(minor);
+  if (found !== undefined) return found;
+  throw new Error(
+    `Kubernetes ${minor} has no .mod file in test/support/control-plane; there are ${[...versions.keys()].sort().join(', ')}`,
+  );
 }
