@@ -37,11 +37,13 @@ export type { HttpOptions } from './run/endpoint.ts';
 export type { SignalSource } from './run/shutdown.ts';
 
 // The controller, and what a kind of storage has to fulfil
-export { ProvisionController, type RunOptions } from './provision/provision-controller.ts';
+export { ProvisionController } from './provision/provision-controller.ts';
+export type { RunOptions } from './provision/run-options.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';
 export type { SavePolicy } from './provision/make-volume-store.ts';
 export type { ProvisionObserver } from './provision/provision-observer.ts';
 export {
+  type Evidence,
   IgnoredError,
   ProvisionError,
   type Provisioner,
@@ -49,6 +51,7 @@ export {
   type ProvisioningState,
   type ProvisionOptions,
 } from './provision/provisioner.ts';
+export type { FulfilContext, Plan, Recoverable, RevokeContext } from './provision/recoverable.ts';
 export {
   provisionInformers,
   type ProvisionInformers,

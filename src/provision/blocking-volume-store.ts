@@ -32,7 +32,7 @@ export class BlockingVolumeStore implements VolumeStore {
   readonly #clock: Clock;
   readonly #retries: SaveRetries;
   readonly #abort: () => AbortSignal;
-  readonly #deleteStorage: (volume: PersistentVolume, signal: AbortSignal) => Promise<void>;
+  readonly #deleteStorage: ((volume: PersistentVolume, signal: AbortSignal) => Promise<void>) | undefined;
 
   constructor(
     options: VolumeStoreParts & {
@@ -40,7 +40,8 @@ export class BlockingVolumeStore implements VolumeStore {
       retries: SaveRetries;
       /** Aborts when what is under way is to be abandoned. */
       abort: () => AbortSignal;
-      deleteStorage: (volume: PersistentVolume, signal: AbortSignal) => Promise<void>;
+      /** Undefined: the storage stays, a later attempt saves its volume. */
+      deleteStorage: ((volume: PersistentVolume, signal: AbortSignal) => Promise<void>) | undefined;
     },
   ) {
     this.#parts = options;
@@ -61,7 +62,13 @@ export class BlockingVolumeStore implements VolumeStore {
     if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
     if (failure !== undefined) {
       if (abort.aborted) throw failure;
-      if (!(await this.#undo(claim, volume, failure, abort))) throw failure;
+      const deleteStorage = this.#deleteStorage;
+      if (deleteStorage === undefined) {
+        this.#recordFailure(claim, `${saveFailure(claim, failure)}. The volume is kept at the storage.`);
+        throw failure;
+      }
+      const undo = (): Promise<void> => deleteStorage(volume, abort);
+      if (!(await this.#undo(claim, volume, { failure, undo, abort }))) throw failure;
     }
     recordSuccess(this.#parts, claim, volume);
   }
@@ -76,8 +83,7 @@ export class BlockingVolumeStore implements VolumeStore {
   async #undo(
     claim: PersistentVolumeClaim,
     volume: PersistentVolume,
-    failure: Error,
-    abort: AbortSignal,
+    { failure, undo, abort }: { failure: Error; undo: () => Promise<void>; abort: AbortSignal },
   ): Promise<boolean> {
     const { client, recorder, onSaved } = this.#parts;
     let leftover: Error | undefined;
@@ -90,18 +96,8 @@ export class BlockingVolumeStore implements VolumeStore {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
       leftover = error as Error;
     }
-    recorder.event(
-      claimReference(claim),
-      'Warning',
-      failedReason,
-      `${saveFailure(claim, failure)}. Deleting the volume.`,
-      { logged: true },
-    );
-    leftover ??= await this.#try(
-      () => this.#deleteStorage(volume, abort),
-      'The storage of an unsaved volume stays',
-      abort,
-    );
+    this.#recordFailure(claim, `${saveFailure(claim, failure)}. Deleting the volume.`);
+    leftover ??= await this.#try(undo, 'The storage of an unsaved volume stays', abort);
     if (leftover !== undefined) {
       recorder.event(
         claimReference(claim),
@@ -114,8 +110,20 @@ export class BlockingVolumeStore implements VolumeStore {
     return false;
   }
 
+  #recordFailure(claim: PersistentVolumeClaim, message: string): void {
+    this.#parts.recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
+  }
+
+  isUnsaved(): boolean {
+    return false; // everything happens in save
+  }
+
+  abandon(): Promise<'abandoned'> {
+    return Promise.resolve('abandoned');
+  }
+
   run(): Promise<void> {
-    return Promise.resolve(); // everything happens in save
+    return Promise.resolve();
   }
 
   settled(): Promise<void> {

@@ -1,16 +1,42 @@
 import { claimReference, className } from './claim-facts.ts';
+import type { VolumeTemplate } from './intent-journal/intent-record.ts';
 import { provisionedByKey, volumeFinalizer } from './keys.ts';
-import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, StorageClass } from './objects.ts';
+import type { PersistentVolume, PersistentVolumeSpec } from './objects.ts';
+import type { ProvisionOptions } from './provisioner.ts';
+
+/** What claim and class contribute to the volume. Without a reclaim policy Kubernetes would use Retain. */
+export function volumeTemplate({
+  claim,
+  storageClass,
+  volumeName,
+}: Pick<ProvisionOptions, 'claim' | 'storageClass' | 'volumeName'>): VolumeTemplate {
+  const { accessModes, volumeMode, resources } = claim.spec;
+  const { reclaimPolicy, mountOptions = [] } = storageClass;
+  const storage = resources?.requests?.['storage'];
+  return {
+    name: volumeName,
+    claimRef: claimReference(claim),
+    className: className(claim),
+    provisioner: storageClass.provisioner,
+    defaults: {
+      ...(storage !== undefined && { capacity: { storage } }),
+      ...(accessModes !== undefined && { accessModes: [...accessModes] }),
+      ...(volumeMode !== undefined && { volumeMode }),
+      ...(mountOptions.length > 0 && { mountOptions: [...mountOptions] }),
+      ...(reclaimPolicy !== undefined && { persistentVolumeReclaimPolicy: reclaimPolicy }),
+    },
+  };
+}
 
 /**
  * The volume as it will be saved: what a provisioner returned, completed by the fields that the controller sets and,
- * where they are absent, by those of the class and the claim. Shares no objects with either.
+ * where they are absent, by those of the class and the claim.
  */
 export function completeVolume(
   volume: PersistentVolume,
-  options: { claim: PersistentVolumeClaim; storageClass: StorageClass; addFinalizer: boolean },
+  { claimRef, className, provisioner, defaults }: VolumeTemplate,
+  { addFinalizer }: { addFinalizer: boolean },
 ): PersistentVolume {
-  const { claim, storageClass, addFinalizer } = options;
   const { finalizers = [], annotations } = volume.metadata;
   const missing = addFinalizer && !finalizers.includes(volumeFinalizer);
   return {
@@ -19,31 +45,19 @@ export function completeVolume(
     ...volume,
     metadata: {
       ...volume.metadata,
-      annotations: { ...annotations, [provisionedByKey]: storageClass.provisioner },
+      annotations: { ...annotations, [provisionedByKey]: provisioner },
       ...(missing && { finalizers: [...finalizers, volumeFinalizer] }),
     },
     spec: {
-      ...volume.spec,
-      ...requested(volume.spec, claim, storageClass),
-      claimRef: claimReference(claim),
-      storageClassName: className(claim),
+      ...defaults,
+      ...withoutAbsent(volume.spec),
+      claimRef,
+      storageClassName: className,
     },
   };
 }
 
-/** Defaults from class and claim for what the spec leaves out. Without a reclaim policy Kubernetes would use Retain. */
-function requested(
-  spec: PersistentVolumeSpec,
-  { spec: { accessModes, volumeMode, resources } }: PersistentVolumeClaim,
-  { reclaimPolicy, mountOptions = [] }: StorageClass,
-): PersistentVolumeSpec {
-  const storage = resources?.requests?.['storage'];
-  return {
-    ...(spec.capacity === undefined && storage !== undefined && { capacity: { storage } }),
-    ...(spec.accessModes === undefined && accessModes !== undefined && { accessModes: [...accessModes] }),
-    ...(spec.volumeMode === undefined && volumeMode !== undefined && { volumeMode }),
-    ...(spec.mountOptions === undefined && mountOptions.length > 0 && { mountOptions: [...mountOptions] }),
-    ...(spec.persistentVolumeReclaimPolicy === undefined &&
-      reclaimPolicy !== undefined && { persistentVolumeReclaimPolicy: reclaimPolicy }),
-  };
+/** A field that is there as undefined counts as left out. */
+function withoutAbsent(spec: PersistentVolumeSpec): PersistentVolumeSpec {
+  return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined));
 }

@@ -8,13 +8,16 @@ import { isReserved, storedVolume } from './stored-volume.ts';
  * Whether a volume that exists already is reserved for the claim. One whose cached form lacks the reference is read
  * live.
  *
+ * @param options.byUid - one that an administrator reserved, by the claim's name alone, does not count. Default false.
  * @throws {ApiError} and {TransportError} when it cannot be read.
  */
 export async function isReservedFor(
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
-  { client, signal }: { client: KubeClient; signal: AbortSignal },
+  { client, signal, byUid = false }: { client: KubeClient; signal: AbortSignal; byUid?: boolean },
 ): Promise<boolean> {
   const whole = isReduced(volume) ? await storedVolume(client, volume.metadata.name, signal) : volume;
-  return whole !== undefined && isReserved(whole.spec.claimRef, claimReference(claim));
+  const reference = whole?.spec.claimRef;
+  if (byUid && (reference?.uid ?? '') === '') return false;
+  return isReserved(reference, claimReference(claim));
 }

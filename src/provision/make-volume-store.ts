@@ -5,6 +5,7 @@ import { BlockingVolumeStore } from './blocking-volume-store.ts';
 import { type ProvisionInformers, uidIndex } from './informers.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
+import { isRecoverable } from './recoverable.ts';
 import { QueueVolumeStore } from './queue-volume-store.ts';
 import type { RecentlySaved } from './recently-saved.ts';
 import type { VolumeStore, VolumeStoreParts } from './volume-store.ts';
@@ -12,7 +13,10 @@ import type { VolumeStore, VolumeStoreParts } from './volume-store.ts';
 /** How new volumes are saved. */
 export type SavePolicy =
   | {
-      /** A few tries while the worker waits; when they fail the storage is deleted again. The default. */
+      /**
+       * A few tries while the worker waits; when they fail the storage of a provisioner that is not `Recoverable` is
+       * deleted again. The default.
+       */
       kind: 'blocking';
       /** Default 5. */
       attempts?: number;
@@ -25,7 +29,7 @@ export type SavePolicy =
       limiter: RateLimiter;
     };
 
-export interface VolumeStoreOptions extends Omit<VolumeStoreParts, 'onSaved'> {
+export interface VolumeStoreOptions extends VolumeStoreParts {
   save: SavePolicy | undefined;
   provisioner: Provisioner;
   observer: Required<ProvisionObserver>;
@@ -40,14 +44,18 @@ export interface VolumeStoreOptions extends Omit<VolumeStoreParts, 'onSaved'> {
 /** The store for the policy. What it saves is remembered until the cache shows it. */
 export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
   const { save = { kind: 'blocking' }, provisioner, informers, recentlySaved, makeQueue, abort, clock } = options;
-  const { client, recorder, logger, observer } = options;
+  const { client, recorder, logger, observer, onSaved, onTaken, onDropped } = options;
   const parts: VolumeStoreParts = {
     client,
     recorder,
     logger,
-    onSaved: ({ metadata: { name } }) => {
+    onSaved: (volume) => {
+      const { name } = volume.metadata;
       if (informers.volumes.get(name) === undefined) recentlySaved.add(name);
+      onSaved(volume);
     },
+    onTaken,
+    onDropped,
   };
   if (save.kind === 'queue') {
     return new QueueVolumeStore({
@@ -62,9 +70,11 @@ export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
     clock,
     retries: { attempts, pauseMs: () => pauseMs },
     abort,
-    deleteStorage: async (volume, signal) => {
-      await provisioner.delete(volume, { signal });
-      observer.onDeleted(volume);
-    },
+    deleteStorage: isRecoverable(provisioner)
+      ? undefined
+      : async (volume, signal) => {
+          await provisioner.delete(volume, { signal });
+          observer.onDeleted(volume);
+        },
   });
 }

@@ -6,6 +6,8 @@ import type { Transport } from '../kube/transport.ts';
 import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { ProvisionInformers } from './informers.ts';
+import type { IntentJournal } from './intent-journal/intent-journal.ts';
+import type { JournalMetrics } from './intent-journal/journal-metrics.ts';
 import type { KeptFields } from './kept-fields.ts';
 import type { SavePolicy } from './make-volume-store.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
@@ -46,6 +48,17 @@ export interface ProvisionControllerOptions {
   /** Time of one attempt to delete, in milliseconds; 0, the default: no limit. */
   deletionTimeoutMs?: number;
   save?: SavePolicy;
+  /**
+   * Records each volume before it is made, so that none is lost in a crash; only with a `Recoverable` provisioner. Default:
+   * none, what is under way is known to this process only.
+   */
+  intentJournal?: IntentJournal | undefined;
+  /**
+   * How long a call of an earlier process to the backend may still take, in milliseconds: nothing that it may be making is
+   * deleted before. Default 300,000.
+   */
+  maxCallMs?: number;
+  journalMetrics?: JournalMetrics;
   /** Hold volumes with a finalizer until their storage is gone. Default false. */
   addFinalizer?: boolean;
   /** Name of a claim's volume; must be the same at every call. Default `pvc-<claim UID>`. */

@@ -17,10 +17,16 @@ import { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
 import { noMetrics } from './controller-metrics.ts';
 import { type ProvisionInformers, provisionInformers } from './informers.ts';
+import { type IntentJournal, noJournal } from './intent-journal/intent-journal.ts';
+import { noJournalMetrics } from './intent-journal/journal-metrics.ts';
+import { Intents } from './intents.ts';
+import { makeRecovery, type Recovery } from './make-recovery.ts';
 import { makeVolumeStore } from './make-volume-store.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { guardedObserver } from './provision-observer.ts';
 import { RecentlySaved } from './recently-saved.ts';
+import { isRecoverable, type Plan } from './recoverable.ts';
+import type { RunOptions } from './run-options.ts';
 import { runWorkers } from './run-workers.ts';
 import { SlowSet } from './slow-set.ts';
 import { ClaimSyncer } from './sync-claim.ts';
@@ -28,15 +34,10 @@ import { VolumeSyncer } from './sync-volume.ts';
 import type { VolumeStore } from './volume-store.ts';
 import { WatchHandlers } from './watch-handlers.ts';
 
-/** How long a run lasts. */
-export interface RunOptions {
-  /** Take no new work; what is under way is finished. */
-  stop: AbortSignal;
-  /** Take no new work, and abandon what is under way, too: such as a leader election's `lost`. Default: never. */
-  abort?: AbortSignal;
-}
-
 const resyncDefaultMs = 900_000;
+const maxCallDefaultMs = 300_000;
+/** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
+const recentlyServedMs = 300_000;
 
 /** Thousands of claims that waited for a backend must not be retried all at once. */
 const retrySpreadMs = 1000;
@@ -58,12 +59,16 @@ export class ProvisionController {
   readonly #volumeQueue: WorkQueue;
   readonly #store: VolumeStore;
   readonly #slowSet: SlowSet;
+  readonly #journal: IntentJournal;
+  readonly #intents: Intents;
+  readonly #recovery: Recovery | undefined;
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
   readonly #watchHandlers: WatchHandlers;
   /** Of the run; before it nothing is under way. */
   #abort = new AbortController().signal;
   #hasRun = false;
+  readonly #loaded = Promise.withResolvers<undefined>();
 
   /** @throws {TypeError} when given both `informers` and `volumeFields`. */
   constructor(options: ProvisionControllerOptions) {
@@ -101,8 +106,14 @@ export class ProvisionController {
     this.#volumeQueue = this.#queue('volumes', limiter);
     const recentlySaved = new RecentlySaved({ clock: this.#clock });
     const observer = guardedObserver(options.observer, this.#logger);
+    const { provisioner, intentJournal = noJournal, maxCallMs = maxCallDefaultMs } = options;
+    this.#journal = intentJournal;
+    const metrics = options.journalMetrics ?? noJournalMetrics;
+    const logger = this.#logger;
+    this.#intents = new Intents({ journal: intentJournal, maxCallMs, clock: this.#clock, logger, metrics });
     const parts = {
-      provisioner: options.provisioner,
+      provisioner,
+      intents: this.#intents,
       observer,
       isKnownProvisioner,
       client,
@@ -113,8 +124,17 @@ export class ProvisionController {
       logger: this.#logger,
       volumes: this.#informers.volumes,
     };
+    const recentlyServed = new RecentlySaved({ clock: this.#clock, lifeMs: recentlyServedMs });
     this.#store = makeVolumeStore({
       ...parts,
+      onSaved: (volume) => {
+        recentlyServed.add(volume.spec.claimRef?.uid ?? '');
+        this.#recovery?.recovery.saved(volume);
+      },
+      onTaken: (volume) => this.#recovery?.recovery.taken(volume),
+      onDropped: (volume) => {
+        if (this.#recovery !== undefined) this.#claimQueue.addRateLimited(volume.spec.claimRef?.uid ?? '');
+      },
       save: options.save,
       informers: this.#informers,
       recentlySaved,
@@ -122,7 +142,30 @@ export class ProvisionController {
       abort: () => this.#abort,
     });
     this.#slowSet = new SlowSet({ clock: this.#clock });
-    this.#volumeSyncer = new VolumeSyncer(parts);
+    if (isRecoverable(provisioner)) {
+      this.#recovery = makeRecovery({
+        ...parts,
+        provisioner,
+        transport,
+        store: this.#store,
+        claims: this.#informers.claims,
+        classes: this.#informers.classes,
+        recentlyServed,
+        maxCallMs,
+        journalMetrics: metrics,
+        abort: () => this.#abort,
+        onReleased: (uid, afterMs) => {
+          this.#claimQueue.addAfter(uid, afterMs);
+          this.#watchHandlers.settleClaim(uid);
+        },
+        onServed: (uid) => this.#watchHandlers.settleClaim(uid),
+      });
+    }
+    this.#volumeSyncer = new VolumeSyncer({
+      ...parts,
+      quietInMs: (name) => this.#intents.quietInMs(name),
+      onTooEarly: (name, afterMs) => this.#volumeQueue.addAfter(name, afterMs),
+    });
     this.#claimSyncer = new ClaimSyncer({
       ...parts,
       provisionerName: options.provisionerName,
@@ -132,6 +175,7 @@ export class ProvisionController {
       slowSet: this.#slowSet,
       volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
       recentlySaved,
+      recovery: this.#recovery?.recovery,
     });
     this.#watchHandlers = new WatchHandlers({
       ...parts,
@@ -167,6 +211,19 @@ export class ProvisionController {
   }
 
   /**
+   * Resolves once the records that earlier processes left are open intents of this one. Until then what they are made from
+   * must stay. Never rejects.
+   */
+  get loaded(): Promise<undefined> {
+    return this.#loaded.promise;
+  }
+
+  /** The plans of the volumes that are recorded and may be in the making: what they are made from is in use. */
+  *openPlans(): Generator<Plan> {
+    for (const { record } of this.#intents.list()) yield record.plan;
+  }
+
+  /**
    * The backend is back after an outage, or was restarted: claims and volumes whose last attempt failed are tried again
    * within a second, infeasible ones too, and their failures so far no longer lengthen the back-off. An object
    * that reached a failure threshold still waits until it changes. Safe to repeat.
@@ -174,6 +231,7 @@ export class ProvisionController {
   retryFailed(): void {
     this.#slowSet.clear();
     this.#claimQueue.retrySoon(retrySpreadMs);
+    this.#recovery?.revoker.retrySoon(retrySpreadMs);
     this.#volumeQueue.retrySoon(retrySpreadMs);
   }
 
@@ -185,10 +243,13 @@ export class ProvisionController {
   async run({ stop, abort = new AbortController().signal }: RunOptions): Promise<void> {
     if (this.#hasRun) throw new Error('a provision controller runs only once');
     this.#hasRun = true;
-    this.#abort = abort;
     const background = new TaskGroup(); // caches and saves end last: what is under way needs them
-    using ending = joinSignals([stop, abort, background.signal], { clock: this.#clock });
+    // a failure in the background, such as another process that writes the journal, aborts what is under way, too
+    using aborting = joinSignals([abort, background.signal], { clock: this.#clock });
+    this.#abort = aborting.signal;
+    using ending = joinSignals([stop, aborting.signal], { clock: this.#clock });
     background.start((signal) => this.#store.run(signal));
+    if (this.#recovery !== undefined) background.start((signal) => this.#journal.run(signal));
     if (this.#options.informers === undefined) {
       const { claims, volumes, classes } = this.#informers;
       for (const informer of [claims, volumes, classes]) background.start((signal) => informer.run(signal));
@@ -198,8 +259,11 @@ export class ProvisionController {
       const ready = { ...registrations, classes: this.#informers.classes };
       await waitForSync(ready, { signal: ending.signal, clock: this.#clock, logger: this.#logger });
       this.#logger.info({ component: this.component }, 'Started provisioner controller');
-      await this.#work(ending.signal, abort);
-      await untilAborted(this.#store.settled(), abort);
+      if (this.#recovery !== undefined) await this.#loadIntents(ending.signal, background);
+      this.#loaded.resolve(undefined);
+      await this.#work(ending.signal, aborting.signal);
+      await untilAborted(this.#store.settled(), aborting.signal);
+      await this.#journal.flush(aborting.signal);
     } catch (error) {
       if (!ending.signal.aborted) throw error;
     } finally {
@@ -208,6 +272,29 @@ export class ProvisionController {
       await background.ended().finally(() => this.#ownRecorder[Symbol.asyncDispose]());
       this.#logger.info({ component: this.component }, 'Stopped provisioner controller');
     }
+  }
+
+  /** What earlier processes were making is looked at first. */
+  async #loadIntents(signal: AbortSignal, background: TaskGroup): Promise<void> {
+    const { provisioner } = this.#options;
+    await this.#intents.load(
+      {
+        changed: (uid) => this.#claimQueue.add(uid),
+        discarded: ({ record }) => {
+          if (!isRecoverable(provisioner)) return;
+          background.start(async (ending) => {
+            try {
+              await provisioner.release?.(record.plan, { signal: ending });
+            } catch (error) {
+              const { namespace, name } = record.claim;
+              this.#logger.error({ err: error, claim: `${namespace}/${name}` }, 'A discarded record was not released');
+            }
+          });
+        },
+        fenced: (error) => background.start(() => Promise.reject(error)),
+      },
+      signal,
+    );
   }
 
   async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
@@ -242,6 +329,10 @@ export class ProvisionController {
         timeoutMs: deletionTimeoutMs,
       }),
     );
+    if (this.#recovery !== undefined) {
+      const { revoker } = this.#recovery;
+      queues.start((ending) => revoker.run({ stop: ending, abort, claimWorkers: workers }));
+    }
     await queues.ended();
   }
 

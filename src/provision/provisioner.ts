@@ -75,17 +75,34 @@ export interface Provisioner {
  */
 export type ProvisioningState = 'finished' | 'in-background' | 'no-change' | 'reschedule';
 
+/**
+ * What a failure says about storage that this attempt, or an earlier one with an unclear result, may have left.
+ *
+ * - `nothing`: only trying again can tell.
+ * - `absent`: it is certain that nothing is left, whatever the state says.
+ * - `absent-if-repeated`: nothing is left if the failure repeats after every earlier attempt must have ended.
+ * - `undecidable`: trying again will never tell; somebody has to look.
+ */
+export type Evidence = 'nothing' | 'absent' | 'absent-if-repeated' | 'undecidable';
+
 /** A failed attempt to provision; its message becomes the claim's event, unchanged. */
 export class ProvisionError extends Error {
   override readonly name = 'ProvisionError';
   readonly state: ProvisioningState;
   /** The request itself can never succeed (gRPC InvalidArgument): retries are held back for five minutes. */
   readonly infeasible: boolean;
+  /** Counts where an attempt may have left something. */
+  readonly afterUnclear: Evidence;
 
-  constructor(message: string, options: { state: ProvisioningState; infeasible?: boolean; cause?: unknown }) {
+  /** @param options.afterUnclear - default `nothing`. */
+  constructor(
+    message: string,
+    options: { state: ProvisioningState; infeasible?: boolean; afterUnclear?: Evidence; cause?: unknown },
+  ) {
     super(message, { cause: options.cause });
     this.state = options.state;
     this.infeasible = options.infeasible ?? false;
+    this.afterUnclear = options.afterUnclear ?? 'nothing';
   }
 }
 

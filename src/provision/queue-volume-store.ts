@@ -33,6 +33,8 @@ export class QueueVolumeStore implements VolumeStore {
   readonly #queue: WorkQueue;
   readonly #claimsByUid: (uid: string) => PersistentVolumeClaim[];
   readonly #unsaved = new Map<string, PersistentVolume>();
+  /** Attempts under way in the background, by name; resolved with whether the volume was saved. Never rejected. */
+  readonly #saving = new Map<string, Promise<boolean>>();
   /** Names of unsaved volumes that are tried rarely, with whether the missing right is why. */
   readonly #stuck = new Map<string, 'forbidden' | 'refused'>();
   /** Counts how often a volume was forbidden in a row. */
@@ -60,6 +62,17 @@ export class QueueVolumeStore implements VolumeStore {
       return;
     }
     this.#finish(volume);
+  }
+
+  isUnsaved(name: string): boolean {
+    return this.#unsaved.has(name);
+  }
+
+  async abandon(name: string): Promise<'saved' | 'abandoned'> {
+    const volume = this.#unsaved.get(name);
+    if (volume !== undefined) this.#settle(volume);
+    this.#queue.forget(name);
+    return (await this.#saving.get(name)) === true ? 'saved' : 'abandoned';
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -91,11 +104,12 @@ export class QueueVolumeStore implements VolumeStore {
       const volume = this.#unsaved.get(name);
       try {
         if (volume !== undefined && !signal.aborted) {
-          await savePersistentVolume(this.#parts, volume);
+          await this.#save(volume);
           this.#finish(volume);
         }
         this.#queue.forget(name);
       } catch (error) {
+        if (this.#unsaved.get(name) !== volume) continue; // abandoned
         const reported = error instanceof ForbiddenError && !error.isAdmission; // once a minute, with the rule
         const fields = { err: error, volume: name };
         this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
@@ -104,6 +118,21 @@ export class QueueVolumeStore implements VolumeStore {
       } finally {
         this.#queue.done(name);
       }
+    }
+  }
+
+  async #save(volume: PersistentVolume): Promise<void> {
+    const saving = savePersistentVolume(this.#parts, volume);
+    const { name } = volume.metadata;
+    const known = saving.then(
+      () => true,
+      () => false,
+    );
+    this.#saving.set(name, known);
+    try {
+      await saving;
+    } finally {
+      this.#saving.delete(name);
     }
   }
 
@@ -161,6 +190,7 @@ export class QueueVolumeStore implements VolumeStore {
     this.#settle(volume);
     const claim = this.#claimOf(volume);
     if (claim !== undefined) reportTaken(this.#parts, claim, error);
+    this.#parts.onDropped(volume);
   }
 
   #settle(volume: PersistentVolume): void {

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 
 /** How long a saved volume may take to reach the cache, in milliseconds. */
-const lifeMs = 60_000;
+const lifeDefaultMs = 60_000;
 
 /**
  * Volumes that were saved and that the cache may not show yet. Without it the next event of the claim would provision
@@ -9,10 +9,13 @@ const lifeMs = 60_000;
  */
 export class RecentlySaved {
   readonly #clock: Clock;
+  readonly #lifeMs: number;
   readonly #untilMs = new Map<string, number>();
 
-  constructor(options: { clock: Clock }) {
+  /** @param options.lifeMs - how long a name is remembered, in milliseconds. Default 60,000. */
+  constructor(options: { clock: Clock; lifeMs?: number }) {
     this.#clock = options.clock;
+    this.#lifeMs = options.lifeMs ?? lifeDefaultMs;
   }
 
   add(volumeName: string): void {
@@ -22,7 +25,7 @@ export class RecentlySaved {
       this.#untilMs.delete(name);
     }
     this.#untilMs.delete(volumeName);
-    this.#untilMs.set(volumeName, nowMs + lifeMs);
+    this.#untilMs.set(volumeName, nowMs + this.#lifeMs);
   }
 
   /** The cache shows the volume, or has seen its deletion. */

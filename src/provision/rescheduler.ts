@@ -25,9 +25,11 @@ export class Rescheduler {
 
   /** @returns false when it could not be done; the log and, for a missing right, an event say why. */
   async removeNode(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
-    const { [selectedNodeKey]: _node, ...annotations } = claim.metadata.annotations ?? {};
-    const update = { ...claim, metadata: { ...claim.metadata, annotations } };
+    const { resourceVersion = '' } = claim.metadata; // a claim that has changed since is a conflict
     try {
+      const live = await this.#client.get<PersistentVolumeClaim>(persistentVolumeClaims, claim.metadata, { signal });
+      const { [selectedNodeKey]: _node, ...annotations } = live.metadata.annotations ?? {};
+      const update: PersistentVolumeClaim = { ...live, metadata: { ...live.metadata, resourceVersion, annotations } };
       const { metadata } = await this.#client.update(persistentVolumeClaims, update, { signal });
       if (metadata.resourceVersion !== undefined) this.#writtenVersions.set(claimUid(claim), metadata.resourceVersion);
       return true;

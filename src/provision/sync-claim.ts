@@ -5,9 +5,11 @@ import type { Lister } from '../kube/lister.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
 import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
-import { completeVolume } from './complete-volume.ts';
+import type { ClaimRecovery } from './claim-recovery.ts';
+import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import { uidIndex } from './informers.ts';
+import type { Intent, Intents } from './intents.ts';
 import { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { handleFailure, toProvisionError } from './provision-failure.ts';
@@ -28,6 +30,10 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
   metrics: ControllerMetrics;
   addFinalizer: boolean;
   volumeName: (claim: PersistentVolumeClaim) => string;
+  /** Of a `Recoverable` provisioner; else undefined. */
+  recovery: ClaimRecovery | undefined;
+  /** What may be under way at a `Recoverable` provisioner. */
+  intents: Pick<Intents, 'get'>;
   clock: Clock;
   logger: Logger;
 }
@@ -38,8 +44,8 @@ export type ClaimOutcome = 'provisioned' | 'gone' | 'not-now' | 'stopped';
 export class ClaimSyncer {
   readonly #options: ClaimSyncerOptions;
   /**
-   * Claims whose volume may be in the making at the backend, as they were at the last attempt: provisioning goes on even
-   * if they are deleted meanwhile, so that the volume gets an object and is cleaned up.
+   * Claims whose volume may be in the making at a provisioner that is not `Recoverable`, as they were at the last attempt:
+   * provisioning goes on even if they are deleted meanwhile, so that the volume gets an object and is cleaned up.
    */
   readonly #inProgress = new Map<string, PersistentVolumeClaim>();
   /** UIDs of claims whose sync is under way. */
@@ -60,8 +66,13 @@ export class ClaimSyncer {
 
   /** How log lines name a claim: by namespace and name where those are known. */
   describe(uid: string): { claim?: string; uid: string } {
-    const claim = this.#known(uid);
-    return claim === undefined ? { uid } : { claim: objectKey(claim), uid };
+    const claim = this.#known(uid)?.metadata ?? this.#options.intents.get(uid)?.record.claim;
+    return claim === undefined ? { uid } : { claim: objectKey({ metadata: claim }), uid };
+  }
+
+  /** Whether something is recorded for the claim: also its deletion needs a sync. */
+  hasIntent(uid: string): boolean {
+    return this.#options.intents.get(uid) !== undefined;
   }
 
   #known(uid: string): PersistentVolumeClaim | undefined {
@@ -70,7 +81,7 @@ export class ClaimSyncer {
 
   /** Whether its volume may be in the making: then each change of the claim needs a sync. */
   isInProgress(uid: string): boolean {
-    return this.#inProgress.has(uid);
+    return this.#inProgress.has(uid) || this.hasIntent(uid);
   }
 
   /**
@@ -79,7 +90,7 @@ export class ClaimSyncer {
    * @returns whether that is so.
    */
   settle(uid: string): boolean {
-    if (this.#syncing.has(uid) || this.#inProgress.has(uid)) return false; // the end of the sync calls this again
+    if (this.#syncing.has(uid) || this.isInProgress(uid)) return false; // the end of the sync calls this again
     const claim = this.#options.claims.byIndex(uidIndex, uid)[0];
     if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
     this.#missingClasses.forget(uid);
@@ -107,6 +118,9 @@ export class ClaimSyncer {
   async #syncUid(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
     const cached = this.#options.claims.byIndex(uidIndex, uid)[0];
     if (cached !== undefined) this.#rescheduler.checkVersion(cached);
+    const { recovery, intents } = this.#options;
+    const intent = intents.get(uid);
+    if (recovery !== undefined && intent !== undefined) return this.#resume(recovery, intent, cached, signal);
     const claim = cached ?? this.#inProgress.get(uid);
     if (claim === undefined) {
       this.#options.logger.debug({ uid }, 'Claim in work queue no longer exists');
@@ -117,29 +131,53 @@ export class ClaimSyncer {
     return outcome;
   }
 
+  /** The claim as it is now decides what becomes of an open intent; its class and its source are not looked at. */
+  async #resume(
+    recovery: ClaimRecovery,
+    intent: Intent,
+    cached: PersistentVolumeClaim | undefined,
+    signal: AbortSignal,
+  ): Promise<ClaimOutcome> {
+    const claim = await recovery.resume(intent, cached, signal);
+    if (claim === undefined) return 'not-now';
+    this.#checkSlowSet(claim);
+    const attempt = recovery.attempt(intent, claim);
+    return this.#measured(claim, async () => {
+      this.#recordStart(claim);
+      await this.#makeAndSave(attempt, signal, () => recovery.fulfil(intent, signal));
+    });
+  }
+
   async #syncClaim(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<ClaimOutcome> {
     this.#checkSlowSet(claim);
-    const { metrics, clock, logger } = this.#options;
+    const { metrics, logger } = this.#options;
     const labels = metricLabels(claim);
-    let decision: ClaimDecision;
+    let decision: ClaimDecision & { provision: true };
     try {
-      decision = await this.#decide(claim, signal);
-      if (!decision.provision) {
+      const decided = await this.#decide(claim, signal);
+      if (!decided.provision) {
         // a bound claim is the usual case
-        const level = decision.reason === 'bound' ? 'trace' : 'debug';
-        logger[level]({ claim: objectKey(claim), reason: decision.reason }, 'Not provisioning the claim now');
-        if (decision.reason !== 'class-missing') return 'not-now';
-        throw this.#missingClasses.report(claim, decision.className);
+        const level = decided.reason === 'bound' ? 'trace' : 'debug';
+        logger[level]({ claim: objectKey(claim), reason: decided.reason }, 'Not provisioning the claim now');
+        if (decided.reason !== 'class-missing') return 'not-now';
+        throw this.#missingClasses.report(claim, decided.className);
       }
+      decision = decided;
       const { name } = decision.storageClass.metadata;
       logger.debug({ claim: objectKey(claim), class: name, node: selectedNode(claim) }, 'Provisioning the claim');
     } catch (error) {
       metrics.provisionFailed(labels);
       throw error;
     }
+    return this.#measured(claim, () => this.#provision(claim, decision.storageClass, signal));
+  }
+
+  async #measured(claim: PersistentVolumeClaim, provision: () => Promise<void>): Promise<ClaimOutcome> {
+    const { metrics, clock, logger } = this.#options;
+    const labels = metricLabels(claim);
     const startedMs = clock.monotonicMs();
     try {
-      await this.#provision(claim, decision.storageClass, signal);
+      await provision();
     } catch (error) {
       metrics.provisionFailed(labels);
       if (!(error instanceof ProvisionStopped)) throw error;
@@ -176,23 +214,41 @@ export class ClaimSyncer {
 
   /** @throws {ProvisionStopped} when there is nothing to do or to retry, anything else for a retry. */
   async #provision(claim: PersistentVolumeClaim, storageClass: StorageClass, signal: AbortSignal): Promise<void> {
-    const { provisioner, observer, store, recorder, addFinalizer } = this.#options;
+    const { provisioner, addFinalizer, recovery } = this.#options;
     const volumeName = this.#options.volumeName(claim);
     await admitClaim({ claim, storageClass, volumeName }, this.#options, signal);
-    recorder.event(
+    const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
+    await recovery?.admit(options, signal);
+    this.#recordStart(claim);
+    await this.#makeAndSave(options, signal, async () => {
+      if (recovery !== undefined) return recovery.make(options, signal);
+      const made = await provisioner.provision(options, { signal });
+      return completeVolume(made, volumeTemplate(options), { addFinalizer });
+    });
+  }
+
+  #recordStart(claim: PersistentVolumeClaim): void {
+    this.#options.recorder.event(
       claimReference(claim),
       'Normal',
       'Provisioning',
       `External provisioner is provisioning volume for claim ${JSON.stringify(objectKey(claim))}`,
     );
-    const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
-    let provisioned: PersistentVolume;
+  }
+
+  async #makeAndSave(
+    options: ProvisionOptions,
+    signal: AbortSignal,
+    make: () => Promise<PersistentVolume>,
+  ): Promise<void> {
+    const { observer, store } = this.#options;
+    const { claim } = options;
+    let volume: PersistentVolume;
     try {
-      provisioned = await provisioner.provision(options, { signal });
+      volume = await make();
     } catch (error) {
       throw await this.#afterFailure(error, options, signal);
     }
-    const volume = completeVolume(provisioned, { claim, storageClass, addFinalizer });
     observer.onProvisioned(volume, options);
     try {
       await store.save(claim, volume);
@@ -205,6 +261,7 @@ export class ClaimSyncer {
   /** @returns what the attempt ends with. */
   async #afterFailure(error: unknown, attempt: ProvisionOptions, signal: AbortSignal): Promise<Error> {
     const { claim } = attempt;
+    if (error instanceof ProvisionStopped) return error;
     if (error instanceof IgnoredError) return new ProvisionStopped(error.message);
     const failure = toProvisionError(error);
     this.#options.observer.onProvisionFailed(failure, attempt);
@@ -214,6 +271,7 @@ export class ClaimSyncer {
   }
 
   #noteState(claim: PersistentVolumeClaim, { infeasible, state }: ProvisionError): void {
+    if (this.#options.recovery !== undefined) return;
     if (!infeasible && state === 'in-background') this.#inProgress.set(claimUid(claim), claim);
     else if (infeasible || state !== 'no-change') this.#inProgress.delete(claimUid(claim));
   }

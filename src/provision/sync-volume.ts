@@ -23,6 +23,10 @@ export interface VolumeSyncerOptions {
   recorder: Recorder;
   metrics: ControllerMetrics;
   addFinalizer: boolean;
+  /** For how long nothing of this volume's name may be deleted yet, in milliseconds. */
+  quietInMs: (name: string) => number;
+  /** The volume is to be synced again, after so many milliseconds. */
+  onTooEarly: (name: string, afterMs: number) => void;
   clock: Clock;
   logger: Logger;
 }
@@ -63,7 +67,9 @@ export class VolumeSyncer {
     const volume = await this.#keepFinalizer(cached, signal);
     const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
     if (guarded || !shouldDelete(volume, addFinalizer)) return;
-    await this.#measured(volume, () => this.#delete(volume, signal));
+    const waitMs = this.#options.quietInMs(name);
+    if (waitMs > 0) this.#options.onTooEarly(name, waitMs);
+    else await this.#measured(volume, () => this.#delete(volume, signal));
   }
 
   async #keepFinalizer(volume: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume> {

@@ -6,7 +6,7 @@ import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason, succeededReason } from './event-reasons.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
-import { checkStored, storedVolume, type VolumeTakenError } from './stored-volume.ts';
+import { checkStored, storedVolume, VolumeTakenError } from './stored-volume.ts';
 
 /** Saves new volumes to the API server. */
 export interface VolumeStore {
@@ -17,6 +17,14 @@ export interface VolumeStore {
    * @throws the last failure, when the store gives up; the storage was then cleaned up or reported.
    */
   save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void>;
+  /** Whether a volume of this name waits to be saved in the background. */
+  isUnsaved(name: string): boolean;
+  /**
+   * Gives up a volume that waits to be saved in the background. Safe to repeat.
+   *
+   * @returns `saved` when that happened meanwhile.
+   */
+  abandon(name: string): Promise<'saved' | 'abandoned'>;
   /** Works in the background until the signal aborts, where the store has something to do there. */
   run(signal: AbortSignal): Promise<void>;
   /** Resolves once nothing waits to be saved any more. */
@@ -29,6 +37,10 @@ export interface VolumeStoreParts {
   logger: Logger;
   /** Called as soon as the API server has the volume. */
   onSaved: (volume: PersistentVolume) => void;
+  /** Called when no retry can save a volume, as its name is taken by another one. */
+  onTaken: (volume: PersistentVolume) => void;
+  /** Called when such a volume is given up in the background. */
+  onDropped: (volume: PersistentVolume) => void;
 }
 
 /**
@@ -38,7 +50,7 @@ export interface VolumeStoreParts {
  * @throws {VolumeTakenError} when it is another one, {ApiError} and {TransportError}.
  */
 export async function savePersistentVolume(
-  { client, onSaved }: VolumeStoreParts,
+  { client, onSaved, onTaken }: VolumeStoreParts,
   volume: PersistentVolume,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -46,7 +58,11 @@ export async function savePersistentVolume(
     await client.create(persistentVolumes, volume, { signal });
   } catch (error) {
     if (!(error instanceof AlreadyExistsError)) throw error;
-    if (!(await isSaved(client, volume, signal))) throw error; // gone again: the next attempt creates it
+    const saved = await isSaved(client, volume, signal).catch((failure: unknown) => {
+      if (failure instanceof VolumeTakenError) onTaken(volume);
+      throw failure;
+    });
+    if (!saved) throw error; // gone again: the next attempt creates it
   }
   onSaved(volume);
 }
@@ -73,7 +89,7 @@ export function saveFailure(claim: PersistentVolumeClaim, { message }: Error): s
 
 /** Records on the claim that the name of its volume is taken. @returns what the attempt fails with. */
 export function reportTaken(
-  { recorder }: VolumeStoreParts,
+  { recorder }: Pick<VolumeStoreParts, 'recorder'>,
   claim: PersistentVolumeClaim,
   error: VolumeTakenError,
 ): VolumeTakenError {

@@ -37,9 +37,9 @@ export class WatchHandlers {
           onAdd: (claim) => this.#onClaim(claim),
           onUpdate: (old, claim) => {
             this.#onClaim(claim, old);
-            if (claimUid(old) !== claimUid(claim)) this.settleClaim(claimUid(old)); // deleted and recreated
+            if (claimUid(old) !== claimUid(claim)) this.#onClaimGone(claimUid(old)); // deleted and recreated
           },
-          onDelete: (gone) => this.settleClaim(claimUid(gone instanceof Tombstone ? gone.object : gone)),
+          onDelete: (gone) => this.#onClaimGone(claimUid(gone instanceof Tombstone ? gone.object : gone)),
         },
         { resyncMs },
       ),
@@ -70,6 +70,12 @@ export class WatchHandlers {
       claimQueue.forget(uid);
       this.settleClaim(uid);
     }
+  }
+
+  #onClaimGone(uid: string): void {
+    const { claimSyncer, claimQueue } = this.#options;
+    if (claimSyncer.hasIntent(uid)) claimQueue.add(uid);
+    else this.settleClaim(uid);
   }
 
   /** @param old - as for a claim. */

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
-import type { RunOptions } from '../provision/provision-controller.ts';
+import type { RunOptions } from '../provision/run-options.ts';
 import type { Caches } from './cache-health.ts';
 import type { RunningCaches } from './running-caches.ts';
 import { drainOnFailure, type Shutdown } from './shutdown.ts';

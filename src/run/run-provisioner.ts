@@ -2,32 +2,39 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+import { type Logger, silentLogger } from '../base/logger.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { connect, type ConnectOptions } from '../kube/connect.ts';
 import { KubeConfigError } from '../kube/kube-config-error.ts';
 import type { Transport } from '../kube/transport.ts';
-import { maxFieldManagerLength } from '../kube/kube-client.ts';
+import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { provisionInformers } from '../provision/informers.ts';
+import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
+import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
-import { ProvisionController, type RunOptions } from '../provision/provision-controller.ts';
+import { ProvisionController } from '../provision/provision-controller.ts';
+import type { RunOptions } from '../provision/run-options.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
+import { isRecoverable } from '../provision/recoverable.ts';
 import { type ElectionSettings, leadAndWork } from './election.ts';
 import { type HttpOptions, startEndpoint } from './endpoint.ts';
 import { ExitError, exitCodes } from './exit.ts';
 import { runFeatures } from './feature.ts';
 import { Health } from './health.ts';
+import { journalLock } from './journal-names.ts';
+import { leaseName } from './lease-name.ts';
+import { ownNamespace } from './own-namespace.ts';
 import { RunningCaches } from './running-caches.ts';
 import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.ts';
 
 /** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
 export interface RunProvisionerOptions extends Omit<
   ProvisionControllerOptions,
-  'transport' | 'informers' | 'recorder' | 'metrics' | 'queueMetrics'
+  'transport' | 'informers' | 'recorder' | 'metrics' | 'queueMetrics' | 'intentJournal' | 'journalMetrics'
 > {
   /** Where the API server is. Default: `KUBECONFIG`, else the service account of the pod. */
   connection?: Omit<ConnectOptions, 'environment' | 'logger' | 'clock'>;
@@ -36,6 +43,12 @@ export interface RunProvisionerOptions extends Omit<
    * provisioner, in the namespace of the pod. True: with the times of Kubernetes' own controllers. Default: no election.
    */
   leaderElection?: boolean | ElectionSettings;
+  /**
+   * Where the volumes of a `Recoverable` provisioner are recorded before they are made: in annotations of Leases, or in
+   * ConfigMaps, both named `<Lease of the election>-journal-<n>` and in its namespace. Needs get, create and update there.
+   * Default `lease`.
+   */
+  intentJournal?: 'lease' | 'configmap' | 'off';
   /**
    * Serves metrics, liveness (`/healthz`) and readiness (`/readyz`), such as `{ address: ':8080' }`. Metrics are at
    * `/metrics` unless it says otherwise. Default: no endpoint.
@@ -129,7 +142,7 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
 
 /** Run by the leader, or by the only instance where there is no leader election. */
 async function provision(
-  { volumeFields, ...options }: Settled,
+  given: Settled,
   parts: {
     transport: Transport;
     registry: MetricRegistry;
@@ -138,6 +151,7 @@ async function provision(
     abort: AbortSignal;
   },
 ): Promise<void> {
+  const { volumeFields, intentJournal: _, ...options } = given;
   const { provisionerName, additionalProvisionerNames = [], freezeCache = false, clock, logger } = options;
   const { transport, registry, ready, shutdown, abort } = parts;
   const names = new Set([provisionerName, ...additionalProvisionerNames]);
@@ -153,6 +167,7 @@ async function provision(
     ...options,
     transport,
     informers,
+    ...journalOf(given, { transport, registry }),
     metrics: prometheusMetrics(registry),
     queueMetrics: workQueueMetrics(registry).forQueue,
   });
@@ -161,4 +176,25 @@ async function provision(
   using caches = new RunningCaches({ group: background, ready, clock });
   const feature = { caches: { ...informers }, run: (until: Required<RunOptions>) => controller.run(until) };
   await runFeatures([feature], { background, caches, shutdown, abort, clock, logger });
+}
+
+function journalOf(
+  { provisioner, provisionerName, leaderElection = false, intentJournal = 'lease', ...options }: Settled,
+  { transport, registry }: { transport: Transport; registry: MetricRegistry },
+): Pick<ProvisionControllerOptions, 'intentJournal' | 'journalMetrics'> {
+  if (intentJournal === 'off' || !isRecoverable(provisioner)) return {};
+  const { clock, logger, fieldManager = provisionerName.slice(0, maxFieldManagerLength) } = options;
+  const { namespace = '' } = typeof leaderElection === 'object' ? leaderElection : {};
+  const metrics = journalMetrics(registry, clock);
+  const journal = clusterJournal({
+    client: new KubeClient({ transport, fieldManager }),
+    backing: intentJournal,
+    namespace: namespace === '' ? ownNamespace() : namespace,
+    lockName: journalLock(leaseName(provisionerName, silentLogger)),
+    exclusive: leaderElection !== false,
+    metrics,
+    clock,
+    logger,
+  });
+  return { intentJournal: journal, journalMetrics: metrics };
 }

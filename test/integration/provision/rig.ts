@@ -172,6 +172,16 @@ export class Rig implements AsyncDisposable {
     await this.#running;
   }
 
+  /** Waits until the controller has ended by itself. @returns what it failed with. */
+  async failure(): Promise<unknown> {
+    const error: unknown = await this.#running?.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    this.#running = undefined;
+    return error;
+  }
+
   /** What the controller was given. */
   get signals(): { stop: AbortSignal; abort: AbortSignal } {
     return { stop: this.#stop.signal, abort: this.#abort.signal };
@@ -320,6 +330,12 @@ export class Rig implements AsyncDisposable {
     if (terminating === true) this.api.delete(resource.volumes, { name });
     this.setFinalizers(name, finalizers);
     return this.api.get(resource.volumes, { name }) as unknown as PersistentVolume;
+  }
+
+  /** The claim of a volume is gone. */
+  releaseVolume(name: string): void {
+    const volume = structuredClone(this.api.get(resource.volumes, { name }))!;
+    this.api.updateStatus(resource.volumes, { ...volume, status: { phase: 'Released' } });
   }
 
   setFinalizers(name: string, finalizers: string[]): void {

@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { claimReference } from '../../../src/provision/claim-facts.ts';
-import { completeVolume } from '../../../src/provision/complete-volume.ts';
+import { completeVolume as complete, volumeTemplate } from '../../../src/provision/complete-volume.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
 import { F, makeClaim, makeClass, makeVolume } from './claims-and-volumes.ts';
 
 const claim = makeClaim();
 const options = { claim, storageClass: makeClass(), addFinalizer: true };
+
+function completeVolume(
+  volume: PersistentVolume,
+  from: { claim: PersistentVolumeClaim; storageClass: StorageClass; addFinalizer: boolean },
+): PersistentVolume {
+  return complete(volume, volumeTemplate({ ...from, volumeName: volume.metadata.name }), from);
+}
 
 describe('completeVolume', () => {
   test('the finalizer comes last', () => {

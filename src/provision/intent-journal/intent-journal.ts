@@ -1,0 +1,74 @@
+/** The durable side of intents, as the controller sees it. */
+import type { IntentRecord } from './intent-record.ts';
+
+/** A record that an earlier process left, or one that works beside this one. */
+export interface FoundIntent {
+  record: IntentRecord;
+  /**
+   * - `own`: this process alone works on it now.
+   * - `foreign`: it belongs to another process, which may be alive. `put` takes it over unless it is in the phase `delete`; until
+   *   then nothing of it may be deleted. It comes again as `own` once the other one has been silent for long enough.
+   */
+  owner: 'own' | 'foreign';
+  /** Why nothing may ever be deleted because of this record, such as a restored backup. Absent: it may be revoked. */
+  reportOnly?: string;
+}
+
+/** Told of what happens to records without our doing. Each is called synchronously and must not throw. */
+export interface JournalListener {
+  onFound(intent: FoundIntent): void;
+  /** A foreign record was closed by its owner. */
+  onGone(uid: string): void;
+  /** An operator has discarded the record; it is gone from the journal already. */
+  onDiscarded(uid: string): void;
+  /** Another process writes the journal although this one holds the lease: nothing may be written or called any more. */
+  onFenced(error: Error): void;
+}
+
+/** `durable`: a crash loses nothing. `unprotected`: it cannot be written now, as the log says; work goes on without. */
+export type Protection = 'durable' | 'unprotected';
+
+/** Write-ahead records of volumes in the making. */
+export interface IntentJournal {
+  /**
+   * Reads what is there, takes over what may be taken over, and hands it to the listener. Resolves, too, where the journal
+   * cannot be used; what is found later is handed over then. To be called once.
+   *
+   * @throws when the signal aborts.
+   */
+  open(listener: JournalListener, signal: AbortSignal): Promise<void>;
+  /** Works in the background until the signal aborts: removals, renewals, retries. To be started before `open`. */
+  run(signal: AbortSignal): Promise<void>;
+  /**
+   * Writes a new record, or a changed one. Resolves once it is durable, or once it is clear that it cannot be; waits while the
+   * API server is overloaded or away. Calls for one claim must not overlap.
+   *
+   * @throws {ForeignIntentError} when another process works on a volume for the claim in a way that must be awaited, and
+   * whatever aborted the wait.
+   */
+  put(record: IntentRecord, signal: AbortSignal): Promise<Protection>;
+  /** Changes a record in passing: the change is written together with others, at the latest before the lease is released. */
+  note(record: IntentRecord): void;
+  /** The record is closed. Written together with others, at the latest after a second of quiet. Safe to repeat. */
+  remove(uid: string): void;
+  /** The record is closed; resolves once that is durable, or the journal cannot be written. Safe to repeat. */
+  removeNow(uid: string, signal: AbortSignal): Promise<void>;
+  /** Writes what is waiting. Resolves when done, or not possible. To be called last, while requests may still be sent. */
+  flush(signal: AbortSignal): Promise<void>;
+}
+
+/** The claim's record belongs to another process and is in a phase that must end there first. */
+export class ForeignIntentError extends Error {
+  override readonly name = 'ForeignIntentError';
+}
+
+/** A journal that keeps nothing: what is under way is known to this process only. */
+export const noJournal: IntentJournal = {
+  open: () => Promise.resolve(),
+  run: () => Promise.resolve(),
+  put: () => Promise.resolve('unprotected'),
+  note: () => undefined,
+  remove: () => undefined,
+  removeNow: () => Promise.resolve(),
+  flush: () => Promise.resolve(),
+};

@@ -1,0 +1,45 @@
+import type { ObjectReference } from '../../kube/kube-object.ts';
+import type { PersistentVolumeSpec } from '../objects.ts';
+import type { Plan } from '../recoverable.ts';
+
+/**
+ * How far an intent is.
+ *
+ * - `create`: the backend is being asked, or will be.
+ * - `unclear`: an attempt ended without a clear result.
+ * - `delete`: the storage `handle` is being deleted; it must be gone before anything of the same name is made.
+ * - `stuck`: what is left cannot be found out, or must not be deleted; `problem` says why.
+ */
+export type IntentPhase = 'create' | 'unclear' | 'delete' | 'stuck';
+
+/** What the controller adds to the volume that a provisioner describes: it must be known when claim and class are gone. */
+export interface VolumeTemplate {
+  /** Of the PersistentVolume. */
+  name: string;
+  claimRef: ObjectReference;
+  className: string;
+  /** Of the class; becomes the annotation `pv.kubernetes.io/provisioned-by`. */
+  provisioner: string;
+  /** Defaults for what the provisioner leaves out. */
+  defaults: Pick<
+    PersistentVolumeSpec,
+    'accessModes' | 'capacity' | 'mountOptions' | 'persistentVolumeReclaimPolicy' | 'volumeMode'
+  >;
+}
+
+/** One volume that is to be made, or undone. Plain data without secrets. There is at most one for a claim. */
+export interface IntentRecord {
+  claim: { namespace: string; name: string; uid: string };
+  volume: VolumeTemplate;
+  /** Of the provisioner; means nothing to the journal. */
+  plan: Plan;
+  phase: IntentPhase;
+  /** The storage whose deletion may have been begun: always there in the phase `delete`, perhaps in `stuck`. */
+  handle?: string;
+  /** Why it is stuck, as the text of a log line. */
+  problem?: string;
+  /** A PersistentVolume of the name has other storage: what was made for the claim is in none. */
+  nameTaken?: true;
+  /** RFC 3339. */
+  createdAt: string;
+}

@@ -1,0 +1,111 @@
+import type { IntentPhase, IntentRecord } from './intent-record.ts';
+import { type Cut, type PlanWriter, restorePlan } from './plan-text.ts';
+
+/** A record as it is stored. Never changed, only replaced. */
+export interface JournalEntry {
+  /** Of the claim. */
+  readonly uid: string;
+  readonly key: string;
+  /** JSON of the entry. */
+  readonly text: string;
+  /** Texts of the values that the record shares with others, by key. */
+  readonly shared: ReadonlyMap<string, string>;
+  readonly phase: IntentPhase;
+  /** The process that works on it. */
+  readonly writer: string;
+  /** Why nothing may be deleted because of it; empty: it may. */
+  readonly reportOnly: string;
+  /** Of key and text, shared values not included. */
+  readonly bytes: number;
+}
+
+interface StoredEntry {
+  writer: string;
+  reportOnly?: string;
+  shared?: Cut[];
+  record: IntentRecord;
+}
+
+/** A key that is allowed in annotations and ConfigMaps, apart from the keys that are no records. */
+const plainKey = /^(?!sha)[A-Za-z0-9][-A-Za-z0-9_.]{0,61}[A-Za-z0-9]$/;
+
+/** Key of a claim's record, without a prefix. @throws {TypeError} for a UID that cannot be one. */
+export function entryKey(uid: string): string {
+  if (!plainKey.test(uid)) throw new TypeError(`the claim's UID cannot be the key of a record: ${JSON.stringify(uid)}`);
+  return uid;
+}
+
+export function entryOf(
+  record: IntentRecord,
+  options: { writer: string; reportOnly: string; plans: PlanWriter },
+): JournalEntry {
+  const { plan, ...rest } = record;
+  const { text, cuts, shared } = options.plans.write(plan);
+  const fields = JSON.stringify(rest).slice(0, -1);
+  const body = `"shared":${JSON.stringify(cuts)},"record":${fields},"plan":${text}}}`;
+  const { uid } = record.claim;
+  return entry({ uid, body, shared, phase: record.phase, writer: options.writer, reportOnly: options.reportOnly });
+}
+
+/** The same record as another process's, or with a reason not to delete anything. */
+export function reassigned(old: JournalEntry, writer: string, reportOnly = old.reportOnly): JournalEntry {
+  if (old.writer === writer && old.reportOnly === reportOnly) return old;
+  const { writer: _writer, reportOnly: _reportOnly, ...rest } = JSON.parse(old.text) as StoredEntry;
+  return entry({ ...old, body: JSON.stringify(rest).slice(1), writer, reportOnly });
+}
+
+/**
+ * Reads an entry.
+ *
+ * @param shared - all shared values of its shard.
+ * @throws {Error} unless it is a record in the format of this version.
+ */
+export function parseEntry(key: string, text: string, shared: ReadonlyMap<string, string>): JournalEntry {
+  const { writer, reportOnly = '', shared: cuts = [], record } = parsed(text, shared);
+  const { uid } = record.claim;
+  if (uid !== key || !isRecord(record) || typeof writer !== 'string') throw new Error('it is not a record');
+  const used = new Map(cuts.map(([, each]) => [each, shared.get(each) ?? '']));
+  const bytes = key.length + Buffer.byteLength(text);
+  return { uid, key: entryKey(uid), text, shared: used, phase: record.phase, writer, reportOnly, bytes };
+}
+
+/** The record of an entry that was written or read before. */
+export function recordOf({ text, shared }: JournalEntry): IntentRecord {
+  return parsed(text, shared).record;
+}
+
+/** Sizes of the values that entries share, by key: of key and text, in bytes. */
+export function sharedBytes(entries: readonly JournalEntry[]): Map<string, number> {
+  const bytes = new Map<string, number>();
+  for (const { shared } of entries) {
+    for (const [key, text] of shared) if (!bytes.has(key)) bytes.set(key, key.length + Buffer.byteLength(text));
+  }
+  return bytes;
+}
+
+const phases: ReadonlySet<string> = new Set<IntentPhase>(['create', 'unclear', 'delete', 'stuck']);
+
+/** Whether it has what the controller reads of every record; one that was edited may lack anything. */
+function isRecord({ claim, volume, plan, phase }: IntentRecord): boolean {
+  const texts: unknown[] = [claim.namespace, claim.name, volume.name, volume.className, volume.provisioner];
+  const objects: unknown[] = [volume.claimRef, volume.defaults, plan];
+  return (
+    phases.has(phase) &&
+    texts.every((each) => typeof each === 'string') &&
+    objects.every((each) => typeof each === 'object' && each !== null)
+  );
+}
+
+function parsed(text: string, shared: ReadonlyMap<string, string>): StoredEntry {
+  const stored = JSON.parse(text) as StoredEntry;
+  restorePlan(stored.record.plan, stored.shared ?? [], shared);
+  return stored;
+}
+
+function entry(parts: Omit<JournalEntry, 'key' | 'text' | 'bytes'> & { body: string }): JournalEntry {
+  const { uid, body, shared, phase, writer, reportOnly } = parts;
+  const key = entryKey(uid);
+  const mark = reportOnly === '' ? '' : `"reportOnly":${JSON.stringify(reportOnly)},`;
+  const text = `{"writer":${JSON.stringify(writer)},${mark}${body}`;
+  return { uid, key, text, shared, phase, writer, reportOnly, bytes: key.length + Buffer.byteLength(text) };
+}

@@ -1,0 +1,55 @@
+import type { IntentPhase } from './intent-record.ts';
+
+/**
+ * Why something is reported and not repaired.
+ *
+ * - `retain`: the class says that volumes are kept.
+ * - `restored`: the record may be outdated or of another cluster, such as one of a restored backup.
+ * - `undecidable`: what an attempt left behind cannot be found out.
+ * - `unreadable`: an entry that cannot be parsed, or of a newer version.
+ * - `too-large`: a record that fits into no object.
+ * - `node-gone`: the record is of a node that does not exist any more.
+ */
+export type ReportReason = (typeof reportReasons)[number];
+
+export const reportReasons = ['retain', 'restored', 'undecidable', 'unreadable', 'too-large', 'node-gone'] as const;
+
+/** What is counted about open records, the controller's part and the journal's. */
+export interface JournalMetrics {
+  /** Open records by phase, after each change; the object goes on changing. */
+  records(byPhase: Readonly<Record<IntentPhase, number>>): void;
+  /**
+   * Called once, with a function to be called at any time: it returns when the oldest open record was created, in
+   * milliseconds since the Unix epoch; undefined: none is open.
+   */
+  oldestCreatedAtMs(read: () => number | undefined): void;
+  /** A record of an earlier process was taken up. */
+  replayed(): void;
+  /** A volume that nobody wants any more is certain not to exist. */
+  revoked(): void;
+  /** Something was reported and not repaired. */
+  reported(reason: ReportReason): void;
+  /** A write succeeded: its seconds, and the bytes of its body. */
+  written(seconds: number, bytes: number): void;
+  /** Bytes of all objects of the journal together. */
+  size(bytes: number): void;
+  /** Whether records can be written. */
+  isProtected(value: boolean): void;
+  /** Storage is being made without a record, as the journal cannot be written. */
+  unprotected(): void;
+}
+
+const nothing = (): void => undefined;
+
+/** Counts nothing. */
+export const noJournalMetrics: JournalMetrics = {
+  records: nothing,
+  oldestCreatedAtMs: nothing,
+  replayed: nothing,
+  revoked: nothing,
+  reported: nothing,
+  written: nothing,
+  size: nothing,
+  isProtected: nothing,
+  unprotected: nothing,
+};

@@ -1,0 +1,33 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { JournalMetrics } from './journal-metrics.ts';
+import type { JournalBacking } from './shard-storage.ts';
+
+/** Options of `clusterJournal`. */
+export interface ClusterJournalOptions {
+  /** Its transport is fenced when the lease is lost. */
+  client: KubeClient;
+  backing: JournalBacking;
+  /** Of the lock. */
+  namespace: string;
+  /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */
+  lockName: string;
+  /** Nobody else writes the journal, by leader election: another writer means that the lease was lost. */
+  exclusive: boolean;
+  clock: Clock;
+  logger: Logger;
+  metrics?: Pick<JournalMetrics, 'written' | 'isProtected' | 'reported' | 'size'> | undefined;
+  /** How often this process shows that it is alive while it has open records, in milliseconds. Default 10,000. */
+  renewMs?: number;
+  /** How often records of other processes are read, in milliseconds. Default 10,000. */
+  pollMs?: number;
+  /** Records of a process that was silent for so long are taken over, in milliseconds. Default 30,000. */
+  adoptAfterMs?: number;
+  /** How often a journal that cannot be written is tried again, in milliseconds. Default 60,000. */
+  retryMs?: number;
+  /** Pause between writes under load, in milliseconds, up to five times as long for few records. Default 40. */
+  groupMs?: number;
+  /** Identifies this process. Default: random. */
+  writer?: string;
+}

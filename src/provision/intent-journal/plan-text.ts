@@ -1,0 +1,100 @@
+/** JSON of plans, with the values that many plans share taken out. */
+import { hash } from 'node:crypto';
+import type { Plan } from '../recoverable.ts';
+
+/** Shorter values are not worth an entry of their own, in characters. */
+const minSharedLength = 200;
+/** Longer values are taken out at their first appearance, in characters: the next plan will most likely have them too. */
+const alwaysSharedLength = 2048;
+/** How deep objects are searched for shared values. Arrays are taken as a whole. */
+const maxDepth = 5;
+/** How many values are remembered to recognize the second plan that has them. */
+const maxRemembered = 2000;
+
+/** Where a value was taken out: the path of its fields in the plan, and its key. */
+export type Cut = [path: string[], key: string];
+
+export interface PlanText {
+  /** JSON of the plan; what was taken out is null in it. */
+  text: string;
+  cuts: Cut[];
+  /** JSON of what was taken out, by key. */
+  shared: Map<string, string>;
+}
+
+/** Writes plans, and remembers which of their values it has seen. */
+export class PlanWriter {
+  /** Values that were seen, with their keys once they are shared; the latest last. */
+  readonly #seen = new Map<string, string>();
+
+  write(plan: Plan): PlanText {
+    const found: PlanText = { text: '', cuts: [], shared: new Map() };
+    found.text = this.#object(plan, [], found).text;
+    return found;
+  }
+
+  #value(value: unknown, path: string[], found: PlanText): { text: string; candidate: boolean } | undefined {
+    if (isPlainObject(value) && path.length < maxDepth) {
+      const { text, candidate } = this.#object(value, path, found);
+      return candidate ? { text, candidate } : this.#candidate(text, path, found);
+    }
+    const text = JSON.stringify(value) as string | undefined; // a function or undefined
+    return text === undefined ? undefined : this.#candidate(text, path, found);
+  }
+
+  #object(value: object, path: string[], found: PlanText): { text: string; candidate: boolean } {
+    const fields: string[] = [];
+    let candidate = false;
+    for (const [name, child] of Object.entries(value)) {
+      const written = this.#value(child, [...path, name], found);
+      if (written === undefined) continue;
+      fields.push(`${JSON.stringify(name)}:${written.text}`);
+      candidate ||= written.candidate;
+    }
+    return { text: `{${fields.join(',')}}`, candidate };
+  }
+
+  #candidate(text: string, path: string[], found: PlanText): { text: string; candidate: boolean } {
+    if (text.length < minSharedLength) return { text, candidate: false };
+    const key = this.#keyOf(text);
+    if (key === '') return { text, candidate: true };
+    found.cuts.push([path, key]);
+    found.shared.set(key, text);
+    return { text: 'null', candidate: true };
+  }
+
+  /** Empty for a value that is seen for the first time. */
+  #keyOf(text: string): string {
+    if (text.length >= alwaysSharedLength) return newKey(text);
+    const known = this.#seen.get(text);
+    const key = known === undefined ? '' : known || newKey(text);
+    this.#seen.delete(text);
+    this.#seen.set(text, key);
+    if (this.#seen.size > maxRemembered) this.#seen.delete(this.#seen.keys().next().value ?? '');
+    return key;
+  }
+}
+
+function newKey(text: string): string {
+  return `shared-${hash('sha256', text).slice(0, 32)}`;
+}
+
+/**
+ * Puts back what was taken out, in place.
+ *
+ * @throws {Error} when something is missing.
+ */
+export function restorePlan(plan: Plan, cuts: readonly Cut[], shared: ReadonlyMap<string, string>): void {
+  for (const [path, key] of cuts) {
+    const text = shared.get(key);
+    let parent: unknown = plan;
+    for (const name of path.slice(0, -1)) parent = isPlainObject(parent) ? parent[name] : undefined;
+    const last = path.at(-1);
+    if (text === undefined || last === undefined || !isPlainObject(parent)) throw new Error(`${key} is missing`);
+    parent[last] = JSON.parse(text) as unknown;
+  }
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !('toJSON' in value);
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../../base/clock.ts';
+import { counter, gauge, histogram, type MetricRegistry } from '../../base/metrics.ts';
+import type { IntentPhase } from './intent-record.ts';
+import { type JournalMetrics, reportReasons } from './journal-metrics.ts';
+
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Registers the `intent_journal_*` families, all at zero. @throws {Error} when the registry has them already. */
+export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wallMs'>): JournalMetrics {
+  let oldestMs: () => number | undefined = () => undefined;
+  let records: Readonly<Record<IntentPhase, number>> = { create: 0, unclear: 0, delete: 0, stuck: 0 };
+  gauge({
+    registry,
+    labels: ['phase'],
+    name: 'intent_journal_records',
+    help: 'Volumes that are being made or undone, by phase',
+    collect: (family) => {
+      for (const [phase, count] of Object.entries(records)) family.set({ phase }, count);
+    },
+  });
+  gauge({
+    registry,
+    name: 'intent_journal_oldest_record_age_seconds',
+    help: 'Age of the oldest open record; 0 without one',
+    collect: (family) => family.set(Math.max(0, clock.wallMs() - (oldestMs() ?? Infinity)) / 1000),
+  });
+  const replayed = counter({
+    registry,
+    name: 'intent_journal_replayed_total',
+    help: 'Records of an earlier process that were taken up',
+  });
+  const revoked = counter({
+    registry,
+    name: 'intent_journal_revoked_total',
+    help: 'Volumes of claims that are gone, found and deleted, or found not to exist',
+  });
+  const reported = counter({
+    registry,
+    labels: ['reason'],
+    name: 'intent_journal_reported_total',
+    help: 'Records that were reported in the log and not acted on, by reason',
+  });
+  const writeSeconds = histogram({
+    registry,
+    buckets,
+    name: 'intent_journal_write_duration_seconds',
+    help: 'Seconds that successful writes took',
+  });
+  const writtenBytes = counter({
+    registry,
+    name: 'intent_journal_written_bytes_total',
+    help: 'Bytes written',
+  });
+  const size = gauge({ registry, name: 'intent_journal_bytes', help: 'Bytes of all objects of the journal' });
+  const isProtected = gauge({
+    registry,
+    name: 'intent_journal_protected',
+    help: 'Whether records can be written (1), as far as is known, or not (0)',
+  });
+  const unprotected = counter({
+    registry,
+    name: 'intent_journal_unprotected_total',
+    help: 'Volumes made without a record, as it could not be written',
+  });
+  const metrics: JournalMetrics = {
+    records: (byPhase) => {
+      records = byPhase;
+    },
+    oldestCreatedAtMs: (read) => {
+      oldestMs = read;
+    },
+    replayed: () => replayed.inc(),
+    revoked: () => revoked.inc(),
+    reported: (reason) => reported.inc({ reason }),
+    written: (seconds, bytes) => {
+      writeSeconds.observe(seconds);
+      writtenBytes.inc(bytes);
+    },
+    size: (bytes) => size.set(bytes),
+    isProtected: (value) => isProtected.set(value ? 1 : 0),
+    unprotected: () => unprotected.inc(),
+  };
+  metrics.isProtected(true); // a standby has not tried to write, and must not look like one that cannot
+  for (const reason of reportReasons) reported.inc({ reason }, 0);
+  return metrics;
+}

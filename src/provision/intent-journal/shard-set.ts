@@ -1,0 +1,62 @@
+import type { JournalEntry } from './journal-entry.ts';
+import { Shard } from './shard.ts';
+
+/** The shards of a journal, and where each claim's record is. */
+export class ShardSet {
+  /** By number; the numbers in a newer format are left out. */
+  readonly byNumber = new Map<number, Shard>();
+  /** Numbers in a newer format: never written. */
+  readonly newer = new Set<number>();
+  /** The shard of each claim's record, also while its removal is not written yet. */
+  readonly home = new Map<string, Shard>();
+  /** How many numbers are in use, once the first shard's next write is done. */
+  count = 1;
+  #rootNumber = 0;
+
+  /** The first shard that can be used: it says how many there are. */
+  get root(): Shard {
+    const root = this.byNumber.get(this.#rootNumber);
+    if (root === undefined) throw new Error('the journal was not read yet');
+    return root;
+  }
+
+  setRoot(number: number): void {
+    this.#rootNumber = number;
+    this.count = Math.max(this.count, this.root.header?.shards ?? 0, number + 1);
+  }
+
+  isRoot(shard: Shard): boolean {
+    return shard.index === this.#rootNumber;
+  }
+
+  /** Numbers in use that were not read yet. */
+  get unread(): number[] {
+    return this.#unknown(this.count);
+  }
+
+  /** Enters more numbers in the first shard; they can be used when that is written. */
+  grow(nowMs: number): void {
+    const { root } = this;
+    if (this.count > (root.header?.shards ?? 0) || root.busy) return; // on its way
+    this.count += Math.max(1, Math.min(8, this.count >> 1));
+    root.touch(nowMs, { urgent: true });
+  }
+
+  /** The first shard is written: what is entered in it may be used. */
+  addEntered(): void {
+    for (const number of this.#unknown(this.root.header?.shards ?? 0)) this.byNumber.set(number, new Shard(number));
+  }
+
+  all(): Shard[] {
+    return [...this.byNumber.values()];
+  }
+
+  entries(): JournalEntry[] {
+    return this.all().flatMap((shard) => [...shard.wanted.values()]);
+  }
+
+  #unknown(count: number): number[] {
+    const numbers = Array.from({ length: count }, (_, number) => number);
+    return numbers.filter((number) => !this.byNumber.has(number) && !this.newer.has(number));
+  }
+}

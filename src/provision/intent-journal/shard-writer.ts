@@ -1,0 +1,144 @@
+import type { Clock } from '../../base/clock.ts';
+import { TooManyRequestsError } from '../../kube/api-error.ts';
+import type { Shard, ShardWrite } from './shard.ts';
+import { parseShard, type ShardContents } from './shard-contents.ts';
+import { journalFormat, type ShardHeader } from './shard-header.ts';
+import type { ShardStorage } from './shard-storage.ts';
+import { classifyFailure, forbiddenGraceMs } from './write-failure.ts';
+
+/** How a write has ended: `refused` can be repeated later, `ended` never. */
+export type WriteOutcome =
+  { kind: 'stored'; write: ShardWrite } | { kind: 'refused'; error: Error } | { kind: 'ended'; error: Error };
+
+export interface ShardWriterOptions {
+  storage: ShardStorage;
+  clock: Clock;
+  writer: string;
+  fenced: AbortSignal;
+  /** Fields of the header that only the first shard has. */
+  rootFields: (shard: Shard) => Partial<ShardHeader>;
+  /** The shard was changed by somebody. @throws when nothing may be written any more. */
+  onChanged: (shard: Shard, contents: ShardContents) => void;
+  onWritten: (write: { seconds: number; bytes: number }) => void;
+}
+
+const firstPauseMs = 50;
+const maxPauseMs = 2000;
+/** So many conflicts in a row are answered at once: others write, too. Further ones after a pause. */
+const quickConflicts = 8;
+
+/** Writes shards, through conflicts, lost answers and outages. */
+export class ShardWriter {
+  readonly #options: ShardWriterOptions;
+  #sequence = 0;
+
+  constructor(options: ShardWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Writes what a shard has to write. Waits while the API server is overloaded or away. Never rejects. */
+  async write(shard: Shard): Promise<WriteOutcome> {
+    const { clock, fenced } = this.#options;
+    const attempt: Attempt = { write: undefined, mustRead: false };
+    let pauseMs = firstPauseMs;
+    let conflicts = 0;
+    let forbiddenSinceMs: number | undefined;
+    for (;;) {
+      let isTransient = false;
+      try {
+        const write = await this.#attempt(shard, attempt);
+        if (write !== undefined) return { kind: 'stored', write };
+      } catch (error) {
+        const isCreation = shard.object === undefined && !attempt.mustRead;
+        let failure = error instanceof NewerFormatError ? 'refused' : classifyFailure(error);
+        if (failure === 'gone' && isCreation) failure = 'refused';
+        if (failure === 'forbidden') {
+          forbiddenSinceMs ??= clock.monotonicMs();
+          failure = clock.monotonicMs() - forbiddenSinceMs < forbiddenGraceMs ? 'transient' : 'refused';
+        } else forbiddenSinceMs = undefined;
+        if (failure === 'conflict') {
+          attempt.mustRead = true;
+          isTransient = ++conflicts > quickConflicts;
+        } else if (failure === 'gone') this.#restart(shard, attempt);
+        else if (failure === 'transient') {
+          isTransient = true;
+          if (attempt.write !== undefined && !(error instanceof TooManyRequestsError)) attempt.mustRead = true; // it may be done
+        } else {
+          if (attempt.write !== undefined) shard.undo(attempt.write);
+          return { kind: failure === 'refused' ? 'refused' : 'ended', error: error as Error };
+        }
+      }
+      if (!isTransient) continue;
+      await clock.sleep(pauseMs, { signal: fenced }).catch(() => undefined);
+      pauseMs = Math.min(2 * pauseMs, maxPauseMs);
+    }
+  }
+
+  /** One step. @returns undefined when there is more to do at once. */
+  async #attempt(shard: Shard, attempt: Attempt): Promise<ShardWrite | undefined> {
+    const { storage, clock, writer, rootFields, onWritten } = this.#options;
+    if (attempt.mustRead) return this.#readAgain(shard, attempt);
+    shard.object ??= await storage.create(shard.index);
+    attempt.write ??= shard.begin(++this.#sequence, {
+      format: journalFormat,
+      uid: shard.object.uid,
+      writer,
+      sequence: this.#sequence,
+      renewedAt: new Date(clock.wallMs()).toISOString(),
+      ...rootFields(shard),
+    });
+    const { write } = attempt;
+    const startedMs = clock.monotonicMs();
+    const isSame = await storage.update(shard.object, write.entries, write.discard);
+    shard.writtenAtMs = clock.monotonicMs();
+    onWritten({ seconds: (shard.writtenAtMs - startedMs) / 1000, bytes: write.bytes });
+    if (!isSame) {
+      shard.undo(write); // its header has the UID of the old object
+      attempt.write = undefined;
+      return undefined;
+    }
+    shard.complete(write);
+    return write;
+  }
+
+  /** After a conflict: either an earlier attempt was carried out and its answer lost, or somebody has changed the shard. */
+  async #readAgain(shard: Shard, attempt: Attempt): Promise<ShardWrite | undefined> {
+    const { storage, clock, writer, onChanged } = this.#options;
+    const { write } = attempt;
+    const object = await storage.read(shard.index);
+    attempt.mustRead = false;
+    if (object === undefined) {
+      this.#restart(shard, attempt);
+      return undefined;
+    }
+    const contents = parseShard(object, clock.wallMs());
+    if (contents === undefined) throw new NewerFormatError(storage.nameOf(shard.index));
+    const isStored = write?.sequence === contents.header?.sequence && contents.header?.writer === writer;
+    if (write !== undefined && isStored) shard.complete(write);
+    else if (write !== undefined) shard.undo(write);
+    attempt.write = undefined;
+    onChanged(shard, contents);
+    return isStored ? write : undefined;
+  }
+
+  /** The object is gone: everything is written into a new one. */
+  #restart(shard: Shard, attempt: Attempt): void {
+    if (attempt.write !== undefined) shard.undo(attempt.write);
+    attempt.write = undefined;
+    shard.object = undefined;
+  }
+}
+
+interface Attempt {
+  write: ShardWrite | undefined;
+  mustRead: boolean;
+}
+
+/** A newer version has taken the shard. */
+export class NewerFormatError extends Error {
+  override readonly name = 'NewerFormatError';
+
+  constructor(shard: string) {
+    super(`${shard} is in a newer format than this version can read`);
+  }
+}

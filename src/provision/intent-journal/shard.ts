@@ -1,0 +1,202 @@
+import type { JournalEntry } from './journal-entry.ts';
+import type { ShardContents } from './shard-contents.ts';
+import { headerKey, type ShardHeader } from './shard-header.ts';
+import type { ShardObject } from './shard-storage.ts';
+
+/** Somebody who waits until a record is durable. */
+export interface Waiter {
+  uid: string;
+  resolve(how: 'durable' | 'unprotected'): void;
+  reject(error: Error): void;
+}
+
+/** One write: what it changes, and who waits for it. */
+export interface ShardWrite {
+  sequence: number;
+  entries: Record<string, string>;
+  discard: string;
+  bytes: number;
+  changes: Map<string, JournalEntry | undefined>;
+  waiters: Waiter[];
+  adopted: string[];
+  discarded: string[];
+}
+
+/** Room for the header, and for what others add, in bytes. */
+const reservedBytes = 2048;
+
+/** One shard: what it is to hold, and what the server is known to have of it. */
+export class Shard {
+  readonly index: number;
+  /** What it is to hold, by UID of the claim. */
+  readonly wanted = new Map<string, JournalEntry>();
+  /** What the server has, as far as is known. */
+  readonly stored = new Map<string, JournalEntry>();
+  /** UIDs whose wanted state is not stored yet. */
+  readonly changed = new Set<string>();
+  /** Changed UIDs whose records are taken over from a process that has been silent. */
+  readonly adopting = new Set<string>();
+  /** Changed UIDs whose records an operator discards. */
+  readonly discarding = new Set<string>();
+  waiters: Waiter[] = [];
+  /** The object as last read or written; undefined where there is none. */
+  object: ShardObject | undefined;
+  header: ShardHeader | undefined;
+  /** What the operator's annotation is to be after the next write. */
+  discard = '';
+  unreadable = new Map<string, string>();
+  /** A request for it is under way. */
+  busy = false;
+  /** It was written by this process. */
+  isOwn = false;
+  /** To be written although no record has changed. */
+  touched = false;
+  /** To be written at once. */
+  urgent = false;
+  /** Since when it differs from what is stored, in monotonic milliseconds. */
+  dirtySinceMs = 0;
+  /** In monotonic milliseconds. */
+  writtenAtMs = 0;
+  /** Bytes of stored records that are no longer wanted. */
+  deadBytes = 0;
+  #entryBytes = 0;
+  #sharedBytes = 0;
+  #keptBytes = 0;
+  readonly #shared = new Map<string, { text: string; bytes: number; users: number }>();
+
+  constructor(index: number) {
+    this.index = index;
+  }
+
+  /** Of everything that it is to hold, as Kubernetes counts the size of annotations. */
+  get bytes(): number {
+    return reservedBytes + this.#entryBytes + this.#sharedBytes + this.#keptBytes;
+  }
+
+  get isDirty(): boolean {
+    return this.touched || this.changed.size > 0;
+  }
+
+  /** Its size once it held these as well. */
+  bytesWith(entryBytes: number, shared: ReadonlyMap<string, number>): number {
+    let bytes = this.bytes + entryBytes;
+    for (const [key, more] of shared) if (!this.#shared.has(key)) bytes += more;
+    return bytes;
+  }
+
+  /** Sets what is to be held for a claim; the server does not know it yet. */
+  want(uid: string, entry: JournalEntry | undefined, nowMs: number): void {
+    if (!this.isDirty) this.dirtySinceMs = nowMs;
+    if (entry === undefined && this.wanted.has(uid)) this.deadBytes += this.stored.get(uid)?.bytes ?? 0;
+    this.#hold(uid, entry);
+    this.changed.add(uid);
+  }
+
+  touch(nowMs: number, options: { urgent: boolean }): void {
+    if (!this.isDirty) this.dirtySinceMs = nowMs;
+    this.touched = true;
+    this.urgent ||= options.urgent;
+  }
+
+  /** Records what was read of a claim, where nothing of ours is to be written. */
+  adoptStored(uid: string, entry: JournalEntry | undefined): void {
+    this.#hold(uid, entry);
+    this.changed.delete(uid);
+    this.adopting.delete(uid);
+    this.discarding.delete(uid);
+  }
+
+  /** Records the object that was read, without its records. */
+  adoptObject({ object, header, unreadable, shared }: ShardContents): void {
+    this.object = object;
+    this.header = header;
+    this.discard = object.discard;
+    // what cannot be read may need any shared value
+    this.unreadable = unreadable.size === 0 ? unreadable : new Map([...unreadable, ...shared]);
+    this.#keptBytes = [...this.unreadable, ...Object.entries(object.rest.metadata.annotations ?? {})].reduce(
+      (sum, [key, text]) => sum + Buffer.byteLength(key) + Buffer.byteLength(text),
+      0,
+    );
+    object.entries.clear(); // parsed, and large
+  }
+
+  /** Takes everything that is to be written. */
+  begin(sequence: number, header: ShardHeader): ShardWrite {
+    const entries: Record<string, string> = { [headerKey]: JSON.stringify(header) };
+    for (const [key, text] of this.unreadable) entries[key] = text;
+    for (const [key, { text }] of this.#shared) entries[key] = text;
+    for (const { key, text } of this.wanted.values()) entries[key] = text;
+    const write: ShardWrite = {
+      sequence,
+      entries,
+      discard: this.discard,
+      bytes: this.bytes,
+      changes: new Map([...this.changed].map((uid) => [uid, this.wanted.get(uid)])),
+      waiters: this.waiters,
+      adopted: [...this.adopting],
+      discarded: [...this.discarding],
+    };
+    this.waiters = [];
+    for (const set of [this.changed, this.adopting, this.discarding]) set.clear();
+    this.touched = this.urgent = false;
+    this.deadBytes = 0;
+    this.header = header;
+    return write;
+  }
+
+  /** The write was carried out. */
+  complete({ changes }: ShardWrite): void {
+    for (const [uid, entry] of changes) {
+      if (entry === undefined) this.stored.delete(uid);
+      else this.stored.set(uid, entry);
+    }
+    this.isOwn = true;
+  }
+
+  /** The write was not carried out, or nobody knows: all of it is to be written again, unless it has changed since. */
+  undo(write: ShardWrite): void {
+    for (const uid of write.changes.keys()) this.changed.add(uid);
+    for (const uid of write.adopted) this.adopting.add(uid);
+    for (const uid of write.discarded) this.discarding.add(uid);
+    this.waiters = [...write.waiters, ...this.waiters];
+    this.touched = true;
+  }
+
+  /** Takes those who wait for a claim's record, or for anything. */
+  takeWaiters(uid?: string): Waiter[] {
+    const taken = this.waiters.filter((waiter) => uid === undefined || waiter.uid === uid);
+    this.waiters = this.waiters.filter((waiter) => !taken.includes(waiter));
+    return taken;
+  }
+
+  #hold(uid: string, entry: JournalEntry | undefined): void {
+    const old = this.wanted.get(uid);
+    if (old === entry) return;
+    if (entry !== undefined) {
+      this.wanted.set(uid, entry);
+      this.#entryBytes += entry.bytes;
+      for (const [key, text] of entry.shared) this.#addShared(key, text);
+    } else this.wanted.delete(uid);
+    if (old === undefined) return;
+    this.#entryBytes -= old.bytes;
+    for (const key of old.shared.keys()) this.#dropShared(key);
+  }
+
+  #addShared(key: string, text: string): void {
+    const known = this.#shared.get(key);
+    if (known !== undefined) {
+      known.users++;
+      return;
+    }
+    const bytes = key.length + Buffer.byteLength(text);
+    this.#shared.set(key, { text, bytes, users: 1 });
+    this.#sharedBytes += bytes;
+  }
+
+  #dropShared(key: string): void {
+    const known = this.#shared.get(key);
+    if (known === undefined || --known.users > 0) return;
+    this.#shared.delete(key);
+    this.#sharedBytes -= known.bytes;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * A provisioner whose attempts survive a crash: the controller records the plan of a volume before anything is made, and
+ * carries it out or undoes it later, also in another process and when claim and class are gone.
+ */
+import type { PersistentVolume } from './objects.ts';
+import type { ProvisionContext, Provisioner, ProvisionOptions } from './provisioner.ts';
+
+/**
+ * What a volume will be made from: plain data that survives `JSON.stringify`, so no bigints, dates or class instances.
+ * It is stored in the cluster, readable for everybody who may read Leases: never a secret, only references to secrets.
+ */
+export type Plan = Readonly<Record<string, unknown>>;
+
+/** What `fulfil` is given. */
+export interface FulfilContext extends ProvisionContext {
+  /**
+   * An earlier attempt with this plan may have reached the backend, perhaps of another process: what the plan was made
+   * from may be gone, and must not be looked up again.
+   */
+  mayExist: boolean;
+  /**
+   * To be awaited directly before storage that was made from the plan is deleted again, such as a volume that is too
+   * small. Records the deletion, and looks live whether a PersistentVolume holds the storage.
+   *
+   * @param handle - the storage, as `holds` will be asked about it; not empty.
+   * @throws when nothing may be deleted now; to be passed on unchanged.
+   */
+  beforeDelete(handle: string): Promise<void>;
+}
+
+/** What `revoke` is given. */
+export interface RevokeContext extends ProvisionContext {
+  /** The storage, where an earlier attempt to revoke has found it: only its deletion is left to do. */
+  handle: string | undefined;
+  /** As in `FulfilContext`; also looks whether the claim wants the volume after all. */
+  beforeDelete(handle: string): Promise<void>;
+}
+
+/** The further methods of a provisioner whose attempts are journaled. `provision` is not called then. */
+export interface Recoverable {
+  /**
+   * Decides what to make. Has no side effects, and may be repeated as long as nothing came of it.
+   *
+   * @throws {ProvisionError} and {IgnoredError} as `provision` does.
+   */
+  plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan>;
+  /**
+   * Makes the storage and describes it, as `provision` does. May be repeated with the same plan, and then finds what an
+   * earlier attempt made. The volume gets the name that `plan` was given.
+   *
+   * @throws {ProvisionError} whose state says what this attempt reveals about the backend; what it says about earlier ones is
+   * in `afterUnclear`.
+   */
+  fulfil(plan: Plan, context: FulfilContext): Promise<PersistentVolume>;
+  /**
+   * Finds what an earlier attempt may have made, waits for `beforeDelete`, and deletes it. Resolves once it is certain that
+   * nothing is left. May be repeated.
+   *
+   * @throws {ProvisionError} as `fulfil`, and what `beforeDelete` throws.
+   */
+  revoke(plan: Plan, context: RevokeContext): Promise<void>;
+  /**
+   * Whether a PersistentVolume, of whatever claim or provisioner, refers to the storage; in doubt it does. Called for every
+   * PersistentVolume of the cluster. Must not throw.
+   */
+  holds(volume: PersistentVolume, handle: string): boolean;
+  /**
+   * Nothing will be made from the plan any more: frees what `fulfil` holds besides the storage, such as the protection of a
+   * source. Not called after a success of `fulfil`. Must not throw; a repeat must be safe.
+   */
+  release?(plan: Plan, context: ProvisionContext): Promise<void>;
+}
+
+/** Whether the provisioner has all methods of `Recoverable`. */
+export function isRecoverable(provisioner: Provisioner): provisioner is Provisioner & Recoverable {
+  const { plan, fulfil, revoke, holds } = provisioner as Partial<Recoverable>;
+  return [plan, fulfil, revoke, holds].every((method) => typeof method === 'function');
+}

@@ -1,0 +1,211 @@
+/** Undoes volumes that nobody wants any more, with workers of its own: it never holds up a claim. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { ExponentialLimiter } from '../kube/rate-limiter.ts';
+import type { Lister } from '../kube/lister.ts';
+import { WorkQueue } from '../kube/work-queue.ts';
+import { type DeletionGuard, ReportOnlyError, VolumeExistsError, WantedAgainError } from './deletion-guard.ts';
+import type { JournalMetrics, ReportReason } from './intent-journal/journal-metrics.ts';
+import { uidIndex } from './informers.ts';
+import type { Intent, Intents } from './intents.ts';
+import type { PersistentVolumeClaim } from './objects.ts';
+import { ProvisionError, type Provisioner } from './provisioner.ts';
+import type { Recoverable } from './recoverable.ts';
+import type { RunOptions } from './run-options.ts';
+import { runWorkers } from './run-workers.ts';
+import type { VolumeStore } from './volume-store.ts';
+
+/** Most volumes that are undone at the same time: each live look at the volumes of a large cluster answers as many questions. */
+const maxWorkers = 10;
+/** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */
+const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
+/** Pause until a record of another process is looked at again, in milliseconds. */
+const foreignPauseMs = 10_000;
+
+/** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may say otherwise still. */
+const wantedPauseMs = 1000;
+
+export interface RevokerOptions {
+  intents: Intents;
+  guard: DeletionGuard;
+  provisioner: Provisioner & Recoverable;
+  store: VolumeStore;
+  claims: Lister<PersistentVolumeClaim>;
+  /** How long a call of an earlier process to the backend may still take, in milliseconds. */
+  maxCallMs: number;
+  metrics: JournalMetrics;
+  clock: Clock;
+  logger: Logger;
+  /** The claim is to be synced again, after so many milliseconds: it gets its volume, or another one, or is settled. */
+  onReleased: (uid: string, afterMs: number) => void;
+  /** The claim has its volume, and its record is closed. */
+  onServed: (uid: string) => void;
+}
+
+export class Revoker {
+  readonly #options: RevokerOptions;
+  readonly #queue: WorkQueue;
+
+  constructor(options: RevokerOptions) {
+    this.#options = options;
+    this.#queue = new WorkQueue({ limiter: new ExponentialLimiter(pauses), clock: options.clock });
+  }
+
+  /** Takes over an intent whose claim does not want its volume any more. Safe to repeat. */
+  add(intent: Intent): void {
+    const { clock, maxCallMs } = this.#options;
+    if (!intent.revoking && intent.owner === 'taken-over') {
+      // the other process stops calling when it sees that the claim is gone; its last call may last this long
+      intent.deleteNotBeforeMs = clock.monotonicMs() + maxCallMs + foreignPauseMs;
+    }
+    intent.revoking = true;
+    this.#queue.add(intent.record.claim.uid);
+  }
+
+  /** Closes the record of a volume that is saved, once no call that was given up can be under way. Safe to repeat. */
+  closeServed(intent: Intent): void {
+    const { intents, clock } = this.#options;
+    if (intent.served) return;
+    const waitMs = intent.keptUntilMs - clock.monotonicMs();
+    if (waitMs <= 0) {
+      intents.close(intent);
+      return;
+    }
+    intent.served = true;
+    this.#queue.addAfter(intent.record.claim.uid, waitMs);
+  }
+
+  /** The backend is back: what failed is tried again within `withinMs` milliseconds. */
+  retrySoon(withinMs: number): void {
+    this.#queue.retrySoon(withinMs);
+  }
+
+  /**
+   * Works until it is stopped, then finishes what is under way. To be called once.
+   *
+   * @param options.claimWorkers - how many claims are worked on at the same time: at most half as many volumes are undone.
+   */
+  async run({ stop, abort, claimWorkers }: Required<RunOptions> & { claimWorkers: number }): Promise<void> {
+    const { clock, logger } = this.#options;
+    const count = Math.min(maxWorkers, Math.ceil(claimWorkers / 2));
+    const sync = (uid: string, signal: AbortSignal): Promise<void> => this.#sync(uid, signal);
+    const rest = {
+      failureThreshold: 0,
+      timeoutMs: 0,
+      what: 'volume to undo',
+      describe: (uid: string) => this.#describe(uid),
+    };
+    await runWorkers({ queue: this.#queue, count, sync, stop, abort, clock, logger, ...rest });
+  }
+
+  #describe(uid: string): object {
+    const intent = this.#options.intents.get(uid);
+    return intent === undefined ? { uid } : this.#named(intent);
+  }
+
+  /** @throws for another attempt later. */
+  async #sync(uid: string, signal: AbortSignal): Promise<void> {
+    const { intents, clock } = this.#options;
+    const intent = intents.get(uid);
+    if (intent?.served === true) {
+      const leftMs = intent.keptUntilMs - clock.monotonicMs();
+      if (leftMs > 0) {
+        this.#queue.addAfter(uid, leftMs); // woken early, such as by the return of the backend
+        return;
+      }
+      intents.close(intent);
+      this.#options.onServed(uid);
+      return;
+    }
+    if (intent?.revoking !== true) return;
+    if (!intent.mayExist) {
+      await this.#close(intent, signal);
+      return;
+    }
+    intents.checkName(uid, intent.record.volume.name);
+    const waitMs = intent.owner === 'foreign' ? foreignPauseMs : intent.deleteNotBeforeMs - clock.monotonicMs();
+    if (waitMs > 0) {
+      this.#queue.addAfter(uid, waitMs);
+      return;
+    }
+    try {
+      await this.#revoke(intent, signal);
+    } catch (error) {
+      await this.#afterFailure(intent, error, signal);
+    }
+  }
+
+  async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { guard, provisioner, store, metrics, logger } = this.#options;
+    const { record } = intent;
+    if ((await store.abandon(record.volume.name)) === 'saved') {
+      await this.#close(intent, signal);
+      return;
+    }
+    guard.checkRecord(intent);
+    if (!intent.deleteSent) {
+      const wish = await guard.wish(record, signal);
+      if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
+    }
+    await provisioner.revoke(record.plan, {
+      signal,
+      handle: record.handle,
+      beforeDelete: (found) => guard.beforeDelete(intent, found, { wantedByClaim: false, signal }),
+    });
+    await this.#close(intent, signal);
+    metrics.revoked();
+    logger.info(this.#named(intent), 'A volume that nobody wants any more is undone');
+  }
+
+  /** @throws for another attempt later. */
+  async #afterFailure(intent: Intent, error: unknown, signal: AbortSignal): Promise<void> {
+    const { intents, claims, logger, onReleased } = this.#options;
+    signal.throwIfAborted();
+    const { uid } = intent.record.claim;
+    if (error instanceof WantedAgainError) {
+      await intents.leaveDelete(intent, signal);
+      if (claims.byIndex(uidIndex, uid).length === 0) throw error; // the cache is behind, the claim cannot be synced yet
+      intent.revoking = false;
+      onReleased(uid, wantedPauseMs);
+      return;
+    }
+    if (error instanceof VolumeExistsError && error.holdsStorage) {
+      logger.warn({ ...this.#named(intent), err: error }, 'A PersistentVolume has the storage, it is not deleted');
+      await this.#close(intent, signal);
+      return;
+    }
+    if (error instanceof VolumeExistsError || error instanceof ReportOnlyError) {
+      const reason = error instanceof ReportOnlyError ? error.reason : 'undecidable';
+      this.#stuck(intent, reason, error.message);
+      return;
+    }
+    if (!(error instanceof ProvisionError)) throw error;
+    if (error.state === 'in-background') intents.unclear(intent);
+    if (error.afterUnclear === 'absent' || (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
+      await this.#close(intent, signal);
+      return;
+    }
+    if (error.afterUnclear === 'undecidable') {
+      this.#stuck(intent, 'undecidable', error.message);
+      return;
+    }
+    throw error;
+  }
+
+  #stuck(intent: Intent, reason: ReportReason, problem: string): void {
+    this.#options.intents.stuck(intent, reason, problem);
+    this.#queue.addAfter(intent.record.claim.uid, pauses.maxMs);
+  }
+
+  /** Nothing is left of it, or a PersistentVolume stands for it. */
+  async #close(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { intents, provisioner, onReleased } = this.#options;
+    await provisioner.release?.(intent.record.plan, { signal });
+    await intents.closeNow(intent, signal);
+    onReleased(intent.record.claim.uid, 0);
+  }
+
+  #named({ record: { claim, volume } }: Intent): object {
+    return { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name };
+  }
+}

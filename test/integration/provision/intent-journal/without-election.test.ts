@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ForeignIntentError } from '../../../../src/provision/intent-journal/intent-journal.ts';
+import { ManualClock } from '../../../support/fakes/manual-clock.ts';
+import { never, recordOf, Rig, uidOf } from './rig.ts';
+
+const shared = { exclusive: false };
+
+test('two writers of one shard both get their records stored', async () => {
+  await using rig = await Rig.start();
+  const a = await rig.open({ ...shared, writer: 'a' });
+  const b = await rig.open({ ...shared, writer: 'b' });
+  await Promise.all([1, 3, 5].map((n) => a.journal.put(recordOf(n), never)));
+  await Promise.all([2, 4, 6].map((n) => b.journal.put(recordOf(n), never)));
+  a.journal.remove(uidOf(1));
+  await a.journal.flush(never);
+  assert.deepEqual(rig.stored, [2, 3, 4, 5, 6].map(uidOf));
+  assert.equal(rig.entry(3)?.writer, 'a');
+  assert.equal(rig.entry(4)?.writer, 'b');
+});
+
+test('the records of a living writer stay its own, those of a silent one are taken over after 30 seconds', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const a = await rig.open({ ...shared, writer: 'a', clock });
+  await a.journal.put(recordOf(1), never);
+  const b = await rig.open({ ...shared, writer: 'b', clock });
+  assert.deepEqual(b.heard, ['foreign claim-1']);
+  await clock.advance(120_000);
+  assert.deepEqual(b.heard, ['foreign claim-1']);
+  await a.stop();
+  const passedMs = await clock.until(() => b.heard.length > 1);
+  assert.deepEqual(b.heard, ['foreign claim-1', 'own claim-1']);
+  assert.ok(passedMs >= 20_000 && passedMs <= 50_000, `taken over after ${passedMs} ms`);
+  assert.equal(rig.entry(1)?.writer, 'b');
+});
+
+test('a record that its owner closes is reported as gone', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const a = await rig.open({ ...shared, writer: 'a', clock });
+  await a.journal.put(recordOf(1), never);
+  const b = await rig.open({ ...shared, writer: 'b', clock });
+  await a.journal.removeNow(uidOf(1), never);
+  await clock.until(() => b.heard.length > 1);
+  assert.deepEqual(b.heard, ['foreign claim-1', 'gone 01']);
+});
+
+test('a put takes over the record of another process, which is gone for that one', async () => {
+  await using rig = await Rig.start();
+  const a = await rig.open({ ...shared, writer: 'a' });
+  await a.journal.put(recordOf(1), never);
+  const b = await rig.open({ ...shared, writer: 'b' });
+  assert.equal(await b.journal.put(recordOf(1, { phase: 'unclear' }), never), 'durable');
+  assert.equal(rig.entry(1)?.writer, 'b');
+  await assert.rejects(a.journal.put(recordOf(1), never), ForeignIntentError);
+  assert.deepEqual(a.heard, ['gone 01', 'foreign claim-1']);
+  a.journal.remove(uidOf(1));
+  await a.journal.flush(never);
+  assert.deepEqual(rig.stored, [uidOf(1)]);
+});
+
+test('a record that another process deletes by cannot be taken over by a put', async () => {
+  await using rig = await Rig.start();
+  const a = await rig.open({ ...shared, writer: 'a' });
+  await a.journal.put(recordOf(1), never);
+  const b = await rig.open({ ...shared, writer: 'b' });
+  await a.journal.put(recordOf(1, { phase: 'delete', handle: 'h' }), never); // b does not know yet
+  await assert.rejects(b.journal.put(recordOf(1), never), ForeignIntentError);
+  await assert.rejects(b.journal.put(recordOf(1), never), ForeignIntentError);
+  assert.equal(rig.entry(1)?.writer, 'a');
+  assert.equal(rig.entry(1)?.record.phase, 'delete');
+});
+
+test('nothing is taken over while the API server could not be read', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const a = await rig.open({ ...shared, writer: 'a', clock });
+  await a.journal.put(recordOf(1), never);
+  const b = await rig.open({ ...shared, writer: 'b', clock });
+  await a.stop();
+  const outage = rig.fault({ match: { userAgent: 'b' }, action: { type: 'status', code: 503 } });
+  await clock.advance(60_000);
+  outage.remove();
+  await clock.advance(19_000);
+  assert.deepEqual(b.heard, ['foreign claim-1']);
+  await clock.until(() => b.heard.length > 1);
+});
+
+test('of two that take over the same record only one gets it', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const a = await rig.open({ ...shared, writer: 'a', clock });
+  await a.journal.put(recordOf(1), never);
+  await a.stop();
+  const others = [await rig.open({ ...shared, writer: 'b', clock }), await rig.open({ ...shared, writer: 'c', clock })];
+  await clock.advance(70_000);
+  const owners = others.filter(({ heard }) => heard.includes('own claim-1'));
+  assert.equal(owners.length, 1);
+});
+
+test('a record that a process left before it died is found by one that did not know of it', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const a = await rig.open({ ...shared, writer: 'a', clock });
+  const b = await rig.open({ ...shared, writer: 'b', clock });
+  await a.journal.put(recordOf(1), never);
+  await a.stop();
+  await clock.until(() => b.heard.includes('own claim-1'));
+});

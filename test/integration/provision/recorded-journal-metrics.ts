@@ -1,0 +1,32 @@
+import type { IntentPhase } from '../../../src/provision/intent-journal/intent-record.ts';
+import { type JournalMetrics, noJournalMetrics } from '../../../src/provision/intent-journal/journal-metrics.ts';
+
+/** What the controller counts about open records. */
+export function recordedJournalMetrics() {
+  const seen = {
+    open: { create: 0, unclear: 0, delete: 0, stuck: 0 } as Record<IntentPhase, number>,
+    oldestMs: (): number | undefined => undefined,
+    revoked: 0,
+    replayed: 0,
+    reported: [] as string[],
+  };
+  const metrics: JournalMetrics = {
+    ...noJournalMetrics,
+    records: (byPhase) => {
+      seen.open = { ...byPhase };
+    },
+    oldestCreatedAtMs: (read) => {
+      seen.oldestMs = read;
+    },
+    revoked: () => {
+      seen.revoked++;
+    },
+    replayed: () => {
+      seen.replayed++;
+    },
+    reported: (reason) => {
+      seen.reported.push(reason);
+    },
+  };
+  return { seen, metrics };
+}

@@ -1,0 +1,478 @@
+/** What becomes of storage in the making when its claim changes its mind. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { annotation, resource } from './rig.ts';
+import { recoveryScene } from './recovery-scene.ts';
+import { final, lateAnswer, neverSent, noRoom, undecidable, unclear } from './scripted-backend.ts';
+
+const queueSave = () => ({ kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) }) as const;
+
+describe('a claim of a recoverable provisioner', () => {
+  test('is recorded before the backend is asked, and no longer once its volume is saved', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal, uid, name } = scene;
+    const recorded: unknown[] = [];
+    backend.fulfilSteps.push((plan) => {
+      recorded.push(...journal.records.values());
+      return Promise.resolve(backend.make(plan.name));
+    });
+    await rig.start();
+    await rig.stop();
+    assert.equal(recorded.length, 1);
+    assert.deepEqual(journal.writes, ['put create', 'remove']);
+    assert.equal(journal.flushed, true);
+    assert.deepEqual([...rig.controller.openPlans()], []);
+    const [volume] = rig.volumes;
+    assert.equal(volume?.metadata.name, name);
+    assert.equal(volume.spec.claimRef?.uid, uid);
+    assert.deepEqual(volume.metadata.annotations, { [annotation.provisionedBy]: 'drv' });
+    assert.deepEqual(backend.fulfils, [{ plan: backend.plans[0], mayExist: false }]);
+    assert.deepEqual(scene.seen.open, { create: 0, unclear: 0, delete: 0, stuck: 0 });
+    assert.equal(scene.seen.oldestMs(), undefined);
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+    assert.deepEqual(rig.metrics.totals, { pt: 1 });
+  });
+
+  test('waits for the record, with an event after 30 s', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock, journal } = scene;
+    const written = Promise.withResolvers<undefined>();
+    journal.onPut = () => written.promise;
+    rig.startOnly();
+    await rig.until('the plan', () => backend.plans.length === 1);
+    await clock.advance(29_999);
+    assert.deepEqual(backend.fulfils, []);
+    assert.equal(rig.reasons.includes('ProvisioningWaiting'), false);
+    await clock.advance(1);
+    await rig.until('the event', () => rig.reasons.includes('ProvisioningWaiting'));
+    written.resolve(undefined);
+    await rig.until('the volume', () => rig.volumes.length === 1);
+  });
+
+  test('that is deleted while it waits for the record is never asked for', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal } = scene;
+    const written = Promise.withResolvers<undefined>();
+    journal.onPut = () => written.promise;
+    rig.startOnly();
+    await rig.until('the plan', () => backend.plans.length === 1);
+    rig.deleteClaim();
+    await rig.until('the deletion', () => rig.claimInCache('a') === undefined);
+    written.resolve(undefined);
+    await rig.settle();
+    await scene.closed();
+    assert.deepEqual(backend.fulfils, []);
+    assert.deepEqual(backend.revokes, []);
+  });
+
+  test('whose record is refused leaves nothing behind, and is planned anew', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal, passPause } = scene;
+    journal.onPut = () => Promise.reject(new Error('no record'));
+    await rig.start();
+    assert.deepEqual(backend.fulfils, []);
+    assert.equal(journal.records.size, 0);
+    assert.deepEqual([...rig.controller.openPlans()], []);
+    journal.onPut = () => Promise.resolve();
+    await passPause();
+    assert.equal(backend.plans.length, 2);
+    assert.equal(rig.volumes.length, 1);
+  });
+
+  test('whose attempt was never sent is closed without any call when it is deleted', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, passPause, journal } = scene;
+    backend.otherwiseFulfil = neverSent();
+    await rig.start();
+    await passPause();
+    assert.equal(backend.plans.length, 2, 'planned anew each time');
+    rig.deleteClaim();
+    await rig.settle();
+    await rig.stop();
+    assert.equal(journal.records.size, 0);
+    assert.deepEqual(backend.revokes, []);
+  });
+});
+
+describe('a claim that is deleted while its volume may be in the making', () => {
+  test('gets no PersistentVolume, and the storage is deleted', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, seen, closed, handle, journal } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    assert.equal(backend.storage.size, 1);
+    assert.deepEqual(seen.open, { create: 0, unclear: 1, delete: 0, stuck: 0 });
+    rig.deleteClaim();
+    await closed();
+    await rig.settle();
+    await rig.stop();
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.deepEqual(rig.volumes, []);
+    assert.deepEqual(rig.writes, []);
+    assert.equal(backend.fulfils.length, 1, 'the way to undo is revoke, not another attempt');
+    assert.deepEqual(backend.revokes, [{ plan: backend.plans[0], handle: undefined }]);
+    assert.equal(backend.released.length, 1);
+    assert.deepEqual(journal.writes, ['put create', 'put delete', 'remove']);
+    assert.equal(seen.revoked, 1);
+  });
+
+  test('gets none either when its volume waits to be saved in the background', async () => {
+    const scene = await recoveryScene({ rig: { controller: { save: queueSave() } } });
+    await using rig = scene.rig;
+    const { backend, closed, handle, clock } = scene;
+    const refusal = rig.refuse('create', 'persistentvolumes');
+    await rig.start();
+    await rig.until('the second try to fail', () => rig.unsavedLines >= 2);
+    assert.equal(scene.journal.records.size, 1);
+    rig.deleteClaim();
+    await closed();
+    refusal.remove();
+    await clock.advance(60_000);
+    await rig.stop();
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.deepEqual(rig.volumes, []);
+  });
+
+  test('keeps its volume when that was saved just before the storage would be deleted', async () => {
+    const scene = await recoveryScene({ rig: { controller: { save: queueSave() } } });
+    await using rig = scene.rig;
+    const { backend, closed, clock, name } = scene;
+    rig.refuse('create', 'persistentvolumes', { times: 2 });
+    rig.fault({
+      match: { verb: 'create', resource: 'persistentvolumes' },
+      action: { type: 'delay', ms: 200 },
+      times: 1,
+    });
+    await rig.start();
+    await rig.until('the second try to fail', () => rig.unsavedLines >= 2);
+    await clock.advance(5);
+    await rig.until('the third try', () => rig.writes.length === 3);
+    rig.deleteClaim();
+    await closed();
+    await rig.stop();
+    assert.deepEqual(backend.revokes, []);
+    assert.deepEqual(
+      rig.volumes.map(({ metadata }) => metadata.name),
+      [name],
+    );
+  });
+
+  test('after a final failure that followed an unclear one', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, closed, handle, passPause, journal } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend), final());
+    await rig.start();
+    await passPause();
+    assert.equal(backend.fulfils.at(-1)?.mayExist, true);
+    assert.equal(journal.records.size, 1, 'the first attempt may have left a volume');
+    rig.deleteClaim();
+    await closed();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  test('after a first failure that is final has nothing to be undone', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal } = scene;
+    backend.otherwiseFulfil = final();
+    await rig.start();
+    assert.equal(journal.records.size, 0);
+    rig.deleteClaim();
+    await rig.settle();
+    await rig.stop();
+    assert.deepEqual(backend.revokes, []);
+  });
+
+  test('is undone, too, after it was given up', async () => {
+    const limiter = new ExponentialLimiter({ baseMs: 1, maxMs: 1 });
+    const scene = await recoveryScene({ rig: { limiter, controller: { failedProvisionThreshold: 2 } } });
+    await using rig = scene.rig;
+    const { backend, closed, handle } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    backend.otherwiseFulfil = unclear();
+    rig.startOnly();
+    await scene.passUntil('giving up', () => rig.log.some(({ message }) => message.includes('giving up')));
+    assert.equal(scene.journal.records.size, 1);
+    rig.deleteClaim();
+    await closed();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  test('is undone, too, when it is deleted during the attempt after which it is given up', async () => {
+    const scene = await recoveryScene({ rig: { controller: { failedProvisionThreshold: 1 } } });
+    await using rig = scene.rig;
+    const { backend, closed, handle, passPause } = scene;
+    backend.fulfilSteps.push(neverSent());
+    const attempt = Promise.withResolvers<never>();
+    backend.otherwiseFulfil = ({ name }) => {
+      backend.make(name);
+      return attempt.promise;
+    };
+    await rig.start();
+    const passed = passPause();
+    passed.catch(() => undefined);
+    await rig.until('the second attempt', () => backend.fulfils.length === 2);
+    rig.deleteClaim();
+    await rig.until('the deletion', () => rig.claimInCache('a') === undefined);
+    attempt.reject(unclear());
+    await closed();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+});
+
+describe('a claim that does not want its volume any more', () => {
+  for (const { title, change } of [
+    { title: 'as it was bound to another one', change: { spec: { volumeName: 'other' } } },
+    {
+      title: 'as it was handed to another provisioner',
+      change: { metadata: { annotations: { [annotation.provisioner]: 'other' } } },
+    },
+  ] as { title: string; change: { spec?: object; metadata?: object } }[]) {
+    test(`${title}, leaves no storage`, async () => {
+      const scene = await recoveryScene();
+      await using rig = scene.rig;
+      const { backend, closed, handle } = scene;
+      backend.fulfilSteps.push(lateAnswer(backend));
+      await rig.start();
+      rig.changeClaim('a', change.metadata ?? {}, change.spec);
+      await closed();
+      await rig.settle();
+      assert.deepEqual(backend.deleted, [handle]);
+      assert.deepEqual(rig.volumes, []);
+      assert.equal(backend.plans.length, 1);
+    });
+  }
+
+  test('as another node was selected, gets another volume after the first is deleted', async () => {
+    const scene = await recoveryScene({ class: { parameters: { of: 'before' } } });
+    await using rig = scene.rig;
+    const { backend, clock, handle } = scene;
+    let isOurs = true;
+    backend.shouldProvision = () => isOurs;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    isOurs = false;
+    rig.touchClaim();
+    await rig.until('the deletion', () => backend.deleted.length === 1);
+    assert.deepEqual(backend.deleted, [handle]);
+    isOurs = true;
+    rig.touchClaim();
+    await clock.settle();
+    await rig.until('another volume', () => rig.volumes.length === 1);
+    assert.equal(backend.plans.length, 2);
+    assert.equal(rig.volumes[0]?.spec.csi?.volumeHandle, `${handle}-2`);
+  });
+
+  test('is served if it wants the volume after all', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock, name, seen } = scene;
+    let asked = 0;
+    backend.shouldProvision = () => ++asked !== 2; // the look from the cache says no
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    rig.touchClaim();
+    await rig.until('the live look', () => asked >= 3);
+    await clock.advance(1000);
+    await rig.until('the volume', () => rig.volume(name));
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(seen.revoked, 0);
+  });
+});
+
+test('what a volume is made from counts as in use while it may be in the making, claim or no claim', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, passPause } = scene;
+  const inUse = (): unknown[] => [...rig.controller.openPlans()];
+  backend.fulfilSteps.push(lateAnswer(backend), final());
+  backend.revokeSteps.push(unclear('busy'));
+  await rig.start();
+  assert.deepEqual(inUse(), backend.plans);
+  await passPause();
+  assert.deepEqual(inUse(), backend.plans);
+  rig.deleteClaim();
+  await rig.until('a try to undo it', () => backend.revokes.length === 1);
+  assert.deepEqual(inUse(), backend.plans);
+  await scene.passUntil('the end', () => inUse().length === 0);
+  assert.equal(backend.deleted.length, 1);
+});
+
+test('a node that goes while a volume may be in the making has no say: nothing is planned anew', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, passPause, name } = scene;
+  const annotations = { [annotation.provisioner]: 'drv', [annotation.node]: 'n1' };
+  rig.changeClaim('a', { annotations });
+  backend.fulfilSteps.push(unclear());
+  await rig.start();
+  backend.planSteps.push(noRoom());
+  await passPause();
+  await rig.until('the volume', () => rig.volume(name));
+  assert.equal(rig.claim()?.metadata.annotations?.[annotation.node], 'n1');
+  assert.equal(backend.planSteps.length, 1);
+});
+
+describe('no room', () => {
+  const node = { [annotation.provisioner]: 'drv', [annotation.node]: 'n1' };
+
+  test('is believed when it is the first answer, and another node is selected', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    rig.changeClaim('a', { annotations: node });
+    scene.backend.fulfilSteps.push(noRoom());
+    scene.backend.otherwiseFulfil = unclear();
+    await rig.start();
+    await rig.until('the node to be removed', () => rig.claim()?.metadata.annotations?.[annotation.node] === undefined);
+    assert.ok(scene.journal.writes.includes('remove'));
+  });
+
+  test('after an unclear attempt is believed at the second time, when that attempt must have ended', async () => {
+    const limiter = new ExponentialLimiter({ baseMs: 25_000, maxMs: 25_000 });
+    const scene = await recoveryScene({ rig: { limiter }, class: { volumeBindingMode: 'WaitForFirstConsumer' } });
+    await using rig = scene.rig;
+    const { backend, passPause, journal } = scene;
+    rig.changeClaim('a', { annotations: node });
+    backend.fulfilSteps.push(unclear());
+    backend.otherwiseFulfil = noRoom();
+    await rig.start();
+    for (const _early of [25_000, 50_000]) await passPause();
+    assert.equal(journal.records.size, 1);
+    await passPause(); // the first at 75 s, late enough
+    assert.equal(journal.records.size, 1, 'once is not enough');
+    assert.equal(rig.claim()?.metadata.annotations?.[annotation.node], 'n1', 'no other node may get it yet');
+    await passPause();
+    assert.equal(journal.writes.at(-1), 'remove');
+    assert.equal(rig.claim()?.metadata.annotations?.[annotation.node], undefined);
+    assert.equal(backend.fulfils.length, 5);
+  });
+
+  test('is asked for anew after another unclear attempt', async () => {
+    const scene = await recoveryScene({ rig: { limiter: new ExponentialLimiter({ baseMs: 60_000, maxMs: 60_000 }) } });
+    await using rig = scene.rig;
+    const { backend, passPause, journal } = scene;
+    backend.fulfilSteps.push(unclear(), noRoom(), unclear(), noRoom(), noRoom());
+    await rig.start();
+    for (const _attempt of [2, 3, 4]) {
+      await passPause();
+      assert.equal(journal.records.size, 1);
+    }
+    await passPause();
+    assert.equal(journal.records.size, 0);
+  });
+});
+
+describe('what cannot be found out', () => {
+  test('is reported once, and tried as often as the claim is', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, passPause, seen, journal } = scene;
+    backend.fulfilSteps.push(unclear());
+    backend.otherwiseFulfil = undecidable();
+    await rig.start();
+    await passPause();
+    await passPause();
+    await rig.stop();
+    assert.deepEqual(seen.open, { create: 0, unclear: 0, delete: 0, stuck: 1 });
+    assert.deepEqual(seen.reported, ['undecidable']);
+    assert.equal(rig.log.filter(({ message }) => message.includes('has to be looked at')).length, 1);
+    const [record] = journal.records.values();
+    assert.equal(record?.phase, 'stuck');
+    assert.equal(record.problem, 'other arguments');
+    assert.equal(rig.events.filter(({ message }) => message.startsWith('An earlier attempt may have left')).length, 1);
+  });
+
+  test('of a claim that is gone is tried rarely, and nothing is deleted', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock, seen, closed } = scene;
+    backend.fulfilSteps.push(unclear());
+    backend.revokeSteps.push(undecidable(), undecidable());
+    await rig.start();
+    rig.deleteClaim();
+    await rig.until('the record to be stuck', () => seen.open.stuck === 1);
+    await clock.advance(299_999);
+    assert.equal(backend.revokes.length, 1);
+    await clock.advance(1);
+    await rig.until('another try', () => backend.revokes.length === 2);
+    assert.deepEqual(seen.reported, ['undecidable']);
+    assert.deepEqual(backend.deleted, []);
+    await clock.advance(300_000);
+    await closed();
+    assert.equal(seen.open.stuck, 0);
+  });
+
+  test('at the first answer is an ordinary failure', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    scene.backend.otherwiseFulfil = undecidable();
+    await rig.start();
+    assert.equal(scene.journal.records.size, 0);
+    assert.deepEqual(scene.seen.reported, []);
+  });
+});
+
+describe('a class that changes while a volume may be in the making', () => {
+  test('is not looked at when it is deleted, and the volume is what was recorded', async () => {
+    const scene = await recoveryScene({ class: { parameters: { of: 'before' }, mountOptions: ['ro'] } });
+    await using rig = scene.rig;
+    const { backend, passPause, name } = scene;
+    backend.fulfilSteps.push(unclear());
+    await rig.start();
+    rig.api.delete(resource.classes, { name: 'c1' });
+    await rig.until('the cache', () => rig.classInCache('c1') === undefined);
+    await passPause();
+    const volume = await rig.until('the volume', () => rig.volume(name));
+    assert.deepEqual(backend.fulfils.at(-1), { plan: backend.plans[0], mayExist: true });
+    assert.deepEqual(volume.spec.mountOptions, ['ro']);
+    assert.equal(volume.spec.storageClassName, 'c1');
+    assert.equal(volume.spec.persistentVolumeReclaimPolicy, 'Delete');
+    await rig.stop();
+    assert.deepEqual(
+      rig.events.map(({ reason, message }) => [reason, message]),
+      [
+        ['ProvisioningFailed', 'no answer'],
+        ['Provisioning', 'External provisioner is provisioning volume for claim "ns/a"'],
+        ['ProvisioningSucceeded', `Successfully provisioned volume ${name}`],
+      ],
+    );
+  });
+
+  test('is not looked at either when it is recreated with other parameters', async () => {
+    const scene = await recoveryScene({ class: { parameters: { of: 'before' } } });
+    await using rig = scene.rig;
+    const { backend, passPause, name } = scene;
+    backend.fulfilSteps.push(unclear());
+    await rig.start();
+    const { uid } = rig.class('c1')?.metadata ?? {};
+    rig.api.delete(resource.classes, { name: 'c1' });
+    rig.addClass('c1', { parameters: { of: 'after' }, reclaimPolicy: 'Retain' });
+    await rig.until('the cache', () => ![undefined, uid].includes(rig.classInCache('c1')));
+    await passPause();
+    await rig.until('the volume', () => rig.volume(name));
+    assert.deepEqual(backend.storage.get(name)?.parameters, { of: 'before' });
+    assert.equal(rig.volume(name)?.spec.persistentVolumeReclaimPolicy, 'Delete');
+    assert.equal(backend.plans.length, 1);
+  });
+
+  test('does not keep the storage of a claim that is deleted after it', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, closed, handle } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    rig.api.delete(resource.classes, { name: 'c1' });
+    await rig.until('the cache', () => rig.classInCache('c1') === undefined);
+    rig.deleteClaim();
+    await closed();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+});

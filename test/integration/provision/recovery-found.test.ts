@@ -1,0 +1,370 @@
+/** Records that an earlier process has left, or one that works beside this one. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ForeignIntentError } from '../../../src/provision/intent-journal/intent-journal.ts';
+import { annotation, resource } from './rig.ts';
+import { leftRecord, maxCallMs, recoveryScene } from './recovery-scene.ts';
+import { unclear } from './scripted-backend.ts';
+
+describe('a record that is found at the start', () => {
+  test('is fulfilled as it was planned while its claim wants the volume', async () => {
+    const plan = (uid: string) => ({ name: `pvc-${uid}`, parameters: { of: 'before' } });
+    const scene = await recoveryScene({
+      class: { parameters: { of: 'after' } },
+      found: (uid) => [{ record: leftRecord(uid, { plan: plan(uid) }), owner: 'own' }],
+    });
+    await using rig = scene.rig;
+    const { backend, seen, closedInTime, name, uid } = scene;
+    rig.startOnly();
+    await rig.until('the volume', () => rig.volume(name));
+    await closedInTime();
+    assert.deepEqual(backend.plans, []);
+    assert.deepEqual(backend.fulfils, [{ plan: plan(uid), mayExist: true }]);
+    assert.equal(seen.replayed, 1);
+    assert.ok(rig.log.some(({ message }) => message.startsWith('Found the record of a volume')));
+  });
+
+  test('keeps the storage of its volume, and is kept, until no call of the earlier process can make it again', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, clock, journal, name, handle } = scene;
+    rig.startOnly();
+    await rig.until('the volume', () => rig.volume(name));
+    rig.releaseVolume(name);
+    rig.deleteClaim('a');
+    await clock.advance(maxCallMs - 1);
+    await rig.settle();
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(journal.records.size, 1);
+    await scene.closedInTime();
+    await rig.until('the storage to be deleted', () => backend.deleted.length > 0);
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  test('is closed before the volume that was saved is deleted with its claim: nothing is made again', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, name, handle, uid } = scene;
+    backend.make(name);
+    const claimRef = { namespace: 'ns', name: 'a', uid };
+    rig.addVolume(name, 'Released', { spec: { csi: { driver: 'drv', volumeHandle: handle }, claimRef } });
+    rig.deleteClaim('a');
+    await rig.start();
+    await scene.passUntil('the storage to be deleted', () => backend.deleted.length > 0);
+    await scene.closed();
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.equal(backend.storage.size, 0);
+  });
+
+  test('keeps the name it was given, whatever volumes are named now', async () => {
+    const volume = (uid: string) => ({ ...leftRecord(uid).volume, name: `old-${uid}` });
+    const scene = await recoveryScene({
+      found: (uid) => [
+        { record: leftRecord(uid, { volume: volume(uid), plan: { name: `old-${uid}` } }), owner: 'own' },
+      ],
+    });
+    await using rig = scene.rig;
+    rig.startOnly();
+    await rig.until('a volume', () => rig.volumes[0]);
+    await scene.closedInTime();
+    await rig.settle();
+    assert.deepEqual(
+      rig.volumes.map(({ metadata }) => metadata.name),
+      [`old-${scene.uid}`],
+    );
+  });
+
+  test('of a claim that is gone is undone when no call of the earlier process can be under way', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, clock, closed, handle } = scene;
+    rig.deleteClaim();
+    await rig.start();
+    await clock.advance(maxCallMs - 1);
+    assert.deepEqual(backend.revokes, []);
+    await clock.advance(1);
+    await closed();
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.deepEqual(rig.volumes, []);
+  });
+
+  test('of a deletion is brought to its end first, and then the claim gets another volume', async () => {
+    const scene = await recoveryScene({
+      found: (uid) => [{ record: leftRecord(uid, { phase: 'delete', handle: `handle-pvc-${uid}` }), owner: 'own' }],
+    });
+    await using rig = scene.rig;
+    const { backend, clock, handle, name } = scene;
+    backend.make(name);
+    await rig.start();
+    await clock.advance(maxCallMs - 1);
+    assert.deepEqual(backend.deleted, []);
+    assert.deepEqual(backend.fulfils, []);
+    await clock.advance(1);
+    await rig.until('another volume', () => rig.volume(name));
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.deepEqual(backend.revokes[0]?.handle, handle);
+    assert.equal(backend.fulfils.length, 1);
+    assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `${handle}-2`);
+  });
+
+  test('of a volume that was saved is closed, and the volume stays', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, clock, closedInTime, name, handle, uid } = scene;
+    const claimRef = { namespace: 'ns', name: 'a', uid };
+    rig.addVolume(name, 'Bound', { spec: { csi: { driver: 'drv', volumeHandle: handle }, claimRef } });
+    await rig.start();
+    await closedInTime();
+    await clock.advance(10 * maxCallMs);
+    assert.deepEqual(backend.fulfils, []);
+    assert.deepEqual(backend.deleted, []);
+  });
+
+  test('whose volume is bound to its claim, or was lost, is closed', async () => {
+    for (const phase of ['Bound', 'Lost']) {
+      const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+      await using rig = scene.rig;
+      const claim = rig.changeClaim('a', {}, { volumeName: scene.name });
+      rig.api.updateStatus(resource.claims, { ...structuredClone(claim), status: { phase } });
+      await rig.start();
+      await scene.closedInTime();
+      await scene.clock.advance(10 * maxCallMs);
+      assert.deepEqual(scene.backend.fulfils, [], phase);
+      assert.deepEqual(scene.backend.deleted, [], phase);
+    }
+  });
+
+  test('of a volume whose name was taken is reported, not closed, when the claim is bound to the other one', async () => {
+    const record = (uid: string) => leftRecord(uid, { nameTaken: true });
+    const scene = await recoveryScene({ found: (uid) => [{ record: record(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const claim = rig.changeClaim('a', {}, { volumeName: scene.name });
+    rig.api.updateStatus(resource.claims, { ...structuredClone(claim), status: { phase: 'Bound' } });
+    rig.startOnly();
+    await rig.until('the report', () => scene.seen.reported.length > 0);
+    assert.equal(scene.journal.records.get(scene.uid)?.phase, 'stuck');
+  });
+
+  test('with a volume of the name that is for another claim is not closed silently', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    rig.addVolume(scene.name, 'Bound', { spec: { claimRef: { namespace: 'ns', name: 'b', uid: 'other' } } });
+    await rig.start();
+    await rig.settle();
+    assert.deepEqual(scene.seen.reported, ['undecidable']);
+    assert.deepEqual(scene.backend.fulfils, []);
+    assert.equal(scene.seen.open.stuck, 1);
+  });
+
+  test('says how many are open and how old the oldest is', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    scene.backend.otherwiseFulfil = unclear();
+    await rig.start();
+    assert.deepEqual(scene.seen.open, { create: 0, unclear: 1, delete: 0, stuck: 0 });
+    assert.equal(scene.seen.oldestMs(), Date.parse('2025-12-31T23:59:00.000Z'));
+  });
+});
+
+describe('a record that must only be reported', () => {
+  const reportOnly = 'the Lease was restored';
+
+  test('deletes nothing', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own', reportOnly }] });
+    await using rig = scene.rig;
+    const { backend, clock, seen, name, journal } = scene;
+    backend.make(name);
+    rig.deleteClaim();
+    await rig.start();
+    await clock.advance(20 * maxCallMs);
+    await rig.until('the report', () => seen.reported.length > 0);
+    assert.deepEqual(seen.reported, ['restored']);
+    assert.deepEqual(backend.revokes, []);
+    assert.equal(backend.storage.size, 1);
+    assert.equal(journal.records.size, 1);
+    assert.equal(rig.log.filter(({ message }) => message.includes('has to be looked at')).length, 1);
+  });
+
+  test('as its class says Retain, deletes nothing either, and can be discarded', async () => {
+    const retained = (uid: string) => {
+      const record = leftRecord(uid, { phase: 'delete', handle: `handle-pvc-${uid}` });
+      const defaults = { ...record.volume.defaults, persistentVolumeReclaimPolicy: 'Retain' as const };
+      return { ...record, volume: { ...record.volume, defaults } };
+    };
+    const scene = await recoveryScene({ found: (uid) => [{ record: retained(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, clock, seen, journal, uid } = scene;
+    rig.deleteClaim();
+    await rig.start();
+    await clock.advance(2 * maxCallMs);
+    await rig.until('the report', () => seen.reported.length > 0);
+    assert.deepEqual(seen.reported, ['retain']);
+    assert.deepEqual(backend.revokes, []);
+    assert.equal(journal.records.get(uid)?.phase, 'stuck');
+    journal.discard(uid);
+    await rig.until('the release', () => backend.released.length === 1);
+    assert.deepEqual(seen.open, { create: 0, unclear: 0, delete: 0, stuck: 0 });
+    await clock.advance(20 * maxCallMs);
+    assert.deepEqual(backend.deleted, []);
+  });
+
+  test('can be discarded, though what it held cannot be released', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own', reportOnly }] });
+    await using rig = scene.rig;
+    const { backend, journal, uid } = scene;
+    backend.release = () => Promise.reject(new Error('the source is out of reach'));
+    backend.otherwiseFulfil = unclear();
+    await rig.start();
+    journal.discard(uid);
+    await rig.until('the line', () => rig.log.some(({ message }) => message === 'A discarded record was not released'));
+    backend.otherwiseFulfil = (plan) => Promise.resolve(backend.make(plan.name));
+    await scene.passUntil('the volume', () => rig.volume(scene.name));
+  });
+
+  test('is fulfilled all the same for a claim that wants it', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own', reportOnly }] });
+    await using rig = scene.rig;
+    rig.startOnly();
+    await rig.until('the volume', () => rig.volume(scene.name));
+    await scene.closedInTime();
+  });
+});
+
+test('a record that is discarded while its storage is about to be deleted stops that', async () => {
+  const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+  await using rig = scene.rig;
+  const { backend, clock, journal, uid } = scene;
+  rig.deleteClaim();
+  await rig.start();
+  const slow = rig.fault({
+    match: { verb: 'list', resource: 'persistentvolumes' },
+    action: { type: 'delay', ms: 200 },
+  });
+  await clock.advance(maxCallMs);
+  await rig.until('the list', () => slow.hits === 1);
+  journal.discard(uid);
+  await rig.until('the release', () => backend.released.length > 0);
+  await rig.stop();
+  assert.deepEqual(backend.deleted, []);
+});
+
+describe('a record of another process', () => {
+  test('is taken over for a claim that wants its volume', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
+    await using rig = scene.rig;
+    rig.startOnly();
+    await rig.until('the volume', () => rig.volume(scene.name));
+    assert.deepEqual(scene.journal.writes.slice(0, 1), ['put create']);
+    assert.equal(scene.backend.fulfils[0]?.mayExist, true);
+  });
+
+  test('is left to it where it deletes', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
+    await using rig = scene.rig;
+    const { journal, backend, name, uid } = scene;
+    journal.onPut = () => Promise.reject(new ForeignIntentError('it is being deleted'));
+    await rig.start();
+    assert.deepEqual(backend.fulfils, []);
+    journal.records.delete(uid);
+    journal.onPut = () => Promise.resolve();
+    journal.listener.onGone(uid);
+    await rig.until('the volume', () => rig.volume(name));
+    assert.equal(backend.plans.length, 1, 'planned anew');
+  });
+
+  test('of a claim that is gone is not touched before it is ours for long enough', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
+    await using rig = scene.rig;
+    const { journal, backend, clock, uid, handle, closed } = scene;
+    rig.deleteClaim();
+    await rig.start();
+    await clock.advance(10 * maxCallMs);
+    assert.deepEqual(backend.revokes, []);
+    journal.listener.onFound({ record: leftRecord(uid), owner: 'own' });
+    await rig.settle();
+    await clock.advance(maxCallMs - 1);
+    assert.deepEqual(backend.revokes, []);
+    await clock.advance(10_001);
+    await closed();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  test('that was taken over is not undone before the last call of the other one must have ended', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
+    await using rig = scene.rig;
+    const { backend, clock, handle, closed } = scene;
+    backend.otherwiseFulfil = unclear();
+    await rig.start();
+    assert.equal(backend.fulfils.length, 1);
+    await clock.advance(2 * maxCallMs);
+    rig.deleteClaim();
+    await rig.settle();
+    await clock.advance(maxCallMs);
+    assert.deepEqual(backend.revokes, []);
+    await clock.advance(10_000);
+    await closed();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  test('that has the name of another open one waits for it, and deletes nothing of it', async () => {
+    const scene = await recoveryScene({
+      found: (uid) => {
+        const [first, second] = [leftRecord(uid), leftRecord('gone')];
+        const shared = { ...second, volume: { ...second.volume, name: first.volume.name }, plan: first.plan };
+        return [
+          { record: first, owner: 'own' },
+          { record: shared, owner: 'own' },
+        ];
+      },
+    });
+    await using rig = scene.rig;
+    const { backend, clock, name, journal, passUntil } = scene;
+    const { otherwiseFulfil } = backend;
+    backend.otherwiseFulfil = unclear();
+    await rig.start();
+    backend.make(name);
+    await clock.advance(2 * maxCallMs);
+    await rig.settle();
+    assert.deepEqual(backend.revokes, []);
+    backend.otherwiseFulfil = otherwiseFulfil;
+    await passUntil('the volume', () => rig.volume(name));
+    await clock.advance(900_000);
+    await rig.settle();
+    assert.deepEqual(backend.deleted, []);
+    assert.deepEqual(journal.records.size, 0);
+  });
+});
+
+test('a journal that another process writes ends the run, abandons what is under way and deletes nothing', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, journal } = scene;
+  const aborted = Promise.withResolvers<undefined>();
+  backend.fulfilSteps.push(
+    (_plan, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          aborted.resolve(undefined);
+          reject(unclear());
+        });
+      }),
+  );
+  rig.startOnly();
+  await rig.until('the attempt', () => backend.fulfils.length === 1);
+  journal.listener.onFenced(new Error('another one leads'));
+  const failure = await rig.failure();
+  assert.equal((failure as Error).message, 'another one leads');
+  await aborted.promise;
+  assert.deepEqual(backend.deleted, []);
+  assert.deepEqual(rig.volumes, []);
+});
+
+test('a claim whose annotation names nobody of us has its record undone', async () => {
+  const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+  await using rig = scene.rig;
+  rig.changeClaim('a', { annotations: { [annotation.provisioner]: 'other' } });
+  await rig.start();
+  await scene.clock.advance(maxCallMs);
+  await scene.closed();
+  assert.equal(scene.backend.deleted.length, 1);
+});

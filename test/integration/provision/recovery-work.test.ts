@@ -1,0 +1,345 @@
+/** Names, stores, caches and the end of a run, with a recoverable provisioner. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { resource } from './rig.ts';
+import { recoveryScene } from './recovery-scene.ts';
+import { final, lateAnswer, type RevokeStep, unclear } from './scripted-backend.ts';
+import { madeVolume } from './scripted-provisioner.ts';
+
+describe('claims whose volumes have the same name', () => {
+  const volumeName = (): string => 'pvc-same';
+
+  test('wait for each other, with one event, and the second is refused when the first has its volume', async () => {
+    const scene = await recoveryScene({ rig: { controller: { volumeName } } });
+    await using rig = scene.rig;
+    const { backend, clock, uid } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    const second = rig.addClaim('b', { finalizers: [] }).metadata.uid;
+    await rig.synced(second);
+    await clock.advance(rig.limiter.delays(second)[0] ?? NaN);
+    await rig.synced(second, 2);
+    await rig.until('the volume', () => rig.volumes.length === 1);
+    await rig.stop();
+    assert.deepEqual(
+      backend.plans.map(({ name }) => name),
+      ['pvc-same'],
+    );
+    assert.equal(rig.volumes[0]?.spec.claimRef?.uid, uid);
+    const waits = rig.events.filter(({ object, reason }) => object === 'ns/b' && reason === 'ProvisioningWaiting');
+    assert.deepEqual(
+      waits.map(({ message }) => message),
+      [`Waiting: the volume name "pvc-same" is in use for claim ns/a with UID ${uid}`],
+    );
+  });
+
+  test('get theirs one after the other: the first is undone completely before the second is begun', async () => {
+    const scene = await recoveryScene({ rig: { controller: { volumeName } } });
+    await using rig = scene.rig;
+    const { backend, passUntil } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    backend.revokeSteps.push(unclear('busy'));
+    await rig.start();
+    const second = rig.addClaim('b', { finalizers: [] }).metadata.uid;
+    await rig.synced(second);
+    rig.deleteClaim();
+    await rig.until('the first try', () => backend.revokes.length === 1);
+    assert.equal(backend.plans.length, 1);
+    await passUntil('the second volume', () => rig.volume('pvc-same'));
+    assert.deepEqual(backend.deleted, ['handle-pvc-same']);
+    assert.equal(rig.volume('pvc-same')?.spec.claimRef?.uid, second);
+    assert.equal(rig.volume('pvc-same')?.spec.csi?.volumeHandle, 'handle-pvc-same-2');
+  });
+});
+
+describe('a volume that cannot be saved', () => {
+  test('keeps its storage, and a later attempt saves it', async () => {
+    const scene = await recoveryScene({ rig: { controller: { save: { kind: 'blocking', attempts: 1 } } } });
+    await using rig = scene.rig;
+    const { backend, passPause, name, journal } = scene;
+    rig.refuse('create', 'persistentvolumes', { times: 1 });
+    await rig.start();
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(journal.records.size, 1);
+    await passPause();
+    await rig.until('the volume', () => rig.volume(name));
+    assert.equal(journal.records.size, 0);
+    await rig.stop();
+    assert.deepEqual(
+      backend.fulfils.map(({ mayExist }) => mayExist),
+      [false, true],
+    );
+    assert.ok(
+      rig.events.some(
+        ({ message }) =>
+          message === 'Error creating provisioned PV object for claim ns/a: boom. The volume is kept at the storage.',
+      ),
+    );
+  });
+
+  test('as another one has the name, keeps its record and is saved when that is gone', async () => {
+    for (const save of [
+      { kind: 'blocking', attempts: 1 } as const,
+      { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) } as const,
+    ]) {
+      const scene = await recoveryScene({ rig: { controller: { save } } });
+      await using rig = scene.rig;
+      const { backend, name, journal, passUntil, uid } = scene;
+      backend.fulfilSteps.push((plan) => {
+        const claimRef = { namespace: 'ns', name: 'a', uid };
+        rig.addVolume(name, 'Available', { spec: { csi: { driver: 'drv', volumeHandle: 'other' }, claimRef } });
+        return Promise.resolve(backend.make(plan.name));
+      });
+      await rig.start();
+      assert.equal(journal.records.size, 1, save.kind);
+      assert.deepEqual(backend.deleted, []);
+      await rig.until('the event', () => rig.events.some(({ message }) => message.includes('with other storage')));
+      assert.ok(backend.fulfils.length <= 2, `${backend.fulfils.length} attempts`);
+      rig.api.delete(resource.volumes, { name });
+      await passUntil('the volume', () => rig.volume(name));
+      assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `handle-${name}`);
+      await scene.closed();
+    }
+  });
+
+  test('as an administrator reserved the name for the claim, with other storage, keeps its record', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, name, journal, uid, passPause } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    const claimRef = { namespace: 'ns', name: 'a' };
+    rig.addVolume(name, 'Available', { spec: { csi: { driver: 'drv', volumeHandle: 'other' }, claimRef } });
+    await passPause();
+    await rig.until('the event', () => rig.events.some(({ message }) => message.includes('with other storage')));
+    assert.equal(journal.records.get(uid)?.nameTaken, true);
+    assert.deepEqual(backend.deleted, []);
+  });
+
+  test('as its claim was bound to another one of its name, stays recorded until the claim is gone', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, name, uid, seen, journal, handle } = scene;
+    backend.fulfilSteps.push((plan) => {
+      const claimRef = { namespace: 'ns', name: 'a', uid };
+      rig.addVolume(name, 'Bound', { spec: { csi: { driver: 'drv', volumeHandle: 'other' }, claimRef } });
+      return Promise.resolve(backend.make(plan.name));
+    });
+    await rig.start();
+    const claim = rig.changeClaim('a', {}, { volumeName: name });
+    rig.api.updateStatus(resource.claims, { ...structuredClone(claim), status: { phase: 'Bound' } });
+    await rig.until('the report', () => seen.reported.length > 0);
+    assert.equal(journal.records.size, 1);
+    assert.deepEqual(backend.deleted, []);
+    rig.api.delete(resource.volumes, { name });
+    rig.deleteClaim();
+    await scene.closed();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  test('has the recorded name, whatever the provisioner calls it', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    scene.backend.fulfilSteps.push(() => Promise.resolve(madeVolume('x')));
+    await rig.start();
+    await rig.until('the volume', () => rig.volume(scene.name));
+    assert.equal(scene.journal.records.size, 0);
+  });
+});
+
+describe('a cache of claims that is behind', () => {
+  for (const { title, live } of [
+    { title: 'the claim is bound to it', live: { volumeName: true } },
+    { title: 'the claim is gone', live: {} },
+  ]) {
+    test(`brings no second volume once the first was deleted: ${title}`, async () => {
+      const scene = await recoveryScene();
+      await using rig = scene.rig;
+      const { backend, name, uid } = scene;
+      const match = { resource: 'persistentvolumeclaims', watch: true };
+      rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+      rig.fault({ match, action: { type: 'watchStall' } });
+      rig.startOnly();
+      await rig.until('the volume', () => rig.volume(name));
+      await rig.synced(uid);
+      if ('volumeName' in live) rig.changeClaim('a', {}, { volumeName: name });
+      else rig.deleteClaim();
+      rig.api.delete(resource.volumes, { name });
+      rig.setFinalizers(name, []);
+      await rig.until('the deletion', () => rig.volume(name) === undefined);
+      await scene.clock.settle();
+      rig.controller.wakeClaim(uid);
+      await rig.synced(uid, 2);
+      assert.notEqual(rig.claimInCache('a'), undefined, 'the cache was kept behind');
+      assert.equal(backend.fulfils.length, 1);
+      assert.equal(backend.plans.length, 1);
+    });
+  }
+
+  test('does not let revoke and claim chase each other', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock, uid } = scene;
+    let asked = 0;
+    backend.shouldProvision = () => asked++ % 2 === 0; // the cache says no, the live look yes
+    backend.fulfilSteps.push(lateAnswer(backend));
+    rig.startOnly();
+    await rig.until('the attempt', () => backend.fulfils.length === 1);
+    await rig.synced(uid);
+    rig.touchClaim();
+    await rig.until('the live look', () => asked >= 3);
+    for (let round = 0; round < 20; round++) await clock.settle();
+    assert.ok(asked <= 4, `${asked} looks while no time passed`);
+    assert.deepEqual(backend.deleted, []);
+  });
+});
+
+describe('volumes that are being undone', () => {
+  const hanging = (): { step: RevokeStep; release: () => void; aborted: () => number } => {
+    const gate = Promise.withResolvers<undefined>();
+    let aborts = 0;
+    const step: RevokeStep = async (_plan, { signal }) => {
+      const aborted = new Promise<never>((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          aborts++;
+          reject(unclear('aborted'));
+        });
+      });
+      await Promise.race([gate.promise, aborted]);
+    };
+    return { step, release: () => gate.resolve(undefined), aborted: () => aborts };
+  };
+
+  test('never hold up claims, even when the backend hangs', async () => {
+    const scene = await recoveryScene({ rig: { controller: { workers: 4 } } });
+    await using rig = scene.rig;
+    const { backend, journal } = scene;
+    for (const name of ['b', 'c']) rig.addClaim(name, { finalizers: [] });
+    backend.fulfilSteps.push(...Array.from({ length: 3 }, () => lateAnswer(backend)));
+    const { step, release } = hanging();
+    backend.otherwiseRevoke = step;
+    await rig.start();
+    for (const name of ['a', 'b', 'c']) rig.deleteClaim(name);
+    await rig.until('both workers to hang', () => backend.revokes.length === 2);
+    for (let number = 0; number < 5; number++) rig.addClaim(`new${number}`);
+    await rig.until('the volumes of five claims', () => rig.volumes.length === 5);
+    await rig.until('their records to be closed', () => journal.records.size === 3);
+    release();
+    await scene.closed();
+  });
+
+  for (const [workers, atATime] of [
+    [1, 1],
+    [100, 10],
+  ] as const) {
+    test(`take ${atATime} at a time where ${workers} claims are worked on`, async () => {
+      const scene = await recoveryScene({ rig: { controller: { workers } } });
+      await using rig = scene.rig;
+      const { backend, journal } = scene;
+      const names = ['a', ...Array.from({ length: 11 }, (_, number) => `b${number}`)];
+      for (const name of names.slice(1)) rig.addClaim(name, { finalizers: [] });
+      backend.otherwiseFulfil = lateAnswer(backend);
+      const { step, release } = hanging();
+      backend.otherwiseRevoke = step;
+      await rig.start();
+      await rig.until('the attempts', () => backend.storage.size === names.length);
+      for (const name of names) rig.deleteClaim(name);
+      await rig.until('the workers to hang', () => backend.revokes.length === atATime);
+      await rig.settle();
+      assert.equal(backend.revokes.length, atATime);
+      release();
+      await scene.passUntil('the end', () => journal.records.size === 0);
+    });
+  }
+
+  test('are finished when the run is stopped', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    const { step, release, aborted } = hanging();
+    backend.otherwiseRevoke = step;
+    await rig.start();
+    rig.deleteClaim();
+    await rig.until('the revoke', () => backend.revokes.length === 1);
+    rig.beginStop();
+    await scene.clock.settle();
+    assert.equal(journal.flushed, false);
+    release();
+    await rig.stop();
+    assert.equal(aborted(), 0);
+    assert.equal(journal.records.size, 0);
+    assert.equal(journal.flushed, true);
+  });
+
+  test('stay recorded when the run is aborted', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    const { step, aborted } = hanging();
+    backend.otherwiseRevoke = step;
+    await rig.start();
+    rig.deleteClaim();
+    await rig.until('the revoke', () => backend.revokes.length === 1);
+    rig.abort();
+    await rig.stop();
+    assert.equal(aborted(), 1);
+    assert.equal(journal.records.size, 1);
+    assert.deepEqual(backend.deleted, []);
+  });
+
+  test('leave no timer behind when the run has ended', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    rig.deleteClaim();
+    await scene.closed();
+    await rig.stop();
+    await clock.settle();
+    assert.equal(clock.pending, 0);
+  });
+
+  test('are tried again soon when the backend is back', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    backend.revokeSteps.push(...Array.from({ length: 6 }, () => unclear('away')));
+    await rig.start();
+    rig.deleteClaim();
+    await scene.passUntil('six tries', () => backend.revokes.length === 6);
+    rig.controller.retryFailed();
+    await clock.advance(1000);
+    await scene.closed();
+    assert.equal(backend.revokes.length, 7);
+  });
+});
+
+test('of closed records nothing is kept', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, journal, seen } = scene;
+  await rig.start();
+  const records: WeakRef<object>[] = [];
+  for (let number = 0; number < 20; number++) {
+    backend.fulfilSteps.push(number % 2 === 0 ? lateAnswer(backend) : final());
+    const before = backend.fulfils.length;
+    rig.addClaim(`c${number}`, { finalizers: [] });
+    await rig.until('the attempt', () => backend.fulfils.length > before);
+    for (const record of journal.given.splice(0)) records.push(record);
+    rig.deleteClaim(`c${number}`);
+    await scene.passUntil('the end', () => journal.records.size === 0);
+  }
+  await rig.settle();
+  assert.deepEqual([...rig.controller.openPlans()], []);
+  assert.deepEqual(seen.open, { create: 0, unclear: 0, delete: 0, stuck: 0 });
+  assert.ok(records.length >= 20);
+  await rig.until('the records to be collected', () => {
+    globalThis.gc?.();
+    return globalThis.gc === undefined || records.filter((each) => each.deref() !== undefined).length <= 1;
+  });
+});

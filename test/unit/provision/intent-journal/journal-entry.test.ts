@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
+import { entryOf, parseEntry, reassigned, recordOf } from '../../../../src/provision/intent-journal/journal-entry.ts';
+import { PlanWriter } from '../../../../src/provision/intent-journal/plan-text.ts';
+
+const uid = '3f5c1c1e-0c1a-4f43-9d7a-111111111111';
+
+function record(plan: Record<string, unknown>): IntentRecord {
+  return {
+    claim: { namespace: 'ns', name: 'a', uid },
+    volume: { name: 'pvc-a', claimRef: { name: 'a' }, className: 'c', provisioner: 'drv', defaults: {} },
+    plan,
+    phase: 'create',
+    createdAt: '2026-01-01T00:00:00Z',
+  };
+}
+
+function entry(plan: Record<string, unknown>, plans = new PlanWriter()) {
+  return entryOf(record(plan), { writer: 'w', reportOnly: '', plans });
+}
+
+describe('records in entries', () => {
+  test('any plan is read as it was written, also by another process and with values that were taken out', () => {
+    const plans = new PlanWriter();
+    const json = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 6 }));
+    fc.assert(
+      fc.property(json, json, (big, small) => {
+        const plan = JSON.parse(JSON.stringify({ big, small, again: { big }, long: 'x'.repeat(300) })) as typeof big;
+        for (let i = 0; i < 2; i++) {
+          const written = entry(plan, plans);
+          assert.deepEqual(recordOf(written), record(plan));
+          const read = parseEntry(uid, written.text, new Map([...written.shared, ['shared-other', '{}']]));
+          assert.deepEqual(read, written);
+          const taken = reassigned(read, 'v', 'a copy');
+          assert.deepEqual(recordOf(taken), record(plan));
+          const again = parseEntry(uid, taken.text, taken.shared);
+          assert.deepEqual([again.writer, again.reportOnly], ['v', 'a copy']);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('a value is taken out once a second plan has it, and the keys of equal values are equal', () => {
+    const plans = new PlanWriter();
+    const parameters = { text: 'p'.repeat(150), more: 'q'.repeat(100) };
+    assert.equal(entry({ request: { name: 'a', parameters } }, plans).shared.size, 0);
+    const second = entry({ request: { name: 'b', parameters } }, plans);
+    assert.deepEqual([...second.shared.values()], [JSON.stringify(parameters)]);
+    assert.doesNotMatch(second.text, /ppp/);
+    const elsewhere = new PlanWriter();
+    entry({ parameters }, elsewhere);
+    assert.deepEqual(entry({ parameters }, elsewhere).shared, second.shared);
+  });
+
+  test('a long value is taken out at once, a list as a whole', () => {
+    const requisite = Array.from({ length: 50 }, (_, i) => ({ segments: { zone: `zone-${i}-${'z'.repeat(250)}` } }));
+    const { shared, text } = entry({ request: { topology: { requisite } } });
+    assert.deepEqual([...shared.values()], [JSON.stringify(requisite)]);
+    assert.ok(text.length < 700, text);
+  });
+
+  test('what only looks like a value that was taken out stays as it is', () => {
+    const plan = { shared: [[['a'], 'shared-0']], a: null, record: { plan: null } };
+    assert.deepEqual(recordOf(entry(plan)), record(plan));
+  });
+
+  for (const [what, key, text] of [
+    ['text that is not JSON', uid, '{'],
+    ['a record of another claim', 'b', entry({}).text],
+    ['a phase of a later version', uid, entry({}).text.replace('"create"', '"later"')],
+    ['a record without a writer', uid, entry({}).text.replace('"writer":"w",', '')],
+    ['a missing shared value', uid, entry({ a: 'x'.repeat(3000) }).text],
+  ] as const) {
+    test(`${what} is not read`, () => {
+      assert.throws(() => parseEntry(key, text, new Map()));
+    });
+  }
+});

@@ -1,0 +1,24 @@
+/**
+ * A model check: random sequences of crashes, late answers, lost leases, faults of the backend and changes by others, with the
+ * real controller and the real journal on a simulated outside. `MODEL_RUNS` raises the number of sequences, with a random
+ * seed; `MODEL_SEED` repeats one.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Focus, focuses } from './model/commands.ts';
+import { runModel } from './model/run-model.ts';
+
+const { MODEL_RUNS: runs, MODEL_SEED: seed } = process.env;
+
+for (const focus of Object.keys(focuses) as Focus[]) {
+  test(`no volume leaks, doubles or is deleted in use: ${focus}`, async () => {
+    const details = await runModel({
+      focus,
+      numRuns: Number(runs ?? 80),
+      ...(runs === undefined && { seed: 42 }),
+      ...(seed !== undefined && { seed: Number(seed) }),
+    });
+    assert.equal(details.failed, false, await fc.asyncDefaultReportMessage(details));
+  });
+}

@@ -1,0 +1,136 @@
+/** A storage backend in memory: CreateVolume by name, DeleteVolume by handle, and the bad days of both. */
+
+/** How CreateVolume can fail, by the code of its answer. */
+export type BackendCode = 'Aborted' | 'AlreadyExists' | 'DeadlineExceeded' | 'Internal' | 'ResourceExhausted';
+
+export class BackendError extends Error {
+  override readonly name = 'BackendError';
+  readonly code: BackendCode;
+
+  constructor(code: BackendCode) {
+    super(code);
+    this.code = code;
+  }
+}
+
+export interface BackendVolume {
+  name: string;
+  handle: string;
+  args: number;
+  /** Smaller than what was requested. */
+  unfit: boolean;
+}
+
+/**
+ * What the next CreateVolume does.
+ *
+ * - `made-unclear`: makes the volume and answers DEADLINE_EXCEEDED.
+ * - `background`: answers DEADLINE_EXCEEDED and goes on; ABORTED until the volume is made.
+ * - `background-failed`: the same, and makes nothing in the end.
+ * - `exhausted`: RESOURCE_EXHAUSTED, unless the volume is there.
+ * - `internal`: INTERNAL, whatever is there.
+ * - `unfit`: makes a volume that is too small.
+ */
+export const createFaults = [
+  'made-unclear',
+  'background',
+  'background-failed',
+  'exhausted',
+  'internal',
+  'unfit',
+] as const;
+export type CreateFault = (typeof createFaults)[number];
+
+interface Work {
+  untilMs: number;
+  finish: () => void;
+}
+
+export class Backend {
+  readonly volumes = new Map<string, BackendVolume>();
+  readonly #work = new Map<string, Work>();
+  #createFaults: CreateFault[] = [];
+  #deleteFaults = 0;
+  #made = 0;
+  readonly #nowMs: () => number;
+  readonly #maxWorkMs: number;
+  readonly #handlesFromNames: boolean;
+
+  /** @param options.handlesFromNames - a volume that is made again has the handle of the one before. */
+  constructor(options: { nowMs: () => number; maxWorkMs: number; handlesFromNames: boolean }) {
+    this.#nowMs = options.nowMs;
+    this.#maxWorkMs = options.maxWorkMs;
+    this.#handlesFromNames = options.handlesFromNames;
+  }
+
+  failCreate(fault: CreateFault): void {
+    this.#createFaults.push(fault);
+  }
+
+  /** The next DeleteVolume fails without having done anything. */
+  failDelete(): void {
+    this.#deleteFaults++;
+  }
+
+  noMoreFaults(): void {
+    this.#createFaults = [];
+    this.#deleteFaults = 0;
+  }
+
+  byName(name: string): BackendVolume[] {
+    return [...this.volumes.values()].filter((volume) => volume.name === name);
+  }
+
+  fitHandles(): string[] {
+    return [...this.volumes.values()].filter(({ unfit }) => !unfit).map(({ handle }) => handle);
+  }
+
+  /** Work in the background ends: all of it, or what has taken its time. */
+  finishWork({ all }: { all: boolean }): void {
+    for (const [name, { untilMs, finish }] of this.#work) {
+      if (!all && untilMs > this.#nowMs()) continue;
+      this.#work.delete(name);
+      finish();
+    }
+  }
+
+  /** @throws {BackendError} */
+  create(name: string, args: number): BackendVolume {
+    if (this.#work.has(name)) {
+      if (this.#createFaults[0] !== 'internal') throw new BackendError('Aborted');
+      this.#createFaults.shift();
+      throw new BackendError('Internal');
+    }
+    const [existing] = this.byName(name);
+    if (existing !== undefined && existing.args !== args) throw new BackendError('AlreadyExists');
+    const fault = this.#createFaults.shift();
+    if (fault === 'internal') throw new BackendError('Internal');
+    if (fault === 'exhausted' && existing === undefined) throw new BackendError('ResourceExhausted');
+    if (existing === undefined && (fault === 'background' || fault === 'background-failed')) {
+      const finish = (): void => {
+        if (fault === 'background') this.#make(name, args, { unfit: false });
+      };
+      this.#work.set(name, { untilMs: this.#nowMs() + this.#maxWorkMs, finish });
+      throw new BackendError('DeadlineExceeded');
+    }
+    const volume = existing ?? this.#make(name, args, { unfit: fault === 'unfit' });
+    if (fault === 'made-unclear') throw new BackendError('DeadlineExceeded');
+    return volume;
+  }
+
+  /** @throws {BackendError} */
+  delete(handle: string): void {
+    if (this.#deleteFaults > 0) {
+      this.#deleteFaults--;
+      throw new BackendError('DeadlineExceeded');
+    }
+    this.volumes.delete(handle);
+  }
+
+  #make(name: string, args: number, { unfit }: { unfit: boolean }): BackendVolume {
+    const handle = this.#handlesFromNames ? `handle-of-${name}` : `handle-${++this.#made}`;
+    const volume = { name, handle, args, unfit };
+    this.volumes.set(handle, volume);
+    return volume;
+  }
+}

@@ -1,0 +1,216 @@
+/** What can happen, and which of it comes together. */
+import fc from 'fast-check';
+import { createFaults } from './backend.ts';
+import { type Command, command, picks } from './command.ts';
+import { claimCommands, createClaim, volumeCommands } from './object-commands.ts';
+import type { World } from './world.ts';
+
+const kinds = [
+  'CreateVolume',
+  'CreateVolume',
+  'DeleteVolume',
+  'update leases',
+  'create persistentvolumes',
+  'list persistentvolumes',
+  'get persistentvolumeclaims',
+] as const;
+
+const callsAreOpen = ({ network }: World): boolean => network.length > 0;
+
+const networkCommands: fc.Arbitrary<Command>[] = [
+  fc.array(picks, { minLength: 1, maxLength: 12 }).map((order) =>
+    command(`steps ${order.join()}`, callsAreOpen, async (world) => {
+      for (const pick of order) await world.step(pick);
+    }),
+  ),
+  fc
+    .record({ what: fc.constantFrom(...kinds), state: fc.constantFrom('sent', 'executed') })
+    .map(({ what, state }) => command(`until ${what} is ${state}`, callsAreOpen, (world) => world.until(what, state))),
+  fc.constant(
+    command(
+      'late calls are executed',
+      ({ network }) => network.lateLength > 0,
+      ({ network }) => network.executeLate(),
+    ),
+  ),
+  fc.constant(
+    command(
+      'late calls are dropped',
+      ({ network }) => network.lateLength > 0,
+      ({ network }) => network.dropLate(),
+    ),
+  ),
+  fc.constant(command('everything is answered', callsAreOpen, (world) => world.pump())),
+  fc
+    .record({ pick: picks, executedLater: fc.boolean() })
+    .map(({ pick, executedLater }) =>
+      command(`connection ${pick} breaks${executedLater ? ', executed later' : ''}`, callsAreOpen, (world) =>
+        world.network.break(pick, { executedLater }),
+      ),
+    ),
+];
+
+const timeCommands: fc.Arbitrary<Command>[] = [
+  fc.record({ ms: fc.constantFrom(100, 1000, 3000, 16_000, 21_000, 61_000), busy: fc.boolean() }).map(({ ms, busy }) =>
+    command(
+      `${ms} ms pass${busy ? '' : ' without an answer'}`,
+      () => true,
+      (world) => world.advance(ms, { busy }),
+    ),
+  ),
+];
+
+const backendCommands: fc.Arbitrary<Command>[] = [
+  fc.constantFrom(...createFaults).map((fault) =>
+    command(
+      `the next CreateVolume: ${fault}`,
+      () => true,
+      (world) => world.backend.failCreate(fault),
+    ),
+  ),
+  fc.constant(
+    command(
+      'the next CreateVolume: background, then internal',
+      () => true,
+      ({ backend }) => {
+        backend.failCreate('background');
+        backend.failCreate('internal');
+      },
+    ),
+  ),
+  fc.constant(
+    command(
+      'the next DeleteVolume fails',
+      () => true,
+      (world) => world.backend.failDelete(),
+    ),
+  ),
+  fc.constant(
+    command(
+      'work in the background ends',
+      () => true,
+      (world) => world.backend.finishWork({ all: true }),
+    ),
+  ),
+];
+
+const processCommands: fc.Arbitrary<Command>[] = [
+  picks.map((pick) =>
+    command(
+      `crash ${pick}`,
+      ({ alive }) => alive.length > 0,
+      ({ alive }) => {
+        const process = alive[pick % alive.length];
+        if (process !== undefined) process.alive = false;
+      },
+    ),
+  ),
+  fc.constant(
+    command(
+      'start',
+      ({ canStart }) => canStart,
+      (world) => world.startProcess(),
+    ),
+  ),
+  fc.constant(
+    command(
+      'stop',
+      ({ alive }) => alive.some(({ stopping }) => !stopping),
+      (world) => {
+        for (const process of world.alive) process.stop();
+      },
+    ),
+  ),
+  fc.constant(
+    command(
+      'the lease is lost',
+      ({ alive }) => alive.length > 0,
+      (world) => world.alive[0]?.loseLease(),
+    ),
+  ),
+  fc.constant(
+    command(
+      'the watches are held',
+      ({ alive }) => alive.length > 0,
+      (world) => {
+        for (const { transport } of world.alive) transport.holdWatches();
+      },
+    ),
+  ),
+  fc.constant(
+    command(
+      'the watches go on',
+      ({ alive }) => alive.length > 0,
+      (world) => {
+        for (const { transport } of world.alive) transport.releaseWatches();
+      },
+    ),
+  ),
+];
+
+const crashAt = fc.record({ what: fc.constantFrom(...kinds), state: fc.constantFrom('sent', 'executed') });
+
+/** All processes crash when a call is this far. */
+const crashes: fc.Arbitrary<Command>[] = [false, true].map((again) =>
+  crashAt.map(({ what, state }) =>
+    command(
+      `crash once ${what} is ${state}${again ? ', start again' : ''}`,
+      ({ alive }) => alive.length > 0,
+      async (world) => {
+        await world.until(what, state);
+        for (const process of world.alive) process.alive = false;
+        if (again) world.startProcess();
+      },
+    ),
+  ),
+);
+
+const lateThenCrash = command(
+  'late calls are executed, all crash',
+  ({ network }) => network.lateLength > 0,
+  (world) => {
+    world.network.executeLate();
+    for (const process of world.alive) process.alive = false;
+  },
+);
+
+const all = fc.oneof(
+  ...[createClaim, createClaim, createClaim],
+  ...claimCommands,
+  ...volumeCommands,
+  ...[...networkCommands, ...networkCommands, ...networkCommands],
+  ...[...timeCommands, ...timeCommands, ...timeCommands],
+  ...backendCommands,
+  ...processCommands,
+  ...[...crashes, ...crashes],
+  fc.constant(lateThenCrash),
+);
+
+/** Which commands come together: a few of them go deeper than all at once. */
+export const focuses = {
+  everything: { only: /./, maxCommands: 60 },
+  takeOvers: {
+    only: /^(create claim . of class delete|delete claim|crash once (C|up)|crash|start|until C|late calls are executed$|every|1000 ms pass$)/,
+    maxCommands: 14,
+  },
+  lateWrites: {
+    only: /^(create claim . of class delete|delete claim|crash once up.* sent, start|start|until C.* executed|late calls are executed, a)/,
+    maxCommands: 24,
+  },
+  failures: {
+    only: /^(create claim|delete claim|the next CreateVolume|work in|crash|start|everything|\d+ ms pass$)/,
+    maxCommands: 24,
+  },
+  secondThoughts: {
+    only: /^(create claim|hand|until|the next CreateVolume: made-unclear|the watches|steps|everything|\d+ ms pass$)/,
+    maxCommands: 24,
+  },
+} as const;
+
+export type Focus = keyof typeof focuses;
+
+/** Sequences of what can happen. */
+export function commandSequences(focus: Focus): fc.Arbitrary<Iterable<Command>> {
+  const { only, maxCommands } = focuses[focus];
+  return fc.commands([all.filter((it) => only.test(it.toString()))], { maxCommands, size: 'max' });
+}

@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import type { Command } from './command.ts';
+import { commandSequences, type Focus } from './commands.ts';
+import type { BrokenGuards } from './sim-process.ts';
+import { World, type WorldOptions } from './world.ts';
+
+/** Runs random sequences of commands. @throws with the shortest sequence that breaks a rule. */
+export async function runModel({
+  broken = {},
+  focus = 'everything',
+  elections = fc.boolean(),
+  ...parameters
+}: Pick<fc.Parameters, 'numRuns' | 'seed' | 'path' | 'interruptAfterTimeLimit' | 'endOnFailure'> & {
+  broken?: BrokenGuards;
+  /** Which commands. Default: all. */
+  focus?: Focus;
+  /** Default: with and without. */
+  elections?: fc.Arbitrary<boolean>;
+}): Promise<fc.RunDetails<[WorldOptions, Iterable<Command>]>> {
+  const settings: fc.Arbitrary<WorldOptions> = fc.record({
+    storeKind: fc.constantFrom('blocking', 'queue'),
+    handlesFromNames: fc.boolean(),
+    election: elections,
+  });
+  const property = fc.asyncProperty(settings, commandSequences(focus), async (given, commands) => {
+    const world = new World({ ...given, broken });
+    world.startProcess();
+    await world.pump();
+    await fc.asyncModelRun(() => ({ model: { world }, real: world }), commands);
+    await world.comeToRest();
+    world.check();
+    world.checkAtRest();
+    for (const process of world.alive) process.alive = false;
+  });
+  return fc.check(property, parameters);
+}

@@ -1,0 +1,126 @@
+/** One run of the program: the real controller and the real journal, on the simulated outside. */
+import { KubeClient } from '../../../../../src/kube/kube-client.ts';
+import type { Logger } from '../../../../../src/base/logger.ts';
+import type { Plan } from '../../../../../src/provision/recoverable.ts';
+import { ExponentialLimiter } from '../../../../../src/kube/rate-limiter.ts';
+import type { RequestOptions } from '../../../../../src/kube/request.ts';
+import { clusterJournal } from '../../../../../src/provision/intent-journal/cluster-journal.ts';
+import type { IntentJournal } from '../../../../../src/provision/intent-journal/intent-journal.ts';
+import { ProvisionController } from '../../../../../src/provision/provision-controller.ts';
+import { ManualClock } from '../../../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../../../support/fakes/recorded-logger.ts';
+import type { Api } from './api.ts';
+import type { Backend } from './backend.ts';
+import type { Caller, Network } from './network.ts';
+import { driverName, type Looks, SimProvisioner, type SimProvisionerOptions } from './sim-provisioner.ts';
+import { SimTransport } from './sim-transport.ts';
+
+/** One guard each that is broken from outside. */
+export interface BrokenGuards {
+  /** What a process is shown instead of a response of the API server. */
+  shown?: (options: RequestOptions, answer: unknown) => unknown;
+  /** What it sends instead of a body. */
+  sent?: (options: RequestOptions) => unknown;
+  journal?: (journal: IntentJournal) => IntentJournal;
+  maxCallMs?: number;
+  believesFirstFinal?: boolean;
+}
+
+export interface SimProcessOptions {
+  api: Api;
+  backend: Backend;
+  network: Network;
+  /** How long a call to the backend may take, in milliseconds. */
+  maxCallMs: number;
+  storeKind: 'blocking' | 'queue';
+  /** One process at a time, by leader election. */
+  election: boolean;
+  onDelete: SimProvisionerOptions['onDelete'];
+  /** A number that rises with everything that happens. */
+  tick: () => number;
+  broken: BrokenGuards;
+  /** Of all processes. */
+  lines: LogLine[];
+  writer: string;
+}
+
+export class SimProcess implements Caller {
+  alive = true;
+  /** Ending, and doing nothing new. */
+  stopping = false;
+  readonly clock: ManualClock;
+  readonly transport: SimTransport;
+  /** What the run ended with. */
+  failure: Error | undefined;
+  readonly #controller: ProvisionController;
+  readonly #stop = new AbortController();
+  readonly #abort = new AbortController();
+  #looks: Looks = { volumes: 0, claim: 0 };
+
+  constructor(options: SimProcessOptions) {
+    const { network, maxCallMs, storeKind, broken, tick } = options;
+    const common = { ...options, caller: this, ...broken };
+    this.clock = new ManualClock({ turns: 1, wallMs: Date.UTC(2026, 0, 1) + network.nowMs });
+    const { clock } = this;
+    this.transport = new SimTransport({
+      ...common,
+      clock,
+      onLook: (at) => {
+        this.#looks = { ...this.#looks, [at]: tick() };
+      },
+    });
+    const transport = this.transport.asTransport;
+    const logger: Logger = recordedLogger(options.lines);
+    const client = new KubeClient({ transport, fieldManager: driverName });
+    const journal = clusterJournal({
+      client,
+      backing: 'lease',
+      namespace: 'ns',
+      lockName: driverName,
+      exclusive: options.election,
+      clock,
+      logger,
+      writer: options.writer,
+    });
+    this.#controller = new ProvisionController({
+      provisionerName: driverName,
+      provisioner: new SimProvisioner({ ...common, limitMs: maxCallMs, looks: () => this.#looks }),
+      transport,
+      clock,
+      logger,
+      recorder: { event: () => undefined },
+      intentJournal: broken.journal?.(journal) ?? journal,
+      maxCallMs: broken.maxCallMs ?? maxCallMs,
+      save:
+        storeKind === 'blocking'
+          ? { kind: 'blocking' }
+          : { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 60_000 }) },
+    });
+    const ended = this.#controller.run({ stop: this.#stop.signal, abort: this.#abort.signal });
+    void ended
+      .catch((error: unknown) => {
+        this.failure = error as Error;
+      })
+      .finally(() => {
+        this.alive = false;
+      });
+  }
+
+  stop(): void {
+    this.stopping = true;
+    this.#stop.abort(new Error('stopped'));
+  }
+
+  /** The lease is lost: no request leaves it any more. */
+  loseLease(): void {
+    this.stopping = true;
+    const reason = new Error('the lease is lost');
+    this.transport.fence(reason);
+    this.#abort.abort(reason);
+  }
+
+  /** Names of the volumes whose record is open. */
+  openNames(): string[] {
+    return [...this.#controller.openPlans()].map((plan: Plan) => String(plan['name']));
+  }
+}

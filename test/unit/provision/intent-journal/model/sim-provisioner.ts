@@ -1,0 +1,121 @@
+/** A recoverable provisioner over the backend of the test; what its failures mean is what a CSI provisioner makes of them. */
+import type { PersistentVolume } from '../../../../../src/provision/objects.ts';
+import {
+  ProvisionError,
+  type Provisioner,
+  type ProvisionContext,
+  type ProvisionOptions,
+} from '../../../../../src/provision/provisioner.ts';
+import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../../../../../src/provision/recoverable.ts';
+import { type Backend, BackendError, type BackendVolume } from './backend.ts';
+import type { Caller, Network } from './network.ts';
+
+export const driverName = 'drv';
+
+/** When a process last looked at all volumes and at a claim, as numbers that rise with everything that happens. */
+export interface Looks {
+  volumes: number;
+  claim: number;
+}
+
+export interface SimProvisionerOptions {
+  backend: Backend;
+  network: Network;
+  caller: Caller;
+  /** How long a call may take, in milliseconds. */
+  limitMs: number;
+  /** Called at the backend just before a volume is deleted. */
+  onDelete: (handle: string, purpose: 'reclaim' | 'revoke', looks: Looks) => void;
+  /** When the process last looked. */
+  looks: () => Looks;
+  /** A provisioner that takes every final answer for a proof that nothing is left. */
+  believesFirstFinal?: boolean;
+}
+
+type SimPlan = { name: string; args: number };
+
+export class SimProvisioner implements Provisioner, Recoverable {
+  readonly #options: SimProvisionerOptions;
+
+  constructor(options: SimProvisionerOptions) {
+    this.#options = options;
+  }
+
+  provision(): Promise<PersistentVolume> {
+    return Promise.reject(new Error('a recoverable provisioner is not asked to provision'));
+  }
+
+  plan({ volumeName, storageClass }: ProvisionOptions): Promise<Plan> {
+    return Promise.resolve({ name: volumeName, args: Number(storageClass.parameters?.['args']) } satisfies SimPlan);
+  }
+
+  async fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
+    const { name, args } = given as SimPlan;
+    const { signal } = context;
+    const { handle, unfit } = await this.#create(name, args, signal);
+    if (unfit) {
+      await context.beforeDelete(handle);
+      await this.#delete(handle, 'revoke', signal);
+      throw new ProvisionError('too small', { state: 'in-background', afterUnclear: 'absent' });
+    }
+    return { metadata: { name }, spec: { csi: { driver: driverName, volumeHandle: handle } } };
+  }
+
+  async revoke(given: Plan, context: RevokeContext): Promise<void> {
+    const { name, args } = given as SimPlan;
+    const { handle, signal } = context;
+    const found = handle ?? (await this.#create(name, args, signal)).handle;
+    await context.beforeDelete(found);
+    await this.#delete(found, 'revoke', signal);
+  }
+
+  holds({ spec: { csi } }: PersistentVolume, handle: string): boolean {
+    return csi?.driver === driverName && csi.volumeHandle === handle;
+  }
+
+  async delete({ spec: { csi } }: PersistentVolume, { signal }: ProvisionContext): Promise<void> {
+    await this.#delete(csi?.volumeHandle ?? '', 'reclaim', signal);
+  }
+
+  async #create(name: string, args: number, signal: AbortSignal): Promise<BackendVolume> {
+    const { backend, believesFirstFinal = false } = this.#options;
+    const made = this.#call(`CreateVolume ${name}`, () => backend.create(name, args), signal);
+    return made.catch((error: unknown) => {
+      if (error instanceof BackendError) throw provisionError(error, believesFirstFinal);
+      throw error;
+    });
+  }
+
+  #delete(handle: string, purpose: 'reclaim' | 'revoke', signal: AbortSignal): Promise<void> {
+    const { backend, onDelete } = this.#options;
+    const looks = this.#options.looks();
+    const execute = (): void => {
+      onDelete(handle, purpose, looks);
+      backend.delete(handle);
+    };
+    return this.#call(`DeleteVolume ${handle} (${purpose})`, execute, signal).catch((error: unknown) => {
+      if (error instanceof BackendError)
+        throw new ProvisionError(error.message, { state: 'in-background', cause: error });
+      throw error;
+    });
+  }
+
+  #call<T>(what: string, execute: () => T, signal: AbortSignal): Promise<T> {
+    const { network, caller, limitMs } = this.#options;
+    const lost = (): Error => new BackendError('DeadlineExceeded');
+    return network.send({ caller, what, limitMs, execute, lost, survivesBreak: false, signals: [signal] });
+  }
+}
+
+function provisionError(error: BackendError, believesFirstFinal: boolean): ProvisionError {
+  const { code, message } = error;
+  if (code === 'Aborted' || code === 'DeadlineExceeded')
+    return new ProvisionError(message, { state: 'in-background', cause: error });
+  const evidence = {
+    ResourceExhausted: 'absent-if-repeated',
+    AlreadyExists: 'undecidable',
+    Internal: 'nothing',
+  } as const;
+  const afterUnclear = believesFirstFinal ? 'absent' : evidence[code];
+  return new ProvisionError(message, { state: 'finished', afterUnclear, cause: error });
+}

@@ -1,0 +1,124 @@
+/** A `Transport` without sockets: single requests and lists go over the network of the test, watches arrive at once. */
+import type { Clock } from '../../../../../src/base/clock.ts';
+import { silentLogger } from '../../../../../src/base/logger.ts';
+import { TransportError } from '../../../../../src/kube/api-error.ts';
+import { MissingRights } from '../../../../../src/kube/missing-rights.ts';
+import type { RequestOptions, StreamedAnswer } from '../../../../../src/kube/request.ts';
+import type { Transport } from '../../../../../src/kube/transport.ts';
+import { persistentVolumeClaims, persistentVolumes } from '../../../../../src/provision/objects.ts';
+import type { Api, Watcher } from './api.ts';
+import type { Caller, Network } from './network.ts';
+
+/** How long a request to the API server may take, in milliseconds. */
+export const requestLimitMs = 15_000;
+
+export interface SimTransportOptions {
+  api: Api;
+  network: Network;
+  caller: Caller;
+  clock: Clock;
+  /** What the process is shown instead of the response: for clients that lie. */
+  shown?: (options: RequestOptions, answer: unknown) => unknown;
+  /** What is sent instead of the body. */
+  sent?: (options: RequestOptions) => unknown;
+  /** Called where all volumes are listed, and where a claim is read. */
+  onLook: (at: 'volumes' | 'claim') => void;
+}
+
+/** What of `Transport` is used below a `KubeClient`, a reflector and a paged list. */
+export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fence' | 'fenced' | 'missingRights'> {
+  readonly missingRights: MissingRights;
+  readonly #options: SimTransportOptions;
+  readonly #fence = new AbortController();
+  #held: (() => void)[] | undefined;
+
+  constructor(options: SimTransportOptions) {
+    this.#options = options;
+    this.missingRights = new MissingRights({ clock: options.clock, logger: silentLogger });
+  }
+
+  /** As the code under test takes it. */
+  get asTransport(): Transport {
+    return this as unknown as Transport;
+  }
+
+  get fenced(): AbortSignal {
+    return this.#fence.signal;
+  }
+
+  fence(reason: Error): void {
+    this.#fence.abort(reason);
+  }
+
+  /** Watches deliver nothing until `releaseWatches`. */
+  holdWatches(): void {
+    this.#held ??= [];
+  }
+
+  releaseWatches(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const deliver of held) deliver();
+  }
+
+  request<T>(options: RequestOptions): Promise<T> {
+    const { api, network, caller, shown, sent, onLook } = this.#options;
+    const { verb, resource, name = '' } = options.info;
+    const body: unknown = structuredClone(sent === undefined ? options.body : sent(options));
+    const isList = verb === 'list' && resource === persistentVolumes && options.query?.['fieldSelector'] === undefined;
+    const isClaim = verb === 'get' && resource === persistentVolumeClaims;
+    return network.send<T>({
+      caller,
+      what: `${verb} ${resource.plural} ${name}`,
+      limitMs: requestLimitMs,
+      execute: () => {
+        if (isList || isClaim) onLook(isList ? 'volumes' : 'claim');
+        const answer = api.request({ ...options, body });
+        return (shown === undefined ? answer : shown(options, answer)) as T;
+      },
+      lost: (why) => new TransportError(why, { code: why === 'timeout' ? 'TIMEOUT' : 'ECONNRESET' }),
+      survivesBreak: options.method !== 'GET',
+      signals: [options.signal, this.#fence.signal],
+    });
+  }
+
+  async stream(options: RequestOptions & { watch: boolean }): Promise<StreamedAnswer> {
+    this.#fence.signal.throwIfAborted();
+    if (options.watch) return { body: this.#watch(options), isProtobuf: false };
+    return { body: oneChunk(await this.request<object>(options)), isProtobuf: false };
+  }
+
+  async *#watch({ info, query, signal }: RequestOptions): AsyncGenerator<Uint8Array> {
+    const { api } = this.#options;
+    const lines: Uint8Array[] = [];
+    let wake = Promise.withResolvers<undefined>();
+    const deliver = (line: object): void => {
+      lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
+      wake.resolve(undefined);
+    };
+    const watcher: Watcher = (line) => {
+      if (this.#held === undefined) deliver(line);
+      else this.#held.push(() => deliver(line));
+    };
+    const end = (): void => wake.resolve(undefined);
+    const signals = [signal, this.#fence.signal];
+    for (const it of signals) it?.addEventListener('abort', end, { once: true });
+    api.watch(info, query, watcher);
+    try {
+      for (;;) {
+        for (const it of signals) it?.throwIfAborted();
+        yield* lines.splice(0);
+        if (lines.length > 0) continue;
+        await wake.promise;
+        wake = Promise.withResolvers();
+      }
+    } finally {
+      api.unwatch(watcher);
+    }
+  }
+}
+
+// eslint-disable-next-line @typescript-eslint/require-await -- a body is read asynchronously
+async function* oneChunk(answer: object): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(JSON.stringify(answer));
+}

@@ -1,0 +1,329 @@
+/** Everything outside the processes, and the rules that must hold whatever happens. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { KubeObject } from '../../../../../src/kube/kube-object.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../../src/provision/objects.ts';
+import { storageProvisionerKey } from '../../../../../src/provision/keys.ts';
+import type { LogLine } from '../../../../support/fakes/recorded-logger.ts';
+import { Api } from './api.ts';
+import { Backend } from './backend.ts';
+import { Network } from './network.ts';
+import { type BrokenGuards, SimProcess } from './sim-process.ts';
+import { driverName, type Looks } from './sim-provisioner.ts';
+
+export interface WorldOptions {
+  storeKind: 'blocking' | 'queue';
+  handlesFromNames: boolean;
+  /** One process at a time, by leader election; without, two may overlap. */
+  election: boolean;
+  broken?: BrokenGuards;
+}
+
+/** How long a call to the backend may take, in milliseconds. */
+const maxCallMs = 20_000;
+export const claimKey = (slot: number): string => `ns/claim-${slot}`;
+
+export class RuleBrokenError extends Error {
+  override readonly name = 'RuleBrokenError';
+}
+
+export class World {
+  readonly network = new Network();
+  readonly api = new Api();
+  readonly backend: Backend;
+  processes: SimProcess[] = [];
+  /** What happened, for the report of a failure. */
+  readonly story: string[] = [];
+  readonly #options: WorldOptions;
+  #tick = 0;
+  #args = 1;
+  #started = 0;
+  readonly #lines: LogLine[] = [];
+  /** Volumes that an administrator made for existing storage, with the moment. */
+  readonly #byHand = new Map<string, number>();
+  /** Storage that an administrator keeps without a volume. */
+  readonly #kept = new Set<string>();
+  /** By the name of the volume: when its claim came back to us. */
+  readonly #wantedSince = new Map<string, number>();
+  #broken: string | undefined;
+  /** Something happened that may leave what cannot be decided. */
+  mayBeReported = false;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    const nowMs = (): number => this.network.nowMs;
+    this.backend = new Backend({ nowMs, maxWorkMs: maxCallMs, handlesFromNames: options.handlesFromNames });
+    this.api.put('storageclasses', this.#class('delete'));
+    this.api.put('storageclasses', this.#class('retain'));
+  }
+
+  get alive(): SimProcess[] {
+    return this.processes.filter(({ alive }) => alive);
+  }
+
+  /** Whether another process may start. */
+  get canStart(): boolean {
+    return this.alive.length < (this.#options.election ? 1 : 2);
+  }
+
+  get claims(): PersistentVolumeClaim[] {
+    return this.api.all('persistentvolumeclaims');
+  }
+
+  get volumes(): PersistentVolume[] {
+    return this.api.all('persistentvolumes');
+  }
+
+  claim(slot: number): PersistentVolumeClaim | undefined {
+    return this.api.find('persistentvolumeclaims', claimKey(slot));
+  }
+
+  note(text: string): void {
+    this.story.push(`${String(this.network.nowMs).padStart(7)} ${text}`);
+  }
+
+  startProcess(): void {
+    const { storeKind, election, broken = {} } = this.#options;
+    const { api, backend, network } = this;
+    this.processes = this.alive;
+    this.processes.push(
+      new SimProcess({
+        api,
+        backend,
+        network,
+        maxCallMs,
+        storeKind,
+        election,
+        broken,
+        lines: this.#lines,
+        writer: `writer-${++this.#started}`,
+        onDelete: (...args) => this.#onDelete(...args),
+        tick: () => ++this.#tick,
+      }),
+    );
+  }
+
+  createClaim(slot: number, className: string): void {
+    this.api.put<PersistentVolumeClaim>('persistentvolumeclaims', {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: {
+        namespace: 'ns',
+        name: `claim-${slot}`,
+        annotations: { [storageProvisionerKey]: driverName },
+      },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        storageClassName: className,
+        volumeMode: 'Filesystem',
+      },
+      status: { phase: 'Pending' },
+    });
+  }
+
+  /** The classes are made again with other parameters. */
+  changeClasses(): void {
+    this.#args++;
+    for (const name of ['delete', 'retain']) {
+      this.api.remove('storageclasses', name);
+      this.api.put('storageclasses', this.#class(name));
+    }
+  }
+
+  /** An administrator makes a volume for existing storage. */
+  adopt(handle: string): void {
+    const name = `by-hand-${this.#byHand.size}`;
+    this.#byHand.set(name, ++this.#tick);
+    this.api.put<PersistentVolume>('persistentvolumes', {
+      metadata: { name },
+      spec: { csi: { driver: driverName, volumeHandle: handle }, persistentVolumeReclaimPolicy: 'Retain' },
+      status: { phase: 'Available' },
+    });
+  }
+
+  /** An administrator removes the volume of storage that is to be kept. */
+  removeRetained({ metadata: { name }, spec }: PersistentVolume): void {
+    this.#kept.add(spec.csi?.volumeHandle ?? '');
+    this.api.remove('persistentvolumes', name);
+  }
+
+  /** What Kubernetes' own controller does with claims and volumes. */
+  bind(): void {
+    for (const { metadata, spec, status } of this.volumes) {
+      const { claimRef } = spec;
+      if (claimRef === undefined) continue;
+      const key = `${claimRef.namespace ?? ''}/${claimRef.name ?? ''}`;
+      const claim = this.api.find<PersistentVolumeClaim>('persistentvolumeclaims', key);
+      const bound = claim?.spec.volumeName ?? '';
+      const isFor = claim?.metadata.uid === claimRef.uid && (bound === '' || bound === metadata.name);
+      const phase = isFor ? 'Bound' : 'Released';
+      if (isFor && claim?.status?.phase !== 'Bound') {
+        this.api.edit<PersistentVolumeClaim>('persistentvolumeclaims', key, (it) => {
+          it.spec.volumeName = metadata.name;
+          it.status = { phase: 'Bound' };
+        });
+      }
+      if (status?.phase === phase) continue;
+      this.api.edit<PersistentVolume>('persistentvolumes', metadata.name, (it) => {
+        it.status = { phase };
+      });
+    }
+  }
+
+  /** Lets what was set off come to rest. */
+  async settle(): Promise<void> {
+    await nextTurn();
+    await nextTurn();
+  }
+
+  /** Executes and answers every call. */
+  async pump(): Promise<void> {
+    await this.settle();
+    for (let steps = 0; this.network.length > 0; steps++) {
+      if (steps > 2000) throw new RuleBrokenError(`requests without end: ${this.network.toString()}`);
+      await this.step();
+    }
+  }
+
+  async step(pick = 0): Promise<void> {
+    this.#tick++;
+    this.network.step(pick);
+    await this.settle();
+  }
+
+  /** Executes and answers calls until one of this kind is next. */
+  async until(what: string, state: 'sent' | 'executed'): Promise<void> {
+    await this.settle();
+    for (let steps = 0; steps < 200 && this.network.length > 0 && !this.network.isAt(what, state); steps++)
+      await this.step();
+  }
+
+  /** @param options.busy - calls are executed and answered meanwhile; otherwise they wait, and may run out of time. */
+  async advance(ms: number, { busy, chunkMs = 1000 }: { busy: boolean; chunkMs?: number }): Promise<void> {
+    const endMs = this.network.nowMs + ms;
+    while (this.network.nowMs < endMs) {
+      const passed = Math.min(chunkMs, endMs - this.network.nowMs);
+      this.network.nowMs += passed;
+      for (const process of this.alive) await process.clock.advance(passed);
+      this.network.expire();
+      this.backend.finishWork({ all: false });
+      if (busy) await this.pump();
+      else await this.settle();
+    }
+  }
+
+  /** The faults are over and enough time passes; then nothing may be left undone. */
+  async comeToRest(): Promise<void> {
+    this.backend.noMoreFaults();
+    for (const { transport } of this.alive) transport.releaseWatches();
+    for (const process of this.alive.slice(1)) process.alive = false;
+    for (const process of this.alive.filter(({ stopping }) => stopping)) process.alive = false;
+    if (this.alive.length === 0) this.startProcess();
+    for (let minutes = 0; minutes < 60; minutes++) {
+      await this.advance(60_000, { busy: true, chunkMs: 10_000 });
+      this.bind();
+    }
+    await this.pump();
+  }
+
+  /** @throws {RuleBrokenError} when something was deleted that may be used. */
+  check(): void {
+    if (this.#broken !== undefined) throw this.#failure(this.#broken);
+  }
+
+  /** @throws {RuleBrokenError} when something is lost or missing. */
+  checkAtRest(): void {
+    const [process] = this.alive;
+    if (process === undefined) throw this.#failure('no process is left');
+    const reported = this.#reportedNames();
+    const open = new Set(process.openNames());
+    for (const name of open) {
+      if (!reported.has(name)) throw this.#failure(`the record of ${name} stays open`);
+      if (!this.mayBeReported) throw this.#failure(`${name} is reported without need`);
+    }
+    const handles = new Set(this.volumes.map(({ spec }) => spec.csi?.volumeHandle));
+    for (const { handle, name } of this.backend.volumes.values()) {
+      if (!handles.has(handle) && !open.has(name) && !this.#kept.has(handle))
+        throw this.#failure(`${handle} of ${name} is left behind`);
+    }
+    for (const claim of this.claims) this.#checkClaim(claim, open);
+  }
+
+  /** Names of the volumes that were reported as possibly left behind. */
+  #reportedNames(): Set<string> {
+    const reports = this.#lines.filter(({ message }) => message.startsWith('A volume may be left'));
+    return new Set(reports.map(({ fields }) => String((fields as { volume?: string }).volume)));
+  }
+
+  #checkClaim(claim: PersistentVolumeClaim, open: Set<string>): void {
+    const {
+      metadata: { name, uid = '' },
+      spec,
+    } = claim;
+    const { volumeName = '' } = spec;
+    const expected = `pvc-${uid}`;
+    if (!isOurs(claim) || open.has(expected)) return;
+    if (volumeName !== '' && volumeName !== expected) return;
+    const mine = this.volumes.filter((volume) => volume.spec.claimRef?.uid === uid);
+    if (mine.length !== 1) throw this.#failure(`${name} with UID ${uid} has ${mine.length} volumes`);
+    const handle = mine[0]?.spec.csi?.volumeHandle ?? '';
+    if (!this.backend.volumes.has(handle)) throw this.#failure(`the storage ${handle} of ${name} is gone`);
+  }
+
+  #onDelete(handle: string, purpose: 'reclaim' | 'revoke', looks: Looks): void {
+    if (!this.backend.volumes.has(handle)) return;
+    this.#checkWish(handle, purpose, looks.claim);
+    if (this.#kept.has(handle)) this.#broken ??= `${purpose}: ${handle} is deleted though it is to be kept`;
+    for (const volume of this.volumes) {
+      if (volume.spec.csi?.volumeHandle !== handle) continue;
+      const { name } = volume.metadata;
+      if (purpose === 'revoke' ? this.#isUsable(volume, looks.volumes) : volume.status?.phase === 'Bound')
+        this.#broken ??= `${purpose}: ${handle} is deleted though ${name} refers to it`;
+    }
+  }
+
+  /** A fit volume is not deleted under a claim that wanted it when the process looked. */
+  #checkWish(handle: string, purpose: 'reclaim' | 'revoke', lookedAt: number): void {
+    const volume = this.backend.volumes.get(handle);
+    if (this.#started > 1 || purpose === 'reclaim' || volume?.unfit !== false) return; // an earlier process may have begun
+    const claim = this.claims.find(({ metadata }) => volume.name === `pvc-${metadata.uid ?? ''}`);
+    if (claim === undefined || (claim.spec.volumeName ?? '') !== '' || !isOurs(claim)) return;
+    if ((this.#wantedSince.get(volume.name) ?? 0) < lookedAt)
+      this.#broken ??= `revoke: ${handle} is deleted though ${claim.metadata.name} wants it`;
+  }
+
+  /** The claim is ours again. */
+  handBack(slot: number): void {
+    this.api.edit<PersistentVolumeClaim>('persistentvolumeclaims', claimKey(slot), ({ metadata }) => {
+      metadata.annotations = { [storageProvisionerKey]: driverName };
+      this.#wantedSince.set(`pvc-${metadata.uid ?? ''}`, ++this.#tick);
+    });
+  }
+
+  /** Whether a volume counts as one that may be used, for a process that looked at that moment. */
+  #isUsable({ metadata: { name }, spec }: PersistentVolume, lookedAt: number): boolean {
+    const madeAt = this.#byHand.get(name);
+    if (madeAt !== undefined) return madeAt < lookedAt; // nobody can see what is made after the look
+    if (spec.persistentVolumeReclaimPolicy === 'Retain') return true;
+    const claim = this.claims.find(({ metadata }) => metadata.uid === spec.claimRef?.uid);
+    return claim !== undefined && ['', name].includes(claim.spec.volumeName ?? '');
+  }
+
+  #class(name: string): StorageClass {
+    return {
+      metadata: { name },
+      provisioner: driverName,
+      parameters: { args: String(this.#args) },
+      reclaimPolicy: name === 'retain' ? 'Retain' : 'Delete',
+      volumeBindingMode: 'Immediate',
+    };
+  }
+
+  #failure(rule: string): RuleBrokenError {
+    return new RuleBrokenError([rule, ...this.story, this.network.toString()].join('\n'));
+  }
+}
+
+function isOurs({ metadata: { annotations } }: KubeObject): boolean {
+  return annotations?.[storageProvisionerKey] === driverName;
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { JournalEntry } from '../../../../src/provision/intent-journal/journal-entry.ts';
+import { loneBytes, maxShardBytes, placeGroup } from '../../../../src/provision/intent-journal/place-group.ts';
+import { Shard } from '../../../../src/provision/intent-journal/shard.ts';
+
+function entry(uid: string, bytes: number, shared: Record<string, number> = {}): JournalEntry {
+  const texts = Object.entries(shared).map(([key, length]) => [key, 'x'.repeat(length)] as const);
+  return { uid, key: uid, text: '', shared: new Map(texts), phase: 'create', writer: 'w', reportOnly: '', bytes };
+}
+
+function shard(index: number, bytes: number[], more: { busy?: boolean } = {}): Shard {
+  const made = new Shard(index);
+  bytes.forEach((each, i) => made.want(`${index}-${i}`, entry(`${index}-${i}`, each), 0));
+  return Object.assign(made, more);
+}
+
+describe('the shard of a group of new records', () => {
+  test('it is the smallest, counting what is removed as gone', () => {
+    const shards = [shard(0, [3000, 1500]), shard(1, [2000, 2000])];
+    assert.deepEqual(placeGroup([entry('a', 1000)], shards), { shard: shards[1], count: 1 });
+    shards[0]?.want('0-0', undefined, 0);
+    assert.deepEqual(placeGroup([entry('a', 1000)], shards), { shard: shards[0], count: 1 });
+  });
+
+  test('a new one is needed when all would grow beyond 8 KiB for each record of the group', () => {
+    const shards = [shard(0, [5000])];
+    assert.equal(placeGroup([entry('a', 1500)], shards), 'grow');
+    assert.deepEqual(placeGroup([entry('a', 1500), entry('b', 1500)], shards), { shard: shards[0], count: 2 });
+  });
+
+  test('a shard that is being written is waited for rather than a new one begun', () => {
+    assert.equal(placeGroup([entry('a', 1000)], [shard(0, [1000], { busy: true })]), 'wait');
+    assert.equal(placeGroup([entry('a', 1000)], [shard(0, [9000], { busy: true })]), 'grow');
+  });
+
+  test('shared values count only in the shards that do not have them', () => {
+    const big = { 'shared-1': 90_000 };
+    const shards = [shard(0, [20_000]), shard(1, [])];
+    shards[1]?.want('x', entry('x', 5000, big), 0);
+    const place = placeGroup([entry('a', 1000, big)], shards);
+    assert.equal(typeof place === 'object' && place.shard.index, 1);
+  });
+
+  test('no group makes a shard larger than 200 KiB, or larger than 8 KiB for each of its records without need', () => {
+    const sizes = fc.array(fc.integer({ min: 300, max: 150_000 }), { minLength: 1, maxLength: 60 });
+    const stored = fc.array(fc.array(fc.integer({ min: 300, max: 20_000 }), { maxLength: 9 }), { maxLength: 6 });
+    fc.assert(
+      fc.property(sizes, stored, (group, others) => {
+        const shards = [...others.map((bytes, i) => shard(i, bytes)), new Shard(99)];
+        const entries = group.map((bytes, i) => entry(`new-${i}`, bytes, { 'shared-1': 500 }));
+        const place = placeGroup(entries, shards);
+        assert.ok(typeof place === 'object', 'there is an empty one');
+        assert.ok(place.count >= 1 && place.count <= entries.length);
+        const placed = entries.slice(0, place.count);
+        const wasEmpty = place.shard.wanted.size === 0;
+        for (const each of placed) place.shard.want(each.uid, each, 0);
+        assert.ok(place.shard.bytes <= maxShardBytes);
+        const alone = placed.reduce((sum, { bytes }) => sum + bytes, 3000);
+        assert.ok(wasEmpty || place.shard.bytes <= Math.max(8192 * place.count, 2 * alone));
+      }),
+    );
+  });
+});
+
+test('the size of a record counts the values that it shares', () => {
+  assert.equal(loneBytes(entry('a', 100, { k: 1000 })) - loneBytes(entry('a', 100)), 1001);
+});
