@@ -44,7 +44,7 @@ export class CsiCallError extends Error {
   }
 }
 
-/** A call whose status did not arrive although the driver ended it: its outcome is unknown. */
+/** A call whose status or response did not arrive although the driver ended it: its outcome is unknown. */
 export class LostStatusError extends CsiCallError {
   override readonly name = 'LostStatusError';
 }

@@ -16,10 +16,11 @@ import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { errorMessage } from './error-message.ts';
 import { failingAs } from './failing-as.ts';
 import type { CreateVolumeRequest } from './generated/csi/v1/CreateVolumeRequest.ts';
-import type { TopologyRequirement } from './generated/csi/v1/TopologyRequirement.ts';
 import { readSecret } from './secrets/read-secret.ts';
 import { secretKinds, secretReference, type SecretKind } from './secrets/secret-reference.ts';
-import { type PlannedSource, planSource } from './sources/planned-source.ts';
+import type { PlannedSource } from './sources/open-source.ts';
+import { planSource } from './sources/planned-source.ts';
+import { plannedTopology, type PlannedTopology } from './topology/planned-topology.ts';
 import { SelectedNodeGoneError, supportsTopology } from './topology/topology-hook.ts';
 import { validateClaim, type ValidClaim } from './validate-claim.ts';
 import { mutableParameters } from './volume-attributes-class.ts';
@@ -27,8 +28,11 @@ import { mutableParameters } from './volume-attributes-class.ts';
 /** References of one claim's secrets, those that the class names. */
 export type SecretReferences = Readonly<Partial<Record<SecretKind, SecretReference>>>;
 
-/** CreateVolume's arguments but for the secrets. Amounts are decimal strings, as in the proto. */
-export type PlannedRequest = Omit<CreateVolumeRequest, 'secrets' | 'name' | 'capacity_range'> & {
+/** CreateVolume's arguments but for secrets and topology. Amounts are decimal strings, as in the proto. */
+export type PlannedRequest = Omit<
+  CreateVolumeRequest,
+  'secrets' | 'name' | 'capacity_range' | 'accessibility_requirements'
+> & {
   /** The PersistentVolume's name, too. */
   name: string;
   capacity_range: { required_bytes: string };
@@ -38,9 +42,13 @@ export type PlannedRequest = Omit<CreateVolumeRequest, 'secrets' | 'name' | 'cap
  * A volume as it will be made and described. Plain data without secrets: it survives `JSON.stringify`, and what is
  * needed of claim and class is in it, so that it can be carried out when both are gone.
  */
-export interface VolumePlan {
+export type VolumePlan = {
+  /** Of the driver that makes the volume. */
+  driverName: string;
   claim: { namespace: string; name: string; uid: string };
   request: PlannedRequest;
+  /** Absent: the driver may choose freely. */
+  topology?: PlannedTopology;
   secretReferences: SecretReferences;
   /** The source of the content, which must not be deleted meanwhile. */
   source?: PlannedSource;
@@ -57,7 +65,7 @@ export interface VolumePlan {
     PersistentVolumeSpec,
     'accessModes' | 'mountOptions' | 'persistentVolumeReclaimPolicy' | 'volumeAttributesClassName' | 'volumeMode'
   >;
-}
+};
 
 /** A plan, and the secrets that were read on the way: they belong to this attempt and are stored nowhere. */
 export interface PlannedVolume {
@@ -77,6 +85,9 @@ export async function planVolume(
   { signal }: ProvisionContext,
 ): Promise<PlannedVolume> {
   const { claim, selectedNodeName, volumeName: name } = options;
+  if (claim.spec.volumeAttributesClassName && !settings.gates.volumeAttributesClass()) {
+    await settings.attributesClasses?.check(signal); // once more, before a volume is made without its class
+  }
   const valid = validateClaim(settings, options);
   warnDeprecatedFsType(valid.storageClass.parameters ?? {}, settings.logger);
   const request: PlannedRequest = {
@@ -87,25 +98,25 @@ export async function planVolume(
   const content = await planSource(settings, claim, { ...valid, signal });
   if (content !== undefined) request.volume_content_source = content.volumeContentSource;
   const topologySupported = supportsTopology(settings);
-  if (topologySupported) {
-    const requirements = await accessibilityRequirements(settings, options, valid.storageClass);
-    if (requirements !== undefined) request.accessibility_requirements = requirements;
-  }
+  const topology = topologySupported ? await planTopology(settings, options, valid.storageClass) : undefined;
   const { secretReferences, secrets } = await resolveSecrets(settings, claim, { ...valid, name, signal });
   request.parameters = requestParameters(settings, claim, { ...valid, name });
   const { volumeAttributesClassName } = valid;
   if (volumeAttributesClassName !== undefined) {
-    const { client, driverName } = settings;
+    const { client, driverName, attributesClasses: api } = settings;
     request.mutable_parameters = await mutableParameters({
       client,
+      api,
       name: volumeAttributesClassName,
       driverName,
       signal,
     });
   }
   const plan: VolumePlan = {
+    driverName: settings.driverName,
     claim: { ...namesOf(claim), uid: claim.metadata.uid ?? '' },
     request,
+    ...(topology && { topology }),
     secretReferences,
     ...(content && { source: content.source }),
     migrated: valid.migrated,
@@ -148,18 +159,19 @@ function plannedSpec(
   };
 }
 
-async function accessibilityRequirements(
+async function planTopology(
   { topology }: CsiProvisionerOptions,
   { claim, selectedNodeName }: ProvisionOptions,
   { allowedTopologies }: StorageClass,
-): Promise<TopologyRequirement | undefined> {
+): Promise<PlannedTopology | undefined> {
   if (sliceSpent()) await nextSlice(); // a hundred claims at once each go through all nodes
   try {
-    return await topology?.requirements({
+    const requirements = await topology?.requirements({
       claim: { uid: claim.metadata.uid ?? '', name: claim.metadata.name },
       allowedTopologies,
       selectedNodeName,
     });
+    return requirements && plannedTopology(requirements);
   } catch (error) {
     if (error instanceof SelectedNodeGoneError) {
       throw new ProvisionError(error.message, { state: 'reschedule', cause: error });

@@ -8,15 +8,22 @@ import type { VolumePlan } from './create-request.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { errorMessage } from './error-message.ts';
 import { createVolumeError } from './error-policy.ts';
-import { failingAs } from './failing-as.ts';
+import { type BeforeDelete, failingAs } from './failing-as.ts';
+import type { CreateVolumeResponse__Output } from './generated/csi/v1/CreateVolumeResponse.ts';
 import { persistentVolume } from './persistent-volume.ts';
-import { protectSource, unprotectSource } from './sources/planned-source.ts';
+import { protectSource } from './sources/planned-source.ts';
+import { topologyRequirement } from './topology/planned-topology.ts';
+import type { CallOptions } from './unary-call.ts';
+
+/** Values of the plan's provisioner secret, read for this attempt. */
+export type ProvisionerSecrets = Record<string, SecretString>;
 
 export interface CreateContext {
-  /** Values of the plan's provisioner secret, read for this attempt. */
-  secrets: Record<string, SecretString>;
-  /** UIDs of claims whose volume the driver may be creating; kept up to date here. */
-  inBackground: Set<string>;
+  secrets: ProvisionerSecrets;
+  /** An earlier attempt may have reached the driver: the source is not looked up again, nor protected. */
+  mayExist: boolean;
+  /** Awaited before a volume that does not fit the plan is deleted again; what it throws passes unchanged. */
+  beforeDelete: BeforeDelete;
   signal: AbortSignal;
 }
 
@@ -24,58 +31,71 @@ export interface CreateContext {
  * Makes the volume and describes it. Needs neither claim nor class; safe to repeat with the same plan, also by another
  * process.
  *
- * @throws {ProvisionError} with what is then known about the backend.
+ * @throws {ProvisionError} with what is then known about the backend, and what `beforeDelete` throws.
  */
 export async function createVolume(
   settings: CsiProvisionerOptions,
   plan: VolumePlan,
   context: CreateContext,
 ): Promise<PersistentVolume> {
-  const { signal } = context;
-  await protectSource(settings, plan.source, signal);
-  const created = await callDriver(settings, plan, context);
-  const volume = await describe(settings, plan, created);
-  decided(settings, plan.claim.uid, context);
-  await unprotectSource(settings, plan.source, { claimNamespace: plan.claim.namespace, signal });
-  return volume;
+  if (!context.mayExist) await protectSource(settings, plan.source, context.signal);
+  const { mayReschedule } = plan;
+  const response = await sendCreateVolume(settings, plan, { ...context, mayReschedule });
+  const created = checkResponse(response, {
+    requestedBytes: BigInt(plan.request.capacity_range.required_bytes),
+    contentSource: plan.request.volume_content_source !== undefined,
+  });
+  if ('problem' in created) await discard(settings, plan, created, context);
+  return describe(settings, plan, created);
 }
 
-async function callDriver(
-  settings: CsiProvisionerOptions,
-  { claim, request, migrated, mayReschedule }: VolumePlan,
-  context: CreateContext,
-): Promise<CreatedVolume> {
-  const { controller, clock, timeoutMs } = settings;
-  const { secrets, inBackground, signal } = context;
-  const call = { signal, migrated, about: { claim: `${claim.namespace}/${claim.name}` } };
-  const response = await controller.createVolume({ ...request, secrets }, call).catch((error: unknown) => {
-    const failure = createVolumeError(error, { mayReschedule });
-    if (failure.state === 'in-background') inBackground.add(claim.uid);
-    // A request that was never sent changes nothing about an earlier one; without one the next attempt is free.
-    else if (failure.state !== 'no-change' || !inBackground.has(claim.uid)) decided(settings, claim.uid, context);
-    throw failure;
-  });
-  inBackground.add(claim.uid);
-  const created = checkResponse(response, {
-    requestedBytes: BigInt(request.capacity_range.required_bytes),
-    contentSource: request.volume_content_source !== undefined,
-  });
-  if (!('problem' in created)) return created;
-  const { volumeId, problem, cleanupLabel } = created;
-  // The request is repeated in either case, under the same name.
+/**
+ * Calls CreateVolume as planned: a repeat finds the volume that an earlier call made.
+ *
+ * @throws {ProvisionError} as `createVolumeError`.
+ */
+export async function sendCreateVolume(
+  { controller }: Pick<CsiProvisionerOptions, 'controller'>,
+  plan: VolumePlan,
+  { secrets, mayReschedule, signal }: { secrets: ProvisionerSecrets; mayReschedule: boolean; signal: AbortSignal },
+): Promise<CreateVolumeResponse__Output> {
+  const { request, topology } = plan;
+  const planned = {
+    ...request,
+    ...(topology && { accessibility_requirements: topologyRequirement(topology) }),
+    secrets,
+  };
+  try {
+    return await controller.createVolume(planned, callOptions(plan, signal));
+  } catch (error) {
+    throw createVolumeError(error, { mayReschedule, contentSource: request.volume_content_source !== undefined });
+  }
+}
+
+/** Of every call for a plan. */
+export function callOptions({ claim, migrated }: VolumePlan, signal: AbortSignal): CallOptions {
+  return { signal, migrated, about: { claim: `${claim.namespace}/${claim.name}` } };
+}
+
+/** Deletes a volume that does not fit. The request is repeated in any case, under the same name. */
+async function discard(
+  { controller, clock, timeoutMs }: CsiProvisionerOptions,
+  plan: VolumePlan,
+  { volumeId, problem, cleanupLabel }: { volumeId: string; problem: string; cleanupLabel: string },
+  { secrets, beforeDelete, signal }: CreateContext,
+): Promise<never> {
+  const call = callOptions(plan, signal);
+  if (volumeId !== '') await beforeDelete(volumeId);
   await failingAs(
     'in-background',
-    () => cleanUpVolume({ controller, clock, timeoutMs, volumeId, secrets, call }),
+    () => {
+      if (volumeId === '') throw new Error('the driver gave it no id');
+      return cleanUpVolume({ controller, clock, timeoutMs, volumeId, secrets, call });
+    },
     (error) =>
-      `${problem}. ${cleanupLabel} of volume ${request.name} failed, volume is orphaned: ${errorMessage(error)}`,
+      `${problem}. ${cleanupLabel} of volume ${plan.request.name} failed, volume is orphaned: ${errorMessage(error)}`,
   );
-  throw new ProvisionError(problem, { state: 'in-background' });
-}
-
-/** No request for the claim is under way: the next one is computed from its beginning. */
-function decided({ topology }: CsiProvisionerOptions, claimUid: string, { inBackground }: CreateContext): void {
-  inBackground.delete(claimUid);
-  topology?.forget(claimUid);
+  throw new ProvisionError(problem, { state: 'in-background', afterUnclear: 'absent' });
 }
 
 async function describe(

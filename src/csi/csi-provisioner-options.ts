@@ -9,8 +9,10 @@ import type { ControllerCalls } from './csi-calls.ts';
 import type { DriverCapabilities } from './driver-info.ts';
 import type { MigrationHook } from './migration/migration-hook.ts';
 import type { NodeHook } from './node-deployment/node-hook.ts';
+import type { OpenSource } from './sources/open-source.ts';
 import type { ReferenceGrant } from './sources/reference-grants.ts';
 import type { TopologyHook } from './topology/topology-hook.ts';
+import type { AttributesClassApi } from './volume-attributes-class.ts';
 
 /** Everything a `CsiProvisioner` works with. Caches must be synced before the first call. */
 export interface CsiProvisionerOptions {
@@ -53,8 +55,12 @@ export interface CsiProvisionerOptions {
     /** Read at every attempt: the API may be installed later. */
     volumeAttributesClass: () => boolean;
   };
+  /** Absent: attributes classes are served as v1, or unwanted where the gate is off. */
+  attributesClasses?: AttributesClassApi | undefined;
   /** Grants of all namespaces, watched only with their gate; absent: nothing is granted. */
   referenceGrants?: Lister<ReferenceGrant> | undefined;
+  /** Sources of all volumes in the making, by `openSource`: their protection stays. Default: none. */
+  plannedSources?: (() => Iterable<OpenSource>) | undefined;
   /** Present when the gate `Topology` is on. */
   topology?: TopologyHook | undefined;
   /** Present for drivers that replaced an in-tree plugin. */

@@ -6,32 +6,49 @@ import { migratedToKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
 import {
   IgnoredError,
+  ProvisionError,
   type Provisioner,
   type ProvisionContext,
   type ProvisionOptions,
 } from '../provision/provisioner.ts';
+import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../provision/recoverable.ts';
 import { AttachmentGate } from './attachment-gate.ts';
-import { planVolume } from './create-request.ts';
+import { type PlannedVolume, planVolume, type VolumePlan } from './create-request.ts';
 import { createVolume } from './create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteVolume } from './delete-volume.ts';
 import { errorMessage } from './error-message.ts';
-import { failingAs } from './failing-as.ts';
+import { failingAs, failingInBackground } from './failing-as.ts';
+import { recordedPlan } from './recorded-plan.ts';
+import { revokeVolume, secretsOf } from './revoke-volume.ts';
+import { SecretHandOver } from './secrets/secret-hand-over.ts';
+import { type OpenSource, openSource } from './sources/open-source.ts';
+import { unprotectSource } from './sources/planned-source.ts';
+import { snapshotsInUse } from './sources/snapshot-sweep.ts';
+import { SharedRequisite } from './topology/planned-topology.ts';
 import { PopulatorError } from './validate-claim.ts';
 
 /**
  * Makes and deletes volumes with a CSI driver. Every method may be called again for the same claim or volume: names
  * and requests stay the same.
  */
-export class CsiProvisioner implements Provisioner {
+export class CsiProvisioner implements Provisioner, Recoverable {
   readonly #options: CsiProvisionerOptions;
   readonly #attachmentGate: AttachmentGate;
-  /** UIDs of claims whose volume the driver may be creating: a repeat must request the same topology. */
+  readonly #handOver: SecretHandOver;
+  readonly #requisite = new SharedRequisite();
+  /** UIDs of claims for which `provision` may have a volume in the making: a repeat must request the same topology. */
   readonly #inBackground = new Set<string>();
+  /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
+  readonly #copied = new Set<string>();
+
+  /** Claims of plans without a volume attributes class, made in this process. */
+  readonly #withoutClass = new WeakMap<Plan, PersistentVolumeClaim>();
 
   constructor(options: CsiProvisionerOptions) {
     this.#options = options;
     this.#attachmentGate = new AttachmentGate(options);
+    this.#handOver = new SecretHandOver(options.clock);
   }
 
   /** Whether the claim was handed to this driver; in node deployment also whether it is for this node. */
@@ -45,25 +62,76 @@ export class CsiProvisioner implements Provisioner {
     }
   }
 
-  /** @throws {ProvisionError} and {IgnoredError} as the interface says; the texts are those of the reference. */
+  /**
+   * `plan` and `fulfil` in one, for callers that keep no record: what retries must repeat is kept in memory, until `forget`.
+   *
+   * @throws {ProvisionError} and {IgnoredError} as the interface says; the texts are those of the reference.
+   */
   provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
     // Every step gives its failure a state; after an unforeseen exception a volume may be in the making.
-    return failingAs('in-background', () => this.#provision(options, context));
+    return failingAs('in-background', async () => {
+      const { plan, secrets } = await this.#plan(options, context);
+      const beforeDelete = (): Promise<void> => Promise.resolve();
+      const attempt = createVolume(this.#options, plan, { ...context, secrets, mayExist: false, beforeDelete });
+      const volume = await attempt.catch((error: unknown) => {
+        this.#noteFailure(plan.claim.uid, error);
+        throw error;
+      });
+      this.#decided(plan.claim.uid);
+      await this.#unprotect(plan, context);
+      if (plan.spec.volumeAttributesClassName === undefined) this.#recordUnusedClass(options.claim);
+      return volume;
+    });
   }
 
-  async #provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
-    const { claim, storageClass } = options;
-    const reason = await failingAs(
-      'no-change',
-      () => this.#whyNotOurs(claim, storageClass),
-      (error) => `node check failed: ${errorMessage(error)}`,
-    );
-    if (reason !== undefined) throw new IgnoredError(reason);
-    const { plan, secrets } = await planVolume(this.#options, options, context).catch((error: unknown) => {
-      if (error instanceof PopulatorError) this.#recordPopulator(claim);
-      throw error;
+  /** The plan is complete: nothing that was looked up for it is needed again, whatever happens to it. */
+  async plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan> {
+    const { plan, secrets } = await failingAs('no-change', () => this.#plan(options, context));
+    const { topology } = plan;
+    const complete: VolumePlan = { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) };
+    this.#options.topology?.forget(plan.claim.uid);
+    this.#copied.delete(plan.claim.uid);
+    this.#handOver.give(complete, secrets);
+    if (plan.spec.volumeAttributesClassName === undefined) this.#withoutClass.set(complete, options.claim);
+    return complete;
+  }
+
+  /** The secret is read again, unless this very plan was made in this process a moment ago. */
+  fulfil(given: Plan, options: FulfilContext): Promise<PersistentVolume> {
+    return failingInBackground(options, async (context) => {
+      const kept = this.#handOver.take(given); // then the plan is known, too
+      const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
+      const secrets = kept ?? (await secretsOf(this.#options, plan, context.signal));
+      const volume = await createVolume(this.#options, plan, { ...context, secrets });
+      await this.#unprotect(plan, context);
+      const claim = this.#withoutClass.get(given);
+      if (claim !== undefined) this.#recordUnusedClass(claim);
+      return volume;
     });
-    return createVolume(this.#options, plan, { ...context, secrets, inBackground: this.#inBackground });
+  }
+
+  revoke(given: Plan, options: RevokeContext): Promise<void> {
+    return failingInBackground(options, (context) =>
+      revokeVolume(this.#options, recordedPlan(given, this.#options.driverName), context),
+    );
+  }
+
+  /** In-tree volumes of the plugin that the driver replaced count, too. */
+  holds(volume: PersistentVolume, handle: string): boolean {
+    const { driverName, migration } = this.#options;
+    const { csi } = volume.spec;
+    if (csi !== undefined) return csi.driver === driverName && csi.volumeHandle === handle;
+    return migration?.holds(volume, handle) ?? false;
+  }
+
+  /** Frees a snapshot that no claim and no other volume in the making needs. */
+  async release(plan: Plan, { signal }: ProvisionContext): Promise<void> {
+    const open = openSource(plan);
+    if (open === undefined) return;
+    const { claim } = plan as Pick<VolumePlan, 'claim'>;
+    const key = objectKey({ metadata: open.source });
+    const isNeeded = (): boolean => this.#isNeeded(open) || snapshotsInUse(this.#options.claims.list()).has(key);
+    await unprotectSource(this.#options, open.source, { claimNamespace: claim.namespace, isNeeded, signal });
   }
 
   async delete(volume: PersistentVolume, context: ProvisionContext): Promise<void> {
@@ -77,15 +145,64 @@ export class CsiProvisioner implements Provisioner {
 
   /** Drops what was kept for retries of the claim. */
   forget(claimUid: string): void {
-    this.#inBackground.delete(claimUid);
-    this.#inBackground.delete(claimUid);
-    this.#options.topology?.forget(claimUid);
+    this.#decided(claimUid);
+    this.#copied.delete(claimUid);
     this.#options.node?.forgetClaim(claimUid);
   }
 
   /** Always: a driver that cannot do it refuses CreateVolume. */
   supportsBlock(): boolean {
     return true;
+  }
+
+  /** Checks once more whether the claim is ours, and plans its volume. */
+  async #plan(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
+    const { claim, storageClass } = options;
+    const reason = await failingAs(
+      'no-change',
+      () => this.#whyNotOurs(claim, storageClass),
+      (error) => `node check failed: ${errorMessage(error)}`,
+    );
+    if (reason !== undefined) throw new IgnoredError(reason);
+    try {
+      return await planVolume(this.#options, options, context);
+    } catch (error) {
+      if (error instanceof PopulatorError) this.#recordPopulator(claim);
+      throw error;
+    }
+  }
+
+  #noteFailure(claimUid: string, error: unknown): void {
+    const state = error instanceof ProvisionError ? error.state : 'in-background';
+    if (state === 'in-background') this.#inBackground.add(claimUid);
+    // A request that was never sent changes nothing about an earlier one; without one the next attempt is free.
+    else if (state !== 'no-change' || !this.#inBackground.has(claimUid)) this.#decided(claimUid);
+  }
+
+  /** No request for the claim is under way: the next one is computed from its beginning. */
+  #decided(claimUid: string): void {
+    this.#inBackground.delete(claimUid);
+    this.#options.topology?.forget(claimUid);
+  }
+
+  async #unprotect({ claim, source }: VolumePlan, { signal }: ProvisionContext): Promise<void> {
+    if (source?.handling !== 'snapshot') return;
+    this.#copied.add(claim.uid);
+    const isNeeded = (): boolean => this.#isNeeded({ claimUid: claim.uid, source });
+    await unprotectSource(this.#options, source, { claimNamespace: claim.namespace, isNeeded, signal });
+  }
+
+  /** Whether the volume of another claim is being made from the same source. */
+  #isNeeded({ claimUid, source }: OpenSource): boolean {
+    for (const other of this.#options.plannedSources?.() ?? []) {
+      if (other.claimUid === claimUid || this.#copied.has(other.claimUid)) continue;
+      if (
+        other.source.handling === source.handling &&
+        objectKey({ metadata: other.source }) === objectKey({ metadata: source })
+      )
+        return true;
+    }
+    return false;
   }
 
   /**
@@ -103,6 +220,17 @@ export class CsiProvisioner implements Provisioner {
     }
     if (node === undefined || (await node.ownsClaim(claim, storageClass))) return undefined;
     return `not responsible for provisioning of PVC ${objectKey(claim)} because it is not assigned to node ${goQuote(node.nodeName)}`;
+  }
+
+  /** For want of the API; where the gate is off nobody expects the class to count. */
+  #recordUnusedClass(claim: PersistentVolumeClaim): void {
+    const { attributesClasses, recorder } = this.#options;
+    const name = claim.spec.volumeAttributesClassName;
+    if (!name || attributesClasses === undefined) return;
+    const message =
+      `Volume attributes class ${goQuote(name)} was not applied: the API server does not serve volumeattributesclasses. ` +
+      'Kubernetes does not bind the claim to a volume without its class: have the API served, then delete and recreate the claim';
+    recorder.event(claimReference(claim), 'Warning', 'VolumeAttributesClassNotApplied', message, { once: true });
   }
 
   #recordPopulator(claim: PersistentVolumeClaim): void {

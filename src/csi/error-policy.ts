@@ -2,7 +2,7 @@
  * What a failed CreateVolume means. Decisive for each code: may the driver hold, or still be making, a volume whose id
  * is unknown to us? (CSI spec, "CreateVolume Errors"; gRPC, "Status codes and their use")
  */
-import { ProvisionError } from '../provision/provisioner.ts';
+import { type Evidence, ProvisionError } from '../provision/provisioner.ts';
 import { CsiCallError, LostStatusError } from './call-error.ts';
 
 /**
@@ -23,9 +23,20 @@ const undecided: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 
  * - Everything else, codes unknown to gRPC included, is the driver's final word for this attempt: `finished`.
  * - A failure that is no gRPC status, or whose status did not arrive, says nothing about the driver: `in-background`.
  *
+ * What it says about earlier attempts whose result was unclear:
+ *
+ * - AlreadyExists: a volume of the name exists, made from other arguments: whose it is cannot be found out.
+ * - NotFound, InvalidArgument for a volume with a content source: the source may be gone, and with it what a repeat could
+ *   find out (CSI spec, "CreateVolume Errors").
+ * - ResourceExhausted: a driver that has the volume gives it back, however full its backend is.
+ *
  * @param options.mayReschedule - topology is in use and the scheduler had chosen a node.
+ * @param options.contentSource - the volume is copied from another one or from a snapshot. Default false.
  */
-export function createVolumeError(error: unknown, options: { mayReschedule: boolean }): ProvisionError {
+export function createVolumeError(
+  error: unknown,
+  options: { mayReschedule: boolean; contentSource?: boolean },
+): ProvisionError {
   if (!(error instanceof CsiCallError)) {
     return new ProvisionError(String(error), { state: 'in-background', cause: error });
   }
@@ -33,9 +44,16 @@ export function createVolumeError(error: unknown, options: { mayReschedule: bool
   if (!error.sent) return new ProvisionError(message, { state: 'no-change', cause: error });
   if (undecided.has(codeName) || error instanceof LostStatusError)
     return new ProvisionError(message, { state: 'in-background', cause: error });
+  const afterUnclear = evidence(codeName, options.contentSource ?? false);
   if (codeName === 'ResourceExhausted' && options.mayReschedule) {
-    return new ProvisionError(message, { state: 'reschedule', cause: error });
+    return new ProvisionError(message, { state: 'reschedule', afterUnclear, cause: error });
   }
   const infeasible = codeName === 'InvalidArgument';
-  return new ProvisionError(message, { state: 'finished', infeasible, cause: error });
+  return new ProvisionError(message, { state: 'finished', infeasible, afterUnclear, cause: error });
+}
+
+function evidence(codeName: string, contentSource: boolean): Evidence {
+  if (codeName === 'ResourceExhausted') return 'absent-if-repeated';
+  const sourceGone = contentSource && (codeName === 'NotFound' || codeName === 'InvalidArgument');
+  return codeName === 'AlreadyExists' || sourceGone ? 'undecidable' : 'nothing';
 }

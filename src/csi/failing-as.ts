@@ -19,3 +19,33 @@ export async function failingAs<T>(
     throw new ProvisionError(describe(error), { state, cause: error });
   }
 }
+
+/** As `FulfilContext.beforeDelete`. */
+export type BeforeDelete = (handle: string) => Promise<void>;
+
+/**
+ * Runs an attempt that may delete storage. What it throws unforeseen gets the state `in-background`: a volume may be in
+ * the making. What `beforeDelete` throws is the caller's own, and passes unchanged.
+ *
+ * @param attempt - gets the context with a `beforeDelete` that it must not call within `failingAs`.
+ */
+export async function failingInBackground<T, C extends { beforeDelete(handle: string): Promise<void> }>(
+  context: C,
+  attempt: (context: C) => Promise<T>,
+): Promise<T> {
+  let refusal: { error: unknown } | undefined;
+  const beforeDelete: BeforeDelete = async (handle) => {
+    try {
+      await context.beforeDelete(handle);
+    } catch (error) {
+      refusal = { error };
+      throw error;
+    }
+  };
+  try {
+    return await attempt({ ...context, beforeDelete });
+  } catch (error) {
+    if (refusal !== undefined && refusal.error === error) throw error;
+    return failingAs('in-background', () => Promise.reject(error as Error));
+  }
+}

@@ -180,6 +180,8 @@ const lostStatus: ReadonlySet<string> = new Set([
   // a header that is too long alone breaks the connection, with all calls on it
   'Received RST_STREAM with code 2 triggered by internal client error: Protocol error',
 ]);
+/** How grpc-js words a response that it did not read: the driver did what was requested. */
+const tooLong = /^Received message larger than max \(\d+ vs \d+\)$/;
 /** How grpc-js words a call on a connection that has just broken. */
 const brokenConnection = 'triggered by internal client error: The session has been destroyed';
 
@@ -198,6 +200,9 @@ function callError(error: ServiceError, atDeadline: boolean, connection: CsiConn
   if (lostStatus.has(details)) {
     const text = `the driver's status did not arrive: it is longer than ${maxStatusTextBytes / 1024} KiB, or the driver reset the call`;
     return new LostStatusError(status.INTERNAL, text, { cause: error });
+  }
+  if (code === status.RESOURCE_EXHAUSTED && tooLong.test(details)) {
+    return new LostStatusError(code, details, { cause: error });
   }
   const broken = details.endsWith(brokenConnection);
   if (

@@ -22,6 +22,11 @@ const preciseModes: Record<string, AccessMode> = {
   ReadWriteOncePod: 'SINGLE_NODE_SINGLE_WRITER',
 };
 
+/** The access modes that drivers are ever asked for. */
+export const knownAccessModes: readonly string[] = [
+  ...new Set([...Object.values(plainModes), ...Object.values(preciseModes)].map(String)),
+];
+
 /**
  * One capability per access mode of the claim, in its order (CSI spec, `VolumeCapability`).
  *

@@ -40,6 +40,10 @@ export const azureDisk: InTreePlugin = {
     return { source };
   },
 
+  names({ diskURI }: AzureDisk, handle) {
+    return diskURI.toLowerCase() === handle.toLowerCase();
+  },
+
   csiSource({ diskURI, cachingMode, kind = 'Managed', ...mount }: AzureDisk) {
     // The driver knows no blobs of storage accounts: it answers OK to DeleteVolume and leaves them where they are.
     if (kind.toLowerCase() !== 'managed') throw new Error(`kind(${kind}) is not supported in csi migration`);

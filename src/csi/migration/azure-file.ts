@@ -39,6 +39,10 @@ export const azureFile: InTreePlugin = {
     return { source, ...(handle.group !== '' && { annotations: { [azureFileResourceGroupKey]: handle.group } }) };
   },
 
+  names({ shareName }: AzureFile, handle) {
+    return partsOf(handle).share.toLowerCase() === shareName.toLowerCase(); // the account is not always in the source
+  },
+
   csiSource({ shareName, secretName, secretNamespace, readOnly }: AzureFile, { metadata, spec }: PersistentVolume) {
     const namespace = secretNamespace || spec.claimRef?.namespace;
     if (!namespace) throw new Error('neither the volume nor its claim names the namespace of the secret');

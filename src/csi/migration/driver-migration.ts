@@ -12,6 +12,7 @@ export function driverMigration(driverName: string): MigrationHook | undefined {
       storageClass.provisioner === plugin.name ? plugin.translateClass(storageClass) : storageClass,
     toInTree: (volume) => toInTree(plugin, volume),
     toCsi: (volume) => toCsi(plugin, volume),
+    holds: (volume, handle) => holds(plugin, volume, handle),
   };
 }
 
@@ -31,10 +32,25 @@ function toInTree(plugin: InTreePlugin, volume: PersistentVolume): PersistentVol
 }
 
 function toCsi(plugin: InTreePlugin, volume: PersistentVolume): PersistentVolume {
-  const { [plugin.sourceField]: given, ...spec } = volume.spec;
-  const source: unknown = given;
-  if (typeof source !== 'object' || source === null) return volume;
+  const { [plugin.sourceField]: _, ...spec } = volume.spec;
+  const source = sourceOf(plugin, volume);
+  if (source === undefined) return volume;
   const csi = { driver: plugin.driverName, ...plugin.csiSource(source, volume) };
   const translated = { ...volume, spec: { ...spec, csi } };
   return plugin.topology?.toCsi(translated) ?? translated;
+}
+
+function holds(plugin: InTreePlugin, volume: PersistentVolume, handle: string): boolean {
+  const source = sourceOf(plugin, volume);
+  if (source === undefined) return false;
+  try {
+    return plugin.names?.(source, handle) ?? plugin.csiSource(source, volume).volumeHandle === handle;
+  } catch {
+    return Object.values(source).includes(handle); // what cannot be translated counts as it is
+  }
+}
+
+function sourceOf(plugin: InTreePlugin, { spec }: PersistentVolume): object | undefined {
+  const source: unknown = spec[plugin.sourceField];
+  return typeof source === 'object' && source !== null ? source : undefined;
 }

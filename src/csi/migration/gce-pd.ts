@@ -43,6 +43,10 @@ export const gcePd: InTreePlugin = {
     return { source };
   },
 
+  names({ pdName }: GcePersistentDisk, handle) {
+    return handle.split('/')[5] === pdName; // in whichever project and zone: the source does not say
+  },
+
   csiSource({ pdName, partition = 0, ...mount }: GcePersistentDisk, volume) {
     return {
       volumeHandle: `projects/${unspecified}/${segmentOf(volume)}/disks/${pdName}`,

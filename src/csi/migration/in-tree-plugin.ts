@@ -20,6 +20,11 @@ export interface InTreePlugin {
   inTreeSource(csi: CsiVolumeSource): InTreeSource;
   /** What the driver calls a volume of the plugin. @throws {Error} when the source names no volume. */
   csiSource(source: object, volume: PersistentVolume): Omit<CsiVolumeSource, 'driver'>;
+  /**
+   * Whether a source is the one that the driver calls so, where the handle says more than the source. Absent: it is when the
+   * source, translated, has the handle.
+   */
+  names?(source: object, handle: string): boolean;
   /** Absent: the node affinity reads the same for both. */
   readonly topology?: VolumeTopology;
 }

@@ -16,4 +16,9 @@ export interface MigrationHook {
    * @throws when the volume cannot be translated.
    */
   toCsi(volume: PersistentVolume): PersistentVolume;
+  /**
+   * Whether a volume of the in-tree plugin is the one that the driver calls so; in doubt it is. False for every other volume.
+   * Does not throw.
+   */
+  holds(volume: PersistentVolume, handle: string): boolean;
 }

@@ -8,7 +8,7 @@ import type {
   StorageClass,
   TopologySelectorTerm,
 } from '../../provision/objects.ts';
-import type { RunOptions } from '../../provision/provision-controller.ts';
+import type { RunOptions } from '../../provision/run-options.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import type { NodeInfo } from '../driver-info.ts';

@@ -13,7 +13,7 @@ import { claimUid } from '../../provision/claim-facts.ts';
 import { uidIndex } from '../../provision/informers.ts';
 import { selectedNodeKey } from '../../provision/keys.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../../provision/objects.ts';
-import type { RunOptions } from '../../provision/provision-controller.ts';
+import type { RunOptions } from '../../provision/run-options.ts';
 import { errorMessage } from '../error-message.ts';
 
 export interface OwnershipContestOptions {
@@ -38,8 +38,6 @@ export interface OwnershipContestOptions {
 /** One claim that this node would take. */
 interface Entry {
   timer?: Timer;
-  /** Our write met a conflict: the cached copy is stale. */
-  lostToOther: boolean;
   failure?: Error;
 }
 
@@ -67,7 +65,7 @@ export class OwnershipContest {
   enter(claim: PersistentVolumeClaim): void {
     const uid = claimUid(claim);
     if (this.#entries.has(uid) || this.#due.shuttingDown) return;
-    const entry: Entry = { lostToOther: false };
+    const entry: Entry = {};
     this.#entries.set(uid, entry);
     this.#wait(uid, entry);
   }
@@ -125,11 +123,14 @@ export class OwnershipContest {
     entry.timer = clock.after(delayMs, () => this.#due.add(uid));
   }
 
-  /** @throws {Error} when the claim could not be written, or not be read where the cache will not do. */
+  /** @throws {Error} when the claim could not be read or written. */
   async #reach(uid: string, entry: Entry, signal: AbortSignal): Promise<void> {
-    const { nodeName, client, logger } = this.#options;
-    const claim = await this.#ownerless(uid, entry, signal);
-    if (claim === undefined || !(await this.#roomFor(uid, claim, signal))) return;
+    const { nodeName, client, claims, logger } = this.#options;
+    const [cached] = claims.byIndex(uidIndex, uid);
+    if (!this.#isOwnerless(uid, entry, cached) || !(await this.#roomFor(uid, cached, signal))) return;
+    // The cache may be stale, and what it has is not whole.
+    const claim = await this.#read(cached, signal);
+    if (!this.#isOwnerless(uid, entry, claim)) return;
     if (this.#entries.get(uid) !== entry) return; // it was taken meanwhile
     if (this.#due.shuttingDown) return; // a node that may never come back must not name itself
     if (!this.#options.isReady()) {
@@ -152,7 +153,6 @@ export class OwnershipContest {
       if (error instanceof NotFoundError) this.leave(uid);
       else if (error instanceof ConflictError) {
         logger.debug(fields, 'The claim was changed by another client first');
-        entry.lostToOther = true;
         if (this.#entries.get(uid) === entry) this.#wait(uid, entry);
       } else {
         throw new Error(`PVC ${objectKey(claim)}: ${this.#selecting(error)}`, { cause: error });
@@ -160,28 +160,24 @@ export class OwnershipContest {
     }
   }
 
-  /** The claim, if it still has no owner; where it has one the contest is over. */
-  async #ownerless(uid: string, entry: Entry, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
-    const { claims, client, logger } = this.#options;
-    const cached = claims.byIndex(uidIndex, uid)[0];
-    let claim = cached;
-    if (cached !== undefined && entry.lostToOther) {
-      // The cache may still be stale: with its copy every further update would be a conflict as well.
-      try {
-        claim = await client.get<PersistentVolumeClaim>(persistentVolumeClaims, cached.metadata, { signal });
-      } catch (error) {
-        if (!(error instanceof NotFoundError))
-          throw new Error(`PVC ${objectKey(cached)}: ${this.#selecting(error)}`, { cause: error });
-        claim = undefined;
-      }
+  /** The claim as it is now; undefined when it is gone. */
+  async #read(cached: PersistentVolumeClaim, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
+    try {
+      return await this.#options.client.get<PersistentVolumeClaim>(persistentVolumeClaims, cached.metadata, { signal });
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      throw new Error(`PVC ${objectKey(cached)}: ${this.#selecting(error)}`, { cause: error });
     }
+  }
+
+  /** Whether the claim still has no owner; where it has one, or is gone, the contest is over. */
+  #isOwnerless(uid: string, entry: Entry, claim: PersistentVolumeClaim | undefined): claim is PersistentVolumeClaim {
     const owner = claim?.metadata.annotations?.[selectedNodeKey] ?? '';
-    const wanted = claim?.metadata.uid === uid && owner === '' && (claim.spec.volumeName ?? '') === '';
-    if (wanted) return claim;
-    const fields = { ...(cached && { claim: objectKey(cached) }), uid, owner };
-    logger.debug(fields, 'Did not become owner of the claim');
+    if (claim?.metadata.uid === uid && owner === '' && (claim.spec.volumeName ?? '') === '') return true;
+    const fields = { ...(claim && { claim: objectKey(claim) }), uid, owner };
+    this.#options.logger.debug(fields, 'Did not become owner of the claim');
     if (this.#entries.get(uid) === entry) this.leave(uid);
-    return undefined;
+    return false;
   }
 
   /** Whether the driver has room; a node that has none leaves the contest until the claim changes. */

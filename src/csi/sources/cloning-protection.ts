@@ -1,4 +1,4 @@
-/** Removes the cloning protection from claims that are being deleted, once no pending claim clones them. */
+/** Removes the cloning protection from claims that are being deleted, once no pending claim and no volume in the making clones them. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
@@ -12,6 +12,7 @@ import { claimReference } from '../../provision/claim-facts.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { runWorkers } from '../../provision/run-workers.ts';
 import { cloningProtection, cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';
+import type { OpenSource } from './open-source.ts';
 
 /** Resync period of the claims, in milliseconds. */
 const resyncMs = 15 * 60_000;
@@ -20,6 +21,8 @@ export interface CloningProtectionOptions {
   client: KubeClient;
   /** All claims; shared with the provision controller. */
   claims: Pick<Informer<PersistentVolumeClaim>, 'get' | 'list' | 'addHandler'>;
+  /** Sources of volumes in the making, also of claims that are gone. Default: none. */
+  plannedSources?: (() => Iterable<OpenSource>) | undefined;
   /** Records events about claims that keep their protection. Default: none are recorded. */
   recorder?: Recorder | undefined;
   /** `--cloning-protection-threads`. */
@@ -76,7 +79,7 @@ export class CloningProtectionController {
     const { claims, client, recorder, logger } = this.#options;
     const claim = claims.get(key);
     if (claim === undefined || claim.metadata.finalizers?.includes(cloningProtectionFinalizer) !== true) return;
-    if (this.#isCloned(claim)) throw new Error(`PVC '${key}' is in 'Pending' state, cloning in progress`);
+    this.#checkCloned(claim);
     const { namespace = '', name, uid } = claim.metadata;
     try {
       await removeFinalizer<PersistentVolumeClaim>({
@@ -86,6 +89,7 @@ export class CloningProtectionController {
         signal,
         check: (live) => {
           if (live.metadata.uid !== uid) throw new Error(`PVC '${key}' was replaced by another of its name`);
+          this.#checkCloned(claim);
         },
       });
       logger.info({ claim: key }, 'Removed the cloning protection');
@@ -97,6 +101,20 @@ export class CloningProtectionController {
       }
       throw error;
     }
+  }
+
+  /** @throws while the claim must keep its protection. */
+  #checkCloned(source: PersistentVolumeClaim): void {
+    const key = objectKey(source);
+    if (this.#isCloned(source)) throw new Error(`PVC '${key}' is in 'Pending' state, cloning in progress`);
+    if (this.#isPlanned(source)) throw new Error(`PVC '${key}' is the source of a volume in the making`);
+  }
+
+  #isPlanned({ metadata }: PersistentVolumeClaim): boolean {
+    for (const { source } of this.#options.plannedSources?.() ?? []) {
+      if (source.handling === 'clone' && source.uid === metadata.uid) return true;
+    }
+    return false;
   }
 
   /** A pending claim of the namespace names it, whichever driver will make the clone. */

@@ -6,12 +6,8 @@ import { failingAs } from '../failing-as.ts';
 import type { VolumeContentSource } from '../generated/csi/v1/VolumeContentSource.ts';
 import { cloneSource, protectCloneSource } from './clone-source.ts';
 import type { ContentSource } from './data-source.ts';
+import type { PlannedSource } from './open-source.ts';
 import { protectSnapshot, snapshotHandle, unprotectSnapshot } from './snapshot-source.ts';
-
-/** The object that must not be deleted while the driver copies from it. */
-export type PlannedSource =
-  | { handling: 'clone'; namespace: string; name: string; /** Of the claim that was looked at. */ uid: string }
-  | { handling: 'snapshot'; namespace: string; name: string };
 
 type Settings = Pick<CsiProvisionerOptions, 'client' | 'claims' | 'logger' | 'preventVolumeModeConversion'>;
 
@@ -73,12 +69,14 @@ export async function protectSource(
 /**
  * Removes the protection from a snapshot that was restored. The sources of clones keep it until they are deleted, and
  * sources in other namespaces until the sweep of their provisioner. Never fails.
+ *
+ * @param options.isNeeded - whether something else is being made from the snapshot; called again directly before the write.
  */
 export async function unprotectSource(
-  { client, logger }: Settings,
+  { client, logger }: Pick<Settings, 'client' | 'logger'>,
   source: PlannedSource | undefined,
-  { claimNamespace, signal }: { claimNamespace: string; signal: AbortSignal },
+  { claimNamespace, isNeeded, signal }: { claimNamespace: string; isNeeded: () => boolean; signal: AbortSignal },
 ): Promise<void> {
-  if (source?.handling !== 'snapshot' || source.namespace !== claimNamespace) return;
-  await unprotectSnapshot({ client, logger, snapshot: source, signal });
+  if (source?.handling !== 'snapshot' || source.namespace !== claimNamespace || isNeeded()) return;
+  await unprotectSnapshot({ client, logger, snapshot: source, isNeeded, signal });
 }

@@ -130,17 +130,25 @@ export async function protectSnapshot(options: SnapshotProtection): Promise<void
   }
 }
 
-/** Removes the protection. Never fails: the sweep removes a finalizer that is left. */
-export async function unprotectSnapshot(options: SnapshotProtection): Promise<void> {
-  const { logger, snapshot } = options;
+/** Removes the protection, unless it is needed. Never fails: the sweep removes a finalizer that is left. */
+export async function unprotectSnapshot(options: SnapshotProtection & { isNeeded: () => boolean }): Promise<void> {
+  const { logger, snapshot, isNeeded } = options;
+  const check = (): void => {
+    if (isNeeded()) throw new SnapshotNeededError();
+  };
   try {
-    await removeFinalizer(protection(options));
+    await removeFinalizer({ ...protection(options), check });
   } catch (error) {
-    if (error instanceof NotFoundError) return;
+    if (error instanceof NotFoundError || error instanceof SnapshotNeededError) return;
     const message = 'Removing the protection of the snapshot failed';
     if (error instanceof ForbiddenError) logger.debug({ err: error, snapshot }, message);
     else logger.warn({ err: error, snapshot }, message);
   }
+}
+
+/** Thrown while a finalizer is being removed: something that relies on it came in the meantime. */
+export class SnapshotNeededError extends Error {
+  override readonly name = 'SnapshotNeededError';
 }
 
 function protection({ client, snapshot, signal }: SnapshotProtection): FinalizerChange<VolumeSnapshot> {

@@ -13,13 +13,17 @@ import { waitForSync } from '../../kube/wait-for-sync.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { snapshotGroup } from './data-source.ts';
 import { removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
+import type { OpenSource } from './open-source.ts';
 import { volumeSnapshots } from './snapshot-objects.ts';
+import { SnapshotNeededError } from './snapshot-source.ts';
 
 export interface SnapshotSweepOptions {
   client: KubeClient;
   transport: Transport;
   /** All claims. */
   claims: Lister<PersistentVolumeClaim>;
+  /** Sources of volumes in the making, also of claims that are gone. Default: none. */
+  plannedSources?: (() => Iterable<OpenSource>) | undefined;
   /** `--snapshot-orphan-sweep-interval`: milliseconds from the end of one sweep to the next; above 0. */
   intervalMs: number;
   clock: Clock;
@@ -85,11 +89,12 @@ async function mayList({ client, logger }: SnapshotSweepOptions, signal: AbortSi
 
 /** One pass over the cached snapshots, those of other drivers included. Never fails. */
 async function sweep(
-  { client, claims, logger }: SnapshotSweepOptions,
+  { client, claims, plannedSources, logger }: SnapshotSweepOptions,
   snapshots: Lister<KubeObject>,
   signal: AbortSignal,
 ): Promise<void> {
-  const wanted = snapshotsInUse(claims.list());
+  const inUse = (): Set<string> => snapshotsInUse(claims.list(), plannedSources?.());
+  const wanted = inUse();
   for (const { metadata } of [...snapshots.list()]) {
     if (sliceSpent()) await nextSlice();
     if (signal.aborted) return;
@@ -104,12 +109,12 @@ async function sweep(
         optional: true,
         signal,
         check: () => {
-          if (snapshotsInUse(claims.list()).has(key)) throw new WantedAgainError();
+          if (inUse().has(key)) throw new SnapshotNeededError();
         },
       });
       logger.info({ snapshot: key }, 'Removed left-over protection of a snapshot');
     } catch (error) {
-      if (error instanceof WantedAgainError) continue;
+      if (error instanceof SnapshotNeededError) continue;
       const fields = { snapshot: key, err: error };
       const message = 'Removing left-over protection of a snapshot failed';
       const expected =
@@ -120,14 +125,14 @@ async function sweep(
   }
 }
 
-/** A claim came after the pass over all claims: its restore found the protection in place and relies on it. */
-class WantedAgainError extends Error {
-  override readonly name = 'WantedAgainError';
-}
-
-/** Keys of the snapshots that a claim still waits for. */
-export function snapshotsInUse(claims: Iterable<PersistentVolumeClaim>): Set<string> {
+/** Keys of the snapshots that a claim still waits for, or from which a volume is being made. */
+export function snapshotsInUse(
+  claims: Iterable<PersistentVolumeClaim>,
+  plannedSources: Iterable<OpenSource> = [],
+): Set<string> {
   const keys = new Set<string>();
+  for (const { source } of plannedSources)
+    if (source.handling === 'snapshot') keys.add(objectKey({ metadata: source }));
   for (const { metadata, spec, status } of claims) {
     const phase = status?.phase ?? '';
     if (phase !== '' && phase !== 'Pending') continue;

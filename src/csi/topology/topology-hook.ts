@@ -19,7 +19,8 @@ export interface TopologyQuestion {
 /** The topology computation; absent where the gate is off. Used only while the driver reports the capability. */
 export interface TopologyHook {
   /**
-   * The accessibility requirements for CreateVolume, or undefined when none are to be sent.
+   * The accessibility requirements for CreateVolume, or undefined when none are to be sent. The preferred topologies are the
+   * requisite ones, rotated.
    *
    * @throws {SelectedNodeGoneError} when another node must be chosen; anything else becomes an event, with a prefix.
    */

@@ -4,6 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Lister } from '../../kube/lister.ts';
 import type { KubeObject, Resource } from '../../kube/kube-object.ts';
+import { messageDecoder } from '../../kube/protobuf/message-decoder.ts';
 import { markReduced } from '../../kube/reduced-object.ts';
 import type { ReflectorMetrics } from '../../kube/reflector-metrics.ts';
 import { SharedValues } from '../../kube/shared-values.ts';
@@ -60,6 +61,8 @@ export interface NodeInformers extends TopologyNodes {
   csiNodes: Informer<CsiNode>;
 }
 
+const bareFields = { name: true, uid: true, resourceVersion: true } as const;
+
 /** Makes both caches; nothing is read before they are run. A node's heartbeat reaches no handler: only labels and keys count. */
 export function nodeInformers(options: {
   transport: Transport;
@@ -82,6 +85,7 @@ export function nodeInformers(options: {
           labels[shared.string(key)] = shared.string(value);
         return markReduced({ metadata: { ...bare(node), labels } });
       },
+      protobuf: messageDecoder('Node', { metadata: { ...bareFields, labels: true } }),
       sameContent: (old, node) => sameLabels(old.metadata.labels, node.metadata.labels),
       metrics: metrics(nodeResource.plural),
     }),
@@ -93,6 +97,10 @@ export function nodeInformers(options: {
         const drivers = own.map(({ name, topologyKeys }) => ({ name, topologyKeys: topologyKeys ?? [] }));
         return markReduced({ metadata: bare(object), spec: shared.value({ drivers }) });
       },
+      protobuf: messageDecoder('CSINode', {
+        metadata: bareFields,
+        spec: { drivers: { name: true, topologyKeys: true } },
+      }),
       sameContent: (old, csiNode) => old.spec === csiNode.spec,
       metrics: metrics(csiNodeResource.plural),
     }),

@@ -64,7 +64,7 @@ export class Topology implements TopologyHook {
    * The requisite terms in order, and the same as preferred with the best one first; undefined where the driver may
    * choose freely. A repeat gives the same.
    *
-   * @throws {SelectedNodeGoneError} when the selected node has no CSINode.
+   * @throws {SelectedNodeGoneError} when the selected node has no CSINode, or there is no such Node.
    * @throws {Error} when none can be determined; the texts are those of the original.
    */
   requirements(question: TopologyQuestion): TopologyRequirement | undefined {
@@ -113,13 +113,16 @@ export class Topology implements TopologyHook {
     const knownTerm = termOf(known, keys);
     if (knownTerm !== undefined) return knownTerm;
     const node = this.#options.nodes.nodes.get(name);
-    const labels = node?.metadata.labels ?? {};
+    if (node === undefined) {
+      memory.forget(claimUid); // of another node the keys may be others
+      throw new SelectedNodeGoneError(`failed to get selected Node ${name}: node ${goQuote(name)} not found`);
+    }
+    const labels = node.metadata.labels ?? {};
     if (Object.keys(labels).length > 0) memory.remember(claimUid, { labels });
     const term = termOf(labels, keys);
     if (term !== undefined) return term;
-    const shown = labelsText(node === undefined ? (known ?? {}) : labels);
     throw new Error(
-      `topology labels from selected node ${shown} does not match topology keys from CSINode ${keysText(keys)}`,
+      `topology labels from selected node ${labelsText(labels)} does not match topology keys from CSINode ${keysText(keys)}`,
     );
   }
 

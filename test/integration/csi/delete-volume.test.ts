@@ -305,6 +305,7 @@ describe('CsiProvisioner.delete', () => {
         ...volume,
         spec: { ...volume.spec, csi: { driver: driverName, volumeHandle: 'translated' } },
       }),
+      holds: () => false,
     };
     await using rig = await startRig({ settings: { migration } });
     await rig.provisioner.delete(makeVolume(), { signal });

@@ -1,4 +1,5 @@
 /** Habits of real drivers, one test or more for each: the whole program beside a driver that behaves so. */
+import { eventually } from '../../support/eventually.ts';
 import assert from 'node:assert/strict';
 import http2 from 'node:http2';
 import { describe, test } from 'node:test';
@@ -152,28 +153,30 @@ describe('parameters', () => {
 });
 
 describe('a driver that is not done', () => {
-  test('ABORTED while it works on the name: asked again, also when the claim has gone meanwhile', async () => {
+  test('ABORTED while it works on the name: asked again when the claim has gone meanwhile, and what it made is deleted', async () => {
     await using scene = await Scene.start();
     scene.driver.next('CreateVolume', () => {
       scene.removeClaim();
       throw new DriverFailure(status.ABORTED, 'an operation for this volume is in work');
     });
-    scene.addClaim();
-    const { metadata } = await scene.volume();
-    assert.deepEqual(askedFor(scene.driver), [metadata.name, metadata.name]);
+    const { metadata } = scene.addClaim();
+    await scene.driver.called('DeleteVolume');
+    assert.deepEqual(askedFor(scene.driver), [`pvc-${metadata.uid}`, `pvc-${metadata.uid}`]);
+    assert.equal(scene.volumeNow(), undefined);
     const { message } = await scene.event('ProvisioningFailed');
     assert.equal(message, 'rpc error: code = Aborted desc = an operation for this volume is in work');
   });
 
-  test('DEADLINE_EXCEEDED from a hung backend: asked again, also when the claim has gone meanwhile', async () => {
+  test('DEADLINE_EXCEEDED from a hung backend: asked again when the claim has gone meanwhile, and what it made is deleted', async () => {
     await using scene = await Scene.start();
     scene.driver.next('CreateVolume', () => {
       scene.removeClaim();
       throw new DriverFailure(status.DEADLINE_EXCEEDED, 'backend timed out');
     });
     scene.addClaim();
-    await scene.volume();
+    await scene.driver.called('DeleteVolume');
     assert.equal(scene.driver.callsOf('CreateVolume').length, 2);
+    assert.equal(scene.volumeNow(), undefined);
   });
 
   test('a driver that never answers: our deadline ends the call, the driver hears of it, and it is asked again', async () => {
@@ -207,7 +210,8 @@ describe('a driver that is not done', () => {
       await using scene = await Scene.start({ socketPath: raw.socketPath, flags: ['--timeout=1s'] });
       claimGoes = () => scene.removeClaim();
       scene.addClaim();
-      await scene.volume();
+      await eventually(() => assert.equal(raw.callsOf('DeleteVolume').length, 1));
+      assert.equal(scene.volumeNow(), undefined);
       const { message } = await scene.event('ProvisioningFailed');
       assert.equal(message, 'rpc error: code = DeadlineExceeded desc = context deadline exceeded');
       const [first, second] = raw.callsOf('CreateVolume');

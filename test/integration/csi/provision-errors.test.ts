@@ -47,6 +47,21 @@ describe('createVolumeError', () => {
     });
   }
 
+  test('what a failure reveals about earlier attempts depends on the code, and on a source', () => {
+    const revealed = (name: string, contentSource: boolean, mayReschedule = false) => {
+      const code = Array.from({ length: 17 }, (_, index) => index).find((each) => codeName(each) === name) ?? 0;
+      return createVolumeError(new CsiCallError(code, 'x'), { mayReschedule, contentSource }).afterUnclear;
+    };
+    for (const mayReschedule of [true, false]) {
+      assert.equal(revealed('ResourceExhausted', false, mayReschedule), 'absent-if-repeated');
+    }
+    for (const name of ['NotFound', 'InvalidArgument', 'AlreadyExists'])
+      assert.equal(revealed(name, true), 'undecidable');
+    assert.equal(revealed('AlreadyExists', false), 'undecidable');
+    for (const name of ['NotFound', 'InvalidArgument']) assert.equal(revealed(name, false), 'nothing');
+    for (const name of ['Internal', 'Unavailable', 'OutOfRange']) assert.equal(revealed(name, true), 'nothing');
+  });
+
   test('what is no gRPC status leaves everything open', () => {
     assert.equal(createVolumeError(new Error('x'), { mayReschedule: true }).state, 'in-background');
   });
@@ -252,6 +267,14 @@ describe('CsiProvisioner, the topology seam', () => {
 
   const accessible_topology = [{ segments: { zone: 'a', rack: 'r' } }, {}, { segments: { zone: 'b' } }];
 
+  test('an answer that is too long to be read leaves everything open: the volume is there', async () => {
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology: new RecordingTopology() } });
+    rig.driver.next('CreateVolume', { volume: { volume_id: 'v', volume_context: { long: 'x'.repeat(5 << 20) } } });
+    const outcome = await rig.provision(makeClaim(), makeClass(), { selectedNodeName: 'n1' });
+    const text = 'rpc error: code = ResourceExhausted desc = Received message larger than max';
+    assertFailed(outcome, 'in-background', text);
+  });
+
   test('without topology support the answer binds the volume to no node', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', { volume: { volume_id: 'v', accessible_topology } });
@@ -313,6 +336,7 @@ describe('CsiProvisioner, the migration seam', () => {
     translateClass: (given) => (given === inTree ? { ...given, parameters: { type: 'translated' } } : given),
     toInTree: (volume) => ({ ...volume, metadata: { ...volume.metadata, labels: { migrated: 'yes' } } }),
     toCsi: (volume) => volume,
+    holds: () => false,
   };
 
   test('an in-tree class is translated for the driver and the volume back', async () => {

@@ -1,7 +1,7 @@
 /** A driver by script, an API server and the whole program between them. */
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import type { ApiServer } from '../../../sandbox/api/api-server.ts';
+import type { ApiServer, ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
@@ -44,6 +44,8 @@ export interface SceneOptions {
   objects?: SandboxObject[];
   /** Another socket than the driver's own, such as that of a driver without any grpc library. */
   socketPath?: string;
+  /** What the API server serves. */
+  served?: Pick<ApiServerOptions, 'versions' | 'disabledResources'>;
   /** Prepares the API server before the program starts. */
   onServer?: (server: ApiServer) => void;
   /** Writes the driver's script before the program starts. */
@@ -104,7 +106,7 @@ export class Scene implements AsyncDisposable {
       parameters,
       ...fields,
     };
-    const cluster = opened.use(await StoredCluster.start([storageClass, ...objects]));
+    const cluster = opened.use(await StoredCluster.start([storageClass, ...objects], options.served));
     options.onServer?.(cluster.server);
     const program = opened.use(
       new Program({

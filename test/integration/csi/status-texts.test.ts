@@ -111,7 +111,8 @@ describe('a text above 64 KiB', () => {
       claimGoes = () => scene.removeClaim();
       scene.addClaim();
       assert.match((await scene.event('ProvisioningFailed')).message, tooLong);
-      await scene.volume();
+      await eventually(() => assert.equal(raw.callsOf('DeleteVolume').length, 1));
+      assert.equal(scene.volumeNow(), undefined);
       const [first, second] = raw.callsOf('CreateVolume');
       assert.deepEqual(second?.request, first?.request);
     });

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ApiServer } from '../../../sandbox/api/api-server.ts';
+import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 
 /** Names under which the server keeps the kinds that tests bring along. */
@@ -32,12 +32,15 @@ export class StoredCluster implements AsyncDisposable {
   }
 
   /** Nothing is checked or defaulted: also what no server would accept today can be stored. */
-  static async start(objects: readonly SandboxObject[]): Promise<StoredCluster> {
+  static async start(
+    objects: readonly SandboxObject[],
+    options: Pick<ApiServerOptions, 'versions' | 'disabledResources'> = {},
+  ): Promise<StoredCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'stored-cluster-'));
     const path = join(folder, 'objects.jsonl');
     const entries = objects.map((object, index) => JSON.stringify(entry(object, index + 1)) + '\n');
     await writeFile(path, entries.join(''));
-    const server = new ApiServer({ persistence: { path }, namespaces: ['default', 'ns1', 'ns2'] });
+    const server = new ApiServer({ ...options, persistence: { path }, namespaces: ['default', 'ns1', 'ns2'] });
     const { url } = await server.start();
     return new StoredCluster({ url, server, folder });
   }

@@ -48,6 +48,7 @@ describe('validateClaim', () => {
       translateClass: () => translated,
       toInTree: <T>(volume: T) => volume,
       toCsi: <T>(volume: T) => volume,
+      holds: () => false,
     };
     const { migrated, storageClass } = check(makeClaim(), makeClass(), { migration });
     assert.deepEqual([migrated, storageClass], [true, translated]);
@@ -68,6 +69,7 @@ describe('validateClaim', () => {
         },
         toInTree: <T>(volume: T) => volume,
         toCsi: <T>(volume: T) => volume,
+        holds: () => false,
       },
     };
     const nameless = { volumeNamePrefix: '' };

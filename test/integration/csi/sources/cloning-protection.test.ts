@@ -4,7 +4,10 @@ import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
 import type { Recorder } from '../../../../src/kube/recorder.ts';
-import { CloningProtectionController } from '../../../../src/csi/sources/cloning-protection.ts';
+import {
+  CloningProtectionController,
+  type CloningProtectionOptions,
+} from '../../../../src/csi/sources/cloning-protection.ts';
 import type { SandboxObject } from '../../../../sandbox/api/client.ts';
 import { awaitingLogger, claimsRef, SandboxApi } from '../../../support/sandbox-api.ts';
 
@@ -17,13 +20,13 @@ function runController(
   context: TestContext,
   api: SandboxApi,
   logger: Logger = silentLogger,
-  recorder?: Recorder,
+  options: Partial<Pick<CloningProtectionOptions, 'recorder' | 'plannedSources'>> = {},
 ): void {
   const stop = new AbortController();
   const { client, claims } = api;
   const controller = new CloningProtectionController({
     client,
-    recorder,
+    ...options,
     claims,
     workers: 1,
     retryStartMs: 10,
@@ -97,6 +100,43 @@ describe('CloningProtectionController', () => {
     await api.until(claimsRef, source, isLetGo);
   });
 
+  test('a volume in the making holds its source although its claim is gone, until the record is closed', async (context) => {
+    await using api = await SandboxApi.start();
+    addDeletedSource(api);
+    await api.cached((claims) => claims.size === 1);
+    const uid = api.own.get(claimsRef, source)?.metadata.uid ?? '';
+    const open = [{ claimUid: 'u', source: { handling: 'clone', ...source, uid } } as const];
+    const { logger, seen } = awaitingLogger(removing, 3);
+    runController(context, api, logger, { plannedSources: () => open });
+    await seen;
+    assert.ok(!isLetGo(api.own.get(claimsRef, source)));
+    assert.deepEqual(api.server.requestLog.entries({ verb: 'update', resource: 'persistentvolumeclaims' }), []);
+    open.length = 0;
+    await api.until(claimsRef, source, isLetGo);
+  });
+
+  test('a record that is opened while the source is read holds it', async (context) => {
+    await using api = await SandboxApi.start();
+    addDeletedSource(api);
+    await api.cached((claims) => claims.size === 1);
+    const uid = api.own.get(claimsRef, source)?.metadata.uid ?? '';
+    const isRead = (): boolean => api.server.requestLog.entries({ path: /persistentvolumeclaims\/src$/ }).length > 0;
+    const open = [{ claimUid: 'u', source: { handling: 'clone', ...source, uid } } as const];
+    const { logger, seen } = awaitingLogger(removing);
+    runController(context, api, logger, { plannedSources: () => (isRead() ? open : []) });
+    await seen;
+    assert.ok(isRead());
+    assert.ok(!isLetGo(api.own.get(claimsRef, source)));
+  });
+
+  test('a volume made from an earlier claim of the name holds nothing', async (context) => {
+    await using api = await SandboxApi.start();
+    addDeletedSource(api);
+    const open = [{ claimUid: 'u', source: { handling: 'clone', ...source, uid: 'earlier' } } as const];
+    runController(context, api, undefined, { plannedSources: () => open });
+    await api.until(claimsRef, source, isLetGo);
+  });
+
   const harmless: { name: string; namespace?: string; spec: object; phase: string }[] = [
     { name: 'a pending clone in another namespace', namespace: 'ns2', spec: cloneSpec, phase: 'Pending' },
     { name: 'a clone without phase', spec: cloneSpec, phase: '' },
@@ -142,7 +182,8 @@ describe('CloningProtectionController', () => {
     });
     addDeletedSource(api);
     const events: unknown[] = [];
-    runController(context, api, undefined, { event: (about, ...event) => events.push([about.name, ...event]) });
+    const recorder: Recorder = { event: (about, ...event) => events.push([about.name, ...event]) };
+    runController(context, api, undefined, { recorder });
     await api.until(claimsRef, source, isLetGo);
     assert.equal(fault.hits, 2);
     const message = 'The cloning protection could not be removed, the claim stays until it is: claims are not for you';

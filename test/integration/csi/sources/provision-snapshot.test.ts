@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import { openSource, type OpenSource } from '../../../../src/csi/sources/open-source.ts';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../../src/csi/sources/snapshot-objects.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
+import type { Plan } from '../../../../src/provision/recoverable.ts';
 import { conflictMessage } from '../../../support/fakes/api-server.ts';
 import { DriverFailure } from '../../../support/fakes/recording-driver.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, volumeOf } from '../../../support/csi-rig.ts';
@@ -20,6 +22,7 @@ interface Setup {
   controller?: string[];
   claim?: PersistentVolumeClaim;
   preventVolumeModeConversion?: boolean;
+  plannedSources?: () => Iterable<OpenSource>;
   snapshot?: Partial<VolumeSnapshot> | 'missing' | undefined;
   content?: Partial<VolumeSnapshotContent> | 'missing' | undefined;
 }
@@ -33,7 +36,8 @@ const contentSpec = {
 
 async function startRig(setup: Setup = {}): Promise<Rig> {
   const { controller = restorer, preventVolumeModeConversion = true, snapshot = {}, content = {} } = setup;
-  const rig = await Rig.start({ controller, settings: { preventVolumeModeConversion } });
+  const settings = { preventVolumeModeConversion, plannedSources: setup.plannedSources };
+  const rig = await Rig.start({ controller, settings });
   if (snapshot !== 'missing') rig.api.put(snapshotPath, { metadata, status: bound, ...snapshot });
   if (content !== 'missing') {
     rig.api.put(contentPath, {
@@ -319,5 +323,108 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'busy'));
     assertFailed(await rig.provision(makeClaim({ dataSource }, { name: 'c2', uid: 'uid-2' })), 'in-background', 'busy');
     assert.deepEqual(finalizers(rig), [finalizer]);
+  });
+});
+
+describe('CsiProvisioner, several restores of a snapshot', () => {
+  const { signal } = new AbortController();
+  const attempt = { mayExist: false, beforeDelete: () => Promise.resolve(), signal };
+  const claimOf = (number: number) => makeClaim({ dataSource }, { name: `c${number}`, uid: `uid-${number}` });
+
+  /** Plans that are recorded; what the controller does with them is up to the test. */
+  async function startWithPlans(count: number) {
+    const open = new Set<Plan>();
+    const plannedSources = () => [...open].flatMap((plan) => openSource(plan) ?? []);
+    const rig = await startRig({ plannedSources });
+    for (let number = 1; number <= count; number += 1) {
+      open.add(await rig.provisioner.plan(rig.options(claimOf(number)), { signal }));
+    }
+    return { rig, open, plans: [...open] as [Plan, Plan, ...Plan[]] };
+  }
+
+  test('only the last one that is copied removes the protection, also while records are still open', async () => {
+    const { rig, plans } = await startWithPlans(3);
+    await using _ = rig;
+    for (const plan of plans) {
+      assert.deepEqual(finalizers(rig), plan === plans[0] ? [] : [finalizer]);
+      await rig.provisioner.fulfil(plan, attempt);
+    }
+    assert.deepEqual(finalizers(rig), []);
+  });
+
+  test('one that begins while the protection is being removed keeps it', async () => {
+    const { rig, open, plans } = await startWithPlans(2);
+    await using _ = rig;
+    const [first, second] = plans;
+    open.delete(second);
+    rig.driver.next('CreateVolume', ({ request }) => {
+      rig.api.fail({
+        method: 'PUT',
+        path: snapshotPath,
+        code: 409,
+        reason: 'Conflict',
+        message: conflictMessage(snapshotPath),
+        before: () => open.add(second),
+      });
+      return { volume: { volume_id: 'vol-1', content_source: request['volume_content_source'] } };
+    });
+    await rig.provisioner.fulfil(first, attempt);
+    assert.deepEqual(finalizers(rig), [finalizer]);
+  });
+
+  test('a plan of which nothing will be made frees the snapshot, unless something else needs it', async () => {
+    const { rig, open, plans } = await startWithPlans(2);
+    await using _ = rig;
+    rig.driver.always('CreateVolume', new DriverFailure(status.INTERNAL, 'x'));
+    for (const plan of plans) await assert.rejects(rig.provisioner.fulfil(plan, attempt));
+    const [first, second] = plans;
+    await rig.provisioner.release(first, { signal });
+    assert.deepEqual(finalizers(rig), [finalizer], 'the second is open');
+    open.clear();
+    rig.claims.set(claimOf(2));
+    await rig.provisioner.release(second, { signal });
+    assert.deepEqual(finalizers(rig), [finalizer], 'its claim waits for the next attempt');
+    rig.claims.delete('ns1/c2');
+    await rig.provisioner.release(second, { signal });
+    assert.deepEqual(finalizers(rig), []);
+  });
+
+  test('to free the snapshot never fails, whatever the plan and the server are like', async () => {
+    const { rig, plans } = await startWithPlans(1);
+    await using _ = rig;
+    for (const plan of [{}, { source: 'x' }, { claim: { uid: 'u' }, source: { handling: 'snapshot' } }]) {
+      await rig.provisioner.release(plan, { signal });
+    }
+    rig.api.fail({ method: 'GET', path: snapshotPath, code: 500, reason: 'InternalError', message: 'x' });
+    await rig.provisioner.release(plans[0], { signal });
+  });
+
+  test('a snapshot of another namespace is left to the sweep', async () => {
+    const { rig, plans } = await startWithPlans(1);
+    await using _ = rig;
+    const before = rig.api.log.length;
+    await rig.provisioner.release({ ...plans[0], claim: { namespace: 'ns2', name: 'c', uid: 'u' } }, { signal });
+    assert.equal(rig.api.log.length, before);
+  });
+});
+
+describe('openSource', () => {
+  const claim = { namespace: 'ns', name: 'c', uid: 'u' };
+  const snapshot = { handling: 'snapshot', namespace: 'ns', name: 's' };
+  const clone = { handling: 'clone', namespace: 'ns', name: 's', uid: 'uid-s' };
+  test('finds the source of a plan, also of one that cannot be carried out', () => {
+    assert.deepEqual(openSource({ claim, source: snapshot }), { claimUid: 'u', source: snapshot });
+    assert.deepEqual(openSource({ claim, source: clone, added: 1 }), { claimUid: 'u', source: clone });
+  });
+  test('finds nothing where a plan names none', () => {
+    for (const plan of [
+      {},
+      { claim },
+      { claim, source: null },
+      { claim, source: { ...clone, uid: 1 } },
+      { source: clone },
+    ]) {
+      assert.equal(openSource(plan), undefined);
+    }
   });
 });

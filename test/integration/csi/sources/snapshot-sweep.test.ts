@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
-import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
+import { silentLogger } from '../../../../src/base/logger.ts';
 import type { Lister } from '../../../../src/kube/lister.ts';
-import { runSnapshotSweep, snapshotsInUse } from '../../../../src/csi/sources/snapshot-sweep.ts';
+import {
+  runSnapshotSweep,
+  type SnapshotSweepOptions,
+  snapshotsInUse,
+} from '../../../../src/csi/sources/snapshot-sweep.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
 import type { FaultMatch } from '../../../../sandbox/api/faults.ts';
 import { awaitingLogger, SandboxApi, snapshotsRef } from '../../../support/sandbox-api.ts';
@@ -18,12 +22,12 @@ const snap = { namespace: 'ns1', name: 'snap' };
 function runSweep(
   context: TestContext,
   api: SandboxApi,
-  { logger = silentLogger, claims = api.claims }: { logger?: Logger; claims?: Lister<PersistentVolumeClaim> } = {},
+  options: Partial<Pick<SnapshotSweepOptions, 'logger' | 'claims' | 'plannedSources'>> = {},
 ): void {
   const stop = new AbortController();
   const { client, transport } = api;
   const running = runSnapshotSweep(
-    { client, transport, claims, intervalMs: 20, clock: systemClock, logger },
+    { client, transport, claims: api.claims, intervalMs: 20, clock: systemClock, logger: silentLogger, ...options },
     stop.signal,
   );
   context.after(async () => {
@@ -77,6 +81,32 @@ describe('runSnapshotSweep', () => {
     const claim = { ...makeClaim({ dataSource: source }), status: { phase: 'Pending' } };
     const list = (): PersistentVolumeClaim[] => (isRead() ? [claim] : []);
     runSweep(context, api, { claims: { get: () => undefined, list } as unknown as Lister<PersistentVolumeClaim> });
+    const stale = { namespace: 'ns1', name: 'stale' };
+    await api.until(snapshotsRef, stale, () => !isProtected(api, stale));
+    assert.ok(isRead());
+    assert.ok(isProtected(api));
+  });
+
+  test('a snapshot of a volume in the making keeps it although the claim is gone, until the record is closed', async (context) => {
+    await using api = await SandboxApi.start();
+    api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+    api.addSnapshot({ name: 'orphan', finalizers: [finalizer] });
+    const open = [{ claimUid: 'u', source: { handling: 'snapshot', ...snap } } as const];
+    runSweep(context, api, { plannedSources: () => open });
+    const orphan = { namespace: 'ns1', name: 'orphan' };
+    await api.until(snapshotsRef, orphan, () => !isProtected(api, orphan));
+    assert.ok(isProtected(api));
+    open.length = 0;
+    await api.until(snapshotsRef, snap, () => !isProtected(api));
+  });
+
+  test('a record that is opened while the sweep reads the snapshot keeps its protection', async (context) => {
+    await using api = await SandboxApi.start();
+    api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+    api.addSnapshot({ name: 'stale', finalizers: [finalizer] });
+    const isRead = (): boolean => api.server.requestLog.entries({ path: /volumesnapshots\/snap$/ }).length > 0;
+    const open = [{ claimUid: 'u', source: { handling: 'snapshot', ...snap } } as const];
+    runSweep(context, api, { plannedSources: () => (isRead() ? open : []) });
     const stale = { namespace: 'ns1', name: 'stale' };
     await api.until(snapshotsRef, stale, () => !isProtected(api, stale));
     assert.ok(isRead());

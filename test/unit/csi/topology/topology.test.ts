@@ -129,16 +129,28 @@ describe('Topology, asked again for the same claim', () => {
     assert.throws(() => topology.requirements(n1), SelectedNodeGoneError);
   });
 
-  test('after the outcome is known a missing Node alone is an error', () => {
+  const nodeGone = { name: 'SelectedNodeGoneError', message: 'failed to get selected Node n1: node "n1" not found' };
+
+  test('a missing Node alone asks for another node only after the outcome is known', () => {
     const { topology, nodes } = start('three racks in three zones');
     topology.requirements(n1);
-    topology.forget(uid);
     nodes.delete('n1');
-    assert.throws(() => topology.requirements(n1), {
-      name: 'Error',
-      message:
-        'topology labels from selected node map[] does not match topology keys from CSINode [ex.com/zone ex.com/rack]',
-    });
+    assert.deepEqual(topology.requirements(n1), wanted(all));
+    topology.forget(uid);
+    assert.throws(() => topology.requirements(n1), nodeGone);
+    assert.equal(topology.rememberedClaims, 0);
+  });
+
+  test('nothing of a node that is gone counts for the next one', () => {
+    const { topology, nodes, csiNodes } = start('three racks in three zones');
+    csiNodes.set(csiNodeObject({ name: 'n1', keys: 'Z' })!);
+    nodes.delete('n1');
+    assert.throws(() => topology.requirements(n1), nodeGone);
+    assert.deepEqual(
+      topology.requirements(question({ selected: 'n2' })),
+      wanted('{R=rB,Z=z2} {R=rC,Z=z3}'),
+      'by the keys of n2',
+    );
   });
 
   test('without a selected node the topologies stay until the outcome is known', () => {
@@ -174,12 +186,12 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted(all));
   });
 
-  test('the error shows the last seen labels of a node that is gone', () => {
+  test('a selected node that goes before it got its labels asks for another node', () => {
     const { topology, nodes } = start('three racks in three zones');
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
     assert.throws(() => topology.requirements(n1), unlabelled);
     nodes.delete('n1');
-    assert.throws(() => topology.requirements(n1), unlabelled);
+    assert.throws(() => topology.requirements(n1), nodeGone);
   });
 
   test('a changed label counts once the outcome is known', () => {

@@ -1,0 +1,77 @@
+/** Undoes a plan: finds the volume that an earlier attempt may have made, and deletes it. */
+import { isUnservedResource, NotFoundError } from '../kube/api-error.ts';
+import { ProvisionError } from '../provision/provisioner.ts';
+import type { VolumePlan } from './create-request.ts';
+import { callOptions, type ProvisionerSecrets, sendCreateVolume } from './create-volume.ts';
+import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
+import { errorMessage } from './error-message.ts';
+import { type BeforeDelete, failingAs } from './failing-as.ts';
+import { readSecret } from './secrets/read-secret.ts';
+
+export interface RevokeOptions {
+  /** The volume's id, where it is known. */
+  handle: string | undefined;
+  /** Awaited before DeleteVolume; what it throws passes unchanged. */
+  beforeDelete: BeforeDelete;
+  signal: AbortSignal;
+}
+
+type Settings = Pick<CsiProvisionerOptions, 'client' | 'controller'>;
+
+/**
+ * Requests the planned volume once more, which gives the id of the one that is there, and then deletes it. Where none is,
+ * one is made and deleted: a driver cannot be asked for a volume by name. Resolves when the driver has answered DeleteVolume with
+ * OK. Safe to repeat.
+ *
+ * @throws {ProvisionError} with what is then known about the driver, and what `beforeDelete` throws.
+ */
+export async function revokeVolume(settings: Settings, plan: VolumePlan, options: RevokeOptions): Promise<void> {
+  const { handle = '', beforeDelete, signal } = options;
+  const secrets = await secretsToRevoke(settings, plan, signal);
+  const volumeId = handle === '' ? await findVolume(settings, plan, { secrets, signal }) : handle;
+  await beforeDelete(volumeId);
+  await failingAs(
+    'in-background',
+    () => settings.controller.deleteVolume({ volume_id: volumeId, secrets }, callOptions(plan, signal)),
+    (error) => `deleting volume ${volumeId} failed: ${errorMessage(error)}`,
+  );
+}
+
+async function findVolume(
+  settings: Settings,
+  plan: VolumePlan,
+  context: { secrets: ProvisionerSecrets; signal: AbortSignal },
+): Promise<string> {
+  const { volume } = await sendCreateVolume(settings, plan, { ...context, mayReschedule: false });
+  const volumeId = volume?.volume_id ?? '';
+  if (volumeId !== '') return volumeId;
+  throw new ProvisionError(`the driver gave no id for volume ${plan.request.name}: it cannot be deleted`, {
+    state: 'in-background',
+    afterUnclear: 'undecidable',
+  });
+}
+
+/** Reads the secret of the plan for a call that makes its volume. @throws {ProvisionError} state `no-change`. */
+export function secretsOf(
+  { client }: Pick<CsiProvisionerOptions, 'client'>,
+  { secretReferences: { provisioner } }: VolumePlan,
+  signal: AbortSignal,
+): Promise<ProvisionerSecrets> {
+  return failingAs('no-change', () => (provisioner === undefined ? {} : readSecret(client, provisioner, { signal })));
+}
+
+/** A secret that is gone with its claim, or with their namespace, does not come back. */
+async function secretsToRevoke(settings: Settings, plan: VolumePlan, signal: AbortSignal): Promise<ProvisionerSecrets> {
+  try {
+    return await secretsOf(settings, plan, signal);
+  } catch (error) {
+    if (!(error instanceof ProvisionError) || !isSecretGone(error)) throw error;
+    throw new ProvisionError(error.message, { state: error.state, afterUnclear: 'undecidable', cause: error });
+  }
+}
+
+/** @param error - of `secretsOf`, which wraps that of `readSecret`. */
+function isSecretGone({ cause }: ProvisionError): boolean {
+  const answer = cause instanceof Error ? cause.cause : undefined;
+  return answer instanceof NotFoundError && !isUnservedResource(answer);
+}

@@ -1,0 +1,32 @@
+/** Sources of recorded volumes: what must stay while the driver may be copying from it. */
+import type { Plan } from '../../provision/recoverable.ts';
+
+/** The object that must not be deleted while the driver copies from it. */
+export type PlannedSource =
+  | { handling: 'clone'; namespace: string; name: string; /** Of the claim that was looked at. */ uid: string }
+  | { handling: 'snapshot'; namespace: string; name: string };
+
+/** A source from which a volume in the making is copied, and for which claim. */
+export interface OpenSource {
+  claimUid: string;
+  source: PlannedSource;
+}
+
+/** The source that a plan names, also where the plan cannot be carried out: until it is discarded it counts. */
+export function openSource(plan: Plan): OpenSource | undefined {
+  const { claim, source } = plan as { claim?: { uid?: unknown }; source?: Partial<Record<string, unknown>> };
+  const { handling, namespace, name, uid } = source ?? {};
+  const claimUid = claim?.uid;
+  if (typeof claimUid !== 'string' || typeof namespace !== 'string' || typeof name !== 'string') return undefined;
+  if (handling === 'snapshot') return { claimUid, source: { handling, namespace, name } };
+  if (handling !== 'clone' || typeof uid !== 'string') return undefined;
+  return { claimUid, source: { handling, namespace, name, uid } };
+}
+
+/** The sources of volumes that are recorded and may be in the making. */
+export function* openSources(plans: Iterable<Plan>): Generator<OpenSource> {
+  for (const plan of plans) {
+    const open = openSource(plan);
+    if (open !== undefined) yield open;
+  }
+}

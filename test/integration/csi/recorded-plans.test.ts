@@ -1,0 +1,207 @@
+/** Plans that the controller records: made, carried out and carried out again, whatever is gone by then. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import { CsiProvisioner } from '../../../src/csi/csi-provisioner.ts';
+import { type FulfilContext, isRecoverable } from '../../../src/provision/recoverable.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
+import { base64, makeClaim, Rig, uid } from '../../support/csi-rig.ts';
+import {
+  claim,
+  makePlan,
+  secretPath,
+  sourcePath,
+  startFullRig,
+  storageClass,
+  storedPlan,
+} from '../../support/full-plan.ts';
+
+const { signal } = new AbortController();
+
+function first(more: Partial<FulfilContext> = {}): FulfilContext {
+  const beforeDelete = () => Promise.reject(new Error('nothing is to be deleted'));
+  return { mayExist: false, beforeDelete, signal, ...more };
+}
+const again: FulfilContext = first({ mayExist: true });
+
+/** As it was on the wire: fields and map entries in their order. */
+const onWire = (call: RecordedCall | undefined): string => JSON.stringify(call?.request);
+
+describe('CsiProvisioner, a plan', () => {
+  test('is what the controller may record: the provisioner is recoverable', async () => {
+    await using rig = await startFullRig();
+    assert.ok(isRecoverable(rig.provisioner));
+  });
+
+  test('is plain data that survives being stored, holds no secret, and costs the driver no call', async () => {
+    await using rig = await startFullRig();
+    const plan = await makePlan(rig);
+    assert.deepEqual(storedPlan(plan), plan);
+    assert.doesNotMatch(JSON.stringify(plan), /hush|aHVzaA/);
+    assert.deepEqual(rig.driver.calls, []);
+    assert.deepEqual(
+      rig.api.log.filter((line) => !line.startsWith('GET ')),
+      [],
+    );
+  });
+
+  test('needs the secret to be there, with the text and state of an attempt', async () => {
+    await using rig = await startFullRig();
+    rig.api.remove(secretPath);
+    await assert.rejects(makePlan(rig), {
+      name: 'ProvisionError',
+      state: 'no-change',
+      message: 'error getting secret s in namespace ns: secrets "s" not found',
+    });
+  });
+
+  test('is refused for a claim of another provisioner', async () => {
+    await using rig = await startFullRig();
+    const foreign = makeClaim({}, { annotations: {} });
+    await assert.rejects(rig.provisioner.plan(rig.options(foreign), { signal }), { name: 'IgnoredError' });
+  });
+
+  test('frees what was remembered of the topology, and shares long lists of it with the next plan', async () => {
+    const requisite = Array.from({ length: 20 }, (_, zone) => ({ segments: { zone: String(zone) } }));
+    const forgotten: string[] = [];
+    const topology = {
+      requirements: () => ({ requisite: structuredClone(requisite), preferred: structuredClone(requisite) }),
+      forget: (claimUid: string) => forgotten.push(claimUid),
+    };
+    await using rig = await startFullRig({ settings: { topology } });
+    const [one, two] = [await makePlan(rig), await makePlan(rig)] as { topology?: { requisite: unknown } }[];
+    assert.deepEqual(forgotten, [uid, uid]);
+    assert.deepEqual(one?.topology, { requisite, first: 0 });
+    assert.equal(one.topology.requisite, two?.topology?.requisite);
+  });
+});
+
+describe('CsiProvisioner, fulfilling a plan', () => {
+  test('sends the same bytes again when it was stored, and claim, class, node and source are gone', async () => {
+    await using rig = await startFullRig();
+    const plan = await makePlan(rig);
+    const volume = await rig.provisioner.fulfil(plan, first());
+    rig.api.remove(sourcePath);
+    rig.api.remove('/api/v1/persistentvolumes/pv-src');
+    rig.api.remove('/apis/storage.k8s.io/v1/volumeattributesclasses/gold');
+    rig.claims.delete('ns1/src');
+    const before = rig.api.log.length;
+    const topology = { requirements: () => assert.fail('the nodes are not looked at'), forget: () => undefined };
+    const restarted = new CsiProvisioner({ ...rig.settings, topology, volumeNamePrefix: 'other' });
+    assert.deepEqual(await restarted.fulfil(storedPlan(plan), again), volume);
+    const [sent, repeated] = rig.driver.callsOf('CreateVolume');
+    assert.equal(onWire(repeated), onWire(sent));
+    assert.deepEqual(rig.api.log.slice(before), [`GET ${secretPath}`], 'the source is not looked up');
+  });
+
+  test('makes the same volume as an attempt in one piece', async () => {
+    await using rig = await startFullRig();
+    const volume = await rig.provisioner.fulfil(await makePlan(rig), first());
+    assert.deepEqual(await rig.provisioner.provision(rig.options(claim, storageClass, 'n1'), { signal }), volume);
+    const [planned, whole] = rig.driver.callsOf('CreateVolume');
+    assert.equal(onWire(whole), onWire(planned));
+  });
+
+  test('reads a secret once for plan and first attempt, and again for each further one', async () => {
+    await using rig = await startFullRig();
+    const reads = () => rig.api.log.filter((line) => line === `GET ${secretPath}`).length;
+    const plan = await makePlan(rig);
+    await rig.provisioner.fulfil(plan, first());
+    assert.equal(reads(), 1);
+    rig.api.put(secretPath, { metadata: { name: 's', namespace: 'ns' }, data: { user: base64('rotated') } });
+    await rig.provisioner.fulfil(plan, again);
+    assert.equal(reads(), 2);
+    assert.deepEqual(rig.driver.callsOf('CreateVolume')[1]?.request['secrets'], { user: 'rotated' });
+  });
+
+  test('does not use a secret that was read long ago', async () => {
+    const clock = new ManualClock();
+    await using rig = await startFullRig({ settings: { clock } });
+    const plan = await makePlan(rig);
+    await clock.advance(2001);
+    rig.api.put(secretPath, { metadata: { name: 's', namespace: 'ns' }, data: { user: base64('rotated') } });
+    await rig.provisioner.fulfil(plan, first());
+    assert.deepEqual(rig.createRequest['secrets'], { user: 'rotated' });
+  });
+
+  test('fails without change while the secret is gone: it may come back', async () => {
+    await using rig = await startFullRig();
+    const plan = storedPlan(await makePlan(rig));
+    rig.api.remove(secretPath);
+    await assert.rejects(rig.provisioner.fulfil(plan, again), {
+      state: 'no-change',
+      afterUnclear: 'nothing',
+      message: 'error getting secret s in namespace ns: secrets "s" not found',
+    });
+    assert.deepEqual(rig.driver.callsOf('CreateVolume'), []);
+  });
+
+  test('a source that cannot be protected ends the first attempt before the driver is called', async () => {
+    await using rig = await startFullRig();
+    const plan = await makePlan(rig);
+    rig.api.fail({ method: 'PUT', path: sourcePath, code: 403, reason: 'Forbidden', message: 'not for you' });
+    await assert.rejects(rig.provisioner.fulfil(plan, first()), { state: 'no-change', message: 'not for you' });
+    assert.deepEqual(rig.driver.callsOf('CreateVolume'), []);
+  });
+
+  test('a source under deletion does not stop a repeat', async () => {
+    await using rig = await startFullRig();
+    const plan = await makePlan(rig);
+    rig.driver.next('CreateVolume', new DriverFailure(status.DEADLINE_EXCEEDED, 'slow'));
+    await assert.rejects(rig.provisioner.fulfil(plan, first()), { state: 'in-background' });
+    const source = rig.api.get(sourcePath)!;
+    rig.api.put(sourcePath, { ...source, metadata: { ...source.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    assert.equal((await rig.provisioner.fulfil(plan, again)).spec.csi?.volumeHandle, 'vol-1');
+  });
+});
+
+describe('CsiProvisioner, an unfit volume of a plan', () => {
+  const tooSmall = { volume: { volume_id: 'small', capacity_bytes: '1' } };
+  const problem = 'created volume capacity 1 less than requested capacity 5368709120';
+
+  test('is deleted once the controller knows', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', tooSmall);
+    const plan = await rig.provisioner.plan(rig.options(), { signal });
+    const announced: string[] = [];
+    const beforeDelete = (handle: string): Promise<void> => {
+      assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
+      announced.push(handle);
+      return Promise.resolve();
+    };
+    await assert.rejects(rig.provisioner.fulfil(plan, first({ beforeDelete })), {
+      state: 'in-background',
+      message: problem,
+    });
+    assert.deepEqual(announced, ['small']);
+    assert.deepEqual(
+      rig.driver.callsOf('DeleteVolume').map(({ request }) => request),
+      [{ volume_id: 'small' }],
+    );
+  });
+
+  test('stays when the controller refuses, whose error passes as it is', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', tooSmall);
+    const refusal = new Error('a volume holds it');
+    const plan = await rig.provisioner.plan(rig.options(), { signal });
+    const beforeDelete = () => Promise.reject(refusal);
+    await assert.rejects(
+      rig.provisioner.fulfil(plan, first({ beforeDelete })),
+      (error) => error === refusal, // not wrapped
+    );
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
+  });
+
+  test('is orphaned when it has no id: nothing is deleted by an empty one', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', { volume: { volume_id: '', capacity_bytes: '1' } });
+    const plan = await rig.provisioner.plan(rig.options(), { signal });
+    await assert.rejects(rig.provisioner.fulfil(plan, first()), {
+      state: 'in-background',
+      message: `${problem}. Cleanup of volume pvc-${uid} failed, volume is orphaned: the driver gave it no id`,
+    });
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
+  });
+});

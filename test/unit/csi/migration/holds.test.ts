@@ -1,0 +1,96 @@
+/** Which in-tree volumes refer to a volume of the driver: what a revoke must not delete. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { driverMigration } from '../../../../src/csi/migration/driver-migration.ts';
+import { inTreePlugins } from '../../../../src/csi/migration/in-tree-plugins.ts';
+import type { PersistentVolume } from '../../../../src/provision/objects.ts';
+
+function holds(driver: string, spec: object, handle: string): boolean | undefined {
+  const volume = { metadata: { name: 'pv-1' }, spec } as PersistentVolume;
+  return driverMigration(driver)?.holds(volume, handle);
+}
+
+const disk = '/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/d-1';
+const share = (name: string): object => ({ azureFile: { shareName: name, secretName: 'x' } });
+
+const cases: readonly { driver: string; handle: string; held: readonly object[]; free: readonly object[] }[] = [
+  {
+    driver: 'ebs.csi.aws.com',
+    handle: 'vol-1',
+    held: [
+      { awsElasticBlockStore: { volumeID: 'vol-1' } },
+      { awsElasticBlockStore: { volumeID: 'aws://us-west-2a/vol-1', partition: 2 } },
+      { awsElasticBlockStore: { volumeID: 'aws:///vol-1' } },
+    ],
+    free: [{ awsElasticBlockStore: { volumeID: 'vol-12' } }, { awsElasticBlockStore: { volumeID: 'aws://x' } }],
+  },
+  {
+    driver: 'pd.csi.storage.gke.io',
+    handle: 'projects/p/zones/us-c1-a/disks/d-1',
+    held: [{ gcePersistentDisk: { pdName: 'd-1' } }],
+    free: [{ gcePersistentDisk: { pdName: 'd-12' } }, { gcePersistentDisk: {} }],
+  },
+  {
+    driver: 'cinder.csi.openstack.org',
+    handle: 'uuid-1',
+    held: [{ cinder: { volumeID: 'uuid-1', readOnly: true } }],
+    free: [{ cinder: { volumeID: 'uuid-2' } }],
+  },
+  {
+    driver: 'disk.csi.azure.com',
+    handle: disk,
+    held: [
+      { azureDisk: { diskName: 'd-1', diskURI: disk } },
+      { azureDisk: { diskName: 'd-1', diskURI: disk.toUpperCase(), kind: 'Managed' } },
+      { azureDisk: { diskName: 'd-1', diskURI: disk, kind: 'Dedicated' } },
+    ],
+    free: [{ azureDisk: { diskName: 'd-1', diskURI: `${disk}2` } }, { azureDisk: { diskName: 'd-1' } }],
+  },
+  {
+    driver: 'file.csi.azure.com',
+    handle: 'group#account#share-1#pvc-1#ns1',
+    held: [share('share-1'), share('SHARE-1')],
+    free: [share('share-12'), share('share')],
+  },
+  {
+    driver: 'csi.vsphere.vmware.com',
+    handle: '[ds] kubevols/d-1.vmdk',
+    held: [{ vsphereVolume: { volumePath: '[ds] kubevols/d-1.vmdk' } }],
+    free: [{ vsphereVolume: { volumePath: '[ds] kubevols/d-2.vmdk' } }],
+  },
+  {
+    driver: 'pxd.portworx.com',
+    handle: '1234',
+    held: [{ portworxVolume: { volumeID: '1234' } }],
+    free: [{ portworxVolume: { volumeID: '12345' } }],
+  },
+];
+
+describe('an in-tree volume and the handle of the driver', () => {
+  test('there are cases for every plugin', () => {
+    assert.deepEqual(
+      cases.map(({ driver }) => driver).sort(),
+      inTreePlugins.map(({ driverName }) => driverName).sort(),
+    );
+  });
+
+  for (const { driver, handle, held, free } of cases) {
+    test(`${driver}: the same storage, however the plugin writes it`, () => {
+      for (const spec of held) assert.equal(holds(driver, spec, handle), true, JSON.stringify(spec));
+    });
+
+    test(`${driver}: other storage, and volumes of other plugins`, () => {
+      for (const spec of free) assert.equal(holds(driver, spec, handle), false, JSON.stringify(spec));
+      for (const other of cases) {
+        if (other.driver !== driver)
+          assert.equal(holds(driver, other.held[0] ?? {}, other.handle), false, other.driver);
+      }
+    });
+  }
+
+  test('a handle that the plugin cannot read is compared as it is', () => {
+    assert.equal(holds('file.csi.azure.com', share('odd'), 'odd'), true);
+    assert.equal(holds('file.csi.azure.com', share('odd'), 'other'), false);
+    assert.equal(holds('pd.csi.storage.gke.io', { gcePersistentDisk: { pdName: 'd' } }, 'd'), false);
+  });
+});
