@@ -1,7 +1,7 @@
 import { millisecondsOf } from '../base/go-duration.ts';
 import type { FeatureGates } from './feature-gates.ts';
 import { fatalExit, failureExit } from '../run/exit.ts';
-import type { FlagName, FlagValues } from './flags.ts';
+import type { FlagName, FlagValues, JournalBacking } from './flags.ts';
 import type { LoggingConfig } from './logging.ts';
 
 /** The environment variables that are read. */
@@ -81,6 +81,13 @@ export interface LeaderElectionConfig {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** Where volumes in the making are recorded. */
+export interface IntentJournalConfig {
+  readonly backing: Exclude<JournalBacking, 'off'>;
+  /** That of the Lease of the leader election, also without it. */
+  readonly namespace: string;
+}
+
 /** The HTTP endpoint. */
 export interface HttpConfig {
   /** In Go's listen form, already checked. */
@@ -106,6 +113,7 @@ export interface Config {
   readonly capacity: CapacityConfig | null;
   readonly nodeDeployment: NodeDeploymentConfig | null;
   readonly leaderElection: LeaderElectionConfig | null;
+  readonly intentJournal: IntentJournalConfig | null;
   readonly http: HttpConfig | null;
 }
 
@@ -140,6 +148,7 @@ export function buildConfig(input: ConfigInput): Config {
     provisioning: provisioningOf(values),
     capacity: capacityOf(input),
     leaderElection: leaderElectionOf(input),
+    intentJournal: intentJournalOf(input),
   };
   return deepFreeze(config);
 }
@@ -250,15 +259,25 @@ function capacityOf({ values, environment }: ConfigInput): CapacityConfig | null
   };
 }
 
-function leaderElectionOf({ values, environment }: ConfigInput): LeaderElectionConfig | null {
+function leaderElectionOf(input: ConfigInput): LeaderElectionConfig | null {
+  const { values } = input;
   if (!values['leader-election']) return null;
   return {
-    namespace: values['leader-election-namespace'] || (environment.POD_NAMESPACE ?? ''),
+    namespace: lockNamespaceOf(input),
     leaseDurationMs: millisecondsOf(values['leader-election-lease-duration']),
     renewDeadlineMs: millisecondsOf(values['leader-election-renew-deadline']),
     retryPeriodMs: millisecondsOf(values['leader-election-retry-period']),
     labels: Object.fromEntries(values['leader-election-labels']),
   };
+}
+
+function intentJournalOf(input: ConfigInput): IntentJournalConfig | null {
+  const backing = input.values['intent-journal'];
+  return backing === 'off' ? null : { backing, namespace: lockNamespaceOf(input) };
+}
+
+function lockNamespaceOf({ values, environment }: ConfigInput): string {
+  return values['leader-election-namespace'] || (environment.POD_NAMESPACE ?? '');
 }
 
 function deepFreeze<T>(value: T): T {

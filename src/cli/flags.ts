@@ -16,6 +16,7 @@ export type FlagKind =
   | 'gates'
   | 'labels'
   | 'vmodule'
+  | 'backing'
   | 'unused-bool';
 
 /** Headings of the help, in its order. */
@@ -264,6 +265,16 @@ export const flagTable = {
     value: 'duration',
     description: 'How often snapshots are searched for finalizers left behind. 0: never.',
     since: 'go',
+  },
+  'intent-journal': {
+    kind: 'backing',
+    default: 'lease',
+    class: 'P',
+    group: 'provisioning',
+    value: 'kind',
+    description:
+      'Where volumes in the making are recorded, so that none is left behind: lease, configmap, or off. In the namespace that leader election would use.',
+    since: 'v0.1.0',
   },
   'strict-topology': {
     kind: 'bool',
@@ -533,6 +544,9 @@ export interface VmoduleItem {
   readonly verbosity: number;
 }
 
+/** What holds the intent journal. */
+export type JournalBacking = 'lease' | 'configmap' | 'off';
+
 /** What a kind's text becomes. Durations are nanoseconds, quantities whole units rounded up. */
 export interface KindValues {
   string: string;
@@ -547,6 +561,7 @@ export interface KindValues {
   gates: ReadonlyMap<string, boolean>;
   labels: ReadonlyMap<string, string>;
   vmodule: readonly VmoduleItem[];
+  backing: JournalBacking;
   'unused-bool': boolean;
 }
 

@@ -43,7 +43,7 @@ export function kubernetesCredentials({ config, environment, clock, logger }: Ku
 }
 
 /** Connections for requests from outside the counted workers: saving volumes, events, secrets, optional APIs. */
-const otherConnections = 16;
+const otherConnections = 24;
 
 /** A connection for each worker that may have a request under way, so that none waits for another's. */
 export function connectionsFor({ provisioning, capacity, nodeDeployment }: Config): number {

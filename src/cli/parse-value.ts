@@ -1,7 +1,7 @@
 import { GoDurationError, parseGoDuration } from '../base/go-duration.ts';
 import { goQuote } from '../base/go-quote.ts';
 import { quantityBytes } from '../base/quantity.ts';
-import type { FlagKind, FlagSpec, KindValues, VmoduleItem } from './flags.ts';
+import type { FlagKind, FlagSpec, JournalBacking, KindValues, VmoduleItem } from './flags.ts';
 import { parseGoBool, parseGoFloat, parseGoInt, parseGoUint, StrconvError } from './go-numbers.ts';
 
 /** A value that its flag does not accept; `reason` is the last part of the error line. */
@@ -31,6 +31,7 @@ const readers: { readonly [Kind in FlagKind]: Reader<Kind> } = {
   gates: readGates,
   labels: readLabels,
   vmodule: readVmodule,
+  backing: readBacking,
   'unused-bool': (text) => text !== '' && parseGoBool(text),
 };
 
@@ -112,6 +113,11 @@ function vmoduleLevel(part: string, level: string): number {
   } catch (error) {
     throw new Error(`parsing verbosity in ${goQuote(part)}: ${(error as Error).message}`, { cause: error });
   }
+}
+
+function readBacking(text: string): JournalBacking {
+  if (text === 'lease' || text === 'configmap' || text === 'off') return text;
+  throw new Error('must be lease, configmap or off');
 }
 
 /** A Kubernetes quantity in whole units, rounded up. */

@@ -3,8 +3,10 @@ import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import { provisionerIdentity } from '../csi/identity.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import type { ReferenceGrant } from '../csi/sources/reference-grants.ts';
+import type { OpenSource } from '../csi/sources/open-source.ts';
 import type { TopologyHook } from '../csi/topology/topology-hook.ts';
 import type { Lister } from '../kube/lister.ts';
+import type { AttributesClassesFeature } from './features/attributes-classes-feature.ts';
 import type { FeatureOptions } from './run-phase-options.ts';
 
 /** The options of the CSI provisioner, from the configuration. */
@@ -13,8 +15,9 @@ export function provisionerSettings(
   parts: {
     attachments: Lister<VolumeAttachment>;
     grants: Lister<ReferenceGrant> | undefined;
-    attributesClasses: () => boolean;
+    attributesClasses: AttributesClassesFeature;
     topology: TopologyHook | undefined;
+    plannedSources: () => Iterable<OpenSource>;
   },
 ): CsiProvisionerOptions {
   const { provisioning, featureGates } = config;
@@ -45,9 +48,11 @@ export function provisionerSettings(
     preventVolumeModeConversion: provisioning.preventVolumeModeConversion,
     gates: {
       crossNamespaceVolumeDataSource: featureGates.crossNamespaceVolumeDataSource,
-      volumeAttributesClass: parts.attributesClasses,
+      volumeAttributesClass: parts.attributesClasses.enabled,
     },
+    attributesClasses: parts.attributesClasses.api,
     topology: parts.topology,
+    plannedSources: parts.plannedSources,
     migration: driverMigration(driver.name),
   };
 }

@@ -3,6 +3,7 @@ import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import type { Driver } from '../csi/driver.ts';
 import { secrets } from '../csi/secrets/read-secret.ts';
+import type { OpenSource } from '../csi/sources/open-source.ts';
 import { volumeSnapshotContents, volumeSnapshots } from '../csi/sources/snapshot-objects.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { events } from '../kube/event-recorder.ts';
@@ -16,6 +17,8 @@ import type { WorkQueueMetrics } from '../kube/work-queue.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import type { ProvisionInformers } from '../provision/informers.ts';
+import type { JournalMetrics } from '../provision/intent-journal/journal-metrics.ts';
+import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
 import type { Config } from './config.ts';
@@ -28,6 +31,8 @@ export interface RunPhaseMetrics {
   queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;
   /** Undefined when capacity is not published. */
   capacity: CapacityFamilies | undefined;
+  /** Undefined without intent journal. */
+  journal: JournalMetrics | undefined;
   reflector: (resource: string) => ReflectorMetrics;
   /** Counts a forbidden request by its resource. */
   forbidden: (resource: string) => void;
@@ -37,7 +42,7 @@ export interface RunPhaseMetrics {
 const requested = [events, leases, secrets, volumeAttributesClasses, volumeSnapshots, volumeSnapshotContents];
 
 /** Registers all that the run phase counts. @throws {Error} when the registry has it already. */
-export function controllerMetrics(registry: MetricRegistry, config: Config): RunPhaseMetrics {
+export function controllerMetrics(registry: MetricRegistry, config: Config, clock: Clock): RunPhaseMetrics {
   const queues = workQueueMetrics(registry);
   const { forQueue } = queues;
   const reflector = reflectorMetrics(
@@ -48,6 +53,7 @@ export function controllerMetrics(registry: MetricRegistry, config: Config): Run
     controller: prometheusMetrics(registry),
     queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
     capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),
+    journal: config.intentJournal === null ? undefined : journalMetrics(registry, clock),
     reflector: reflector.forResource,
     forbidden: reflector.forbidden,
   };
@@ -62,6 +68,13 @@ export interface FeatureOptions extends RunPhaseOptions {
   caches: RunningCaches;
   /** Stops taking new work, and ends every wait. */
   ending: AbortSignal;
+}
+
+/** What volumes in the making are copied from: its protection stays. */
+export interface OpenSources {
+  /** Resolves once the records of earlier processes count, too. */
+  loaded: Promise<undefined>;
+  openSources: () => Iterable<OpenSource>;
 }
 
 /** What the run phase works with. */

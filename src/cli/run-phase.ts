@@ -4,6 +4,7 @@ import { TaskGroup } from '../base/task-group.ts';
 import { capacityObserver } from '../capacity/capacity-observer.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
 import { replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
+import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { KubeClient } from '../kube/kube-client.ts';
@@ -19,6 +20,7 @@ import { Attachments } from './features/attachments-feature.ts';
 import { attributesClassesFeature } from './features/attributes-classes-feature.ts';
 import { type CapacityFeature, capacityFeature } from './features/capacity-feature.ts';
 import { cloneProtectionFeature } from './features/clone-protection-feature.ts';
+import { goneNodesFeature } from './features/gone-nodes-feature.ts';
 import { nodeDeploymentFeature } from './features/node-deployment-feature.ts';
 import { grantsFeature } from './features/reference-grants-feature.ts';
 import { snapshotSweepFeature } from './features/snapshot-sweep-feature.ts';
@@ -26,6 +28,7 @@ import { topologyFeature } from './features/topology-feature.ts';
 import { fieldManager } from './kubernetes.ts';
 import { provisionerSettings } from './provisioner-settings.ts';
 import type { FeatureOptions, RunPhaseOptions } from './run-phase-options.ts';
+import { sidecarJournal } from './sidecar-journal.ts';
 
 /** Runs until `shutdown.stop` or `abort` aborts; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
@@ -42,10 +45,12 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const grants = await grantsFeature(parts);
   const attributesClasses = await attributesClassesFeature(parts);
   const topology = topologyFeature(parts);
+  const plannedSources = (): Iterable<OpenSource> => openSources(controller.openPlans()); // called when it is there
   const settings = provisionerSettings(parts, {
+    plannedSources,
     attachments,
     grants: grants?.grants,
-    attributesClasses: attributesClasses.enabled,
+    attributesClasses,
     topology: topology.topology,
   });
   const node = nodeDeploymentFeature(parts, settings);
@@ -62,9 +67,11 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
       return controller.run(until);
     },
   };
-  const clones = cloneProtectionFeature(parts);
-  const sweep = snapshotSweepFeature(parts);
-  const all = [provisioning, attachments, grants, attributesClasses, topology, node, capacity, clones, sweep];
+  const sources = { loaded: controller.loaded, openSources: plannedSources };
+  const clones = cloneProtectionFeature(parts, sources);
+  const sweep = snapshotSweepFeature(parts, sources);
+  const goneNodes = goneNodesFeature(parts);
+  const all = [provisioning, attachments, grants, topology, node, capacity, clones, sweep, goneNodes];
   const features = all.filter((feature) => feature !== undefined);
   await runFeatures(features, { background, caches, shutdown, abort, clock, logger });
 }
@@ -82,9 +89,10 @@ function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOpt
 
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */
 function makeController(
-  { config, driver, transport, informers, metrics, clock, logger }: FeatureOptions,
+  options: FeatureOptions,
   { provisioner, capacity }: { provisioner: Provisioner; capacity: CapacityFeature | undefined },
 ): ProvisionController {
+  const { config, driver, transport, informers, metrics, clock, logger } = options;
   const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   const plugin = replacedPlugin(driver.name);
   return new ProvisionController({
@@ -107,6 +115,9 @@ function makeController(
         new BucketLimiter({ qps: 10, burst: 100, clock }),
       ]),
     },
+    intentJournal: sidecarJournal(options),
+    maxCallMs: config.csiTimeoutMs,
+    ...(metrics.journal && { journalMetrics: metrics.journal }),
     addFinalizer: true,
     volumeName: (claim) => expectedName(config, claim),
     metrics: metrics.controller,

@@ -52,7 +52,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   const registry = createRegistry();
   addBuildInfo(registry, version);
   addProcessMetrics(registry);
-  const metrics = controllerMetrics(registry, config); // also on a standby: series at zero, as dashboards expect
+  const metrics = controllerMetrics(registry, config, clock); // also on a standby: series at zero, as dashboards expect
   const missingRights = new MissingRights({ clock, logger, onMissing: metrics.forbidden });
   const connection = { ...kubernetes, credentials, missingRights };
   await using transport = kubernetesTransport({

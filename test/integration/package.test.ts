@@ -103,7 +103,10 @@ describe('the package', () => {
     const library = files.filter((file) => file.startsWith('dist/lib/'));
     assert.ok(library.includes('dist/lib/index.js') && library.includes('dist/lib/index.d.ts'));
     for (const file of library)
-      assert.match(file, /^dist\/lib\/(index|(base|diagnostics|kube|provision|run)\/[a-z-]+)\.(js|d\.ts)$/);
+      assert.match(
+        file,
+        /^dist\/lib\/(index|(base|diagnostics|kube|kube\/protobuf|provision|provision\/intent-journal|run)\/[a-z-]+)\.(js|d\.ts)$/,
+      );
   });
 
   test('imports no package that it does not declare', async () => {

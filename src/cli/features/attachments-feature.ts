@@ -8,6 +8,7 @@ import {
 import { untilCapable } from '../../csi/until-capable.ts';
 import { Informer, Tombstone } from '../../kube/informer.ts';
 import type { Lister } from '../../kube/lister.ts';
+import { messageDecoder } from '../../kube/protobuf/message-decoder.ts';
 import { withoutManagedFields } from '../../provision/informers.ts';
 import type { Caches } from '../../run/cache-health.ts';
 import type { Feature } from '../../run/feature.ts';
@@ -65,6 +66,7 @@ export class Attachments implements Lister<VolumeAttachment>, Feature {
       resource: volumeAttachments,
       metrics: metrics.reflector(volumeAttachments.plural),
       transform: withoutManagedFields<VolumeAttachment>,
+      protobuf: messageDecoder('VolumeAttachment'),
       indexers: { [attachmentsByVolume]: attachedVolume },
       clock,
       logger,

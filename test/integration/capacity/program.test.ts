@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
+import { systemClock } from '../../../src/base/clock.ts';
 import { createRegistry } from '../../../src/base/metrics.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { ExitError } from '../../../src/run/exit.ts';
@@ -419,7 +420,7 @@ describe('metrics', () => {
     const parsed = parseCommandLine({ argv0: 'x', args: flags, environment, version: 'v0.0.0-test' });
     assert.equal(parsed.kind, 'run');
     const registry = createRegistry();
-    controllerMetrics(registry, parsed.config);
+    controllerMetrics(registry, parsed.config, systemClock);
     return await registry.metrics();
   };
   const queue = (name: string): string => `workqueue_depth{name="${name}"} 0`;
@@ -438,6 +439,11 @@ describe('metrics', () => {
     const page = await text(['--enable-capacity', '--node-deployment']);
     assert.ok(page.includes(queue('csistoragecapacity')));
     assert.ok(!page.includes('csitopology'));
+  });
+
+  test('of the intent journal are there unless it is off', async () => {
+    assert.match(await text([]), /^intent_journal_protected 1$/m);
+    assert.doesNotMatch(await text(['--intent-journal=off']), /intent_journal/);
   });
 
   test('are missing without capacity', async () => {

@@ -62,14 +62,17 @@ async function start({ name = 'd.example.com', flags = [], environment = {}, lea
   const stack = opened.move();
   /** Requests about the one Lease; the standby's watch of the collection is left out. */
   const requests = (): SentRequest[] =>
-    wire.requests.filter(({ path }) => /\/leases(\/[^?]*)?(\?fieldManager=[^&]*)?$/.test(path));
+    wire.requests.filter(
+      ({ path, bodyText }) =>
+        /\/leases(\/[^?]*)?(\?fieldManager=[^&]*)?$/.test(path) && !`${path} ${bodyText}`.includes('-journal-'),
+    );
   return {
     driver,
     api,
     wire,
     program,
     requests,
-    stored: () => api.list(leases) as unknown as Lease[],
+    stored: () => api.list(leases).filter(({ metadata }) => !metadata.name.includes('-journal-')) as unknown as Lease[],
     until: <T>(what: string, read: () => T | undefined | false) => bulletin.until(what, read),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };

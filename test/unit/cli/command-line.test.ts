@@ -114,6 +114,7 @@ describe('the configuration', () => {
       },
       capacity: null,
       leaderElection: null,
+      intentJournal: { backing: 'lease', namespace: '' },
     } satisfies Config);
   });
 
@@ -167,6 +168,12 @@ describe('the configuration', () => {
     const empty = configOf(['--kubeconfig=/flag'], { KUBECONFIG: '' }).kubernetes;
     assert.equal(empty.kubeconfigPath, '/flag');
     assert.equal(empty.kubeconfigFromEnvironment, false);
+  });
+
+  test('the intent journal is in the namespace of the lease, also without leader election', () => {
+    const environment = { POD_NAMESPACE: 'b' };
+    assert.equal(configOf([], environment).intentJournal?.namespace, 'b');
+    assert.equal(configOf(['--leader-election-namespace=a'], environment).intentJournal?.namespace, 'a');
   });
 
   test('the namespace of the lease: flag, then POD_NAMESPACE', () => {

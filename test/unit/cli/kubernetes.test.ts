@@ -32,7 +32,7 @@ describe('connections to the API server', () => {
       assert.ok(parsed.kind === 'run');
       const connections = connectionsFor(parsed.config);
       assert.ok(connections >= atLeast, `${connections} connections`);
-      assert.ok(connections <= atLeast + 20, `${connections} connections`);
+      assert.ok(connections <= atLeast + 28, `${connections} connections`);
     });
   }
 });

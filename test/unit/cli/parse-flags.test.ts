@@ -197,6 +197,8 @@ describe('value errors', () => {
     ['leader-election', 'maybe', 'parse error'],
     ['version', '', 'parse error'],
     ['automaxprocs', 'maybe', 'strconv.ParseBool: parsing "maybe": invalid syntax'],
+    ['intent-journal', 'Lease', 'must be lease, configmap or off'],
+    ['intent-journal', '', 'must be lease, configmap or off'],
     ['leader-election-labels', 'a', 'malformed item in list of labels: a'],
     ['leader-election-labels', 'k:v,a:b:c', 'malformed item in list of labels: a:b:c'],
     ['leader-election-labels', 'k:v,', 'malformed item in list of labels: '],

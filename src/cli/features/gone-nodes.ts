@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { nodeResource } from '../../csi/topology/topology-nodes.ts';
+import { NotFoundError } from '../../kube/api-error.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { KubeObject, Resource } from '../../kube/kube-object.ts';
+import { CodingChoice } from '../../kube/coding-choice.ts';
+import { pagedList, pageSize } from '../../kube/paged-list.ts';
+import type { Transport } from '../../kube/transport.ts';
+import { journalNode } from '../../run/journal-names.ts';
+
+export interface GoneNodesOptions {
+  client: KubeClient;
+  transport: Transport;
+  /** The kind of the journals' objects. */
+  resource: Resource;
+  namespace: string;
+  /** Name of the driver's lock, without a node. */
+  lease: string;
+  /** The own node. */
+  nodeName: string;
+  onReported: () => void;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** What the journal of a node holds. */
+interface NodeRecords {
+  records: number;
+  /** Names of the objects that hold any. */
+  objects: string[];
+}
+
+/** How many of the nodes that have a journal look after one that may be gone, so that a large cluster asks little. */
+const watchersPerNode = 8;
+
+/** Finds the records of nodes that do not exist any more: nobody can act on them, so that they are logged. */
+export class GoneNodes {
+  readonly #options: GoneNodesOptions;
+  /** Nodes that were logged, with the number of records then. */
+  #reported = new Map<string, number>();
+
+  constructor(options: GoneNodesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Looks once. A node is logged again when the number of its records has changed.
+   *
+   * @throws {ApiError} and {TransportError} where objects or nodes could not be read.
+   */
+  async look(signal: AbortSignal): Promise<void> {
+    const { nodeName, logger, onReported } = this.#options;
+    const journals = await this.#list(signal);
+    const reported = new Map<string, number>();
+    for (const [node, { records, objects }] of journals) {
+      if (records === 0 || !watches(nodeName, node, [...journals.keys()])) continue;
+      if (await this.#exists(node, signal)) continue;
+      reported.set(node, records);
+      if (this.#reported.get(node) === records) continue;
+      logger.warn({ node, records, objects }, 'A node that does not exist any more has left records of volumes');
+      onReported();
+    }
+    this.#reported = reported;
+  }
+
+  async #list(signal: AbortSignal): Promise<Map<string, NodeRecords>> {
+    const { transport, resource, namespace, lease, clock, logger } = this.#options;
+    const journals = new Map<string, NodeRecords>();
+    await pagedList({
+      coding: new CodingChoice({ transport, logger }),
+      ...{ resource, namespace, clock, signal },
+      resourceVersion: '',
+      limit: pageSize,
+      optional: true,
+      onStart: () => journals.clear(),
+      onItem: (object) => {
+        const { name } = object.metadata;
+        const node = journalNode(lease, name);
+        if (node === undefined) return;
+        const records = countRecords(object);
+        const journal = journals.get(node) ?? { records: 0, objects: [] };
+        journal.records += records;
+        if (records > 0) journal.objects.push(name);
+        journals.set(node, journal);
+      },
+    });
+    return journals;
+  }
+
+  async #exists(node: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#options.client.get(nodeResource, { name: node }, { signal, optional: true });
+      return true;
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw error;
+    }
+  }
+}
+
+/** Whether `own` looks after `node`: one of the few others with a journal that a hash decides on, or all if there are few. */
+function watches(own: string, node: string, withJournal: readonly string[]): boolean {
+  if (own === node) return false;
+  const others = withJournal.filter((name) => name !== node);
+  if (others.length < watchersPerNode) return true;
+  const rank = (name: string): string => createHash('sha256').update(`${node} ${name}`).digest('hex');
+  const ownRank = rank(own);
+  return others.includes(own) && others.filter((name) => rank(name) < ownRank).length < watchersPerNode;
+}
+
+/** How many records an object of a journal holds. */
+function countRecords({ metadata, data = {} }: KubeObject & { data?: Record<string, string> }): number {
+  const annotations = Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith(entryPrefix));
+  const keys = [...annotations.map((key) => key.slice(entryPrefix.length)), ...Object.keys(data)];
+  return keys.filter((key) => !/^(shard|discard|shared-.*)$/.test(key)).length;
+}
+
+const entryPrefix = 'csi-provisioner.journal/';

@@ -1,0 +1,71 @@
+/** Where the intent journal of this process lies, and what it is made with. */
+import { silentLogger } from '../base/logger.ts';
+import type { Resource } from '../kube/kube-object.ts';
+import { leases } from '../kube/lease-record.ts';
+import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
+import type { IntentJournal } from '../provision/intent-journal/intent-journal.ts';
+import { leaseName } from '../run/lease-name.ts';
+import { journalLock } from '../run/journal-names.ts';
+import { ownNamespace } from '../run/own-namespace.ts';
+import type { Config } from './config.ts';
+import type { FeatureOptions } from './run-phase-options.ts';
+
+/** The objects of a journal: `<lockName>-journal-<n>`. */
+export interface JournalObjects {
+  backing: 'lease' | 'configmap';
+  resource: Resource;
+  namespace: string;
+  /** Name of the Lease of the leader election, also without it. */
+  lease: string;
+  /** That name, in node deployment with the node's. */
+  lockName: string;
+}
+
+/** Undefined without journal. */
+export function journalObjects(options: {
+  config: Config;
+  driver: { readonly name: string };
+}): JournalObjects | undefined {
+  const { config, driver } = options;
+  const { intentJournal, nodeDeployment } = config;
+  if (intentJournal === null) return undefined;
+  const { backing, namespace } = intentJournal;
+  const lease = leaseName(driver.name, silentLogger); // the election warns of a name that had to be changed
+  return {
+    backing,
+    resource: backing === 'lease' ? journalLeases : configMaps,
+    namespace: namespace === '' ? ownNamespace() : namespace,
+    lease,
+    lockName: journalLock(lease, nodeDeployment?.nodeName),
+  };
+}
+
+const verbs = ['get', 'list', 'create', 'update'];
+const journalLeases: Resource = { ...leases, verbs };
+const configMaps: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'configmaps',
+  kind: 'ConfigMap',
+  namespaced: true,
+  verbs,
+};
+
+/** Undefined with `--intent-journal=off`. */
+export function sidecarJournal(options: FeatureOptions): IntentJournal | undefined {
+  const { config, client, metrics, clock, logger } = options;
+  const objects = journalObjects(options);
+  if (objects === undefined) return undefined;
+  const { backing, namespace, lockName } = objects;
+  return clusterJournal({
+    client,
+    backing,
+    namespace,
+    lockName,
+    // in node deployment each node writes a journal of its own, and a Pod's successor may overlap with it
+    exclusive: config.leaderElection !== null && config.nodeDeployment === null,
+    metrics: metrics.journal,
+    clock,
+    logger,
+  });
+}

@@ -1,0 +1,145 @@
+/** Records that nodes left behind which do not exist any more. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
+import { GoneNodes } from '../../../src/cli/features/gone-nodes.ts';
+import { nodeResource } from '../../../src/csi/topology/topology-nodes.ts';
+import { ForbiddenError } from '../../../src/kube/api-error.ts';
+import type { Resource } from '../../../src/kube/kube-object.ts';
+import { leases } from '../../../src/kube/lease-record.ts';
+import { journalLock } from '../../../src/run/journal-names.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { SandboxApi } from '../../support/sandbox-api.ts';
+
+const lock = 'local-csi';
+const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
+const signal = new AbortController().signal;
+const header = { shard: '{}', 'shared-1': '{}' };
+const message = 'A node that does not exist any more has left records of volumes';
+
+interface Options {
+  resource?: Resource;
+  existing?: readonly string[];
+}
+
+class Scene implements AsyncDisposable {
+  readonly lines: LogLine[] = [];
+  reported = 0;
+  readonly api: SandboxApi;
+  readonly #resource: Resource;
+
+  private constructor(api: SandboxApi, resource: Resource) {
+    this.api = api;
+    this.#resource = resource;
+  }
+
+  static async start({ resource = leases, existing = ['own'] }: Options = {}): Promise<Scene> {
+    const scene = new Scene(await SandboxApi.start(), resource);
+    for (const name of existing) scene.api.own.create(nodeResource, { metadata: { name } });
+    return scene;
+  }
+
+  /** An object of a node's journal with records of these claims. */
+  addJournal(node: string, uids: readonly string[], { number = 0, lease = lock } = {}): void {
+    const entries: Record<string, string> = { ...header, ...Object.fromEntries(uids.map((uid) => [uid, '{}'])) };
+    const annotations: Record<string, string> = { other: 'x' };
+    for (const [key, value] of Object.entries(entries)) annotations[`csi-provisioner.journal/${key}`] = value;
+    const metadata = { namespace: 'ns1', name: `${journalLock(lease, node)}-journal-${number}` };
+    this.api.own.create(
+      this.#resource,
+      this.#resource === configMaps ? { metadata, data: entries } : { metadata: { ...metadata, annotations } },
+    );
+  }
+
+  goneNodes(nodeName = 'own'): GoneNodes {
+    return new GoneNodes({
+      client: this.api.client,
+      transport: this.api.transport,
+      resource: this.#resource,
+      namespace: 'ns1',
+      lease: lock,
+      nodeName,
+      onReported: () => (this.reported += 1),
+      clock: systemClock,
+      logger: recordedLogger(this.lines),
+    });
+  }
+
+  get warnings(): object[] {
+    return this.lines.filter((line) => line.level === 'warn' && line.message === message).map(({ fields }) => fields);
+  }
+
+  /** Names of the nodes that were read. */
+  get nodesRead(): string[] {
+    const entries = this.api.server.requestLog.entries({ resource: 'nodes', verb: 'get' });
+    return entries.map(({ path }) => path.split('/').at(-1) ?? '');
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.api[Symbol.asyncDispose]();
+  }
+}
+
+describe('the records of a node that does not exist any more', () => {
+  for (const resource of [leases, configMaps]) {
+    test(`are logged once, with the ${resource.plural} that hold them`, async () => {
+      await using scene = await Scene.start({ resource });
+      scene.addJournal('gone', ['u1', 'u2']);
+      scene.addJournal('gone', ['u3'], { number: 1 });
+      scene.addJournal('gone', [], { number: 2 });
+      const goneNodes = scene.goneNodes();
+      await goneNodes.look(signal);
+      await goneNodes.look(signal);
+      const objects = [`${lock}.gone-journal-0`, `${lock}.gone-journal-1`];
+      assert.deepEqual(scene.warnings, [{ node: 'gone', records: 3, objects }]);
+      assert.equal(scene.reported, 1);
+    });
+  }
+
+  test('are logged again once they are others', async () => {
+    await using scene = await Scene.start();
+    scene.addJournal('gone', ['u1']);
+    const goneNodes = scene.goneNodes();
+    await goneNodes.look(signal);
+    scene.addJournal('gone', ['u2'], { number: 1 });
+    await goneNodes.look(signal);
+    assert.equal(scene.warnings.length, 2);
+  });
+
+  test('are told from those of nodes that exist, of other drivers, and from journals without records', async () => {
+    await using scene = await Scene.start({ existing: ['own', 'other'] });
+    scene.addJournal('own', ['u1']);
+    scene.addJournal('other', ['u2']);
+    scene.addJournal('gone', ['u3'], { lease: 'another-csi' });
+    scene.addJournal('gone', []);
+    await scene.goneNodes().look(signal);
+    assert.deepEqual(scene.warnings, []);
+    assert.deepEqual(scene.nodesRead, ['other'], 'nodes are read only for records');
+  });
+
+  test('are reported by a few of many nodes, and by no node without a journal then', async () => {
+    const others = Array.from({ length: 40 }, (_, index) => `n${index}`);
+    await using scene = await Scene.start({ existing: others });
+    for (const node of others) scene.addJournal(node, []);
+    scene.addJournal('gone', ['u1']);
+    for (const node of others) await scene.goneNodes(node).look(signal);
+    assert.equal(scene.warnings.length, 8);
+    assert.equal(scene.nodesRead.length, 8);
+    await scene.goneNodes('without-journal').look(signal);
+    assert.equal(scene.warnings.length, 8);
+  });
+
+  for (const [resource, verb] of [
+    ['leases', 'list'],
+    ['nodes', 'get'],
+  ] as const) {
+    test(`cannot be found without the right to ${verb} ${resource}, and nothing is reported`, async () => {
+      await using scene = await Scene.start();
+      scene.addJournal('gone', ['u1']);
+      const action = { type: 'status', code: 403, reason: 'Forbidden' } as const;
+      scene.api.server.faults.add({ match: { verb, resource }, action });
+      await assert.rejects(scene.goneNodes().look(signal), ForbiddenError);
+      assert.equal(scene.reported, 0);
+    });
+  }
+});
