@@ -14,16 +14,11 @@ import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
-import {
-  persistentVolumeClaims,
-  persistentVolumes,
-  storageClasses,
-  type StorageClass,
-} from '../src/provision/objects.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from '../src/provision/objects.ts';
+import { type PersistentVolume, persistentVolumes } from '../src/provision/objects.ts';
 import { type DriverProcess, startDriver } from '../test/support/driver-process.ts';
 import { startProcess } from '../test/support/started-process.ts';
 import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
+import { createClaim, createClass, deleteClaim } from './claims.ts';
 import { cpuMs, peakMb, residentMb } from './process-usage.ts';
 
 const { values } = parseArgs({
@@ -52,6 +47,7 @@ interface Result {
 
 const claimCount = Number(values.claims);
 const driverName = 'bench.csi.example.com';
+const className = 'bench';
 /** Width of the benchmark's own requests: wide enough to keep the sidecar busy, small enough to leave it the CPU. */
 const width = 20;
 
@@ -61,13 +57,7 @@ async function main(): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
   const driver = await startDriver({ driverName, folder });
   try {
-    await cluster.client.create<StorageClass>(storageClasses, {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'StorageClass',
-      metadata: { name: 'bench' },
-      provisioner: driverName,
-      reclaimPolicy: 'Delete',
-    });
+    await createClass(cluster, className, driverName);
     console.log(
       `${claimCount} claims on ${cluster.name}, hostpath driver, ${cpus().length} CPUs, Node ${process.version}`,
     );
@@ -92,7 +82,7 @@ async function measure(
   program: string,
   flags: string,
 ): Promise<Result> {
-  await createClaim(cluster, `${prefix}-first`); // it waits for the sidecar: the time to the first volume
+  await createClaim(cluster, `${prefix}-first`, className); // it waits for the sidecar: the time to the first volume
   const [command = '', ...words] = [...program.split(' '), ...flags.split(' ')].filter((word) => word !== '');
   const spawnedMs = performance.now();
   const sidecar = await startProcess({
@@ -108,7 +98,7 @@ async function measure(
     const { pid } = sidecar;
     const idleMb = residentMb(pid);
     const create = await phase(cluster, pid, async () => {
-      await inParallel(claimCount, width, (index) => createClaim(cluster, `${prefix}-${index}`));
+      await inParallel(claimCount, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
       await until('all claims bound', () => cluster.boundClaims.size === claimCount + 1);
     });
     const remove = await phase(cluster, pid, async () => {
@@ -147,23 +137,6 @@ async function phase(cluster: BenchCluster, pid: number, load: () => Promise<voi
   await delay(2000);
   const used = cpuMs(pid) - cpuBefore;
   return { seconds, cpuMs: used, requests: await cluster.requests(fromMs, Date.now()) };
-}
-
-async function createClaim(cluster: BenchCluster, name: string): Promise<void> {
-  await cluster.client.create<PersistentVolumeClaim>(persistentVolumeClaims, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { name, namespace: 'default' },
-    spec: {
-      storageClassName: 'bench',
-      accessModes: ['ReadWriteOnce'],
-      resources: { requests: { storage: '1Gi' } },
-    },
-  });
-}
-
-async function deleteClaim(cluster: BenchCluster, name: string): Promise<void> {
-  await cluster.client.delete(persistentVolumeClaims, { namespace: 'default', name });
 }
 
 async function printFloor(cluster: BenchCluster, driver: DriverProcess, ours: Result): Promise<void> {

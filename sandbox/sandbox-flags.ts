@@ -1,3 +1,5 @@
+import { builtInResources } from './api/built-in-resources.ts';
+import { qualifiedResource } from './api/resource-type.ts';
 import type { SandboxOptions } from './sandbox.ts';
 
 /** What a command line asks for. */
@@ -18,6 +20,9 @@ The API of the sandbox with its controllers alone, for programs that start it.
   --tls              serve HTTPS with an authority made at start, which the kubeconfig names
   --rbac             authorization as a cluster's, over HTTPS; the kubeconfig is that of an administrator. Without it
                      everybody may do everything
+  --serve RESOURCE=VERSION
+                     serve a resource in this version alone, as an older cluster does, or with \`none\` not at all:
+                     --serve volumeattributesclasses.storage.k8s.io=v1beta1; repeatable
   --faults           let clients inject faults and read the request log under /embedded
 
 Prints {"url","kubeconfig","pid"} as one line of JSON when it is ready. Ends with SIGTERM or SIGINT.
@@ -34,6 +39,8 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
   let rbac = false;
   let kubeconfigPath: string | undefined;
   let dataPath: string | undefined;
+  const versions: Record<string, string[]> = {};
+  const disabledResources: string[] = [];
   const rest = args.flatMap((arg) => {
     const split = arg.startsWith('--') ? arg.indexOf('=') : -1;
     return split === -1 ? [arg] : [arg.slice(0, split), arg.slice(split + 1)];
@@ -60,6 +67,17 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
         else kubeconfigPath = path;
         break;
       }
+      case '--serve': {
+        const text = rest.shift();
+        const [, resource, version] = /^([a-z.0-9-]+)=(none|v\d+(?:(?:alpha|beta)\d+)?)$/.exec(text ?? '') ?? [];
+        const known = builtInResources.some((type) => qualifiedResource(type) === resource);
+        if (resource === undefined || version === undefined || !known) {
+          return wrong(flag, text, 'PLURAL.GROUP=VERSION or PLURAL.GROUP=none of a built-in resource');
+        }
+        if (version === 'none') disabledResources.push(resource);
+        else versions[resource] = [version];
+        break;
+      }
       case '--port':
       case '--nodes': {
         const text = rest.shift();
@@ -73,7 +91,7 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
         return wrong(
           flag,
           undefined,
-          '--port, --kubeconfig, --nodes, --data, --tls, --rbac, --faults or --help',
+          '--port, --kubeconfig, --nodes, --data, --tls, --rbac, --serve, --faults or --help',
           'unknown flag',
         );
     }
@@ -81,7 +99,14 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
   return {
     kind: 'run',
     options: {
-      api: { port, faults, tls, ...(dataPath === undefined ? {} : { persistence: { path: dataPath } }) },
+      api: {
+        port,
+        faults,
+        tls,
+        ...(Object.keys(versions).length > 0 && { versions }),
+        ...(disabledResources.length > 0 && { disabledResources }),
+        ...(dataPath === undefined ? {} : { persistence: { path: dataPath } }),
+      },
       nodes,
       rbac,
       ...(kubeconfigPath === undefined ? {} : { kubeconfigPath }),

@@ -82,9 +82,6 @@ export function usableOn(volume: Volume, node: Node): boolean {
 }
 
 function isChoice(volume: Volume, claim: Claim): boolean {
-  const { selector, volumeAttributesClassName = '' } = claim.spec;
-  return (
-    (selector === undefined || matchesLabelSelector(selector, volume.metadata.labels)) &&
-    (volume.spec.volumeAttributesClassName ?? '') === volumeAttributesClassName
-  );
+  const { selector } = claim.spec;
+  return selector === undefined || matchesLabelSelector(selector, volume.metadata.labels);
 }

@@ -39,6 +39,7 @@ export function couldHold(volume: Volume, claim: Claim): boolean {
     offersAccessModes(volume, claim.spec.accessModes ?? []) &&
     volumeSize(volume) >= requestedSize(claim) &&
     volumeModeOf(volume) === volumeModeOf(claim) &&
+    (volume.spec.volumeAttributesClassName ?? '') === (claim.spec.volumeAttributesClassName ?? '') &&
     volume.metadata.deletionTimestamp === undefined
   );
 }

@@ -16,6 +16,8 @@ import {
   type V1Deployment,
   type V1Namespace,
   type V1PodDisruptionBudget,
+  type V1PolicyRule,
+  type V1Role,
   type V1Service,
   type V1StorageClass,
 } from '@kubernetes/client-node';
@@ -41,6 +43,10 @@ async function builtWith(component: string): Promise<KubernetesObject[]> {
   await using install = await ownInstall({ namespace: 'own', components: [component] });
   return await builtObjects(kubectl ?? '', install.folder);
 }
+
+/** What rules permit on a resource, in their order. */
+const verbsOn = (resource: string, rules: readonly V1PolicyRule[] | undefined): string[] =>
+  (rules ?? []).filter(({ resources }) => resources?.includes(resource)).flatMap(({ verbs }) => verbs);
 
 const labelsOf = (deployment: V1Deployment): unknown => deployment.spec?.template.metadata?.labels;
 
@@ -96,6 +102,14 @@ describe('the manifests in deploy/', () => {
       manifest.metadata!.namespace = 'default';
       if (!isUnknown(manifest)) await check(manifest);
     }
+  });
+
+  test('let the sidecar write its journal, and only with leader election watch Leases', needsKubectl, async () => {
+    const rulesOf = (objects: readonly KubernetesObject[]) =>
+      (objects.filter(({ kind }) => kind?.endsWith('Role')) as V1Role[]).flatMap(({ rules = [] }) => rules);
+    assert.deepEqual(verbsOn('leases', rulesOf(await built('.'))), ['get', 'create', 'update']);
+    const verbs = verbsOn('leases', rulesOf(await builtWith('leader-election')));
+    assert.deepEqual(verbs.toSorted(), ['create', 'get', 'list', 'update', 'watch'], 'each of them once');
   });
 
   test('with leader election run two replicas, and a drain leaves one', needsKubectl, async () => {
@@ -177,7 +191,7 @@ describe('the manifests in deploy/', () => {
     },
   );
 
-  test('with node deployment run on every node, which they name, and read no nodes', needsKubectl, async () => {
+  test('with node deployment run on every node, which they name, and watch no nodes', needsKubectl, async () => {
     const objects = await built('overlays/node-deployment');
     const { spec } = ofKind<V1DaemonSet>(objects, 'DaemonSet');
     const pod = spec?.template.spec;
@@ -192,7 +206,9 @@ describe('the manifests in deploy/', () => {
     const { rules } = ofKind<V1ClusterRole>(objects, 'ClusterRole');
     const resources = rules?.flatMap((rule) => rule.resources ?? []) ?? [];
     assert.ok(resources.includes('persistentvolumeclaims'));
-    for (const unused of ['nodes', 'csinodes', 'leases']) assert.ok(!resources.includes(unused), unused);
+    for (const unused of ['csinodes', 'leases']) assert.ok(!resources.includes(unused), unused);
+    assert.deepEqual(verbsOn('nodes', rules), ['get']);
+    assert.deepEqual(verbsOn('leases', ofKind<V1Role>(objects, 'Role').rules), ['get', 'list', 'create', 'update']);
     const { subjects } = ofKind<V1ClusterRoleBinding>(objects, 'ClusterRoleBinding');
     assert.equal(subjects?.[0]?.name, pod?.serviceAccountName);
     const driver = pod?.containers.find(({ name }) => name === 'hostpath-driver')?.args;

@@ -32,6 +32,8 @@ export interface DriverCall {
     accessibility_requirements?: Record<'requisite' | 'preferred', { segments: Record<string, string> }[]>;
   };
   code: string;
+  /** How long the call took, in milliseconds. */
+  ms: number;
 }
 
 /** The sample driver as a process of its own. */

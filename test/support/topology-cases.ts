@@ -349,13 +349,11 @@ export const topologyCases: Record<string, readonly TopologyCase[]> = {
       want: { gone: 'failed to get selected CSINode n1: csinode.storage.k8s.io "n1" not found' },
     },
     {
-      name: 'a CSINode without Node is an error',
+      name: 'a CSINode without Node asks for another node',
       wholeProgram: true,
       cluster: 'no nodes',
       selected: 'n1',
-      want: {
-        error: 'topology labels from selected node map[] does not match topology keys from CSINode [ex.com/zone]',
-      },
+      want: { gone: 'failed to get selected Node n1: node "n1" not found' },
     },
     {
       name: 'an unknown node asks for another node',

@@ -24,10 +24,12 @@ const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(provisioners|
 
 /** Flags of other programs that the pages mention. */
 const otherFlags = new Set([
-  ...['--peer', '--target', '--check'], // our scripts
+  ...['--peer', '--target', '--check', '--kubernetes', '--profile'], // our scripts
+  ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
   ...['--test'], // Node.js
+  ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
-  ...['--help', '--intent-journal'], // no flag of the table, and one that is said to be missing
+  ...['--help'], // no flag of the table
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 

@@ -211,6 +211,21 @@ describe('flags of the sandbox', () => {
       kind: 'run',
       options: { api: { port: 0, faults: false, tls: true, persistence: { path: '/d' } }, nodes: 2, rbac: true },
     });
+    const older = ['--serve=volumeattributesclasses.storage.k8s.io=v1beta1', '--serve', 'nodes=none'];
+    assert.deepEqual(parseSandboxFlags(older), {
+      kind: 'run',
+      options: {
+        api: {
+          port: 0,
+          faults: false,
+          tls: false,
+          versions: { 'volumeattributesclasses.storage.k8s.io': ['v1beta1'] },
+          disabledResources: ['nodes'],
+        },
+        nodes: 2,
+        rbac: false,
+      },
+    });
     assert.deepEqual(parseSandboxFlags(['--help']), { kind: 'help' });
   });
   const bad: [string[], RegExp][] = [
@@ -218,6 +233,8 @@ describe('flags of the sandbox', () => {
     [['--port=70000'], /--port "70000"/],
     [['--nodes'], /--nodes: accepted is a whole number from 0 to 1000/],
     [['--kubeconfig='], /--kubeconfig "": accepted is a file path/],
+    [['--serve=nodes=latest'], /--serve "nodes=latest": accepted is PLURAL\.GROUP=VERSION/],
+    [['--serve=nothing.example.com=v1'], /--serve "nothing\.example\.com=v1": accepted is /],
     [['--color'], /unknown flag: --color: accepted is --port/],
   ];
   for (const [args, message] of bad) {

@@ -112,5 +112,7 @@ describe('findVolume', () => {
     assert.equal(findVolume(claim('1Gi'), { client, index, onlyReserved: false })?.metadata.name, 'reserved');
     assert.equal(findVolume(claim('1Gi'), { client, index, onlyReserved: true })?.metadata.name, 'reserved');
     assert.equal(findVolume(claim('10Gi'), { client, index, onlyReserved: true }), undefined);
+    const quick = claim('1Gi', { volumeAttributesClassName: 'quick' });
+    assert.equal(findVolume(quick, { client, index, onlyReserved: true }), undefined);
   });
 });

@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type DriverProcess, type Fault, startDriver } from '../../test/support/driver-process.ts';
+import type { Deletion, StoredVolume } from './count.ts';
+import type { Random } from './random.ts';
+
+/** How long a call takes without a fault. */
+const delayMs = 150;
+
+/**
+ * What goes wrong with a call, as often as it is named here; of the sidecar's calls some take longer than its deadline. Work is
+ * begun within that: what a driver begins later, a deletion after the next attempt's success may come before.
+ */
+const mishaps = [
+  { code: 'DEADLINE_EXCEEDED', after: true, delayMs },
+  { code: 'DEADLINE_EXCEEDED', after: true, delayMs },
+  { code: 'DEADLINE_EXCEEDED', after: true, delayMs },
+  { code: 'DEADLINE_EXCEEDED', after: true, delayMs },
+  { code: 'DEADLINE_EXCEEDED', delayMs },
+  { code: 'ABORTED', after: true, delayMs },
+  { code: 'ABORTED', delayMs: 20 },
+  { code: 'UNAVAILABLE', after: true },
+  { code: 'UNAVAILABLE' },
+  { code: 'RESOURCE_EXHAUSTED' },
+  { code: 'INTERNAL' },
+  { delayMs: 900 },
+  { delayMs: 1600, after: true },
+  { delayMs: 600, after: true },
+] as const;
+
+/** The longest time for which a call may go on after its caller has given up. */
+export const longestCallMs = 2000;
+
+/** The sample driver, which fails and dies. */
+export class ChaosDriver {
+  readonly #folder: string;
+  readonly #driverName: string;
+  #process: DriverProcess;
+  #log = '';
+
+  private constructor(process: DriverProcess, folder: string) {
+    this.#process = process;
+    this.#folder = folder;
+    this.#driverName = process.driverName;
+  }
+
+  static async start(folder: string, driverName: string): Promise<ChaosDriver> {
+    const driver = new ChaosDriver(await startDriver({ driverName, folder }), folder);
+    await driver.behave();
+    return driver;
+  }
+
+  get address(): string {
+    return this.#process.address;
+  }
+
+  get driverName(): string {
+    return this.#driverName;
+  }
+
+  log(): string {
+    return this.#log + this.#process.log();
+  }
+
+  /** Kills the driver and starts it again with the volumes it had. */
+  async restart(): Promise<void> {
+    await this.#process.stop('SIGKILL');
+    this.#log += this.#process.log();
+    this.#process = await startDriver({ driverName: this.#driverName, folder: this.#folder });
+  }
+
+  /** From now on the next calls go wrong in ways that are drawn. */
+  async misbehave(random: Random): Promise<void> {
+    const faults = ['CreateVolume', 'DeleteVolume'].flatMap((method) => [
+      ...Array.from({ length: 8 }, (): Fault => {
+        const times = 1 + Math.floor(random.next() * 3); // calls
+        return random.chance(0.75) ? { method, times, ...random.pick(mishaps) } : { method, times, delayMs };
+      }),
+      { method, delayMs },
+    ]);
+    await this.#process.setFaults(faults);
+  }
+
+  /** From now on all calls succeed. */
+  async behave(): Promise<void> {
+    await this.#process.setFaults(['CreateVolume', 'DeleteVolume'].map((method) => ({ method, delayMs })));
+  }
+
+  /** What the driver has, read past it. */
+  async stored(): Promise<StoredVolume[]> {
+    const volumes = path.join(this.#folder, 'state', 'volumes');
+    const ids = await this.#process.volumeIds();
+    const records = await Promise.all(
+      ids.map(async (id) => await readFile(path.join(volumes, id, 'record.json'), 'utf8').catch(() => undefined)),
+    );
+    return records.flatMap((text) => (text === undefined ? [] : [JSON.parse(text) as StoredVolume]));
+  }
+
+  async deletions(): Promise<Deletion[]> {
+    const calls = await this.#process.calls('DeleteVolume');
+    return calls.map(({ time, ms, request }) => ({
+      handle: request.volume_id ?? '',
+      endMs: Date.parse(time) + ms,
+    }));
+  }
+
+  /** Ends it. @returns the path of the file with its calls. */
+  async stop(): Promise<string> {
+    await this.#process.stop();
+    return path.join(this.#folder, 'state', 'calls.jsonl');
+  }
+}

@@ -1,0 +1,124 @@
+import { parseArgs } from 'node:util';
+
+/** What can be switched on and off, with what it does. */
+export const disturbances = {
+  deletions: 'claims are deleted, half of them within 1.5 s',
+  driver: 'driver answers late, or fails before or after it has done the work',
+  'driver-restart': 'the driver is killed',
+  api: 'API server fails, answers late, and loses answers and watches (sandbox)',
+  'api-restart': 'the API server is killed',
+  terminate: 'some sidecars get SIGTERM in place of SIGKILL',
+  overlap: 'the successor starts while the predecessor still runs',
+  freeze: 'the sidecar is stopped for some seconds and goes on afterwards; with an election it has lost the lease then',
+  lease: 'somebody else takes the lease',
+  namespaces: 'namespaces are deleted together with their secrets',
+  classes: 'classes are recreated with other parameters',
+  prefix: '--volume-name-prefix changes',
+  collide: '--volume-name-uuid-length is so short that names collide',
+  back: 'back to --intent-journal=off for a while, and on again; only with --journal',
+} as const;
+
+export type Disturbance = keyof typeof disturbances;
+
+export interface ChaosOptions {
+  claims: number;
+  /** SIGKILLs. */
+  kills: number;
+  seed: string;
+  cluster: 'sandbox' | 'kubernetes';
+  /** No further claims and kills after so long. */
+  maxMs: number;
+  election: boolean;
+  /** Value of --intent-journal; undefined: the flag is not passed. */
+  journal: 'lease' | 'configmap' | 'off' | undefined;
+  disturbances: ReadonlySet<Disturbance>;
+  /** Runs the bundle with the flags of the image. */
+  bundle: boolean;
+  /** Where logs are kept. */
+  logFolder: string | undefined;
+}
+
+export const usage = `npm run chaos -- [flags]
+
+Kills the sidecar at random moments while claims come and go and everything around it fails, and counts at the end what
+was leaked, lost, doubled or left pending. Exit code 1 unless all of that is 0.
+
+  --claims N           claims to create, default 300
+  --kills N            SIGKILLs, default 25
+  --minutes N          no further claims and kills after that time, default 60
+  --seed TEXT          repeats the choices of a run, default: the time
+  --cluster NAME       sandbox (default) or kubernetes
+  --no-election        without --leader-election
+  --journal VALUE      value of --intent-journal; by default the flag is not passed
+  --only LIST          these disturbances alone
+  --without LIST       all but these disturbances
+  --bundle             runs dist/csi-provisioner.js instead of the sources
+  --logs DIR           keeps the logs of all processes there
+
+disturbances:
+${Object.entries(disturbances)
+  .map(([name, what]) => `  ${name.padEnd(20)} ${what}\n`)
+  .join('')}`;
+
+/** Reads the command line. @throws {Error} with one line for anything that cannot be run. */
+export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
+  const { values } = parseArgs({
+    args: [...argv],
+    allowNegative: true,
+    options: {
+      claims: { type: 'string', default: '300' },
+      kills: { type: 'string', default: '25' },
+      minutes: { type: 'string', default: '60' },
+      seed: { type: 'string', default: new Date().toISOString() },
+      cluster: { type: 'string', default: 'sandbox' },
+      election: { type: 'boolean', default: true },
+      journal: { type: 'string' },
+      only: { type: 'string' },
+      without: { type: 'string' },
+      bundle: { type: 'boolean', default: false },
+      logs: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return 'help';
+  const cluster = oneOf('--cluster', values.cluster, ['sandbox', 'kubernetes']);
+  const journal = values.journal === undefined ? undefined : oneOf('--journal', values.journal, journals);
+  const chosen = new Set(values.only === undefined ? names : list('--only', values.only));
+  for (const name of values.without === undefined ? [] : list('--without', values.without)) chosen.delete(name);
+  if (!values.election) chosen.delete('lease');
+  if (cluster === 'kubernetes') chosen.delete('api');
+  if (journal === undefined || journal === 'off') chosen.delete('back');
+  return {
+    claims: wholeNumber('--claims', values.claims),
+    kills: wholeNumber('--kills', values.kills),
+    maxMs: wholeNumber('--minutes', values.minutes) * 60_000,
+    seed: values.seed,
+    cluster,
+    election: values.election,
+    journal,
+    disturbances: chosen,
+    bundle: values.bundle,
+    logFolder: values.logs,
+  };
+}
+
+const names = Object.keys(disturbances) as Disturbance[];
+const journals = ['lease', 'configmap', 'off'] as const;
+
+function list(flag: string, text: string): Disturbance[] {
+  return text
+    .split(',')
+    .filter((name) => name !== '')
+    .map((name) => oneOf(flag, name, names));
+}
+
+function oneOf<T extends string>(flag: string, text: string, accepted: readonly T[]): T {
+  const found = accepted.find((each) => each === text);
+  if (found === undefined) throw new Error(`${flag}: ${JSON.stringify(text)} is not one of ${accepted.join(', ')}`);
+  return found;
+}
+
+function wholeNumber(flag: string, text: string): number {
+  if (!/^[1-9]\d*$/.test(text)) throw new Error(`${flag}: ${JSON.stringify(text)} is no whole number above 0`);
+  return Number(text);
+}

@@ -1,0 +1,182 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { leases, type Lease, microTime } from '../../src/kube/lease-record.ts';
+import type { ClaimLoad } from './claim-load.ts';
+import type { WantedClaim } from './count.ts';
+import { readJournal } from './journal-records.ts';
+import type { ChaosOptions, Disturbance } from './options.ts';
+import type { Random } from './random.ts';
+import { type Life, plainLife, type Sidecars } from './sidecars.ts';
+import { insist, type World } from './world.ts';
+
+/** The lives of the sidecar, one after the other. */
+export class Rounds {
+  readonly #options: ChaosOptions;
+  readonly #world: World;
+  readonly #sidecars: Sidecars;
+  readonly #load: ClaimLoad;
+  readonly #random: Random;
+  readonly #say: (text: string) => void;
+  readonly #startedMs = performance.now();
+  #kills = 0;
+  /** Those while nothing else may happen. */
+  #moreKills = 0;
+  #life: Life;
+  /** While true names are made as before. */
+  #pinned = false;
+
+  constructor(options: {
+    options: ChaosOptions;
+    world: World;
+    sidecars: Sidecars;
+    load: ClaimLoad;
+    random: Random;
+    say: (text: string) => void;
+  }) {
+    this.#options = options.options;
+    this.#world = options.world;
+    this.#sidecars = options.sidecars;
+    this.#load = options.load;
+    this.#random = options.random;
+    this.#say = options.say;
+    this.#life = { ...plainLife, journal: this.#options.journal };
+  }
+
+  /** @returns the number of kills. */
+  async run(signal: AbortSignal): Promise<number> {
+    const { kills, claims } = this.#options;
+    await this.#sidecars.start(this.#life);
+    let claimed = 0;
+    let backAt = this.#has('back') ? Math.max(2, Math.floor(Math.min(kills * 0.4, 60))) : Infinity;
+    while (this.#kills < kills && !this.#late() && !signal.aborted) {
+      const due = Math.ceil((claims * (this.#kills + 1)) / kills);
+      const number = Math.max(0, due - claimed);
+      claimed = Math.max(claimed, due);
+      await this.#round((lifeMs) => this.#load.create(number, lifeMs + 200));
+      if (this.#kills >= backAt) {
+        backAt = this.#kills + 100;
+        await this.#goBack();
+      }
+      if (this.#kills > 0 && this.#kills % 50 === 0) this.#say(`${this.#kills} kills, ${claimed} claims`);
+    }
+    return this.#kills + this.#moreKills;
+  }
+
+  #has(name: Disturbance): boolean {
+    return this.#options.disturbances.has(name);
+  }
+
+  #late(): boolean {
+    return performance.now() - this.#startedMs > this.#options.maxMs;
+  }
+
+  /** Waits, ends the sidecar in one way or another, and starts the next. Claims come while it works, mostly. */
+  async #round(createClaims: (lifeMs: number) => void): Promise<void> {
+    const random = this.#random;
+    const early = random.chance(0.1);
+    const lifeMs = early
+      ? random.between(0, 400)
+      : random.chance(0.05)
+        ? random.between(2500, 5000)
+        : random.between(50, 900);
+    const way = random.next();
+    const togetherMs = random.between(100, 1500);
+    if (!early) await this.#sidecars.working();
+    createClaims(lifeMs);
+    await delay(lifeMs);
+    this.#changeLife();
+    if (way < 0.1 && this.#has('overlap')) {
+      const signal = random.chance(0.5) ? 'SIGTERM' : 'SIGKILL';
+      this.#countKill(await this.#sidecars.replace(this.#life, togetherMs, signal), signal);
+      return;
+    }
+    if (way < 0.13 && this.#has('freeze')) {
+      await this.#sidecars.freeze(this.#life, togetherMs * 2);
+      return;
+    }
+    if (way < 0.16 && this.#has('lease')) await this.#takeLease();
+    const signal = way > 0.92 && this.#has('terminate') ? 'SIGTERM' : 'SIGKILL';
+    this.#countKill(await this.#sidecars.end(signal), signal);
+    await this.#sidecars.start(this.#life);
+  }
+
+  #countKill(ran: boolean, signal: NodeJS.Signals): void {
+    if (ran && signal === 'SIGKILL') this.#kills++;
+  }
+
+  #changeLife(): void {
+    const random = this.#random;
+    const [prefixDraw, lengthDraw] = [random.next(), random.next()];
+    if (this.#pinned) return;
+    this.#life = {
+      ...this.#life,
+      prefix: this.#has('prefix') && prefixDraw < 0.2 ? 'vol' : plainLife.prefix,
+      uuidLength: this.#has('collide') && lengthDraw < 0.15 ? 2 : plainLife.uuidLength,
+    };
+  }
+
+  /** Somebody else holds the lease for a moment: the leader must stop. */
+  async #takeLease(): Promise<void> {
+    const { client, cluster } = this.#world;
+    const found = await insist(() => client.list<Lease>(leases, { namespace: cluster.sidecarNamespace }));
+    const held = found?.find(({ spec }) => spec?.holderIdentity?.startsWith('chaos-'));
+    if (held === undefined) return;
+    const nowText = microTime(Date.now());
+    const spec = { ...held.spec, holderIdentity: 'somebody-else', leaseDurationSeconds: 1, renewTime: nowText };
+    await insist(() => client.update(leases, { ...held, spec }), ['Conflict']);
+    await delay(1000);
+  }
+
+  /**
+   * Some lives without the journal, as after a return to a program that has none. What such a program begins and does not
+   * finish leaks by nature once the claim goes or its volume gets another name, so neither happens until all is bound again.
+   */
+  async #goBack(): Promise<void> {
+    const { journal } = this.#options;
+    this.#load.paused = true;
+    this.#pinned = true;
+    this.#life = { ...plainLife, journal };
+    await this.#untilBound();
+    this.#load.create(10, 900);
+    await delay(600);
+    await this.#sidecars.end('SIGKILL');
+    this.#life = { ...plainLife, journal: 'off' };
+    await this.#sidecars.start(this.#life);
+    await this.#sidecars.working();
+    this.#load.create(10, 900);
+    await delay(this.#random.between(1000, 3000));
+    await this.#sidecars.end('SIGTERM');
+    this.#life = { ...plainLife, journal };
+    await this.#sidecars.start(this.#life);
+    await this.#untilBound();
+    this.#pinned = false;
+    this.#load.paused = false;
+  }
+
+  /** Goes on with kills until every claim that is wanted is bound, or only an operator can help it. */
+  async #untilBound(): Promise<void> {
+    const endMs = performance.now() + 120_000;
+    for (let waiting = await this.#unbound(); waiting.length > 0; waiting = await this.#unbound()) {
+      if (performance.now() > endMs) {
+        throw new Error(
+          `claims were not bound within 120 s, without a deletion or a change:\n${waiting.map((claim) => JSON.stringify(claim)).join('\n')}`,
+        );
+      }
+      await this.#sidecars.working();
+      await delay(this.#random.between(1500, 3000));
+      if (this.#random.chance(0.3)) {
+        if (await this.#sidecars.end('SIGKILL')) this.#moreKills++;
+        await this.#sidecars.start(this.#life);
+      }
+    }
+  }
+
+  async #unbound(): Promise<WantedClaim[]> {
+    const { claims, client, cluster } = this.#world;
+    const records = await insist(() => readJournal(client, cluster.sidecarNamespace));
+    const stuck = new Set(records?.filter(({ phase }) => phase === 'stuck').map(({ claimUid }) => claimUid));
+    return this.#load.created.filter(({ uid = '', unwantedMs }) => {
+      const phase = claims.get(uid)?.phase;
+      return phase !== 'Bound' && (unwantedMs === undefined || phase !== undefined) && !stuck.has(uid);
+    });
+  }
+}

@@ -1,0 +1,93 @@
+import { appendFileSync, cpSync, mkdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { ClaimLoad } from './claim-load.ts';
+import type { Findings } from './count.ts';
+import { disturb } from './disturb.ts';
+import { ChaosDriver } from './driver.ts';
+import type { ChaosOptions } from './options.ts';
+import { Random } from './random.ts';
+import { Rounds } from './rounds.ts';
+import { settled } from './settle.ts';
+import { plainLife, Sidecars } from './sidecars.ts';
+import { openWorld } from './world.ts';
+
+export interface ChaosReport {
+  findings: Findings;
+  claims: number;
+  unwanted: number;
+  kills: number;
+  /** How the sidecars ended, and how often. */
+  endings: ReadonlyMap<string, number>;
+  chaosMs: number;
+  settledMs: number;
+}
+
+const driverName = 'chaos.csi.example.com';
+/** One run, from an empty cluster to the count. @throws when something else fails than what is to fail. */
+export async function runChaos(options: ChaosOptions, say: (text: string) => void): Promise<ChaosReport> {
+  await using cleanup = new AsyncDisposableStack();
+  const world = cleanup.use(await openWorld(options.cluster));
+  const folder = await mkdtemp(path.join(tmpdir(), 'chaos-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const driver = await ChaosDriver.start(folder, driverName);
+  const { logFolder } = options;
+  if (logFolder !== undefined) mkdirSync(logFolder, { recursive: true });
+  cleanup.defer(async () => {
+    const calls = await driver.stop();
+    if (logFolder === undefined) return;
+    cpSync(calls, path.join(logFolder, 'driver-calls.jsonl'));
+    appendFileSync(path.join(logFolder, 'driver.log'), driver.log());
+    appendFileSync(path.join(logFolder, 'cluster.log'), world.cluster.log());
+  });
+  const sidecars = new Sidecars({
+    csiAddress: driver.address,
+    kubeconfig: await world.cluster.sidecarKubeconfig(),
+    namespace: world.cluster.sidecarNamespace,
+    election: options.election,
+    keepLog: (text) => {
+      if (logFolder !== undefined) appendFileSync(path.join(logFolder, 'sidecars.log'), text);
+    },
+  });
+  cleanup.defer(async () => {
+    await sidecars.end('SIGKILL');
+  });
+  const random = new Random(options.seed);
+  const load = new ClaimLoad({
+    client: world.client,
+    driverName,
+    random: random.stream('claims'),
+    deletions: options.disturbances.has('deletions'),
+  });
+  await load.begin();
+
+  const startedMs = performance.now();
+  const stop = new AbortController();
+  const around = disturb({ options, world, driver, load, random, signal: stop.signal });
+  const rounds = new Rounds({ options, world, sidecars, load, random: random.stream('rounds'), say });
+  const running = rounds.run(stop.signal);
+  try {
+    await Promise.race([running, around]);
+  } finally {
+    stop.abort();
+    await Promise.allSettled([running, around, load.end()]);
+  }
+  const [kills] = await Promise.all([running, around]);
+  const chaosMs = performance.now() - startedMs;
+
+  say(`${kills} kills are done after ${(chaosMs / 1000).toFixed(0)} s; everything works now, and must settle`);
+  await driver.behave();
+  await sidecars.end('SIGKILL');
+  await sidecars.start({ ...plainLife, journal: options.journal });
+  const findings = await settled(options, world, driver, load, sidecars);
+  return {
+    findings,
+    claims: load.created.length,
+    unwanted: load.created.filter(({ unwantedMs }) => unwantedMs !== undefined).length,
+    kills,
+    endings: sidecars.endings,
+    chaosMs,
+    settledMs: performance.now() - startedMs - chaosMs,
+  };
+}

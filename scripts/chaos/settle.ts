@@ -1,0 +1,52 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ClaimLoad } from './claim-load.ts';
+import { count, type Findings, isClean, type Outcome } from './count.ts';
+import { type ChaosDriver, longestCallMs } from './driver.ts';
+import { readJournal } from './journal-records.ts';
+import type { ChaosOptions } from './options.ts';
+import { plainLife, type Sidecars } from './sidecars.ts';
+import { insist, readNow, type World } from './world.ts';
+
+/** Waits until nothing is wrong, or nothing changes any more. */
+export async function settled(
+  options: ChaosOptions,
+  world: World,
+  driver: ChaosDriver,
+  load: ClaimLoad,
+  sidecars: Sidecars,
+): Promise<Findings> {
+  await delay(longestCallMs);
+  let [last, lastText, sinceMs, clean] = [await look(world, driver, load), '', performance.now(), 0];
+  for (;;) {
+    const findings = count(last.outcome);
+    clean = isClean(findings) ? clean + 1 : 0;
+    if (clean === 3) return findings;
+    const text = JSON.stringify(last.outcome.stored.length) + JSON.stringify(findings);
+    if (text !== lastText) [lastText, sinceMs] = [text, performance.now()];
+    // A record of a process that was killed is left alone for half a minute without an election.
+    const quietMs = !last.journaled ? 8000 : options.election ? 60_000 : 90_000;
+    if (performance.now() - sinceMs > quietMs) return findings;
+    await delay(1000);
+    if (!(await sidecars.working())) {
+      await sidecars.end('SIGKILL');
+      await sidecars.start({ ...plainLife, journal: options.journal });
+      if (await sidecars.working()) sinceMs = performance.now();
+    }
+    last = await look(world, driver, load);
+  }
+}
+
+async function look(
+  world: World,
+  driver: ChaosDriver,
+  load: ClaimLoad,
+): Promise<{ outcome: Outcome; journaled: boolean }> {
+  // The driver first: what comes later is a volume that has got its holder meanwhile, never the other way round.
+  const [stored, deletions] = [await driver.stored(), await driver.deletions()];
+  const records = await insist(() => readJournal(world.client, world.cluster.sidecarNamespace));
+  const now = await readNow(world);
+  return {
+    journaled: records !== undefined,
+    outcome: { claims: load.created, ...now, stored, records: records ?? [], deletions },
+  };
+}

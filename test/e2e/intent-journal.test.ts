@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { openScene, type Scene } from '../support/scene.ts';
+
+const driverName = 'journaled.example.com';
+const prefix = 'csi-provisioner.journal/';
+
+describe('a volume in the making', () => {
+  let scene: Scene;
+  before(async () => {
+    scene = await openScene({ driverName, sidecarFlags: ['--timeout=2s'] });
+  });
+  afterEach((context) => scene.report(context));
+  after(() => scene.close());
+
+  /** Entries of all open records, as an operator reads them. */
+  async function records(): Promise<string[]> {
+    const { items } = await scene.admin.coordination.listNamespacedLease({ namespace: scene.cluster.sidecarNamespace });
+    const ours = items.filter(({ metadata }) => /^journaled-example-com-journal-\d+$/.test(metadata?.name ?? ''));
+    return ours.flatMap(({ metadata }) =>
+      Object.entries(metadata?.annotations ?? {})
+        .filter(([key]) => key.startsWith(prefix) && !/\/(shard|shared-.*)$/.test(key))
+        .map(([, text]) => text),
+    );
+  }
+
+  async function gone(): Promise<void> {
+    await scene.eventually(async () => assert.deepEqual(await scene.driver.volumeIds(), []));
+    const { items } = await scene.admin.core.listPersistentVolume();
+    const driverNames = items.map(({ spec }) => spec?.csi?.driver);
+    assert.equal(driverNames.includes(driverName), false, 'no volume was saved');
+    await scene.eventually(async () => assert.deepEqual(await records(), []));
+  }
+
+  test('is deleted when the driver answers late and the claim is deleted meanwhile', async () => {
+    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 3000, after: true, times: 1 }]);
+    const { metadata } = await scene.createClaim({ className: await scene.createClass() });
+    await scene.eventually(async () => assert.equal((await scene.driver.volumeIds()).length, 1));
+    const [record, ...others] = await records();
+    assert.deepEqual(others, []);
+    assert.match(record ?? '', new RegExp(`"uid":"${metadata?.uid}"`));
+    await scene.deleteClaim(metadata?.name ?? '');
+    await gone();
+  });
+
+  test('is finished or deleted by the successor of a sidecar that was killed, as the claim is there or gone', async () => {
+    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 10_000, after: true, times: 2 }]);
+    const className = await scene.createClass();
+    const [kept, deleted] = [await scene.createClaim({ className }), await scene.createClaim({ className })];
+    await scene.eventually(async () => assert.equal((await scene.driver.volumeIds()).length, 2));
+    await scene.sidecar.stop('SIGKILL');
+    await scene.deleteClaim(deleted.metadata?.name ?? '');
+    await scene.startSidecar();
+    const { volume } = await scene.bound(kept.metadata?.name ?? '');
+    await scene.eventually(async () => {
+      assert.deepEqual(await scene.driver.volumeIds(), [volume.spec?.csi?.volumeHandle]);
+    });
+    await scene.deleteClaim(kept.metadata?.name ?? '');
+    await scene.volumeGone(volume.metadata?.name ?? '');
+    await gone();
+  });
+});
