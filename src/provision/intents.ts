@@ -9,6 +9,8 @@ import type { IntentPhase, IntentRecord } from './intent-journal/intent-record.t
 export interface Intent {
   /** As it is in the journal; replaced as a whole. */
   record: IntentRecord;
+  /** Its record was written: from then on the backend may be asked. */
+  recorded: boolean;
   /** The backend may have storage for it, or be making it. */
   mayExist: boolean;
   /** Monotonic time of the last attempt after which the backend may still be at work. */
@@ -127,6 +129,7 @@ export class Intents {
     this.#add(intent);
     try {
       const protection = await this.#options.journal.put(record, signal);
+      intent.recorded = true;
       if (protection === 'unprotected') this.#options.metrics.unprotected();
     } catch (error) {
       this.close(intent); // the write may have arrived all the same
@@ -258,11 +261,12 @@ export class Intents {
     const { clock, maxCallMs, logger, metrics } = this.#options;
     const { uid, namespace, name } = record.claim;
     const known = this.#open.get(uid);
-    if (known?.owner === 'own') return; // of another process that worked beside us
+    if (known?.owner === 'own' && known.recorded) return; // of another process that worked beside us
     if (known !== undefined) this.#forget(known);
     const nowMs = clock.monotonicMs();
     this.#add({
       ...newIntent(record),
+      recorded: true,
       mayExist: true,
       unclearAtMs: nowMs,
       saveAttempted: true,
@@ -342,6 +346,7 @@ export class Intents {
 function newIntent(record: IntentRecord): Intent {
   return {
     record,
+    recorded: false,
     mayExist: false,
     unclearAtMs: -Infinity,
     exhausted: false,
