@@ -29,7 +29,10 @@ describe('the shard of a group of new records', () => {
   test('a new one is needed when all would grow beyond 8 KiB for each record of the group', () => {
     const shards = [shard(0, [5000])];
     assert.equal(placeGroup([entry('a', 1500)], shards, anyShard), 'grow');
-    assert.deepEqual(placeGroup([entry('a', 1500), entry('b', 1500)], shards, anyShard), { shard: shards[0], count: 2 });
+    assert.deepEqual(placeGroup([entry('a', 1500), entry('b', 1500)], shards, anyShard), {
+      shard: shards[0],
+      count: 2,
+    });
   });
 
   test('it is the first with room where others write too, up to 64 KiB, also while it is being written', () => {
@@ -37,7 +40,10 @@ describe('the shard of a group of new records', () => {
     const shards = [shard(0, [50_000]), shard(1, [1000])];
     assert.deepEqual(placeGroup([entry('a', 1000)], shards, inOrder), { shard: shards[0], count: 1 });
     assert.deepEqual(placeGroup([entry('a', 20_000)], shards, inOrder), { shard: shards[1], count: 1 });
-    assert.equal(placeGroup([entry('a', 1000)], [shard(0, [50_000], { busy: true }), shard(1, [1000])], inOrder), 'wait');
+    assert.equal(
+      placeGroup([entry('a', 1000)], [shard(0, [50_000], { busy: true }), shard(1, [1000])], inOrder),
+      'wait',
+    );
     assert.equal(placeGroup([entry('a', 20_000)], [shard(0, [50_000])], inOrder), 'grow');
   });
 
