@@ -26,11 +26,11 @@ export interface Intent {
   /** The revoker works on it; the claim waits. */
   revoking: boolean;
   /**
-   * Nothing is deleted before this monotonic time: calls of an earlier process must have ended. One that came later than the
+   * Nothing is deleted before this monotonic time: calls of other processes must have ended. One that came later than the
    * deletion would make the storage again.
    */
   deleteNotBeforeMs: number;
-  /** Nor is the storage of a saved volume before this time, which does not start anew with an adoption. */
+  /** Nor is the storage of a saved volume before this monotonic time. An adoption does not put it off. */
   keptUntilMs: number;
   /** The PersistentVolume is there; the record is closed at `keptUntilMs`. */
   served: boolean;
@@ -48,6 +48,12 @@ export interface IntentsOptions {
   logger: Logger;
   metrics: JournalMetrics;
 }
+
+/**
+ * How long a process whose record was taken over may go on before its watch shows that the claim is served or gone, in
+ * milliseconds.
+ */
+const noticeMs = 10_000;
 
 /** Pause until a volume whose storage is being revoked is looked at again, in milliseconds. */
 const revokedPauseMs = 1000;
@@ -153,6 +159,15 @@ export class Intents {
     if (intent.owner !== 'foreign') return;
     await this.#options.journal.put(intent.record, signal);
     intent.owner = 'taken-over';
+  }
+
+  /** The claim is served or gone: a process that still works on a record that was taken over from it makes its last call. */
+  awaitOthers(intent: Intent): void {
+    const { clock, maxCallMs } = this.#options;
+    if (intent.owner !== 'taken-over') return;
+    const endMs = clock.monotonicMs() + noticeMs + maxCallMs;
+    intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);
+    intent.keptUntilMs = Math.max(intent.keptUntilMs, endMs);
   }
 
   /** The backend is about to be asked to make the storage. */
