@@ -6,6 +6,7 @@ import { textLogger } from '../base/text-logger.ts';
 import { connect } from '../kube/connect.ts';
 import { KubeConfigError } from '../kube/kube-config-error.ts';
 import { contextNamespace } from '../kube/kube-config.ts';
+import type { RequestObservation } from '../kube/request.ts';
 import type { Transport } from '../kube/transport.ts';
 import { type SubcommandCall, SubcommandError } from './subcommand-call.ts';
 import { version } from './version.ts';
@@ -14,6 +15,13 @@ import { version } from './version.ts';
 export interface ConnectionFlags {
   kubeconfig?: string | undefined;
   context?: string | undefined;
+}
+
+export interface ConnectionOptions {
+  /** The exit code when there is no usable configuration. */
+  failureCode: number;
+  /** Called after each request. */
+  onRequest?: (observation: RequestObservation) => void;
 }
 
 /** A connected cluster; dispose the transport at the end. */
@@ -27,13 +35,12 @@ export interface ClusterConnection {
  * Connects to the cluster as kubectl would: `--kubeconfig`, else `KUBECONFIG`, else `~/.kube/config`, else the service
  * account of the Pod. Nothing is sent yet.
  *
- * @param options.failureCode - the exit code when there is no usable configuration.
  * @throws {SubcommandError} when there is none.
  */
 export function connectCluster(
   call: Pick<SubcommandCall, 'environment' | 'stderr'>,
   { kubeconfig, context }: ConnectionFlags,
-  { failureCode }: { failureCode: number },
+  { failureCode, onRequest }: ConnectionOptions,
 ): ClusterConnection {
   const { environment } = call;
   const source = { kubeconfig: kubeconfig ?? usualKubeconfig(environment), context, environment };
@@ -42,6 +49,7 @@ export function connectCluster(
       namespace: contextNamespace(source) ?? 'default',
       transport: connect({
         ...source,
+        onRequest,
         userAgent: `csi-provisioner/${version} (${os.platform()}/${os.arch()})`,
         logger: textLogger({ level: 'error', write: (line) => call.stderr.write(line) }),
       }),

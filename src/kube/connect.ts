@@ -4,6 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { Credentials } from './credentials.ts';
 import { loadKubeConfig } from './kube-config.ts';
+import type { RequestObservation } from './request.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { Transport } from './transport.ts';
 
@@ -18,6 +19,8 @@ export interface ConnectOptions {
   rateLimit?: { perSecond: number; burst: number } | undefined;
   /** The header `User-Agent`. Default `csi-provisioner-library (OS/ARCH)`. */
   userAgent?: string | undefined;
+  /** Called after each request, also a failed one. */
+  onRequest?: ((observation: RequestObservation) => void) | undefined;
   /** Default: warnings and errors, to standard error. */
   logger?: Logger | undefined;
   /** The process environment: `KUBECONFIG`, the variables of a pod, proxies, and what credential plugins inherit. */
@@ -44,6 +47,7 @@ export function connect(options: ConnectOptions): Transport {
     }),
     userAgent: options.userAgent ?? `csi-provisioner-library (${os.platform()}/${os.arch()})`,
     rateLimit: rateLimit && new TokenBucket({ qps: rateLimit.perSecond, burst: rateLimit.burst, clock }),
+    onRequest: options.onRequest,
     clock,
     logger,
   });
