@@ -33,7 +33,10 @@ export function lookAtClaim(facts: ClaimFacts): Finding {
 function deletion({ claim, pods }: ClaimFacts): Finding {
   const { finalizers = [], name } = claim.metadata;
   const base = `The claim is being deleted and is held by ${finalizers.join(', ') || 'no finalizer any more'}`;
-  const using = (found(pods) ?? []).filter((pod) => usesClaim(pod, name)).map((pod) => pod.metadata.name);
+  // kube-controller-manager does not wait for Pods without a node: none is given to them while the claim is being deleted
+  const using = (found(pods) ?? [])
+    .filter((pod) => usesClaim(pod, name) && (pod.spec?.nodeName ?? '') !== '')
+    .map((pod) => pod.metadata.name);
   if (finalizers.includes(protection)) {
     if (using.length > 0) {
       const named =

@@ -8,7 +8,7 @@ interface FailureCause {
 }
 
 const secretCure =
-  'Create the Secret, or correct the secret parameters of the class (delete the class and create it again)';
+  'Create the Secret, or correct the secret parameters of the class (delete the class and create it again). Where it is forbidden: let the provisioner get Secrets';
 const topologyCure =
   "Check that the driver's node plugin runs on the nodes, that CSINode objects name its topology keys, and that the class's allowedTopologies fit them";
 
@@ -27,20 +27,19 @@ const failureCauses: readonly FailureCause[] = [
     cure: 'Create a ReferenceGrant in the namespace of the source, and switch on the feature gate CrossNamespaceVolumeDataSource of the provisioner',
   },
   {
-    pattern: /^error getting (PVC|snapshot|snapshotcontent) /,
+    pattern: /error getting (PVC|snapshot|snapshotcontent) |^the PVC source (not found for PVC|does not belong) /,
     cause: 'source-missing',
     cure: 'Create the source, or recreate the claim with another one',
   },
   {
-    pattern:
-      /must have a status of Bound|is currently being deleted|snapshot \S+ (not bound|is not Ready|is being deleted)|snapshot handle \S+ is not available|claim in dataSource not bound or invalid/,
+    pattern: /^error getting handle for DataSource /,
     cause: 'source-not-ready',
-    cure: 'Wait until the source is ready, or recreate the claim with another one',
+    cure: 'Wait until the source is ready, or recreate the claim with a source that fits its driver, size and volume mode',
   },
   {
     pattern: /volumeattributesclass|^VAC |MODIFY_VOLUME/,
     cause: 'attributes-class',
-    cure: 'Create the VolumeAttributesClass for this driver, or recreate the claim without it',
+    cure: 'Create the VolumeAttributesClass for this driver, or recreate the claim without it. Where it is forbidden: let the provisioner get VolumeAttributesClasses',
   },
   {
     pattern: /^claim Selector is not supported/,
@@ -57,6 +56,16 @@ const failureCauses: readonly FailureCause[] = [
     pattern: /^PersistentVolume ".*" exists already|PersistentVolume ".*" exists already /,
     cause: 'name-taken',
     cure: 'Delete that PersistentVolume if nobody uses it, or recreate the claim',
+  },
+  {
+    pattern: /^StorageClass ".*" names provisioner ".*", and the claim asks for /,
+    cause: 'not-handed-over',
+    cure: 'Usually kube-controller-manager corrects the annotation. Else recreate the claim',
+  },
+  {
+    pattern: /^The selected node could not be removed from the claim /,
+    cause: 'no-capacity',
+    cure: 'Let the provisioner update claims, so that another node can be chosen',
   },
   {
     pattern: /code = ResourceExhausted /,

@@ -101,10 +101,11 @@ describe('csi-provisioner why', () => {
       if (lines.length === 1) rig.addEvent(claim, 'ProvisioningFailed', 'rpc error: code = Internal desc = on fire');
       if (lines.length === 2) {
         const { metadata, spec } = claim;
-        rig.api.updateStatus(
-          { group: '', version: 'v1', plural: 'persistentvolumeclaims' },
-          { metadata: { ...metadata, resourceVersion: undefined }, spec, status: { phase: 'Bound' } } as never,
-        );
+        rig.api.updateStatus({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, {
+          metadata: { ...metadata, resourceVersion: undefined },
+          spec,
+          status: { phase: 'Bound' },
+        } as never);
       }
     }
     await ended;
@@ -117,9 +118,13 @@ describe('csi-provisioner why', () => {
 
   test('ends with the code of what it saw last when the watching is interrupted', async () => {
     rig.addClaim({}, { annotations: {} });
-    const child = spawn(process.execPath, [mainFile, 'why', 'ns1/c', '-w', '-o', 'json', `--kubeconfig=${kubeconfig}`], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = spawn(
+      process.execPath,
+      [mainFile, 'why', 'ns1/c', '-w', '-o', 'json', `--kubeconfig=${kubeconfig}`],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     const ended = once(child, 'close');
     const seen: { cause: string }[] = [];
     for await (const line of createInterface({ input: child.stdout })) {

@@ -435,8 +435,9 @@ const rows: readonly Row[] = [
     name: 'a claim that is being deleted while a Pod uses it',
     arrange(rig) {
       rig.addClaim({ volumeName: 'v' }, { phase: 'Bound', finalizers: ['kubernetes.io/pvc-protection'] });
-      rig.addPod('p', { status: { phase: 'Running' } });
-      rig.addPod('done', { status: { phase: 'Succeeded' } });
+      rig.addPod('p', { spec: { nodeName: 'n1' }, status: { phase: 'Running' } });
+      rig.addPod('done', { spec: { nodeName: 'n1' }, status: { phase: 'Succeeded' } });
+      rig.addPod('homeless');
       rig.delete('claims', 'c', 'ns1');
     },
     verdict: 'waiting',
@@ -542,7 +543,11 @@ describe('why of a claim without the right', () => {
     const { verdict, cause, steps } = await rig.explain();
     assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
     assert.deepEqual(steps, [
-      { step: 'claim', state: 'unknown', detail: 'the right to get persistentvolumeclaims in namespace ns1 is missing' },
+      {
+        step: 'claim',
+        state: 'unknown',
+        detail: 'the right to get persistentvolumeclaims in namespace ns1 is missing',
+      },
     ]);
   });
 

@@ -78,7 +78,10 @@ export class ExplainRig implements AsyncDisposable {
   }
 
   /** Makes an object, and sets its status if it has one. */
-  add(kind: Kind, object: { metadata: Partial<SandboxMeta>; status?: object; [field: string]: unknown }): SandboxObject {
+  add(
+    kind: Kind,
+    object: { metadata: Partial<SandboxMeta>; status?: object; [field: string]: unknown },
+  ): SandboxObject {
     const { status, metadata, ...fields } = object;
     const name = metadata.name ?? `o${++this.#serial}`;
     const created = this.api.create(refs[kind], { ...fields, metadata: { ...metadata, name } });

@@ -22,7 +22,13 @@ const rows: readonly {
   cause: Cause;
   says: RegExp;
 }[] = [
-  { name: 'no volume', arrange: () => undefined, verdict: 'unknown', cause: 'not-found', says: /no PersistentVolume v/ },
+  {
+    name: 'no volume',
+    arrange: () => undefined,
+    verdict: 'unknown',
+    cause: 'not-found',
+    says: /no PersistentVolume v/,
+  },
   {
     name: 'a bound volume',
     arrange: (rig) => rig.addVolume('v', { claimRef }, 'Bound'),
@@ -116,8 +122,7 @@ const rows: readonly {
   },
   {
     name: 'a volume of nobody',
-    arrange: (rig) =>
-      rig.addVolume('v', { claimRef, csi: undefined, nfs: { server: 's', path: '/p' } }, 'Released'),
+    arrange: (rig) => rig.addVolume('v', { claimRef, csi: undefined, nfs: { server: 's', path: '/p' } }, 'Released'),
     verdict: 'stuck',
     cause: 'no-deleter',
     says: /names no provisioner/,
