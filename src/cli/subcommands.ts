@@ -34,10 +34,10 @@ export interface FoundSubcommand extends Pick<SubcommandCall, 'program' | 'args'
  * @param args - the arguments behind it.
  */
 export function findSubcommand(argv0: string, args: readonly string[]): FoundSubcommand | undefined {
-  const called = path.basename(argv0);
+  const called = path.parse(argv0).name;
   for (const [name, { run, link, linkedAs = name }] of Object.entries(subcommands)) {
     if (called === link) return { run, program: linkedAs, args };
-    if (args[0] === name) return { run, program: `${path.basename(argv0, '.ts')} ${name}`, args: args.slice(1) };
+    if (args[0] === name) return { run, program: `${called} ${name}`, args: args.slice(1) };
   }
   return undefined;
 }

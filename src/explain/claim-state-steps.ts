@@ -90,6 +90,7 @@ export function usesClaim({ metadata, spec }: Pod, claimName: string): boolean {
 export function lookAtVolume({ claim, volume }: ClaimFacts): Finding | undefined {
   const named = (claim.spec.volumeName ?? '') !== '';
   const existing = found(volume);
+  if (!named && volume?.kind === 'unreadable') return { state: 'unknown', detail: volume.why };
   if (!named) return existing && madeVolume(claim, existing);
   const name = claim.spec.volumeName ?? '';
   const held = { state: 'stuck', cause: 'waits-for-volume' } as const;

@@ -44,7 +44,7 @@ export function lookAtServing(serving: Serving): Finding {
   return {
     state: 'stuck',
     cause: nobody,
-    message: `Nobody serves ${name}: there is no CSIDriver and no Lease of this name, and no node has registered it.`,
+    message: `There is no sign of anybody serving ${name}: no CSIDriver, no Lease and no event, and no node has registered it.`,
     cure: 'Install the driver with its provisioner, or correct the provisioner of the class, which cannot be edited: recreate it',
   };
 }

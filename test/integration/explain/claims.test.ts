@@ -244,7 +244,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'no-provisioner',
-    says: /Nobody serves d\.example\.com/,
+    says: /no sign of anybody serving d\.example\.com/,
   },
   {
     name: 'a provisioner whose Lease has expired',
@@ -515,6 +515,7 @@ describe('why of a claim without the right', () => {
       resource: 'leases',
       step: 'the right to list leases.coordination.k8s.io in all namespaces is missing',
     },
+    { verb: 'get', resource: 'persistentvolumes', step: 'the right to get persistentvolumes is missing' },
     { verb: 'get', resource: 'secrets', step: 'the right to get secrets in namespace ns1 is missing' },
     { verb: 'get', resource: 'nodes', step: 'node n1 was chosen; the right to get nodes is missing' },
     {

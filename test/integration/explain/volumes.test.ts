@@ -97,7 +97,7 @@ const rows: readonly {
     arrange: (rig) => rig.addVolume('v', { claimRef }, 'Released'),
     verdict: 'stuck',
     cause: 'no-deleter',
-    says: /Nobody serves d\.example\.com/,
+    says: /no sign of anybody serving d\.example\.com/,
   },
   {
     name: 'a provisioner that is away',

@@ -9,6 +9,10 @@ describe('findSubcommand', () => {
     assert.deepEqual(found.args, ['ns/claim', '--watch']);
   });
 
+  test('calls the program what it is called without its extension', () => {
+    assert.equal(findSubcommand('/csi-provisioner.mjs', ['why'])?.program, 'csi-provisioner why');
+  });
+
   test('finds it by the name of a link, with all arguments', () => {
     const found = findSubcommand('/usr/local/bin/kubectl-why_pvc', ['ns/claim']);
     assert.equal(found?.program, 'kubectl why-pvc');
