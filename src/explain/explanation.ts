@@ -119,7 +119,7 @@ function nothingFound(steps: readonly Step[]): Pick<Explanation, 'verdict' | 'ca
     verdict: 'unknown',
     cause: null,
     message: `What holds it is not visible: ${unread.join('; ')}`,
-    cure: 'Look again with the rights that are missing; docs/why.md lists them all',
+    cure: 'Look again once that can be read; docs/why.md lists all rights that it needs',
   };
 }
 
