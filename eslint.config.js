@@ -6,13 +6,14 @@ import tseslint from 'typescript-eslint';
  * folders above or beside it. `test/unit/floors.test.ts` proves that every row bites.
  */
 export const floors = {
-  base: ['kube', 'provision', 'csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  kube: ['provision', 'csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  provision: ['csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  csi: ['capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  capacity: ['diagnostics', 'run', 'cli', 'sandbox'],
-  diagnostics: ['provision', 'csi', 'capacity', 'run', 'cli', 'sandbox'],
-  run: ['csi', 'capacity', 'cli', 'sandbox'],
+  base: ['kube', 'provision', 'csi', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  kube: ['provision', 'csi', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  provision: ['csi', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  csi: ['capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  capacity: ['explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  explain: ['csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  diagnostics: ['provision', 'csi', 'capacity', 'explain', 'run', 'cli', 'sandbox'],
+  run: ['csi', 'capacity', 'explain', 'cli', 'sandbox'],
   cli: ['sandbox'],
 };
 
@@ -23,6 +24,7 @@ const packages = {
   provision: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
   csi: ['@kubernetes/*', 'undici', 'commander'],
   capacity: ['@kubernetes/*', 'undici', 'commander'],
+  explain: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
   diagnostics: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
   run: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
 };

@@ -105,7 +105,8 @@ export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 // The Kubernetes client
 export type { Transport } from './kube/transport.ts';
 export { KubeConfigError };
-export { type CallOptions, KubeClient, type ListOptions, type PatchType } from './kube/kube-client.ts';
+export { type CallOptions, type GetOptions, KubeClient, type ListOptions, type PatchType } from './kube/kube-client.ts';
+export type { RequestObservation } from './kube/request.ts';
 export {
   AlreadyExistsError,
   ApiError,

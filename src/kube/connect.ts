@@ -4,18 +4,23 @@ import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { Credentials } from './credentials.ts';
 import { loadKubeConfig } from './kube-config.ts';
+import type { RequestObservation } from './request.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { Transport } from './transport.ts';
 
 export interface ConnectOptions {
   /** Path of a kubeconfig file. Default: the one that `KUBECONFIG` names. */
   kubeconfig?: string | undefined;
+  /** Name of a context in that file. Default: its current one. */
+  context?: string | undefined;
   /** URL of the API server: replaces the one in the kubeconfig; without a kubeconfig no credentials are sent. */
   master?: string | undefined;
   /** Client-side limit: requests per second, and the burst. Default: none. Watches do not count. */
   rateLimit?: { perSecond: number; burst: number } | undefined;
   /** The header `User-Agent`. Default `csi-provisioner-library (OS/ARCH)`. */
   userAgent?: string | undefined;
+  /** Called after each request, also a failed one. */
+  onRequest?: ((observation: RequestObservation) => void) | undefined;
   /** Default: warnings and errors, to standard error. */
   logger?: Logger | undefined;
   /** The process environment: `KUBECONFIG`, the variables of a pod, proxies, and what credential plugins inherit. */
@@ -32,12 +37,17 @@ export interface ConnectOptions {
  * @throws {KubeConfigError} when nothing usable is found, or a file of it cannot be read.
  */
 export function connect(options: ConnectOptions): Transport {
-  const { environment, master, rateLimit, logger = warningLogger, clock = systemClock } = options;
+  const { environment, context, master, rateLimit, logger = warningLogger, clock = systemClock } = options;
   const kubeconfig = options.kubeconfig ?? environment['KUBECONFIG'];
   return new Transport({
-    credentials: new Credentials({ load: () => loadKubeConfig({ kubeconfig, master, environment }), clock, logger }),
+    credentials: new Credentials({
+      load: () => loadKubeConfig({ kubeconfig, context, master, environment }),
+      clock,
+      logger,
+    }),
     userAgent: options.userAgent ?? `csi-provisioner-library (${os.platform()}/${os.arch()})`,
     rateLimit: rateLimit && new TokenBucket({ qps: rateLimit.perSecond, burst: rateLimit.burst, clock }),
+    onRequest: options.onRequest,
     clock,
     logger,
   });

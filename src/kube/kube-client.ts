@@ -25,6 +25,14 @@ const patchContentType: Record<PatchType, string> = {
   json: 'application/json-patch+json',
 };
 
+/** What of an object to read. */
+export interface GetOptions extends CallOptions {
+  /** Only its metadata is sent (Kubernetes API concepts, "Receiving resources as metadata"): of a Secret no content. */
+  metadataOnly?: boolean;
+}
+
+const metadataForm = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
+
 /** Which objects to list. */
 export interface ListOptions extends CallOptions {
   namespace?: string;
@@ -67,7 +75,7 @@ export class KubeClient {
   }
 
   /** One object, read live. @throws {NotFoundError} when it does not exist. */
-  get<T extends KubeObject>(resource: Resource, name: ObjectName, options: CallOptions = {}): Promise<T> {
+  get<T extends KubeObject>(resource: Resource, name: ObjectName, options: GetOptions = {}): Promise<T> {
     return this.#send<T>('GET', 'get', resource, name, options);
   }
 
@@ -148,7 +156,7 @@ export class KubeClient {
     verb: string,
     resource: Resource,
     { name, namespace }: ObjectName,
-    options: CallOptions & { subresource?: string },
+    options: GetOptions & { subresource?: string },
     body?: unknown,
     contentType?: string,
   ): Promise<T> {
@@ -159,6 +167,7 @@ export class KubeClient {
       query: method === 'PUT' || method === 'PATCH' ? { fieldManager: this.#fieldManager } : {},
       body,
       contentType,
+      accept: options.metadataOnly === true ? metadataForm : undefined,
       info: { verb, resource, namespace: where, name, subresource: options.subresource, optional: options.optional },
       signal: options.signal,
     });

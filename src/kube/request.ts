@@ -23,6 +23,8 @@ export interface RequestObservation {
   /** HTTP code, or `<error>` when there was no response. */
   code: string;
   seconds: number;
+  /** The header `Date` of the response: the server's time, whole seconds. */
+  date?: string | undefined;
 }
 
 /** An open response whose body is read in chunks. Abort the signal of the request to end it. */

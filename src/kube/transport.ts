@@ -210,6 +210,7 @@ export class Transport implements AsyncDisposable {
     const startedMs = clock.monotonicMs();
     let code = '<error>';
     let sent = false;
+    let date: string | undefined;
     try {
       const request = {
         origin: this.#origin,
@@ -222,13 +223,14 @@ export class Transport implements AsyncDisposable {
         sent = true;
       });
       code = String(answer.statusCode);
+      date = single(answer.headers['date']);
       this.#warnOnce(answer.headers['warning']);
       return answer;
     } catch (error) {
       throw asTransportError(error, `${method} ${credentials.serverUrl.host}${options.path}`, sent);
     } finally {
       const seconds = (clock.monotonicMs() - startedMs) / 1000;
-      onRequest?.({ verb: info.verb, resource: info.resource.plural, method, code, seconds });
+      onRequest?.({ verb: info.verb, resource: info.resource.plural, method, code, seconds, date });
     }
   }
 
@@ -259,6 +261,10 @@ export class Transport implements AsyncDisposable {
       this.#options.logger.warn({ warning: text }, 'The API server warns');
     }
   }
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.[0];
 }
 
 function queryText(query: RequestOptions['query']): string {

@@ -29,7 +29,7 @@ const otherFlags = new Set([
   ...['--test'], // Node.js
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
-  ...['--help'], // no flag of the table
+  ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 

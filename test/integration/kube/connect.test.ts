@@ -6,7 +6,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { connect, type ConnectOptions, KubeClient, KubeConfigError } from '../../../src/index.ts';
+import {
+  connect,
+  type ConnectOptions,
+  KubeClient,
+  KubeConfigError,
+  type RequestObservation,
+} from '../../../src/index.ts';
+import { leases } from '../../../src/kube/lease-record.ts';
 import { kubeconfigText } from '../../../sandbox/kubeconfig.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
@@ -78,6 +85,21 @@ describe('connect', () => {
     assert.match((await headers({ master: url, environment: {} }))['user-agent'] ?? '', /^csi-provisioner-library \(/);
     seen = [];
     assert.equal((await headers({ master: url, environment: {}, userAgent: 'mine/1' }))['user-agent'], 'mine/1');
+  });
+
+  test('reports each request, with the time of the server', async () => {
+    const observed: RequestObservation[] = [];
+    await headers({ kubeconfig: await file('observed', 't'), onRequest: (observation) => observed.push(observation) });
+    assert.equal(observed.length, 1);
+    assert.equal(observed[0]?.code, '200');
+    assert.ok(Math.abs(Date.parse(observed[0].date ?? '') - Date.now()) < 60_000, observed[0].date);
+  });
+
+  test('asks for the metadata of an object alone', async () => {
+    await using transport = connect({ kubeconfig: await file('metadata', 't') });
+    const client = new KubeClient({ transport, fieldManager: 'test' });
+    await client.get(leases, { namespace: 'ns', name: 'l' }, { metadataOnly: true });
+    assert.match(seen[0]?.accept ?? '', /^application\/json;as=PartialObjectMetadata;g=meta\.k8s\.io;v=v1,/);
   });
 
   test('keeps to a rate', async () => {

@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { KubeConfigError } from '../../../src/kube/kube-config-error.ts';
-import { type KubeConfigSource, loadKubeConfig, type LoadedKubeConfig } from '../../../src/kube/kube-config.ts';
+import {
+  contextNamespace,
+  type KubeConfigSource,
+  loadKubeConfig,
+  type LoadedKubeConfig,
+} from '../../../src/kube/kube-config.ts';
 
 let folder = '';
 before(() => {
@@ -154,5 +159,50 @@ describe('in a pod', () => {
     assert.equal(serverOf(again), 'https://[fd00::1]:6443');
     assert.equal(again.config.getCurrentCluster()?.caFile, path.join(folder, 'ca.crt'));
     assert.equal(again.problem, undefined);
+  });
+});
+
+describe('a context', () => {
+  const twoContexts = (): string =>
+    write(
+      'contexts',
+      JSON.stringify({
+        clusters: ['one', 'two'].map((name) => ({ name, cluster: { server: `https://${name}.example` } })),
+        users: [{ name: 'u', user: {} }],
+        contexts: ['one', 'two'].map((name) => ({
+          name,
+          context: { cluster: name, user: 'u', ...(name === 'two' && { namespace: 'shop' }) },
+        })),
+        'current-context': 'one',
+      }),
+    );
+
+  test('is the current one, unless another is chosen', () => {
+    assert.equal(serverOf(load({ kubeconfig: twoContexts() })), 'https://one.example');
+    assert.equal(serverOf(load({ kubeconfig: twoContexts(), context: 'two' })), 'https://two.example');
+  });
+
+  test('that the file does not have is refused with those that it has', () => {
+    assert.throws(
+      () => load({ kubeconfig: twoContexts(), context: 'three' }),
+      (error) => error instanceof KubeConfigError && error.cure === 'These are there: one, two',
+    );
+  });
+
+  test('cannot be chosen without a file', () => {
+    assert.throws(() => load({ context: 'one' }), /"one" cannot be chosen without a kubeconfig file/);
+  });
+
+  test('names a namespace, or none', () => {
+    const kubeconfig = twoContexts();
+    assert.equal(contextNamespace({ kubeconfig, environment: {} }), undefined);
+    assert.equal(contextNamespace({ kubeconfig, context: 'two', environment: {} }), 'shop');
+  });
+
+  test('of a pod is the namespace of its service account', () => {
+    write('token', 'a token');
+    write('namespace', 'driver\n');
+    const environment = { KUBERNETES_SERVICE_HOST: '192.0.2.1', KUBERNETES_SERVICE_PORT: '443' };
+    assert.equal(contextNamespace({ environment, serviceAccountFolder: folder }), 'driver');
   });
 });

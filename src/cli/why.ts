@@ -1,0 +1,137 @@
+/** `csi-provisioner why`: arguments, output and exit code around an explanation. */
+import { Option } from 'commander';
+import { systemClock } from '../base/clock.ts';
+import { ClusterReader } from '../explain/cluster-reader.ts';
+import { explainClaim } from '../explain/explain-claim.ts';
+import { explainVolume } from '../explain/explain-volume.ts';
+import { type Explanation, exitCodeOf } from '../explain/explanation.ts';
+import { explanationLine, explanationText } from '../explain/explanation-text.ts';
+import { KubeClient } from '../kube/kube-client.ts';
+import type { RequestObservation } from '../kube/request.ts';
+import { claimSecret } from './claim-secret.ts';
+import { connectCluster, type ConnectionFlags } from './cluster-connection.ts';
+import { fieldManager } from './kubernetes.ts';
+import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
+
+/** The exit code when nothing can be said. */
+const usageCode = exitCodeOf.unknown;
+/** How long `--watch` waits between two looks, in milliseconds. */
+const watchPauseMs = 2000;
+
+interface WhyFlags extends ConnectionFlags {
+  namespace?: string;
+  output: 'text' | 'json';
+  watch?: boolean;
+}
+
+/** What is to be explained. */
+type WhyObject = { volume: string } | { namespace: string | undefined; claim: string };
+
+const exitCodeHelp = `
+Exit codes: 0 bound, or nothing to delete; 1 waiting for a good reason; 2 stuck; 3 not known.
+It only reads, and says which right is missing where it may not. docs/why.md has all causes.`;
+
+/** Explains what a claim or a volume waits for. Reads alone: safe to repeat. */
+export async function explainWhy(call: SubcommandCall): Promise<number> {
+  const parser = subcommandParser(call)
+    .description('Explains why a PersistentVolumeClaim is not bound, or why a PersistentVolume stays.')
+    .argument('<object>', 'NAMESPACE/CLAIM, CLAIM, or pv/NAME for a volume')
+    .option('-n, --namespace <name>', 'namespace of the claim (default: that of the context)')
+    .addOption(new Option('-o, --output <form>', 'text or json').choices(['text', 'json']).default('text'))
+    .option('-w, --watch', 'look again until it is bound or gone')
+    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, or the service account of the Pod')
+    .option('--context <name>', 'context in the kubeconfig (default: its current one)')
+    .addHelpText('after', exitCodeHelp);
+  if (!readArguments(parser, call, { usageCode })) return 0;
+  const flags = parser.opts<WhyFlags>();
+  const object = readObject(call, parser.args[0] ?? '', flags.namespace);
+
+  let serverAheadMs = 0;
+  const onRequest = ({ date = '' }: RequestObservation): void => {
+    const serverMs = Date.parse(date);
+    if (!Number.isNaN(serverMs)) serverAheadMs = serverMs - systemClock.wallMs();
+  };
+  const { transport, namespace } = connectCluster(call, flags, { failureCode: usageCode, onRequest });
+  await using _transport = transport;
+  const client = new KubeClient({ transport, fieldManager });
+  const reader = new ClusterReader({ client, signal: call.signal });
+  const options = { reader, now: () => systemClock.wallMs() + serverAheadMs, secretOf: claimSecret };
+  const explain = (): Promise<Explanation> =>
+    'volume' in object
+      ? explainVolume(object.volume, options)
+      : explainClaim({ namespace: object.namespace ?? namespace, name: object.claim }, options);
+  return flags.watch === true ? await watch(explain, flags, call) : await once(explain, flags, call);
+}
+
+/** @throws {SubcommandError} for what names neither a claim nor a volume. */
+function readObject(call: SubcommandCall, text: string, namespace: string | undefined): WhyObject {
+  const [first = '', second, ...rest] = text.split('/');
+  if (first === '' || second === '' || rest.length > 0) {
+    throw usageError(call, `${JSON.stringify(text)} is neither NAMESPACE/CLAIM nor pv/NAME`, { usageCode });
+  }
+  if (second === undefined) return { namespace, claim: first };
+  if (namespace !== undefined) {
+    throw usageError(call, `${JSON.stringify(text)} names a namespace already, so --namespace is too much`, {
+      usageCode,
+    });
+  }
+  if (first === 'pv') return { volume: second };
+  return { namespace: first, claim: second };
+}
+
+async function once(explain: () => Promise<Explanation>, flags: WhyFlags, call: SubcommandCall): Promise<number> {
+  try {
+    const explanation = await explain();
+    write(explanation, flags, call);
+    return exitCodeOf[explanation.verdict];
+  } catch (error) {
+    if (error === call.signal.reason) return usageCode;
+    throw error;
+  }
+}
+
+/** Writes each change: on a terminal in place, elsewhere a line each. */
+async function watch(explain: () => Promise<Explanation>, flags: WhyFlags, call: SubcommandCall): Promise<number> {
+  const { signal, stdout } = call;
+  let code = usageCode;
+  let shown = '';
+  try {
+    for (;;) {
+      const explanation = await explain();
+      code = exitCodeOf[explanation.verdict];
+      const news = stdout.isTTY === true ? JSON.stringify(explanation) : newsOf(explanation);
+      if (news !== shown) writeChange(explanation, flags, call);
+      shown = news;
+      if (explanation.verdict === 'bound' || explanation.cause === 'not-found') return code;
+      await systemClock.sleep(watchPauseMs, { signal });
+    }
+  } catch (error) {
+    if (error === signal.reason) return code;
+    throw error;
+  }
+}
+
+/** Ages and counts in messages are no news. */
+function newsOf({ verdict, cause, steps }: Explanation): string {
+  return JSON.stringify([verdict, cause, steps.map(({ step, state }) => [step, state])]);
+}
+
+function writeChange(explanation: Explanation, flags: WhyFlags, call: SubcommandCall): void {
+  const { stdout } = call;
+  if (flags.output === 'json') stdout.write(`${JSON.stringify(explanation)}\n`);
+  else if (stdout.isTTY !== true) {
+    stdout.write(`${new Date().toISOString().slice(11, 19)} ${explanationLine(explanation)}\n`);
+  } else {
+    stdout.write('\u001b[H\u001b[2J'); // the top of an empty screen
+    write(explanation, flags, call);
+  }
+}
+
+function write(explanation: Explanation, { output }: WhyFlags, { stdout, environment }: SubcommandCall): void {
+  if (output === 'json') {
+    stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);
+    return;
+  }
+  const colour = stdout.isTTY === true && (environment['NO_COLOR'] ?? '') === '';
+  stdout.write(explanationText(explanation, { colour, columns: stdout.columns }));
+}

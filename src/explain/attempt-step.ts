@@ -1,0 +1,100 @@
+/** What the provisioner and its driver have said about their attempts. */
+import { isInTree } from './provisioner-facts.ts';
+import { type ClaimFacts, provisionerOf } from './claim-facts-reader.ts';
+import { found } from './cluster-reader.ts';
+import type { Finding } from './explanation.ts';
+import { failureCause, waitingCause } from './failure-causes.ts';
+import { provisioningHistory, type History, type Told } from './provisioning-events.ts';
+import { signOfLifeMs } from './provisioner-steps.ts';
+import { durationText } from './time-text.ts';
+
+/** Defaults of `--retry-interval-start` and `--retry-interval-max`, in milliseconds. */
+const retryStartMs = 1000;
+const retryMaxMs = 5 * 60_000;
+/** A provisioner that works has begun by then, in milliseconds. */
+const beginsWithinMs = 2 * 60_000;
+
+export function lookAtAttempt(facts: ClaimFacts): Finding {
+  const { events, claim, nowMs } = facts;
+  if (events.kind === 'unreadable') return { state: 'unknown', detail: events.why };
+  const history = provisioningHistory(found(events) ?? []);
+  const { started, failed, waiting, succeeded } = history;
+  if (succeeded !== undefined && succeeded.atMs >= (failed?.atMs ?? 0)) {
+    return {
+      state: 'waiting',
+      cause: 'volume-made',
+      message: `The provisioner made the volume ${durationText(nowMs - succeeded.atMs)} ago, and kube-controller-manager has not bound it yet. (${succeeded.text})`,
+      cure: 'Nothing, usually it takes a moment. If it stays: check that kube-controller-manager runs',
+    };
+  }
+  const isNewest = waiting !== undefined && waiting.atMs >= Math.max(failed?.atMs ?? 0, started?.atMs ?? 0);
+  const wait = isNewest ? waitingCause(waiting.text) : undefined;
+  if (isNewest && wait !== undefined) {
+    const { state, cause, cure } = wait;
+    return {
+      state,
+      cause,
+      cure,
+      message: `The provisioner ${durationText(nowMs - waiting.atMs)} ago: ${waiting.text}.`,
+    };
+  }
+  if (failed !== undefined) return failing(failed, history, nowMs);
+  if (started !== undefined) {
+    return {
+      state: 'waiting',
+      cause: 'in-progress',
+      presumes: nowMs - started.atMs > signOfLifeMs,
+      message: `The driver has been making the volume for ${durationText(nowMs - started.sinceMs)}, and no attempt has failed.`,
+      cure: 'Nothing. If it takes longer than the driver usually needs: see the log of its controller',
+    };
+  }
+  return notBegun(facts, nowMs - Date.parse(claim.metadata.creationTimestamp ?? ''));
+}
+
+function failing(failed: Told, { started }: History, nowMs: number): Finding {
+  const { cause, cure } = failureCause(failed.text);
+  const again =
+    started !== undefined && started.atMs > failed.atMs
+      ? `another attempt has run for ${durationText(nowMs - started.atMs)}`
+      : nextAttempt(failed, nowMs);
+  const often = failed.count === 1 ? 'once' : `${failed.count} times since ${durationText(nowMs - failed.sinceMs)}`;
+  return {
+    state: 'stuck',
+    cause,
+    message: `Making the volume failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; ${again}. The last words: ${failed.text}`,
+    cure,
+  };
+}
+
+/** The pause doubles with each failure. */
+function nextAttempt(failed: Told, nowMs: number): string {
+  const slow = failed.text.includes('infeasible error');
+  const pauseMs = slow ? retryMaxMs : Math.min(retryMaxMs, retryStartMs * 2 ** Math.min(failed.count, 20));
+  const leftMs = failed.atMs + pauseMs - nowMs;
+  return leftMs > 0 ? `the next attempt is due within ${durationText(leftMs + 1000)}` : 'the next attempt is due';
+}
+
+function notBegun({ claim, provisioner, storageClass }: ClaimFacts, ageMs: number): Finding {
+  const name = provisionerOf(claim, found(storageClass));
+  const leads = (found(provisioner?.leases) ?? []).length > 0;
+  const seemsAway = ageMs > signOfLifeMs && !leads && !isInTree(name) && provisioner?.leases.kind === 'found';
+  if (seemsAway) {
+    return {
+      state: 'stuck',
+      cause: 'provisioner-away',
+      presumes: true,
+      message: `Nothing shows that the provisioner ${name} works: it has no Lease, and recorded no event about the claim, which is ${durationText(ageMs)} old.`,
+      cure: "Check that the Pods of the provisioner run, with --node-deployment on the claim's node, and what they log",
+    };
+  }
+  return {
+    state: 'waiting',
+    cause: 'in-progress',
+    presumes: true,
+    message: `The claim is with its provisioner ${name}, which has not begun with it${ageMs > beginsWithinMs ? ` although it is ${durationText(ageMs)} old` : ''}.`,
+    cure:
+      ageMs > beginsWithinMs
+        ? 'See the log of the provisioner: it may have much to do, or lack the right to record events'
+        : 'Nothing yet',
+  };
+}

@@ -1,0 +1,198 @@
+/** Reads what is needed to explain a claim: as little as its state asks for, and what is independent at once. */
+import type { KubeObject, Resource } from '../kube/kube-object.ts';
+import { className, requestedProvisioner, selectedNode } from '../provision/claim-facts.ts';
+import { migratedToKey } from '../provision/keys.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+  type SecretReference,
+  type StorageClass,
+  storageClasses,
+} from '../provision/objects.ts';
+import {
+  type AttributesClass,
+  attributesClasses,
+  type ClusterEvent,
+  events,
+  type Grant,
+  grants,
+  nodes,
+  olderAttributesClasses,
+  type Pod,
+  pods,
+  secrets,
+  type Snapshot,
+  snapshots,
+} from './cluster-objects.ts';
+import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
+import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
+
+/** What a claim is to be filled from, with its defaults. */
+export interface SourceReference {
+  apiGroup: string;
+  kind: string;
+  namespace: string;
+  name: string;
+}
+
+/** The Secret that the driver gets for `CreateVolume`, as the class names it. */
+export type SecretOf = (storageClass: StorageClass, claim: PersistentVolumeClaim) => SecretReference | undefined;
+
+/** What was read; absent is what the claim's state did not ask for. */
+export interface ClaimFacts {
+  /** The time of the API server, in milliseconds since the epoch. */
+  nowMs: number;
+  claim: PersistentVolumeClaim;
+  events: Reading<ClusterEvent[]>;
+  /** Absent where the claim names none. */
+  storageClass?: Reading<StorageClass> | undefined;
+  /** The volume that the claim names, else the one that is usually made for it. */
+  volume?: Reading<PersistentVolume> | undefined;
+  provisioner?: ProvisionerFacts | undefined;
+  /** Of the namespace: those that have not started, or for a claim that is being deleted those that have not ended. */
+  pods?: Reading<Pod[]> | undefined;
+  node?: Reading<KubeObject> | undefined;
+  source?: SourceReference | undefined;
+  sourceClaim?: Reading<PersistentVolumeClaim> | undefined;
+  snapshot?: Reading<Snapshot> | undefined;
+  grants?: Reading<Grant[]> | undefined;
+  attributesClass?: Reading<AttributesClass> | undefined;
+  secret?: { reference: SecretReference; reading: Reading<KubeObject> } | undefined;
+}
+
+export interface ClaimReadOptions {
+  reader: ClusterReader;
+  now: () => number;
+  secretOf: SecretOf;
+}
+
+/** The node that was chosen for a claim whose class waits for a Pod, or none. */
+export function waitsForConsumer(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): boolean {
+  return storageClass?.volumeBindingMode === 'WaitForFirstConsumer' && selectedNode(claim) === '';
+}
+
+/** The provisioner that is to make the volume: the claim's, else its class's. */
+export function provisionerOf(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): string {
+  const migrated = claim.metadata.annotations?.[migratedToKey];
+  return migrated ?? requestedProvisioner(claim) ?? storageClass?.provisioner ?? '';
+}
+
+/** A Pod that has ended holds no claim any more. */
+const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
+
+/** Reads the surroundings of a claim that is not bound, or that is being deleted. At most 14 requests. */
+export async function readClaimFacts(claim: PersistentVolumeClaim, options: ClaimReadOptions): Promise<ClaimFacts> {
+  const { reader, now } = options;
+  const { namespace = '', uid = '', deletionTimestamp } = claim.metadata;
+  if (deletionTimestamp !== undefined) {
+    const [read, using] = await Promise.all([readEvents(claim, reader), readPods(namespace, notEnded, reader)]);
+    return { claim, events: read, pods: using, nowMs: now() };
+  }
+  const name = className(claim);
+  const asked = requestedProvisioner(claim) === undefined ? '' : provisionerOf(claim, undefined);
+  const [read, storageClass, volume, early] = await Promise.all([
+    readEvents(claim, reader),
+    name === '' ? undefined : reader.get<StorageClass>(storageClasses, { name }),
+    reader.get<PersistentVolume>(persistentVolumes, { name: claim.spec.volumeName || `pvc-${uid}` }),
+    asked === '' ? undefined : readProvisioner(asked, reader),
+  ]);
+  const facts = { claim, events: read, storageClass, volume, provisioner: early };
+  const further = isSettled(facts) ? {} : await readFurther(facts, options);
+  return { ...facts, ...further, nowMs: now() };
+}
+
+/** The first answers say already what holds it. */
+function isSettled({ claim, storageClass, volume }: Omit<ClaimFacts, 'nowMs'>): boolean {
+  if ((claim.spec.volumeName ?? '') !== '') return true;
+  if (volume?.kind === 'found') return true;
+  return storageClass === undefined || storageClass.kind === 'missing';
+}
+
+async function readFurther(
+  { claim, storageClass, provisioner }: Omit<ClaimFacts, 'nowMs'>,
+  { reader, secretOf }: ClaimReadOptions,
+): Promise<Partial<ClaimFacts>> {
+  const namespace = claim.metadata.namespace ?? '';
+  const ofClass = found(storageClass);
+  if (waitsForConsumer(claim, ofClass)) return { pods: await readPods(namespace, 'status.phase=Pending', reader) };
+  const node = selectedNode(claim);
+  const [serving, chosen, sources, attributesClass, secret] = await Promise.all([
+    provisioner ?? (ofClass && readProvisioner(ofClass.provisioner, reader)),
+    node === '' ? undefined : reader.exists(nodes, { name: node }),
+    readSource(claim, reader),
+    readAttributesClass(claim, reader),
+    ofClass && readSecret(secretOf, ofClass, claim, reader),
+  ]);
+  return { provisioner: serving, node: chosen, ...sources, attributesClass, secret };
+}
+
+function readEvents(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Reading<ClusterEvent[]>> {
+  const { namespace = '', uid = '' } = claim.metadata;
+  return reader.list<ClusterEvent>(events, { namespace, fieldSelector: `involvedObject.uid=${uid}` });
+}
+
+function readPods(namespace: string, fieldSelector: string, reader: ClusterReader): Promise<Reading<Pod[]>> {
+  return reader.list<Pod>(pods, { namespace, fieldSelector });
+}
+
+async function readSource(
+  claim: PersistentVolumeClaim,
+  reader: ClusterReader,
+): Promise<Pick<ClaimFacts, 'source' | 'sourceClaim' | 'snapshot' | 'grants'>> {
+  const source = sourceOf(claim);
+  if (source === undefined) return {};
+  const { namespace } = source;
+  const [read, allowed] = await Promise.all([
+    readSourceObject(source, reader),
+    namespace === claim.metadata.namespace ? undefined : reader.list<Grant>(grants, { namespace }),
+  ]);
+  return { source, ...read, grants: allowed };
+}
+
+async function readSourceObject(
+  { kind, apiGroup, namespace, name }: SourceReference,
+  reader: ClusterReader,
+): Promise<Pick<ClaimFacts, 'sourceClaim' | 'snapshot'>> {
+  const get = <T extends KubeObject>(resource: Resource): Promise<Reading<T>> =>
+    reader.get<T>(resource, { namespace, name });
+  if (kind === 'PersistentVolumeClaim') return { sourceClaim: await get(persistentVolumeClaims) };
+  if (kind === 'VolumeSnapshot' && apiGroup === snapshots.group) return { snapshot: await get(snapshots) };
+  return {};
+}
+
+function sourceOf({ spec, metadata }: PersistentVolumeClaim): SourceReference | undefined {
+  const source = spec.dataSource ?? spec.dataSourceRef;
+  if (source === undefined) return undefined;
+  const { apiGroup, kind, name } = source;
+  const foreign = spec.dataSource === undefined ? (spec.dataSourceRef?.namespace ?? '') : '';
+  return { apiGroup: apiGroup ?? '', kind, name, namespace: foreign || (metadata.namespace ?? '') };
+}
+
+async function readAttributesClass(
+  claim: PersistentVolumeClaim,
+  reader: ClusterReader,
+): Promise<Reading<AttributesClass> | undefined> {
+  const name = claim.spec.volumeAttributesClassName ?? '';
+  if (name === '') return undefined;
+  const current = await reader.get<AttributesClass>(attributesClasses, { name });
+  const unserved = current.kind === 'missing' && current.unserved;
+  return unserved ? reader.get<AttributesClass>(olderAttributesClasses, { name }) : current;
+}
+
+async function readSecret(
+  secretOf: SecretOf,
+  storageClass: StorageClass,
+  claim: PersistentVolumeClaim,
+  reader: ClusterReader,
+): Promise<ClaimFacts['secret']> {
+  let reference: SecretReference | undefined;
+  try {
+    reference = secretOf(storageClass, claim);
+  } catch {
+    return undefined; // the provisioner's event says what is wrong with the class
+  }
+  if (reference === undefined) return undefined;
+  return { reference, reading: await reader.exists(secrets, reference) };
+}

@@ -1,0 +1,90 @@
+/** The kinds that an explanation reads besides claims, volumes and classes, with the fields that it reads of them. */
+import type { KubeObject, ObjectReference, Resource } from '../kube/kube-object.ts';
+import type { QuantityText } from '../provision/objects.ts';
+
+/** core/v1 Event. */
+export interface ClusterEvent extends KubeObject {
+  type?: string;
+  reason?: string;
+  message?: string;
+  count?: number | null;
+  /** Set by those that record through events.k8s.io, which do not set `count` and the two timestamps. */
+  series?: { count?: number; lastObservedTime?: string } | null;
+  firstTimestamp?: string | null;
+  lastTimestamp?: string | null;
+  eventTime?: string | null;
+  source?: { component?: string };
+  reportingComponent?: string;
+}
+
+/** core/v1 Pod. */
+export interface Pod extends KubeObject {
+  spec?: {
+    nodeName?: string;
+    schedulingGates?: { name: string }[];
+    volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[];
+  };
+  status?: {
+    phase?: string;
+    conditions?: { type: string; status: string; reason?: string; message?: string }[];
+  };
+}
+
+/** storage.k8s.io/v1 CSINode. */
+export interface CsiNode extends KubeObject {
+  spec?: { drivers?: { name: string; topologyKeys?: string[] | null }[] | null };
+}
+
+/** storage.k8s.io/v1 VolumeAttachment. */
+export interface Attachment extends KubeObject {
+  spec?: { nodeName?: string; source?: { persistentVolumeName?: string } };
+}
+
+/** snapshot.storage.k8s.io/v1 VolumeSnapshot. */
+export interface Snapshot extends KubeObject {
+  status?: {
+    boundVolumeSnapshotContentName?: string;
+    readyToUse?: boolean;
+    restoreSize?: QuantityText;
+    error?: { message?: string };
+  };
+}
+
+/** storage.k8s.io VolumeAttributesClass. */
+export interface AttributesClass extends KubeObject {
+  driverName?: string;
+}
+
+/** gateway.networking.k8s.io/v1beta1 ReferenceGrant. */
+export interface Grant extends KubeObject {
+  spec?: {
+    from?: { group?: string; kind?: string; namespace?: string }[];
+    to?: { group?: string; kind?: string; name?: string | null }[];
+  };
+}
+
+/** What a reference of an object says, such as that of an event or a volume. */
+export type Reference = ObjectReference;
+
+function resource(group: string, version: string, kind: string, namespaced: boolean, plural?: string): Resource {
+  return { group, version, kind, namespaced, plural: plural ?? `${kind.toLowerCase()}s` };
+}
+
+export const events = resource('', 'v1', 'Event', true);
+export const pods = resource('', 'v1', 'Pod', true);
+export const nodes = resource('', 'v1', 'Node', false);
+export const secrets = resource('', 'v1', 'Secret', true);
+export const csiDrivers = resource('storage.k8s.io', 'v1', 'CSIDriver', false);
+export const csiNodes = resource('storage.k8s.io', 'v1', 'CSINode', false);
+export const attachments = resource('storage.k8s.io', 'v1', 'VolumeAttachment', false);
+export const snapshots = resource('snapshot.storage.k8s.io', 'v1', 'VolumeSnapshot', true);
+export const grants = resource('gateway.networking.k8s.io', 'v1beta1', 'ReferenceGrant', true);
+export const attributesClasses = resource(
+  'storage.k8s.io',
+  'v1',
+  'VolumeAttributesClass',
+  false,
+  'volumeattributesclasses',
+);
+/** Served by 1.31 to 1.36; before 1.34 it was the only version. */
+export const olderAttributesClasses: Resource = { ...attributesClasses, version: 'v1beta1' };

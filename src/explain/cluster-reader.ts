@@ -1,0 +1,71 @@
+/** Reads from the cluster what an explanation needs. What cannot be read is a fact, too. */
+import { ForbiddenError, isUnservedResource, NotFoundError } from '../kube/api-error.ts';
+import type { KubeClient, ListOptions } from '../kube/kube-client.ts';
+import type { KubeObject, ObjectName, Resource } from '../kube/kube-object.ts';
+
+/**
+ * - `missing`: it does not exist; `unserved`: nor does its kind.
+ * - `unreadable`: `why` names the missing right, or what went wrong.
+ */
+export type Reading<T> =
+  { kind: 'found'; value: T } | { kind: 'missing'; unserved: boolean } | { kind: 'unreadable'; why: string };
+
+/** What was found; undefined for everything else, also for what was not looked for. */
+export function found<T>(reading: Reading<T> | undefined): T | undefined {
+  return reading?.kind === 'found' ? reading.value : undefined;
+}
+
+/** One attempt for each object; an answer that is late fails after the time that the transport gives it. */
+export class ClusterReader {
+  readonly #client: KubeClient;
+  readonly #signal: AbortSignal;
+
+  constructor({ client, signal }: { client: KubeClient; signal: AbortSignal }) {
+    this.#client = client;
+    this.#signal = signal;
+  }
+
+  /** Whether an object exists: of its content nothing is sent. */
+  exists(resource: Resource, name: ObjectName): Promise<Reading<KubeObject>> {
+    return this.get(resource, name, { metadataOnly: true });
+  }
+
+  get<T extends KubeObject>(
+    resource: Resource,
+    name: ObjectName,
+    options: { metadataOnly?: boolean } = {},
+  ): Promise<Reading<T>> {
+    const where = resource.namespaced ? ` in namespace ${name.namespace ?? ''}` : '';
+    return this.#read(
+      () => this.#client.get<T>(resource, name, { ...options, signal: this.#signal, optional: 'reported' }),
+      `get ${fullName(resource)}${where}`,
+    );
+  }
+
+  list<T extends KubeObject>(resource: Resource, options: Omit<ListOptions, 'signal'> = {}): Promise<Reading<T[]>> {
+    const { namespace } = options;
+    const where =
+      namespace !== undefined ? ` in namespace ${namespace}` : resource.namespaced ? ' in all namespaces' : '';
+    return this.#read(
+      () => this.#client.list<T>(resource, { ...options, signal: this.#signal, optional: 'reported' }),
+      `list ${fullName(resource)}${where}`,
+    );
+  }
+
+  /** @throws the reason of the signal, and nothing else. */
+  async #read<T>(read: () => Promise<T>, what: string): Promise<Reading<T>> {
+    try {
+      return { kind: 'found', value: await read() };
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      if (error instanceof NotFoundError) return { kind: 'missing', unserved: isUnservedResource(error) };
+      if (error instanceof TypeError) return { kind: 'missing', unserved: false }; // no object can have such a name
+      if (error instanceof ForbiddenError) return { kind: 'unreadable', why: `the right to ${what} is missing` };
+      return { kind: 'unreadable', why: `could not ${what}: ${(error as Error).message}` };
+    }
+  }
+}
+
+function fullName({ plural, group }: Resource): string {
+  return group === '' ? plural : `${plural}.${group}`;
+}

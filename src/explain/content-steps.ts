@@ -1,0 +1,140 @@
+/** What the volume needs besides its driver: source, grant, attributes class, Secret. */
+import { quantityBytes } from '../base/quantity.ts';
+import type { PersistentVolumeClaim } from '../provision/objects.ts';
+import type { ClaimFacts, SourceReference } from './claim-facts-reader.ts';
+import { provisionerOf } from './claim-facts-reader.ts';
+import type { Grant, Snapshot } from './cluster-objects.ts';
+import { found, type Reading } from './cluster-reader.ts';
+import type { Finding } from './explanation.ts';
+import { isInTree } from './provisioner-facts.ts';
+
+/** The claim or snapshot that the volume is to be filled from. */
+export function lookAtSource({ claim, source, sourceClaim, snapshot }: ClaimFacts): Finding | undefined {
+  if (source === undefined) return undefined;
+  const name = `${source.kind} ${source.namespace}/${source.name}`;
+  const reading: Reading<PersistentVolumeClaim | Snapshot> | undefined = sourceClaim ?? snapshot;
+  if (reading === undefined) return populator(source);
+  if (reading.kind === 'unreadable') return { state: 'unknown', detail: reading.why };
+  if (reading.kind === 'missing') {
+    return {
+      state: 'stuck',
+      cause: 'source-missing',
+      message: reading.unserved
+        ? `The claim is to be filled from ${name}, and the cluster does not know this kind.`
+        : `${name}, which the claim is to be filled from, does not exist.`,
+      cure: reading.unserved
+        ? 'Install the CRDs of external-snapshotter and its controller'
+        : 'Create the source, or recreate the claim with another one',
+    };
+  }
+  const problem = (sourceClaim && claimProblem(claim, found(sourceClaim))) ?? snapshotProblem(claim, found(snapshot));
+  if (problem === undefined) return { state: 'ok', detail: `${name} is ready` };
+  return {
+    state: problem.state,
+    cause: 'source-not-ready',
+    message: `${name}, which the claim is to be filled from, ${problem.text}.`,
+    cure: problem.state === 'waiting' ? 'Wait for the source' : 'Recreate the claim with another source or size',
+  };
+}
+
+function populator({ kind }: SourceReference): Finding {
+  return {
+    state: 'waiting',
+    cause: 'source-not-ready',
+    message: `The claim is to be filled from a ${kind}, which a volume populator for this kind does; no provisioner makes its volume directly.`,
+    cure: 'Check that a volume populator for this kind is installed and runs, and see its events about the claim',
+  };
+}
+
+interface SourceProblem {
+  state: 'waiting' | 'stuck';
+  text: string;
+}
+
+function claimProblem(claim: PersistentVolumeClaim, source?: PersistentVolumeClaim): SourceProblem | undefined {
+  if (source === undefined) return undefined;
+  const phase = source.status?.phase ?? 'new';
+  if (source.metadata.deletionTimestamp !== undefined) return { state: 'stuck', text: 'is being deleted' };
+  if (phase !== 'Bound') return { state: phase === 'Lost' ? 'stuck' : 'waiting', text: `is ${phase} and not Bound` };
+  return sizeProblem(claim, source.spec.resources?.requests?.['storage']);
+}
+
+function snapshotProblem(claim: PersistentVolumeClaim, snapshot?: Snapshot): SourceProblem | undefined {
+  if (snapshot === undefined) return undefined;
+  const { readyToUse, restoreSize, error } = snapshot.status ?? {};
+  if (readyToUse === true) return sizeProblem(claim, restoreSize);
+  if (error?.message !== undefined) return { state: 'stuck', text: `failed: ${error.message}` };
+  return { state: 'waiting', text: 'is not ready to use' };
+}
+
+function sizeProblem(claim: PersistentVolumeClaim, size: string | number | undefined): SourceProblem | undefined {
+  const requested = claim.spec.resources?.requests?.['storage'] ?? 0;
+  if (size === undefined || quantityBytes(requested) >= quantityBytes(size)) return undefined;
+  return { state: 'stuck', text: `has ${size}, which is more than the ${requested} that the claim asks for` };
+}
+
+/** Sources of other namespaces need a grant there (Gateway API, "ReferenceGrant"). */
+export function lookAtGrant({ claim, source, grants }: ClaimFacts): Finding | undefined {
+  if (source === undefined || grants === undefined) return undefined;
+  if (grants.kind === 'unreadable') return { state: 'unknown', detail: grants.why };
+  const allowed = (found(grants) ?? []).some((grant) => allows(grant, claim.metadata.namespace ?? '', source));
+  if (allowed) return { state: 'ok', detail: `a ReferenceGrant in ${source.namespace} allows it` };
+  return {
+    state: 'stuck',
+    cause: 'grant-missing',
+    message: `No ReferenceGrant in namespace ${source.namespace} allows claims of ${claim.metadata.namespace ?? ''} to be filled from ${source.kind} ${source.name}.`,
+    cure: `Create a ReferenceGrant in ${source.namespace} from PersistentVolumeClaims of ${claim.metadata.namespace ?? ''} to this ${source.kind}`,
+  };
+}
+
+/** One grant must allow both ends. */
+function allows({ spec }: Grant, claimNamespace: string, source: SourceReference): boolean {
+  const from = spec?.from?.some(
+    ({ group = '', kind, namespace }) =>
+      group === '' && kind === 'PersistentVolumeClaim' && namespace === claimNamespace,
+  );
+  const to = spec?.to?.some(
+    ({ group = '', kind, name }) =>
+      group === source.apiGroup && kind === source.kind && ((name ?? '') === '' || name === source.name),
+  );
+  return from === true && to === true;
+}
+
+export function lookAtAttributesClass({ claim, storageClass, attributesClass }: ClaimFacts): Finding | undefined {
+  if (attributesClass === undefined) return undefined;
+  const name = claim.spec.volumeAttributesClassName ?? '';
+  const driver = provisionerOf(claim, found(storageClass));
+  if (attributesClass.kind === 'unreadable') return { state: 'unknown', detail: attributesClass.why };
+  const held = { state: 'stuck', cause: 'attributes-class' } as const;
+  if (attributesClass.kind === 'missing') {
+    return {
+      ...held,
+      message: attributesClass.unserved
+        ? `The claim names VolumeAttributesClass ${name}, and the API server does not serve this kind.`
+        : `VolumeAttributesClass ${name} does not exist.`,
+      cure: 'Create it, or recreate the claim without spec.volumeAttributesClassName',
+    };
+  }
+  const { driverName = '' } = attributesClass.value;
+  if (driverName === driver || driver === '' || isInTree(driver)) return { state: 'ok', detail: `${name} exists` };
+  return {
+    ...held,
+    message: `VolumeAttributesClass ${name} is for driver ${driverName}, and the claim's is ${driver}.`,
+    cure: 'Recreate the claim with a class of its driver',
+  };
+}
+
+/** The Secret for `CreateVolume`. Of its content nothing is kept. */
+export function lookAtSecret({ secret }: ClaimFacts): Finding | undefined {
+  if (secret === undefined) return undefined;
+  const { reference, reading } = secret;
+  const name = `${reference.namespace}/${reference.name}`;
+  if (reading.kind === 'unreadable') return { state: 'unknown', detail: reading.why };
+  if (reading.kind === 'found') return { state: 'ok', detail: `Secret ${name} exists` };
+  return {
+    state: 'stuck',
+    cause: 'secret-missing',
+    message: `Secret ${name}, which the StorageClass names for the driver, does not exist.`,
+    cure: 'Create the Secret, or correct the secret parameters of the class: delete it and create it again',
+  };
+}

@@ -1,0 +1,72 @@
+/** An explanation for people: a line per step, then what holds it and what to do. */
+import type { Explanation, Step, Verdict } from './explanation.ts';
+
+const marks: Readonly<Record<Step['state'], string>> = { ok: '✓', waiting: '…', stuck: '✗', unknown: '?' };
+/** Of a terminal: green, yellow, red, magenta. */
+const colours: Readonly<Record<Step['state'], number>> = { ok: 32, waiting: 33, stuck: 31, unknown: 35 };
+const stateOf: Readonly<Record<Verdict, Step['state']>> = {
+  bound: 'ok',
+  waiting: 'waiting',
+  stuck: 'stuck',
+  unknown: 'unknown',
+};
+
+export interface TextOptions {
+  /** Marks and verdict in the colours of a terminal. */
+  colour: boolean;
+  /** Max characters in a line. Default 100. */
+  columns?: number | undefined;
+}
+
+/** One screen of text, ending in a line break. */
+export function explanationText(explanation: Explanation, { colour, columns = 100 }: TextOptions): string {
+  const { object, verdict, cause, message, cure, steps } = explanation;
+  const paint = (text: string, state: Step['state']): string =>
+    colour ? `\u001b[${colours[state]}m${text}\u001b[0m` : text;
+  const width = Math.max(0, ...steps.map(({ step }) => step.length)) + 2;
+  const last = steps.at(-1);
+  const lines = steps.map((each) => {
+    const detail = each === last && cause !== null ? '' : singleLine(each.detail);
+    const name = detail === '' ? each.step : each.step.padEnd(width);
+    return `  ${paint(marks[each.state], each.state)} ${name}${shortened(detail, columns - width - 4)}`;
+  });
+  const label = cause === null ? verdict : `${verdict}: ${cause}`;
+  return [
+    `${singleLine(object)}: ${paint(cause === verdict ? verdict : label, stateOf[verdict])}`,
+    ...lines,
+    '',
+    ...wrapped(singleLine(message), columns),
+    ...(cure === '' ? [] : ['', ...wrapped(`What to do: ${singleLine(cure)}.`, columns)]),
+    '',
+  ].join('\n');
+}
+
+/** One line, for where the same text is not drawn again. */
+export function explanationLine({ object, verdict, cause, message }: Explanation): string {
+  const label = cause === null || cause === verdict ? verdict : `${verdict} (${cause})`;
+  return `${singleLine(object)}: ${label}: ${singleLine(message)}`;
+}
+
+/** Text from the cluster must neither break the lines nor move the cursor of a terminal. */
+function singleLine(text: string): string {
+  return text
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\p{Cc}/gu, '')
+    .trim();
+}
+
+function shortened(text: string, room: number): string {
+  return text.length <= Math.max(room, 20) ? text : `${text.slice(0, Math.max(room, 20) - 1)}…`;
+}
+
+function wrapped(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

@@ -1,0 +1,127 @@
+/** What an explanation consists of: the way of a claim or volume in steps, and the first thing that holds it. */
+
+/** Every cause with what it means; `docs/why.md` has them with their cures. */
+export const causes = [
+  'bound',
+  'not-found',
+  'no-class',
+  'class-not-found',
+  'static-class',
+  'waits-for-volume',
+  'lost',
+  'waits-for-consumer',
+  'pod-unschedulable',
+  'no-capacity',
+  'selected-node-gone',
+  'no-topology',
+  'not-handed-over',
+  'no-provisioner',
+  'provisioner-away',
+  'secret-missing',
+  'source-missing',
+  'source-not-ready',
+  'grant-missing',
+  'attributes-class',
+  'selector',
+  'driver-error',
+  'in-progress',
+  'name-taken',
+  'volume-made',
+  'deleting',
+  'in-use',
+  'attached',
+  'retained',
+  'delete-error',
+  'no-deleter',
+] as const;
+
+export type Cause = (typeof causes)[number];
+
+/**
+ * - `bound`: the claim has its volume; of a volume: nothing is to be deleted.
+ * - `waiting`: it goes on by itself, or as soon as somebody uses it.
+ * - `stuck`: somebody must act.
+ * - `unknown`: what was needed to say so could not be read.
+ */
+export type Verdict = 'bound' | 'waiting' | 'stuck' | 'unknown';
+
+export interface Step {
+  /** Its short name, such as `class`. */
+  step: string;
+  state: 'ok' | 'waiting' | 'stuck' | 'unknown';
+  /** One line. */
+  detail: string;
+}
+
+/** The output of `why -o json`. */
+export interface Explanation {
+  /** `NAMESPACE/CLAIM` or `pv/NAME`. */
+  object: string;
+  verdict: Verdict;
+  /** Null when the verdict is `unknown` because something could not be read. */
+  cause: Cause | null;
+  message: string;
+  /** What to do; empty when there is nothing to do. */
+  cure: string;
+  steps: Step[];
+}
+
+/** What one step found. */
+export type Finding =
+  | { state: 'ok'; detail: string }
+  /** `ends`: no later step means anything without this one. */
+  | { state: 'unknown'; detail: string; ends?: boolean }
+  /** This is what holds it. `verdict` where it is not the state. */
+  | Holding;
+
+/** The first thing that holds a claim or volume; also that nothing does. */
+export interface Holding {
+  state: 'ok' | 'waiting' | 'stuck' | 'unknown';
+  cause: Cause;
+  /** One line for the list of steps. Default: the message. */
+  detail?: string;
+  message: string;
+  cure?: string;
+  /** It follows from nothing being wrong before: where a step before is unknown, so is this. */
+  presumes?: boolean;
+}
+
+/** A part of the way. */
+export interface Look<Facts> {
+  step: string;
+  /** What it says of the facts; undefined where it does not apply. */
+  look: (facts: Facts) => Finding | undefined;
+}
+
+/** Goes the steps in their order up to the first that holds the object. */
+export function walk<Facts>(object: string, facts: Facts, looks: readonly Look<Facts>[]): Explanation {
+  const steps: Step[] = [];
+  for (const { step, look } of looks) {
+    const found = look(facts);
+    if (found === undefined) continue;
+    if ('cause' in found && found.presumes === true && steps.some(({ state }) => state === 'unknown')) {
+      steps.push({ step, state: 'unknown', detail: found.message });
+    } else if ('cause' in found) {
+      const { state, cause, message, cure = '' } = found;
+      steps.push({ step, state, detail: found.detail ?? message });
+      return { object, verdict: state === 'ok' ? 'bound' : state, cause, message, cure, steps };
+    } else {
+      steps.push({ step, state: found.state, detail: found.detail });
+      if (found.state === 'unknown' && found.ends === true) break;
+    }
+  }
+  return { object, ...nothingFound(steps), steps };
+}
+
+function nothingFound(steps: readonly Step[]): Pick<Explanation, 'verdict' | 'cause' | 'message' | 'cure'> {
+  const unread = steps.filter(({ state }) => state === 'unknown').map(({ detail }) => detail);
+  return {
+    verdict: 'unknown',
+    cause: null,
+    message: `What holds it is not visible: ${unread.join('; ')}`,
+    cure: 'Look again once that can be read; docs/why.md lists all rights that it needs',
+  };
+}
+
+/** The exit code of `why`: 0 bound or nothing to delete, 1 waiting, 2 stuck, 3 unknown. */
+export const exitCodeOf: Readonly<Record<Verdict, number>> = { bound: 0, waiting: 1, stuck: 2, unknown: 3 };

@@ -1,0 +1,132 @@
+/** From the text of a provisioner's event to the cause: the texts of this sidecar and of the Go sidecar are the same. */
+import type { Cause } from './explanation.ts';
+
+interface FailureCause {
+  pattern: RegExp;
+  cause: Cause;
+  cure: string;
+}
+
+const secretCure =
+  'Create the Secret, or correct the secret parameters of the class (delete the class and create it again). Where it is forbidden: let the provisioner get Secrets';
+const topologyCure =
+  "Check that the driver's node plugin runs on the nodes, that CSINode objects name its topology keys, and that the class's allowedTopologies fit them";
+
+/** The first pattern that fits decides. */
+const failureCauses: readonly FailureCause[] = [
+  { pattern: /^error getting secret /, cause: 'secret-missing', cure: secretCure },
+  {
+    pattern: /failed to get (default )?name and namespace template from params|is not a valid (secret|namespace) name/,
+    cause: 'secret-missing',
+    cure: secretCure,
+  },
+  { pattern: /^error resolving value /, cause: 'secret-missing', cure: secretCure },
+  {
+    pattern: /^accessing .* isn't allowed$|CrossNamespaceVolumeDataSource feature is disabled/,
+    cause: 'grant-missing',
+    cure: 'Create a ReferenceGrant in the namespace of the source, and switch on the feature gate CrossNamespaceVolumeDataSource of the provisioner',
+  },
+  {
+    pattern: /error getting (PVC|snapshot|snapshotcontent) |^the PVC source (not found for PVC|does not belong) /,
+    cause: 'source-missing',
+    cure: 'Create the source, or recreate the claim with another one',
+  },
+  {
+    pattern: /^error getting handle for DataSource /,
+    cause: 'source-not-ready',
+    cure: 'Wait until the source is ready, or recreate the claim with a source that fits its driver, size and volume mode',
+  },
+  {
+    pattern: /volumeattributesclass|^VAC |MODIFY_VOLUME/,
+    cause: 'attributes-class',
+    cure: 'Create the VolumeAttributesClass for this driver, or recreate the claim without it. Where it is forbidden: let the provisioner get VolumeAttributesClasses',
+  },
+  {
+    pattern: /^claim Selector is not supported/,
+    cause: 'selector',
+    cure: 'Recreate the claim without spec.selector',
+  },
+  {
+    pattern: /^failed to get selected (CSINode|Node) /,
+    cause: 'selected-node-gone',
+    cure: 'Usually the scheduler chooses another node at once. If it chooses this one again, check that the driver runs there',
+  },
+  { pattern: /^error generating accessibility requirements: /, cause: 'no-topology', cure: topologyCure },
+  {
+    pattern: /^PersistentVolume ".*" exists already|PersistentVolume ".*" exists already /,
+    cause: 'name-taken',
+    cure: 'Delete that PersistentVolume if nobody uses it, or recreate the claim',
+  },
+  {
+    pattern: /^StorageClass ".*" names provisioner ".*", and the claim asks for /,
+    cause: 'not-handed-over',
+    cure: 'Usually kube-controller-manager corrects the annotation. Else recreate the claim',
+  },
+  {
+    pattern: /^The selected node could not be removed from the claim /,
+    cause: 'no-capacity',
+    cure: 'Let the provisioner update claims, so that another node can be chosen',
+  },
+  {
+    pattern: /code = ResourceExhausted /,
+    cause: 'no-capacity',
+    cure: 'Make room in the storage, ask for less, or use a class with room',
+  },
+  {
+    pattern: /infeasible error|code = InvalidArgument /,
+    cause: 'driver-error',
+    cure: 'The driver cannot make such a volume: correct class or claim, and recreate both, as they cannot be edited',
+  },
+  {
+    pattern: /^An earlier attempt may have left a volume/,
+    cause: 'driver-error',
+    cure: 'See "A record that is stuck" in docs/troubleshooting.md',
+  },
+];
+
+const driverCure = "See the log of the driver's controller, and docs/troubleshooting.md for this text";
+
+/** The cause of a failed attempt; `driver-error` for a text that nothing else fits. */
+export function failureCause(text: string): { cause: Cause; cure: string } {
+  return failureCauses.find(({ pattern }) => pattern.test(text)) ?? { cause: 'driver-error', cure: driverCure };
+}
+
+/** What a `ProvisioningWaiting` event of this sidecar says. `state`: a person must act, or not. */
+const waitingCauses: readonly (FailureCause & { state: 'waiting' | 'stuck' })[] = [
+  {
+    pattern: /^Waiting for (StorageClass |a StorageClass)/,
+    cause: 'class-not-found',
+    state: 'stuck',
+    cure: 'Create the class, or recreate the claim with another',
+  },
+  {
+    pattern: /^Waiting for a node with room /,
+    cause: 'no-capacity',
+    state: 'stuck',
+    cure: 'Make room on a node, ask for less, or use a class with room',
+  },
+  { pattern: /^Waiting for a node that StorageClass /, cause: 'no-topology', state: 'stuck', cure: topologyCure },
+  {
+    pattern: /^Waiting for node ".*", which was selected/,
+    cause: 'provisioner-away',
+    state: 'stuck',
+    cure: "Start the driver's Pod on that node, or recreate the claim",
+  },
+  {
+    pattern: /^Waiting for the API server /,
+    cause: 'in-progress',
+    state: 'waiting',
+    cure: 'Nothing to do for the claim; the API server is overloaded or away',
+  },
+  {
+    pattern: /^Waiting: /,
+    cause: 'name-taken',
+    state: 'stuck',
+    cure: 'Raise --volume-name-uuid-length of the provisioner: names of volumes are too short to be unique',
+  },
+];
+
+/** The cause of a wait; undefined for a text of another provisioner. */
+export function waitingCause(text: string): { cause: Cause; state: 'waiting' | 'stuck'; cure: string } | undefined {
+  return waitingCauses.find(({ pattern }) => pattern.test(text));
+}

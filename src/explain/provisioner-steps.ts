@@ -1,0 +1,78 @@
+/** Whether somebody serves a provisioner's name, and works. */
+import type { Lease } from '../kube/lease-record.ts';
+import { found } from './cluster-reader.ts';
+import type { Cause, Finding } from './explanation.ts';
+import type { ProvisionerFacts } from './provisioner-facts.ts';
+import { durationText } from './time-text.ts';
+
+/** How far clocks of nodes may be apart before a Lease counts as expired, in milliseconds. */
+const clockSkewMs = 30_000;
+/** How long ago an event still proves that a provisioner works: the longest pause between attempts, and some. */
+export const signOfLifeMs = 6 * 60_000;
+/** Leases name no duration where another program made them. */
+const usualLeaseSeconds = 15;
+
+export interface Serving {
+  provisioner: ProvisionerFacts;
+  nowMs: number;
+  /** When an event of the provisioner about the object was recorded last. */
+  lastSignMs?: number | undefined;
+  /** The causes to name: claims and volumes have different ones. */
+  nobody: Cause;
+  away: Cause;
+}
+
+/** Says who serves the name, as far as the cluster shows it. */
+export function lookAtServing(serving: Serving): Finding {
+  const { provisioner, nobody } = serving;
+  const { name, driver, leases } = provisioner;
+  const elections = found(leases) ?? [];
+  if (elections.length > 0) return ofElection(elections, serving);
+  if (isRecent(serving)) return { state: 'ok', detail: `${name} works: its last event is recent` };
+  if (leases.kind === 'unreadable') return { state: 'unknown', detail: leases.why };
+  if (driver.kind === 'unreadable') return { state: 'unknown', detail: driver.why };
+  const registered = found(provisioner.csiNodes)?.filter((node) =>
+    node.spec?.drivers?.some((each) => each.name === name),
+  );
+  if (driver.kind === 'found' || (registered?.length ?? 0) > 0) {
+    return { state: 'ok', detail: `${name} is installed; without a Lease it is not visible who provisions` };
+  }
+  if (provisioner.csiNodes?.kind === 'unreadable') return { state: 'unknown', detail: provisioner.csiNodes.why };
+  if (serving.lastSignMs !== undefined) {
+    return { state: 'ok', detail: `${name} recorded events; it has neither Lease nor CSIDriver` };
+  }
+  return {
+    state: 'stuck',
+    cause: nobody,
+    message: `There is no sign of anybody serving ${name}: no CSIDriver, no Lease and no event, and no node has registered it.`,
+    cure: 'Install the driver with its provisioner, or correct the provisioner of the class, which cannot be edited: recreate it',
+  };
+}
+
+function ofElection(elections: readonly Lease[], serving: Serving): Finding {
+  const { provisioner, nowMs, away } = serving;
+  const newest = elections.toSorted((a, b) => renewedMs(a) - renewedMs(b)).at(-1);
+  const { namespace = '', name } = newest?.metadata ?? { name: '' };
+  const holder = newest?.spec?.holderIdentity ?? '';
+  const agoMs = newest === undefined ? Infinity : nowMs - renewedMs(newest);
+  const lifeMs = 1000 * (newest?.spec?.leaseDurationSeconds ?? usualLeaseSeconds) + clockSkewMs;
+  if (holder !== '' && agoMs <= lifeMs) return { state: 'ok', detail: `${provisioner.name}: ${holder} leads` };
+  const worksWithout = isRecent(serving) && nowMs - (serving.lastSignMs ?? 0) < agoMs - lifeMs;
+  if (worksWithout) return { state: 'ok', detail: `${provisioner.name} works: its last event is recent` };
+  const what = holder === '' ? 'nobody holds' : `${holder} has not renewed`;
+  const since = Number.isFinite(agoMs) ? ` for ${durationText(agoMs)}` : '';
+  return {
+    state: agoMs <= lifeMs ? 'waiting' : 'stuck', // a standby takes over in a moment
+    cause: away,
+    message: `The provisioner ${provisioner.name} is away: ${what} Lease ${namespace}/${name}${since}.`,
+    cure: `Check the Pods of the provisioner, usually in namespace ${namespace}: do they run, and what do they log?`,
+  };
+}
+
+function isRecent({ lastSignMs, nowMs }: Serving): boolean {
+  return lastSignMs !== undefined && nowMs - lastSignMs < signOfLifeMs;
+}
+
+function renewedMs({ spec }: Lease): number {
+  return Date.parse(spec?.renewTime ?? spec?.acquireTime ?? '') || 0;
+}

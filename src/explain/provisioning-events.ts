@@ -1,0 +1,72 @@
+/** What the events about a claim or volume say of the attempts of its provisioner. */
+import { failedReason, succeededReason, waitingReason } from '../provision/event-reasons.ts';
+import type { ClusterEvent } from './cluster-objects.ts';
+
+/** Events of one reason, the newest of which counts. */
+export interface Told {
+  /** The text of the newest one. */
+  text: string;
+  atMs: number;
+  /** How often all of them were recorded; the API server forgets after an hour what is not repeated. */
+  count: number;
+  /** When the first of them was recorded. */
+  sinceMs: number;
+}
+
+export interface History {
+  started?: Told | undefined;
+  failed?: Told | undefined;
+  waiting?: Told | undefined;
+  succeeded?: Told | undefined;
+  /** The newest of all, as a sign of life; undefined when there are none. */
+  lastMs?: number | undefined;
+}
+
+/** Components of Kubernetes itself, whose events use the same reasons. */
+const notProvisioners = new Set(['persistentvolume-controller', 'default-scheduler', 'volume_expand']);
+
+/** The attempts to make a volume. */
+export function provisioningHistory(events: readonly ClusterEvent[]): History {
+  const own = events.filter((event) => !notProvisioners.has(componentOf(event)));
+  const newest = (reason: string): Told | undefined => told(own.filter((event) => event.reason === reason));
+  const history = {
+    started: newest('Provisioning'),
+    failed: newest(failedReason),
+    waiting: newest(waitingReason),
+    succeeded: newest(succeededReason),
+  };
+  const times = Object.values(history).flatMap((each) => (each === undefined ? [] : [each.atMs]));
+  return { ...history, lastMs: times.length === 0 ? undefined : Math.max(...times) };
+}
+
+/** The failed attempts to delete a volume, and what the deletion waits for. */
+export function deletionHistory(events: readonly ClusterEvent[]): Pick<History, 'failed' | 'waiting'> {
+  return {
+    failed: told(events.filter(({ reason }) => reason === 'VolumeFailedDelete')),
+    waiting: told(events.filter(({ reason }) => reason === 'VolumeDeletionWaiting')),
+  };
+}
+
+function told(events: readonly ClusterEvent[]): Told | undefined {
+  const newest = events.toSorted((a, b) => lastMs(a) - lastMs(b)).at(-1);
+  if (newest === undefined) return undefined;
+  return {
+    text: (newest.message ?? '').replace(/^\(combined from similar events\): /, ''),
+    atMs: lastMs(newest),
+    count: events.reduce((sum, event) => sum + (event.series?.count ?? event.count ?? 1), 0),
+    sinceMs: Math.min(...events.map(firstMs)),
+  };
+}
+
+function lastMs(event: ClusterEvent): number {
+  const time = event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime;
+  return Date.parse(time ?? event.firstTimestamp ?? event.metadata.creationTimestamp ?? '') || 0;
+}
+
+function firstMs(event: ClusterEvent): number {
+  return Date.parse(event.firstTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '') || 0;
+}
+
+function componentOf({ source, reportingComponent }: ClusterEvent): string {
+  return source?.component || (reportingComponent ?? '');
+}

@@ -1,0 +1,74 @@
+/** Reads what is needed to explain why a volume stays. */
+import type { KubeObject } from '../kube/kube-object.ts';
+import { migratedToKey, provisionedByKey } from '../provision/keys.ts';
+import type { PersistentVolume } from '../provision/objects.ts';
+import { type Attachment, attachments, type ClusterEvent, events, nodes } from './cluster-objects.ts';
+import type { ClusterReader, Reading } from './cluster-reader.ts';
+import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
+
+/** What was read; absent is what the volume's state did not ask for. */
+export interface VolumeFacts {
+  /** The time of the API server, in milliseconds since the epoch. */
+  nowMs: number;
+  volume: PersistentVolume;
+  /** Of all nodes and volumes. */
+  attachments?: Reading<Attachment[]> | undefined;
+  events?: Reading<ClusterEvent[]> | undefined;
+  provisioner?: ProvisionerFacts | undefined;
+  /** The node whose provisioner made the volume, in node deployment. */
+  node?: { name: string; reading: Reading<KubeObject> } | undefined;
+}
+
+/** The identity of the process that made a volume, which in node deployment ends in the name of its node. */
+const identityKey = 'storage.kubernetes.io/csiProvisionerIdentity';
+
+/** Who deletes the storage of a volume; empty where it does not say. */
+export function deleterOf({ metadata, spec }: PersistentVolume): string {
+  const { annotations = {} } = metadata;
+  return annotations[migratedToKey] ?? annotations[provisionedByKey] ?? spec.csi?.driver ?? '';
+}
+
+/** Whether the storage is to be deleted now. */
+export function isToBeDeleted({ spec, status }: PersistentVolume): boolean {
+  return (
+    (status?.phase === 'Released' || status?.phase === 'Failed') && spec.persistentVolumeReclaimPolicy === 'Delete'
+  );
+}
+
+/** At most six requests; none for a volume that is in use or kept on purpose. */
+export async function readVolumeFacts(
+  volume: PersistentVolume,
+  { reader, now }: { reader: ClusterReader; now: () => number },
+): Promise<VolumeFacts> {
+  if (!isToBeDeleted(volume)) {
+    const isHeld = volume.metadata.deletionTimestamp !== undefined && volume.status?.phase !== 'Bound';
+    return { volume, nowMs: now(), ...(isHeld && { attachments: await reader.list<Attachment>(attachments) }) };
+  }
+  const deleter = deleterOf(volume);
+  const node = nodeOf(volume);
+  const [attached, about, provisioner, reading] = await Promise.all([
+    reader.list<Attachment>(attachments),
+    reader.list<ClusterEvent>(events, {
+      namespace: 'default', // where events about cluster-wide objects are
+      fieldSelector: `involvedObject.uid=${volume.metadata.uid ?? ''}`,
+    }),
+    deleter === '' ? undefined : readProvisioner(deleter, reader),
+    node === undefined ? undefined : reader.exists(nodes, { name: node }),
+  ]);
+  return {
+    volume,
+    nowMs: now(),
+    attachments: attached,
+    events: about,
+    provisioner,
+    node: node === undefined || reading === undefined ? undefined : { name: node, reading },
+  };
+}
+
+/** The node whose provisioner alone may delete the volume; undefined where any may. */
+function nodeOf({ spec }: PersistentVolume): string | undefined {
+  const identity = spec.csi?.volumeAttributes?.[identityKey] ?? '';
+  const end = `-${spec.csi?.driver ?? ''}-`;
+  const at = identity.indexOf(end);
+  return at === -1 ? undefined : identity.slice(at + end.length);
+}

@@ -1,0 +1,131 @@
+/** The steps of a volume that is to be deleted. */
+import type { PersistentVolume } from '../provision/objects.ts';
+import { found } from './cluster-reader.ts';
+import type { Finding } from './explanation.ts';
+import { deletionHistory } from './provisioning-events.ts';
+import { isInTree } from './provisioner-facts.ts';
+import { lookAtServing } from './provisioner-steps.ts';
+import { durationText } from './time-text.ts';
+import { deleterOf, isToBeDeleted, type VolumeFacts } from './volume-facts-reader.ts';
+
+/** Phase and policy: whether anything is to be deleted at all. */
+export function lookAtVolumeState({ volume }: VolumeFacts): Finding {
+  const phase = volume.status?.phase ?? 'Pending';
+  if (isToBeDeleted(volume)) return { state: 'ok', detail: `it is ${phase}, and its policy is Delete` };
+  if (phase === 'Bound') return boundVolume(volume);
+  const held = volume.metadata.deletionTimestamp !== undefined;
+  if (held) return { state: 'ok', detail: `it is ${phase} and is being deleted` };
+  const policy = volume.spec.persistentVolumeReclaimPolicy ?? 'Retain';
+  return {
+    state: 'ok',
+    cause: 'retained',
+    message:
+      phase === 'Released'
+        ? `The claim ${claimName(volume)} is gone, and the volume is kept: its policy is ${policy}.`
+        : `The volume is ${phase}: no claim was bound to it, so nothing is to be deleted.`,
+    cure:
+      phase === 'Released'
+        ? 'If its data is not needed: delete it at the storage and then the PersistentVolume, or set the policy to Delete'
+        : '',
+  };
+}
+
+function boundVolume(volume: PersistentVolume): Finding {
+  const claim = claimName(volume);
+  if (volume.metadata.deletionTimestamp === undefined) {
+    return { state: 'ok', cause: 'in-use', message: `Claim ${claim} is bound to it, so nothing is to be deleted.` };
+  }
+  return {
+    state: 'waiting',
+    cause: 'in-use',
+    message: `The volume is being deleted, and claim ${claim} is still bound to it.`,
+    cure: 'x',
+  };
+}
+
+function claimName({ spec }: PersistentVolume): string {
+  return `${spec.claimRef?.namespace ?? ''}/${spec.claimRef?.name ?? ''}`;
+}
+
+/** Storage that a node may still use is not deleted. */
+export function lookAtAttachments({ volume, attachments }: VolumeFacts): Finding | undefined {
+  if (attachments === undefined) return undefined;
+  if (attachments.kind === 'unreadable') return { state: 'unknown', detail: attachments.why };
+  const { name } = volume.metadata;
+  const own = (found(attachments) ?? []).filter(({ spec }) => spec?.source?.persistentVolumeName === name);
+  if (own.length === 0) return { state: 'ok', detail: 'it is attached to no node' };
+  const where = own.map(({ spec }) => spec?.nodeName ?? '').join(', ');
+  const names = own.map(({ metadata }) => metadata.name).join(', ');
+  return {
+    state: 'waiting',
+    cause: 'attached',
+    message: `The volume is still attached to node ${where} (VolumeAttachment ${names}).`,
+    cure: "Usually it is detached once its last Pod is gone. If not: check the driver's external-attacher, and whether the node still exists",
+  };
+}
+
+/** Who may delete it, and whether he is there. */
+export function lookAtDeleter({ volume, provisioner, node, events, nowMs }: VolumeFacts): Finding | undefined {
+  if (!isToBeDeleted(volume)) return undefined;
+  const name = deleterOf(volume);
+  if (name === '') {
+    return {
+      state: 'stuck',
+      cause: 'no-deleter',
+      message: 'The volume names no provisioner and no CSI driver, so nobody deletes its storage.',
+      cure: 'Delete the storage by hand, then the PersistentVolume',
+    };
+  }
+  if (provisioner === undefined || isInTree(name)) return undefined;
+  if (node?.reading.kind === 'missing') {
+    return {
+      state: 'stuck',
+      cause: 'no-deleter',
+      message: `The volume was made on node ${node.name}, whose provisioner alone deletes it, and that node does not exist any more.`,
+      cure: 'Delete its storage by hand if there is any left, then the PersistentVolume, and remove its finalizers',
+    };
+  }
+  const { failed, waiting } = deletionHistory(found(events) ?? []);
+  const times = [failed, waiting].flatMap((each) => (each === undefined ? [] : [each.atMs]));
+  const lastSignMs = times.length === 0 ? undefined : Math.max(...times);
+  return lookAtServing({ provisioner, nowMs, lastSignMs, nobody: 'no-deleter', away: 'no-deleter' });
+}
+
+/** What the driver said, and what else holds it. */
+export function lookAtDeletion({ volume, events, nowMs }: VolumeFacts): Finding {
+  const { finalizers = [], deletionTimestamp } = volume.metadata;
+  if (volume.status?.phase === 'Failed') {
+    return {
+      state: 'stuck',
+      cause: 'delete-error',
+      message: `Deleting the volume failed for good: ${volume.status.message ?? 'without a message'}`,
+      cure: 'Delete the storage by hand, then the PersistentVolume',
+    };
+  }
+  const { failed } = deletionHistory(found(events) ?? []);
+  if (failed !== undefined) {
+    const often = failed.count === 1 ? 'once' : `${failed.count} times since ${durationText(nowMs - failed.sinceMs)}`;
+    return {
+      state: 'stuck',
+      cause: 'delete-error',
+      message: `Deleting the storage failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; it is tried again. The last words: ${failed.text}`,
+      cure: "See the log of the driver's controller, and docs/troubleshooting.md for this text",
+    };
+  }
+  if (events?.kind === 'unreadable') return { state: 'unknown', detail: events.why };
+  if (isToBeDeleted(volume)) {
+    return {
+      state: 'waiting',
+      cause: 'deleting',
+      presumes: true,
+      message: `The provisioner ${deleterOf(volume)} is to delete the storage, and no attempt has failed.`,
+      cure: 'Nothing, usually it takes a moment. If it stays: see the log of the provisioner',
+    };
+  }
+  return {
+    state: finalizers.length === 0 ? 'waiting' : 'stuck',
+    cause: 'deleting',
+    message: `The PersistentVolume was deleted ${durationText(nowMs - Date.parse(deletionTimestamp ?? ''))} ago and is held by ${finalizers.join(', ') || 'no finalizer any more'}.`,
+    cure: 'The programs that set the finalizers remove them: check that they run',
+  };
+}

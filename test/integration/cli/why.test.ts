@@ -1,0 +1,141 @@
+/** `why` as a shell sees it: text, JSON, exit codes, watching. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { ExplainRig } from '../explain/rig.ts';
+import { mainFile, runProgram, type ProgramRun } from './program-run.ts';
+
+describe('csi-provisioner why', () => {
+  let folder: string;
+  let kubeconfig: string;
+  let rig: ExplainRig;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'why-'));
+    kubeconfig = path.join(folder, 'kubeconfig');
+  });
+  after(() => rm(folder, { recursive: true }));
+  beforeEach(async () => {
+    rig = await ExplainRig.start();
+    await writeFile(kubeconfig, rig.kubeconfig());
+  });
+  afterEach(() => rig[Symbol.asyncDispose]());
+
+  const why = (...args: string[]): Promise<ProgramRun> => runProgram(['why', ...args, `--kubeconfig=${kubeconfig}`]);
+
+  test('prints the steps, what holds the claim and what to do, and ends with code 2', async () => {
+    rig.addClass();
+    rig.addProvisioner();
+    const claim = rig.addClaim();
+    rig.addEvent(claim, 'ProvisioningFailed', 'rpc error: code = Internal desc = on \u001b[31mfire', { count: 3 });
+    const { code, stdout, stderr } = await why('ns1/c');
+    assert.equal(code, 2, stderr);
+    assert.equal(stderr, '');
+    const lines = stdout.split('\n');
+    assert.deepEqual(lines.slice(0, 6), [
+      'ns1/c: stuck: driver-error',
+      '  ✓ claim        it exists and is Pending',
+      '  ✓ class        sc, provisioner d.example.com, Immediate',
+      '  ✓ hand-over    kube-controller-manager handed it to d.example.com',
+      '  ✓ provisioner  d.example.com: pod-1 leads',
+      '  ✗ attempt',
+    ]);
+    const flowing = stdout.replaceAll(/\s+/g, ' ');
+    assert.match(flowing, /Making the volume failed 3 times .* The last words: rpc error: code = Internal desc = on/);
+    assert.match(flowing, /What to do: See the log of the driver's controller/);
+    assert.ok(!stdout.includes('\u001b'), 'no control characters of others reach the terminal');
+    assert.ok(lines.length <= 24 && lines.every((line) => line.length <= 100), 'it fits a screen');
+  });
+
+  test('prints JSON in which every field is set', async () => {
+    rig.addClaim({}, { annotations: {} });
+    const { code, stdout } = await why('c', '-o', 'json');
+    assert.equal(code, 2);
+    assert.deepEqual(JSON.parse(stdout), {
+      object: 'ns1/c',
+      verdict: 'stuck',
+      cause: 'class-not-found',
+      message: 'StorageClass sc does not exist.',
+      cure: 'Create the class, or recreate the claim with another',
+      steps: [
+        { step: 'claim', state: 'ok', detail: 'it exists and is Pending' },
+        { step: 'class', state: 'stuck', detail: 'StorageClass sc does not exist.' },
+      ],
+    });
+  });
+
+  test('ends with the code of its verdict', async () => {
+    rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' });
+    rig.addVolume('v', { claimRef: { namespace: 'ns1', name: 'c' } }, 'Bound');
+    assert.equal((await why('ns1/c')).code, 0);
+    assert.equal((await why('c', '-n', 'ns1')).code, 0);
+    assert.equal((await why('pv/v')).code, 0);
+    assert.equal((await why('ns1/other')).code, 3);
+    rig.addClass({ volumeBindingMode: 'WaitForFirstConsumer' });
+    rig.addClaim({}, { name: 'waits', annotations: {} });
+    assert.equal((await why('ns1/waits')).code, 1);
+  });
+
+  test('says that the API server does not answer, with code 3', async () => {
+    await rig.server.close();
+    const { code, stdout } = await why('ns1/c');
+    assert.equal(code, 3);
+    assert.match(stdout, /^ns1\/c: unknown\n {2}\? claim {2}could not get persistentvolumeclaims in namespace ns1: /);
+  });
+
+  test('watches with a line for each change, and ends once the claim is bound', async () => {
+    rig.addClass();
+    rig.addProvisioner();
+    const claim = rig.addClaim();
+    const child = spawn(process.execPath, [mainFile, 'why', 'ns1/c', '--watch', `--kubeconfig=${kubeconfig}`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'close');
+    const lines: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line.replace(/^\d\d:\d\d:\d\d /, ''));
+      if (lines.length === 1) rig.addEvent(claim, 'ProvisioningFailed', 'rpc error: code = Internal desc = on fire');
+      if (lines.length === 2) {
+        const { metadata, spec } = claim;
+        rig.api.updateStatus({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, {
+          metadata: { ...metadata, resourceVersion: undefined },
+          spec,
+          status: { phase: 'Bound' },
+        } as never);
+      }
+    }
+    await ended;
+    assert.equal(child.exitCode, 0);
+    assert.match(lines[0] ?? '', /^ns1\/c: waiting \(in-progress\): /);
+    assert.match(lines[1] ?? '', /^ns1\/c: stuck \(driver-error\): .*on fire$/);
+    assert.match(lines[2] ?? '', /^ns1\/c: bound: The claim is bound to PersistentVolume/);
+    assert.equal(lines.length, 3);
+  });
+
+  test('ends with the code of what it saw last when the watching is interrupted', async () => {
+    rig.addClaim({}, { annotations: {} });
+    const child = spawn(
+      process.execPath,
+      [mainFile, 'why', 'ns1/c', '-w', '-o', 'json', `--kubeconfig=${kubeconfig}`],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const ended = once(child, 'close');
+    const seen: { cause: string }[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      seen.push(JSON.parse(line) as { cause: string });
+      child.kill('SIGINT');
+    }
+    await ended;
+    assert.equal(child.exitCode, 2);
+    assert.deepEqual(
+      seen.map(({ cause }) => cause),
+      ['class-not-found'],
+    );
+  });
+});

@@ -1,0 +1,585 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Cause, Explanation, Verdict } from '../../../src/explain/explanation.ts';
+import { driverName, ExplainRig } from './rig.ts';
+
+const minute = 60_000;
+
+/** What the cluster has, and what `why ns1/c` says of it. */
+interface Row {
+  name: string;
+  arrange: (rig: ExplainRig) => void;
+  verdict: Verdict;
+  cause: Cause;
+  says: RegExp;
+}
+
+const usual = (rig: ExplainRig): void => {
+  rig.addClass();
+  rig.addProvisioner();
+};
+const snapshotGroup = 'snapshot.storage.k8s.io';
+const fromSnapshot = { dataSource: { apiGroup: snapshotGroup, kind: 'VolumeSnapshot', name: 's' } };
+const fromClaim = { dataSource: { kind: 'PersistentVolumeClaim', name: 'src' } };
+const late = { volumeBindingMode: 'WaitForFirstConsumer' };
+const selected = (node: string): { annotations: Record<string, string> } => ({
+  annotations: {
+    'volume.kubernetes.io/storage-provisioner': driverName,
+    'volume.kubernetes.io/selected-node': node,
+  },
+});
+const notHandedOver = { annotations: {} };
+
+const rows: readonly Row[] = [
+  {
+    name: 'a bound claim',
+    arrange: (rig) => rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' }),
+    verdict: 'bound',
+    cause: 'bound',
+    says: /bound to PersistentVolume v\./,
+  },
+  { name: 'no claim', arrange: () => undefined, verdict: 'unknown', cause: 'not-found', says: /no claim ns1\/c/ },
+  {
+    name: 'a claim that names no class',
+    arrange: (rig) => rig.addClaim({ storageClassName: undefined }, notHandedOver),
+    verdict: 'stuck',
+    cause: 'no-class',
+    says: /names no StorageClass/,
+  },
+  {
+    name: 'a class that does not exist',
+    arrange: (rig) => rig.addClaim({}, notHandedOver),
+    verdict: 'stuck',
+    cause: 'class-not-found',
+    says: /StorageClass sc does not exist/,
+  },
+  {
+    name: 'an empty class',
+    arrange: (rig) => rig.addClaim({ storageClassName: '' }, notHandedOver),
+    verdict: 'stuck',
+    cause: 'static-class',
+    says: /storageClassName ""/,
+  },
+  {
+    name: 'a class without a provisioner',
+    arrange(rig) {
+      rig.addClass({ provisioner: 'kubernetes.io/no-provisioner' });
+      rig.addClaim({}, notHandedOver);
+    },
+    verdict: 'stuck',
+    cause: 'static-class',
+    says: /makes no volumes/,
+  },
+  {
+    name: 'a named volume that is missing',
+    arrange: (rig) => rig.addClaim({ volumeName: 'v' }, notHandedOver),
+    verdict: 'stuck',
+    cause: 'waits-for-volume',
+    says: /PersistentVolume v, which does not exist/,
+  },
+  {
+    name: 'a named volume that another claim has',
+    arrange(rig) {
+      rig.addVolume('v', { claimRef: { namespace: 'ns2', name: 'x', uid: 'u' } }, 'Bound');
+      rig.addClaim({ volumeName: 'v' }, notHandedOver);
+    },
+    verdict: 'stuck',
+    cause: 'waits-for-volume',
+    says: /is Bound for claim ns2\/x/,
+  },
+  {
+    name: 'a named volume that an earlier claim of the name had',
+    arrange(rig) {
+      rig.addVolume('v', { claimRef: { namespace: 'ns1', name: 'c', uid: 'u' } }, 'Released');
+      rig.addClaim({ volumeName: 'v' }, notHandedOver);
+    },
+    verdict: 'stuck',
+    cause: 'waits-for-volume',
+    says: /an earlier claim of the same name/,
+  },
+  {
+    name: 'a named volume that is too small',
+    arrange(rig) {
+      rig.addVolume('v', { capacity: { storage: '1023Mi' } });
+      rig.addClaim({ volumeName: 'v' }, notHandedOver);
+    },
+    verdict: 'stuck',
+    cause: 'waits-for-volume',
+    says: /it has 1023Mi, and the claim asks for 1Gi/,
+  },
+  {
+    name: 'a named volume of another class',
+    arrange(rig) {
+      rig.addVolume('v', { storageClassName: 'other' });
+      rig.addClaim({ volumeName: 'v' }, notHandedOver);
+    },
+    verdict: 'stuck',
+    cause: 'waits-for-volume',
+    says: /its class is "other"/,
+  },
+  {
+    name: 'a lost claim',
+    arrange: (rig) => rig.addClaim({ volumeName: 'v' }, { phase: 'Lost' }),
+    verdict: 'stuck',
+    cause: 'lost',
+    says: /PersistentVolume v .* is gone/,
+  },
+  {
+    name: 'a claim that no Pod uses',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('other', { spec: { volumes: [] } });
+    },
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /waits for the first Pod/,
+  },
+  {
+    name: 'a Pod that the scheduler has not looked at',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p');
+    },
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /Pod p uses the claim, and the scheduler has not chosen/,
+  },
+  {
+    name: 'a Pod that names its node itself',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { spec: { nodeName: 'n1' } });
+    },
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /names node n1 itself/,
+  },
+  {
+    name: 'a Pod behind a scheduling gate',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { spec: { schedulingGates: [{ name: 'example.com/quota' }] } });
+    },
+    verdict: 'waiting',
+    cause: 'pod-unschedulable',
+    says: /example\.com\/quota/,
+  },
+  {
+    name: 'a Pod that fits no node',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { status: unschedulable("0/3 nodes are available: 3 node(s) didn't match the node selector.") });
+    },
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /The scheduler: 0\/3 nodes are available/,
+  },
+  {
+    name: 'nodes without room',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { status: unschedulable('0/1 nodes: 1 node(s) did not have enough free storage.') });
+    },
+    verdict: 'stuck',
+    cause: 'no-capacity',
+    says: /enough free storage/,
+  },
+  {
+    name: 'a selected node that is gone',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addProvisioner();
+      rig.addClaim({}, selected('n9'));
+    },
+    verdict: 'stuck',
+    cause: 'selected-node-gone',
+    says: /Node n9.* does not exist/,
+  },
+  {
+    name: 'nodes without topology',
+    arrange: (rig) => {
+      usual(rig);
+      rig.addEvent(
+        rig.addClaim(),
+        'ProvisioningFailed',
+        'error generating accessibility requirements: no available topology found',
+      );
+    },
+    verdict: 'stuck',
+    cause: 'no-topology',
+    says: /no available topology found/,
+  },
+  {
+    name: 'a claim that kube-controller-manager has not seen',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim({}, notHandedOver);
+    },
+    verdict: 'waiting',
+    cause: 'not-handed-over',
+    says: /has not handed the claim/,
+  },
+  {
+    name: 'a class that was recreated for another driver',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim({}, { annotations: { 'volume.kubernetes.io/storage-provisioner': 'old.example.com' } });
+    },
+    verdict: 'stuck',
+    cause: 'not-handed-over',
+    says: /handed to old\.example\.com, and its class names d\.example\.com/,
+  },
+  {
+    name: 'a driver that nobody has installed',
+    arrange(rig) {
+      rig.addClass();
+      rig.addClaim();
+      rig.add('csiNodes', { metadata: { name: 'n1' }, spec: { drivers: [{ name: 'other', nodeID: 'n1' }] } });
+    },
+    verdict: 'stuck',
+    cause: 'no-provisioner',
+    says: /no sign of anybody serving d\.example\.com/,
+  },
+  {
+    name: 'a provisioner whose Lease has expired',
+    arrange(rig) {
+      rig.addClass();
+      rig.addProvisioner({ renewedMsAgo: 5 * minute });
+      rig.addClaim();
+    },
+    verdict: 'stuck',
+    cause: 'provisioner-away',
+    says: /pod-1 has not renewed Lease driver\/d-example-com for 5 min/,
+  },
+  {
+    name: 'a Secret that is missing',
+    arrange(rig) {
+      rig.addClass({ parameters: secretParameters('${pvc.namespace}') });
+      rig.addProvisioner();
+      rig.addClaim();
+    },
+    verdict: 'stuck',
+    cause: 'secret-missing',
+    says: /Secret ns1\/key/,
+  },
+  {
+    name: 'a source claim that is missing',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim(fromClaim);
+    },
+    verdict: 'stuck',
+    cause: 'source-missing',
+    says: /PersistentVolumeClaim ns1\/src, .* does not exist/,
+  },
+  {
+    name: 'a source claim that is not bound',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim({}, { name: 'src' });
+      rig.addClaim(fromClaim);
+    },
+    verdict: 'waiting',
+    cause: 'source-not-ready',
+    says: /is Pending and not Bound/,
+  },
+  {
+    name: 'a snapshot that is not ready',
+    arrange(rig) {
+      usual(rig);
+      rig.add('snapshots', {
+        metadata: { name: 's', namespace: 'ns1' },
+        spec: { source: { persistentVolumeClaimName: 'src' } },
+        status: { readyToUse: false },
+      });
+      rig.addClaim(fromSnapshot);
+    },
+    verdict: 'waiting',
+    cause: 'source-not-ready',
+    says: /VolumeSnapshot ns1\/s, .* is not ready to use/,
+  },
+  {
+    name: 'a snapshot that is larger than the claim',
+    arrange(rig) {
+      usual(rig);
+      rig.add('snapshots', {
+        metadata: { name: 's', namespace: 'ns1' },
+        spec: { source: { persistentVolumeClaimName: 'src' } },
+        status: { readyToUse: true, restoreSize: '2Gi' },
+      });
+      rig.addClaim(fromSnapshot);
+    },
+    verdict: 'stuck',
+    cause: 'source-not-ready',
+    says: /has 2Gi, which is more than the 1Gi/,
+  },
+  {
+    name: 'a source of another namespace without a grant',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim({ dataSourceRef: { apiGroup: snapshotGroup, kind: 'VolumeSnapshot', name: 's', namespace: 'ns2' } });
+    },
+    verdict: 'stuck',
+    cause: 'grant-missing',
+    says: /No ReferenceGrant in namespace ns2/,
+  },
+  {
+    name: 'an attributes class of another driver',
+    arrange(rig) {
+      usual(rig);
+      rig.add('attributesClasses', { metadata: { name: 'gold' }, driverName: 'other', parameters: { a: 'b' } });
+      rig.addClaim({ volumeAttributesClassName: 'gold' });
+    },
+    verdict: 'stuck',
+    cause: 'attributes-class',
+    says: /gold is for driver other/,
+  },
+  {
+    name: 'an attributes class that is missing',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim({ volumeAttributesClassName: 'gold' });
+    },
+    verdict: 'stuck',
+    cause: 'attributes-class',
+    says: /VolumeAttributesClass gold does not exist/,
+  },
+  {
+    name: 'a claim with a selector',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim({ selector: { matchLabels: { a: 'b' } } });
+    },
+    verdict: 'stuck',
+    cause: 'selector',
+    says: /has a selector/,
+  },
+  {
+    name: 'a driver that fails',
+    arrange(rig) {
+      usual(rig);
+      const claim = rig.addClaim();
+      rig.addEvent(claim, 'Provisioning', 'External provisioner is provisioning', { msAgo: 90_000 });
+      rig.addEvent(claim, 'ProvisioningFailed', 'rpc error: code = Internal desc = on fire', {
+        msAgo: 90_000,
+        count: 7,
+      });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /failed 7 times .*last 9\d s ago; the next attempt is due within .*code = Internal desc = on fire/,
+  },
+  {
+    name: 'a driver without room',
+    arrange(rig) {
+      usual(rig);
+      rig.addEvent(rig.addClaim(), 'ProvisioningFailed', 'rpc error: code = ResourceExhausted desc = full');
+    },
+    verdict: 'stuck',
+    cause: 'no-capacity',
+    says: /desc = full/,
+  },
+  {
+    name: 'a driver at work',
+    arrange(rig) {
+      usual(rig);
+      rig.addEvent(rig.addClaim(), 'Provisioning', 'External provisioner is provisioning', { msAgo: 9_000 });
+    },
+    verdict: 'waiting',
+    cause: 'in-progress',
+    says: /has been making the volume for (9|10) s/,
+  },
+  {
+    name: 'a selected node whose driver does not run, in node deployment',
+    arrange(rig) {
+      rig.addClass();
+      rig.add('drivers', { metadata: { name: driverName }, spec: {} });
+      rig.addEvent(
+        rig.addClaim(),
+        'ProvisioningWaiting',
+        'Waiting for node "n1", which was selected. If it does not come back, recreate the claim',
+      );
+    },
+    verdict: 'stuck',
+    cause: 'provisioner-away',
+    says: /Waiting for node "n1"/,
+  },
+  {
+    name: 'a volume of the name that is not for the claim',
+    arrange(rig) {
+      usual(rig);
+      rig.addVolume(`pvc-${rig.addClaim().metadata.uid}`);
+    },
+    verdict: 'stuck',
+    cause: 'name-taken',
+    says: /is not for this claim/,
+  },
+  {
+    name: 'a volume that the binder has not seen',
+    arrange(rig) {
+      usual(rig);
+      const { uid } = rig.addClaim().metadata;
+      rig.addVolume(`pvc-${uid}`, { claimRef: { namespace: 'ns1', name: 'c', uid } });
+    },
+    verdict: 'waiting',
+    cause: 'volume-made',
+    says: /has not bound them yet/,
+  },
+  {
+    name: 'a claim that is being deleted while a Pod uses it',
+    arrange(rig) {
+      rig.addClaim({ volumeName: 'v' }, { phase: 'Bound', finalizers: ['kubernetes.io/pvc-protection'] });
+      rig.addPod('p', { spec: { nodeName: 'n1' }, status: { phase: 'Running' } });
+      rig.addPod('done', { spec: { nodeName: 'n1' }, status: { phase: 'Succeeded' } });
+      rig.addPod('homeless');
+      rig.delete('claims', 'c', 'ns1');
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /held by kubernetes\.io\/pvc-protection, as it is used by Pod p\./,
+  },
+  {
+    name: 'a claim that is being deleted and held by somebody',
+    arrange(rig) {
+      rig.addClaim({}, { finalizers: ['example.com/backup'] });
+      rig.delete('claims', 'c', 'ns1');
+    },
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /held by example\.com\/backup/,
+  },
+];
+
+function unschedulable(message: string): object {
+  return {
+    phase: 'Pending',
+    conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }],
+  };
+}
+
+function secretParameters(namespace: string): Record<string, string> {
+  const prefix = 'csi.storage.k8s.io/provisioner-secret-';
+  return { [`${prefix}name`]: 'key', [`${prefix}namespace`]: namespace };
+}
+
+describe('why of a claim', () => {
+  for (const { name, arrange, verdict, cause, says } of rows) {
+    test(`names ${cause} for ${name}`, async () => {
+      await using rig = await ExplainRig.start();
+      arrange(rig);
+      const explanation = await rig.explain();
+      assert.deepEqual(
+        { verdict: explanation.verdict, cause: explanation.cause },
+        { verdict, cause },
+        JSON.stringify(explanation, undefined, 2),
+      );
+      assert.match(explanation.message, says);
+      assert.ok(rig.requests.length < 15, rig.requests.join(', '));
+      assert.ok(explanation.cure !== '' || verdict === 'bound', 'what to do is said');
+    });
+  }
+
+  test('needs one request for a bound claim', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' });
+    await rig.explain();
+    assert.deepEqual(rig.requests, ['get persistentvolumeclaims']);
+  });
+});
+
+describe('why of a claim without the right', () => {
+  /** Everything that can be needed is there to be read, and nothing is wrong. */
+  const everything = (rig: ExplainRig): void => {
+    rig.addClass({ ...late, parameters: secretParameters('ns1') });
+    rig.addProvisioner();
+    rig.add('nodes', { metadata: { name: 'n1' } });
+    rig.add('secrets', { metadata: { name: 'key', namespace: 'ns1' } });
+    rig.add('attributesClasses', { metadata: { name: 'gold' }, driverName, parameters: { a: 'b' } });
+    rig.addClaim({}, { name: 'src', phase: 'Bound' });
+    rig.addClaim({ ...fromClaim, volumeAttributesClassName: 'gold' }, selected('n1'));
+  };
+  const unknownSteps = ({ steps }: Explanation): string[] =>
+    steps.filter(({ state }) => state === 'unknown').map(({ detail }) => detail);
+
+  for (const { verb, resource, step } of [
+    { verb: 'get', resource: 'storageclasses', step: 'the right to get storageclasses.storage.k8s.io is missing' },
+    { verb: 'list', resource: 'events', step: 'the right to list events in namespace ns1 is missing' },
+    {
+      verb: 'list',
+      resource: 'leases',
+      step: 'the right to list leases.coordination.k8s.io in all namespaces is missing',
+    },
+    { verb: 'get', resource: 'persistentvolumes', step: 'the right to get persistentvolumes is missing' },
+    { verb: 'get', resource: 'secrets', step: 'the right to get secrets in namespace ns1 is missing' },
+    { verb: 'get', resource: 'nodes', step: 'node n1 was chosen; the right to get nodes is missing' },
+    {
+      verb: 'get',
+      resource: 'volumeattributesclasses',
+      step: 'the right to get volumeattributesclasses.storage.k8s.io is missing',
+    },
+  ]) {
+    test(`to ${verb} ${resource} is unknown and says so, and nothing is made up`, async () => {
+      await using rig = await ExplainRig.start();
+      everything(rig);
+      assert.equal((await rig.explain()).cause, 'in-progress', 'with all rights');
+      rig.forbid(verb, resource);
+      const explanation = await rig.explain();
+      assert.equal(explanation.verdict, 'unknown', JSON.stringify(explanation, undefined, 2));
+      assert.equal(explanation.cause, null);
+      assert.ok(unknownSteps(explanation).includes(step), unknownSteps(explanation).join('\n'));
+      assert.ok(explanation.message.includes(step));
+    });
+  }
+
+  test('to read the claim says no more than that', async () => {
+    await using rig = await ExplainRig.start();
+    everything(rig);
+    rig.forbid('get', 'persistentvolumeclaims');
+    const { verdict, cause, steps } = await rig.explain();
+    assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
+    assert.deepEqual(steps, [
+      {
+        step: 'claim',
+        state: 'unknown',
+        detail: 'the right to get persistentvolumeclaims in namespace ns1 is missing',
+      },
+    ]);
+  });
+
+  test('to list pods does not know whether a Pod uses the claim', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClass(late);
+    rig.addClaim({}, notHandedOver);
+    rig.forbid('list', 'pods');
+    const { verdict, cause, message } = await rig.explain();
+    assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
+    assert.match(message, /the right to list pods in namespace ns1 is missing/);
+  });
+
+  test('to read leases still has what the driver said', async () => {
+    await using rig = await ExplainRig.start();
+    usual(rig);
+    rig.addEvent(rig.addClaim(), 'ProvisioningFailed', 'rpc error: code = Internal desc = on fire');
+    rig.forbid('list', 'leases');
+    assert.equal((await rig.explain()).cause, 'driver-error');
+  });
+
+  test('to read Secrets still has what the provisioner said of its Secret', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClass({ parameters: secretParameters('ns1') });
+    rig.addProvisioner();
+    rig.forbid('get', 'secrets');
+    rig.addEvent(
+      rig.addClaim(),
+      'ProvisioningFailed',
+      'error getting secret key in namespace ns1: secrets "key" not found',
+    );
+    assert.equal((await rig.explain()).cause, 'secret-missing');
+  });
+});

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Cause, Verdict } from '../../../src/explain/explanation.ts';
+import { driverName, ExplainRig } from './rig.ts';
+
+const minute = 60_000;
+const claimRef = { namespace: 'ns1', name: 'c', uid: 'u' };
+const identity = 'storage.kubernetes.io/csiProvisionerIdentity';
+
+const attached = (rig: ExplainRig): void => {
+  rig.add('attachments', {
+    metadata: { name: 'csi-1' },
+    spec: { attacher: driverName, nodeName: 'n1', source: { persistentVolumeName: 'v' } },
+  });
+};
+
+/** What the cluster has, and what `why pv/v` says of it. */
+const rows: readonly {
+  name: string;
+  arrange: (rig: ExplainRig) => void;
+  verdict: Verdict;
+  cause: Cause;
+  says: RegExp;
+}[] = [
+  {
+    name: 'no volume',
+    arrange: () => undefined,
+    verdict: 'unknown',
+    cause: 'not-found',
+    says: /no PersistentVolume v/,
+  },
+  {
+    name: 'a bound volume',
+    arrange: (rig) => rig.addVolume('v', { claimRef }, 'Bound'),
+    verdict: 'bound',
+    cause: 'in-use',
+    says: /Claim ns1\/c is bound to it/,
+  },
+  {
+    name: 'a bound volume that is being deleted',
+    arrange(rig) {
+      rig.addVolume('v', { claimRef }, 'Bound', { finalizers: ['kubernetes.io/pv-protection'] });
+      rig.delete('volumes', 'v');
+    },
+    verdict: 'waiting',
+    cause: 'in-use',
+    says: /is being deleted, and claim ns1\/c is still bound/,
+  },
+  {
+    name: 'a released volume with policy Retain',
+    arrange: (rig) => rig.addVolume('v', { claimRef, persistentVolumeReclaimPolicy: 'Retain' }, 'Released'),
+    verdict: 'bound',
+    cause: 'retained',
+    says: /its policy is Retain/,
+  },
+  {
+    name: 'a volume that nobody claimed',
+    arrange: (rig) => rig.addVolume('v'),
+    verdict: 'bound',
+    cause: 'retained',
+    says: /no claim was bound to it/,
+  },
+  {
+    name: 'a released volume that a node still has',
+    arrange(rig) {
+      rig.addProvisioner();
+      rig.addVolume('v', { claimRef }, 'Released');
+      attached(rig);
+    },
+    verdict: 'waiting',
+    cause: 'attached',
+    says: /attached to node n1 \(VolumeAttachment csi-1\)/,
+  },
+  {
+    name: 'a driver that cannot delete it',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      rig.addEvent(volume, 'VolumeFailedDelete', 'rpc error: code = Internal desc = on fire', { count: 3 });
+    },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /failed 3 times .* code = Internal desc = on fire/,
+  },
+  {
+    name: 'a volume whose deletion failed for good',
+    arrange(rig) {
+      rig.addProvisioner();
+      rig.addVolume('v', { claimRef }, 'Failed');
+    },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /failed for good/,
+  },
+  {
+    name: 'a driver that nobody has installed',
+    arrange: (rig) => rig.addVolume('v', { claimRef }, 'Released'),
+    verdict: 'stuck',
+    cause: 'no-deleter',
+    says: /no sign of anybody serving d\.example\.com/,
+  },
+  {
+    name: 'a provisioner that is away',
+    arrange(rig) {
+      rig.addProvisioner({ renewedMsAgo: 5 * minute });
+      rig.addVolume('v', { claimRef }, 'Released');
+    },
+    verdict: 'stuck',
+    cause: 'no-deleter',
+    says: /is away/,
+  },
+  {
+    name: 'a volume of a node that is gone',
+    arrange(rig) {
+      rig.add('drivers', { metadata: { name: driverName }, spec: {} });
+      const volumeAttributes = { [identity]: `1700000000000-1234-${driverName}-n-9` };
+      rig.addVolume('v', { claimRef, csi: { driver: driverName, volumeHandle: 'h', volumeAttributes } }, 'Released');
+    },
+    verdict: 'stuck',
+    cause: 'no-deleter',
+    says: /made on node n-9, .* does not exist any more/,
+  },
+  {
+    name: 'a volume of nobody',
+    arrange: (rig) => rig.addVolume('v', { claimRef, csi: undefined, nfs: { server: 's', path: '/p' } }, 'Released'),
+    verdict: 'stuck',
+    cause: 'no-deleter',
+    says: /names no provisioner/,
+  },
+  {
+    name: 'a volume that is about to be deleted',
+    arrange(rig) {
+      rig.addProvisioner();
+      rig.addVolume('v', { claimRef }, 'Released');
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /is to delete the storage, and no attempt has failed/,
+  },
+  {
+    name: 'a retained volume that is deleted and held by somebody',
+    arrange(rig) {
+      const finalizers = ['external-attacher/d-example-com'];
+      rig.addVolume('v', { claimRef, persistentVolumeReclaimPolicy: 'Retain' }, 'Released', { finalizers });
+      rig.delete('volumes', 'v');
+    },
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /held by external-attacher\/d-example-com/,
+  },
+];
+
+describe('why of a volume', () => {
+  for (const { name, arrange, verdict, cause, says } of rows) {
+    test(`names ${cause} for ${name}`, async () => {
+      await using rig = await ExplainRig.start();
+      arrange(rig);
+      const explanation = await rig.explain({ volume: 'v' });
+      assert.deepEqual(
+        { verdict: explanation.verdict, cause: explanation.cause },
+        { verdict, cause },
+        JSON.stringify(explanation, undefined, 2),
+      );
+      assert.match(explanation.message, says);
+      assert.ok(rig.requests.length < 15, rig.requests.join(', '));
+    });
+  }
+
+  for (const { verb, resource } of [
+    { verb: 'list', resource: 'volumeattachments' },
+    { verb: 'list', resource: 'events' },
+    { verb: 'list', resource: 'leases' },
+    { verb: 'get', resource: 'persistentvolumes' },
+  ]) {
+    test(`without the right to ${verb} ${resource} is unknown, and says so`, async () => {
+      await using rig = await ExplainRig.start();
+      rig.addProvisioner();
+      rig.addVolume('v', { claimRef }, 'Released');
+      assert.equal((await rig.explain({ volume: 'v' })).cause, 'deleting', 'with all rights');
+      rig.forbid(verb, resource);
+      const { cause, message } = await rig.explain({ volume: 'v' });
+      assert.equal(cause, null);
+      assert.match(message, new RegExp(`the right to ${verb} ${resource}\\S* .*is missing`));
+    });
+  }
+});

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Explanation } from '../../../src/explain/explanation.ts';
+import { explanationLine, explanationText } from '../../../src/explain/explanation-text.ts';
+
+const explanation: Explanation = {
+  object: 'ns/c',
+  verdict: 'stuck',
+  cause: 'driver-error',
+  message: `Failed.\u001b[2J\nThe last words: ${'word '.repeat(30)}`,
+  cure: 'See its log',
+  steps: [
+    { step: 'class', state: 'ok', detail: `sc, ${'long '.repeat(30)}` },
+    { step: 'hand-over', state: 'unknown', detail: 'not visible' },
+    { step: 'attempt', state: 'stuck', detail: 'Failed.' },
+  ],
+};
+
+describe('the text of an explanation', () => {
+  const plain = explanationText(explanation, { colour: false, columns: 60 });
+
+  test('has a line for each step, then what holds it and what to do', () => {
+    const lines = plain.split('\n');
+    assert.equal(lines[0], 'ns/c: stuck: driver-error');
+    assert.match(lines[1] ?? '', /^ {2}✓ class {6}sc, long .*…$/);
+    assert.equal(lines[2], '  ? hand-over  not visible');
+    assert.equal(lines[3], '  ✗ attempt');
+    assert.match(lines[5] ?? '', /^Failed\./);
+    assert.equal(lines.at(-2), 'What to do: See its log.');
+  });
+
+  test('is no wider than the terminal', () => {
+    for (const line of plain.split('\n')) assert.ok(line.length <= 60, line);
+  });
+
+  test('has no control characters but line breaks, also in one line', () => {
+    assert.doesNotMatch(plain.replaceAll('\n', ''), /\p{Cc}/u);
+    assert.doesNotMatch(explanationLine(explanation), /\p{Cc}/u);
+  });
+
+  test('has colours only where they are asked for', () => {
+    const coloured = explanationText(explanation, { colour: true, columns: 60 });
+    assert.ok(coloured.includes('\u001b[31m✗\u001b[0m attempt'));
+    // eslint-disable-next-line no-control-regex -- these are what is looked for
+    assert.equal(coloured.replaceAll(/\u001b\[\d+m/g, ''), plain);
+  });
+
+  test('leaves out what to do where there is nothing to do', () => {
+    const bound = { ...explanation, verdict: 'bound', cause: 'bound', message: 'Bound.', cure: '', steps: [] } as const;
+    assert.equal(explanationText({ ...bound, steps: [] }, { colour: false }), 'ns/c: bound\n\nBound.\n');
+    assert.equal(explanationLine({ ...bound, steps: [] }), 'ns/c: bound: Bound.');
+  });
+});

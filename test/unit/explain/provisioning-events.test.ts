@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { ClusterEvent } from '../../../src/explain/cluster-objects.ts';
+import { deletionHistory, provisioningHistory } from '../../../src/explain/provisioning-events.ts';
+
+const at = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
+
+function event(reason: string, fields: Partial<ClusterEvent>): ClusterEvent {
+  return { metadata: { name: 'e' }, reason, source: { component: 'd.example.com_pod' }, ...fields };
+}
+
+describe('the history of a claim', () => {
+  test('has the newest text of failures, and how often all of them came', () => {
+    const { failed, lastMs } = provisioningHistory([
+      event('ProvisioningFailed', { message: 'new', count: 2, firstTimestamp: at(50), lastTimestamp: at(90) }),
+      event('ProvisioningFailed', { message: 'old', count: 3, firstTimestamp: at(10), lastTimestamp: at(40) }),
+      event('Provisioning', { message: 'begun', firstTimestamp: at(10), lastTimestamp: at(89) }),
+    ]);
+    assert.deepEqual(failed, { text: 'new', atMs: 90_000, count: 5, sinceMs: 10_000 });
+    assert.equal(lastMs, 90_000);
+  });
+
+  test('reads events that were recorded as series, and those that were combined', () => {
+    const { failed } = provisioningHistory([
+      event('ProvisioningFailed', {
+        message: '(combined from similar events): rpc error',
+        eventTime: at(10),
+        series: { count: 9, lastObservedTime: at(70) },
+      }),
+    ]);
+    assert.deepEqual(failed, { text: 'rpc error', atMs: 70_000, count: 9, sinceMs: 10_000 });
+  });
+
+  test('is not that of kube-controller-manager, which uses the same reasons', () => {
+    const source = { component: 'persistentvolume-controller' };
+    const events = [event('ProvisioningFailed', { message: 'no class', source, lastTimestamp: at(5) })];
+    assert.deepEqual(provisioningHistory(events).failed, undefined);
+    assert.equal(provisioningHistory(events).lastMs, undefined);
+  });
+
+  test('of a deletion has what it waits for and what failed', () => {
+    const history = deletionHistory([
+      event('VolumeFailedDelete', { message: 'on fire', lastTimestamp: at(5), firstTimestamp: at(5) }),
+      event('VolumeDeletionWaiting', { message: 'attached', lastTimestamp: at(4) }),
+    ]);
+    assert.equal(history.failed?.text, 'on fire');
+    assert.equal(history.waiting?.text, 'attached');
+  });
+});
