@@ -7,6 +7,7 @@ import { applyFeatureGates, type Notice } from './feature-gates.ts';
 import type { LoggingConfig } from './logging.ts';
 import { checkLogging } from './logging-flags.ts';
 import { parseFlags } from './parse-flags.ts';
+import { subcommandHelp } from './subcommands.ts';
 
 /** What a command line asks for. */
 export type ParsedCommandLine =
@@ -37,7 +38,8 @@ export function parseCommandLine(input: CommandLineInput): ParsedCommandLine {
   let logging: LoggingConfig | null = null;
   try {
     const flags = parseFlags(argv0, args);
-    if (flags.kind === 'help') return { kind: 'print', stream: 'stderr', text: helpText(argv0) };
+    if (flags.kind === 'help')
+      return { kind: 'print', stream: 'stderr', text: `${helpText(argv0)}\n${subcommandHelp()}` };
     const { values, given } = flags;
     logging = checkLogging(values);
     const { gates, notices } = applyFeatureGates(values['feature-gates']);

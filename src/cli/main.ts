@@ -7,9 +7,14 @@ import { listenForShutdown } from '../run/shutdown.ts';
 import { CommandLineError, reportExit } from './command-line-exit.ts';
 import { createLogger, type ProcessLogger } from './logging.ts';
 import { runSidecar } from './run.ts';
+import { findSubcommand, runSubcommand } from './subcommands.ts';
 import { version } from './version.ts';
 
-let logger: ProcessLogger | undefined;
+const argv0 = process.argv[1] ?? 'csi-provisioner';
+const args = process.argv.slice(2);
+const subcommand = findSubcommand(argv0, args);
+if (subcommand === undefined) await beSidecar();
+else process.exitCode = await runSubcommand(subcommand, process);
 
 /** Without the gate for releasing the lease nothing is drained: killed by the signal, or exit code 2 as process 1. */
 function dieLikeTheOriginal(signal: NodeJS.Signals): void {
@@ -18,16 +23,14 @@ function dieLikeTheOriginal(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
-try {
-  const parsed = parseCommandLine({
-    argv0: process.argv[1] ?? 'csi-provisioner',
-    args: process.argv.slice(2),
-    environment: process.env,
-    version,
-  });
-  if (parsed.kind === 'print') {
-    writeSync(parsed.stream === 'stdout' ? 1 : 2, parsed.text);
-  } else {
+async function beSidecar(): Promise<void> {
+  let logger: ProcessLogger | undefined;
+  try {
+    const parsed = parseCommandLine({ argv0, args, environment: process.env, version });
+    if (parsed.kind === 'print') {
+      writeSync(parsed.stream === 'stdout' ? 1 : 2, parsed.text);
+      return;
+    }
     const { config, notices } = parsed;
     logger = createLogger(config.logging);
     for (const { level, fields, message } of notices) logger[level](fields, message);
@@ -44,12 +47,12 @@ try {
     } catch (error) {
       if (error !== shutdown.stop.reason || shutdown.failure !== undefined) throw error;
     }
+  } catch (error) {
+    if (!(error instanceof ExitError)) throw error;
+    const asked = error instanceof CommandLineError ? error.logging : null;
+    process.exitCode = reportExit(error, {
+      logger: logger ?? createLogger(asked ?? { format: 'text', verbosity: 0 }),
+      writeError: (text) => writeSync(2, text),
+    });
   }
-} catch (error) {
-  if (!(error instanceof ExitError)) throw error;
-  const asked = error instanceof CommandLineError ? error.logging : null;
-  process.exitCode = reportExit(error, {
-    logger: logger ?? createLogger(asked ?? { format: 'text', verbosity: 0 }),
-    writeError: (text) => writeSync(2, text),
-  });
 }

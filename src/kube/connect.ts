@@ -10,6 +10,8 @@ import { Transport } from './transport.ts';
 export interface ConnectOptions {
   /** Path of a kubeconfig file. Default: the one that `KUBECONFIG` names. */
   kubeconfig?: string | undefined;
+  /** Name of a context in that file. Default: its current one. */
+  context?: string | undefined;
   /** URL of the API server: replaces the one in the kubeconfig; without a kubeconfig no credentials are sent. */
   master?: string | undefined;
   /** Client-side limit: requests per second, and the burst. Default: none. Watches do not count. */
@@ -32,10 +34,14 @@ export interface ConnectOptions {
  * @throws {KubeConfigError} when nothing usable is found, or a file of it cannot be read.
  */
 export function connect(options: ConnectOptions): Transport {
-  const { environment, master, rateLimit, logger = warningLogger, clock = systemClock } = options;
+  const { environment, context, master, rateLimit, logger = warningLogger, clock = systemClock } = options;
   const kubeconfig = options.kubeconfig ?? environment['KUBECONFIG'];
   return new Transport({
-    credentials: new Credentials({ load: () => loadKubeConfig({ kubeconfig, master, environment }), clock, logger }),
+    credentials: new Credentials({
+      load: () => loadKubeConfig({ kubeconfig, context, master, environment }),
+      clock,
+      logger,
+    }),
     userAgent: options.userAgent ?? `csi-provisioner-library (${os.platform()}/${os.arch()})`,
     rateLimit: rateLimit && new TokenBucket({ qps: rateLimit.perSecond, burst: rateLimit.burst, clock }),
     clock,

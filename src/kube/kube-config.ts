@@ -8,6 +8,8 @@ import { proxyFor } from './proxy.ts';
 export interface KubeConfigSource {
   /** Path of a kubeconfig file. */
   kubeconfig?: string | undefined;
+  /** Name of a context in that file. Default: its current one. */
+  context?: string | undefined;
   /** URL of the API server; alone it is used without credentials, with a kubeconfig it replaces the server. */
   master?: string | undefined;
   /** The process environment: in-cluster variables, proxies, and what credential plugins start with. */
@@ -39,6 +41,8 @@ export interface Impersonation {
   extra: Readonly<Record<string, readonly string[]>>;
 }
 
+/** The name of cluster and user where the configuration is that of the pod. */
+const inClusterName = 'in-cluster';
 /** The paths every pod has (Kubernetes page "Accessing the Kubernetes API from a Pod"). */
 const mountedFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
@@ -62,15 +66,35 @@ export function loadKubeConfig(source: KubeConfigSource): LoadedKubeConfig {
   return { ...found, environment, proxyUrl: proxyFor(url, { proxyUrl: cluster?.proxyUrl, environment }) };
 }
 
+/**
+ * The namespace of the chosen context, or that of the pod; undefined where there is none.
+ *
+ * @throws {KubeConfigError} when nothing usable is found.
+ */
+export function contextNamespace(source: KubeConfigSource): string | undefined {
+  const { config } = loadKubeConfig(source);
+  const named = config.getContextObject(config.getCurrentContext())?.namespace ?? '';
+  if (named !== '') return named;
+  if (config.getCurrentCluster()?.name !== inClusterName) return undefined;
+  const file = path.join(source.serviceAccountFolder ?? mountedFolder, 'namespace');
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+}
+
 type Found = Omit<LoadedKubeConfig, 'environment' | 'proxyUrl'>;
 
 function find(source: KubeConfigSource): Found {
-  if (source.kubeconfig !== undefined && source.kubeconfig !== '') return fromFile(source.kubeconfig, source.master);
+  const { kubeconfig, context } = source;
+  if (kubeconfig !== undefined && kubeconfig !== '') return fromFile(kubeconfig, source);
+  if (context !== undefined) {
+    throw new KubeConfigError(`context ${JSON.stringify(context)} cannot be chosen without a kubeconfig file`, {
+      cure: 'Name the file, such as with the variable KUBECONFIG',
+    });
+  }
   if (source.master !== undefined && source.master !== '') return { config: fromServer(source.master) };
   return fromCluster(source);
 }
 
-function fromFile(file: string, master: string | undefined): Found {
+function fromFile(file: string, { master, context }: Pick<KubeConfigSource, 'master' | 'context'>): Found {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -89,6 +113,7 @@ function fromFile(file: string, master: string | undefined): Found {
       cause: error,
     });
   }
+  if (context !== undefined) chooseContext(config, context, file);
   const cluster = config.getCurrentCluster();
   if (cluster === null && (master === undefined || master === '')) {
     throw new KubeConfigError(
@@ -98,6 +123,20 @@ function fromFile(file: string, master: string | undefined): Found {
   }
   if (master !== undefined && master !== '') replaceServer(config, serverUrl(master));
   return { config, disableCompression: compressionIsDisabled(config, text), ...restOfUser(config, text, file) };
+}
+
+function chooseContext(config: KubeConfig, context: string, file: string): void {
+  if (config.getContextObject(context) === null) {
+    throw new KubeConfigError(`${file} has no context ${JSON.stringify(context)}`, {
+      cure: `These are there: ${
+        config
+          .getContexts()
+          .map(({ name }) => name)
+          .join(', ') || 'none'
+      }`,
+    });
+  }
+  config.setCurrentContext(context);
 }
 
 function replaceServer(config: KubeConfig, server: string): void {
@@ -152,12 +191,12 @@ function fromCluster({ environment, serviceAccountFolder: folder = mountedFolder
   const hasCa = existsSync(caFile);
   config.loadFromClusterAndUser(
     {
-      name: 'in-cluster',
+      name: inClusterName,
       server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`, // always https, whatever the port
       skipTLSVerify: false,
       ...(hasCa && { caFile }),
     },
-    { name: 'in-cluster' },
+    { name: inClusterName },
   );
   const problem = hasCa ? undefined : `${caFile} is missing, the CAs of the system decide whom to trust`;
   return { config, tokenFile, problem };

@@ -1,0 +1,61 @@
+/** The connection of a subcommand: from a person's kubeconfig, or from within a Pod. */
+import { existsSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { textLogger } from '../base/text-logger.ts';
+import { connect } from '../kube/connect.ts';
+import { KubeConfigError } from '../kube/kube-config-error.ts';
+import { contextNamespace } from '../kube/kube-config.ts';
+import type { Transport } from '../kube/transport.ts';
+import { type SubcommandCall, SubcommandError } from './subcommand-call.ts';
+import { version } from './version.ts';
+
+/** The flags with which a subcommand finds its cluster. */
+export interface ConnectionFlags {
+  kubeconfig?: string | undefined;
+  context?: string | undefined;
+}
+
+/** A connected cluster; dispose the transport at the end. */
+export interface ClusterConnection {
+  transport: Transport;
+  /** The namespace that the user's context names, or the Pod's, else `default`. */
+  namespace: string;
+}
+
+/**
+ * Connects to the cluster as kubectl would: `--kubeconfig`, else `KUBECONFIG`, else `~/.kube/config`, else the service
+ * account of the Pod. Nothing is sent yet.
+ *
+ * @param options.failureCode - the exit code when there is no usable configuration.
+ * @throws {SubcommandError} when there is none.
+ */
+export function connectCluster(
+  call: Pick<SubcommandCall, 'environment' | 'stderr'>,
+  { kubeconfig, context }: ConnectionFlags,
+  { failureCode }: { failureCode: number },
+): ClusterConnection {
+  const { environment } = call;
+  const source = { kubeconfig: kubeconfig ?? usualKubeconfig(environment), context, environment };
+  try {
+    return {
+      namespace: contextNamespace(source) ?? 'default',
+      transport: connect({
+        ...source,
+        userAgent: `csi-provisioner/${version} (${os.platform()}/${os.arch()})`,
+        logger: textLogger({ level: 'error', write: (line) => call.stderr.write(line) }),
+      }),
+    };
+  } catch (error) {
+    if (!(error instanceof KubeConfigError)) throw error;
+    throw new SubcommandError(error.withCure().message, { exitCode: failureCode, cause: error });
+  }
+}
+
+/** Undefined where there is none, which leaves the service account of the Pod. */
+function usualKubeconfig(environment: SubcommandCall['environment']): string | undefined {
+  const named = environment['KUBECONFIG'] ?? '';
+  if (named !== '') return named;
+  const usual = path.join(environment['HOME'] ?? os.homedir(), '.kube', 'config');
+  return existsSync(usual) ? usual : undefined;
+}

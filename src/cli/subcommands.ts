@@ -1,0 +1,71 @@
+/** What the program does besides being the sidecar. A subcommand is looked for as the very first argument only. */
+import path from 'node:path';
+import { type Subcommand, type SubcommandCall, SubcommandError } from './subcommand-call.ts';
+import { explainWhy } from './why.ts';
+
+interface SubcommandEntry {
+  readonly run: Subcommand;
+  /** For the help of the program. */
+  readonly summary: string;
+  /** A link to the program of this name starts the subcommand: so kubectl finds its plugins. */
+  readonly link?: string;
+  /** How somebody who uses the link calls it. */
+  readonly linkedAs?: string;
+}
+
+const subcommands: Readonly<Record<string, SubcommandEntry>> = {
+  why: {
+    run: explainWhy,
+    summary: 'explain why a claim is not bound, or why a volume stays',
+    link: 'kubectl-why_pvc',
+    linkedAs: 'kubectl why-pvc',
+  },
+};
+
+/** A subcommand with the part of its call that the command line decides. */
+export interface FoundSubcommand extends Pick<SubcommandCall, 'program' | 'args'> {
+  readonly run: Subcommand;
+}
+
+/**
+ * The subcommand that a command line asks for.
+ *
+ * @param argv0 - the path of the program as it was called.
+ * @param args - the arguments behind it.
+ */
+export function findSubcommand(argv0: string, args: readonly string[]): FoundSubcommand | undefined {
+  const called = path.basename(argv0);
+  for (const [name, { run, link, linkedAs = name }] of Object.entries(subcommands)) {
+    if (called === link) return { run, program: linkedAs, args };
+    if (args[0] === name) return { run, program: `${path.basename(argv0, '.ts')} ${name}`, args: args.slice(1) };
+  }
+  return undefined;
+}
+
+/** What the help of the program says about its subcommands. */
+export function subcommandHelp(): string {
+  const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`);
+  return ['Subcommands, as the first argument, each with a --help of its own', ...rows, ''].join('\n');
+}
+
+/** Runs a subcommand on the streams and signals of a process. @returns the exit code. */
+export async function runSubcommand(
+  { run, program, args }: FoundSubcommand,
+  process: Pick<NodeJS.Process, 'env' | 'stdout' | 'stderr' | 'once' | 'exit'>,
+): Promise<number> {
+  const { stdout, stderr, env: environment } = process;
+  // A reader that goes away, such as head, ends it in silence.
+  stdout.on('error', () => process.exit(0));
+  stderr.on('error', () => undefined);
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => stop.abort(new Error(`received ${signal}`)));
+  }
+  try {
+    return await run({ program, args, environment, stdout, stderr, signal: stop.signal });
+  } catch (error) {
+    if (!(error instanceof SubcommandError)) throw error;
+    stderr.write(`${program}: ${error.message}\n`);
+    return error.exitCode;
+  }
+}
