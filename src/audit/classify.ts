@@ -22,11 +22,13 @@ export interface Classified {
   inUse: number;
   /** PersistentVolumes of other nodes, about which the driver of this one says nothing. */
   elsewhere: number;
+  /** PersistentVolumes about which a driver without LIST_VOLUMES and GET_VOLUME says nothing. */
+  unchecked: number;
 }
 
 export function classify(sighting: Sighting): Classified {
   const { volumes, records, strangers } = sighting;
-  const result: Classified = { findings: [], inUse: 0, elsewhere: 0 };
+  const result: Classified = { findings: [], inUse: 0, elsewhere: 0, unchecked: 0 };
   for (const first of volumes.handles()) {
     const all = chain(first);
     for (const volume of all) addVolume(volume, sighting, result);
@@ -53,7 +55,12 @@ function addVolume(volume: ClusterVolume, sighting: Sighting, result: Classified
   const known = volume.isListed ? 'there' : sighting.existence.get(volume.handle);
   if (known === 'there') {
     result.inUse++;
-    if (!volume.isOurs) result.findings.push(about(volume, 'foreign', 'made by hand, or by another provisioner'));
+    if (!volume.isOurs)
+      result.findings.push(about(volume, 'foreign', 'this provisioner has not made the PersistentVolume'));
+    return;
+  }
+  if (!sighting.isListed && known === undefined && volume.handle !== '') {
+    result.unchecked++;
     return;
   }
   const doubt = known === 'gone' && volume.home === 'here' ? undefined : doubtAbout(volume, sighting);
@@ -99,7 +106,7 @@ function unclaimed(volumeId: string, publishedNodes: number): Finding {
 function recordFindings(indexed: IndexedRecord, { volumes, isListed }: Sighting): Finding[] {
   const { record, reportOnly, listedIds } = indexed;
   const common = {
-    persistentVolumes: [record.volume.name],
+    volumeName: record.volume.name,
     claim: `${record.claim.namespace}/${record.claim.name}`,
     record: record.claim.uid,
     since: record.createdAt,

@@ -28,8 +28,10 @@ export interface Finding {
   state: FindingState;
   /** The driver's id. Absent where it is not known. */
   volumeId?: string;
-  /** Names of the PersistentVolumes; in `leaked`, `stuck` and the like the name that the volume would get. */
+  /** Names of the PersistentVolumes that have it. */
   persistentVolumes?: readonly string[];
+  /** The name that the volume of a record was made under, and that its PersistentVolume would get. */
+  volumeName?: string;
   /** `namespace/name`. */
   claim?: string;
   /** UID of the claim, which names the record. Absent where there is none. */

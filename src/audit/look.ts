@@ -156,11 +156,17 @@ function remarks(
   const { listed, journal } = found;
   const incomplete = journal.unreadable.map((each) => `${each} of the intent journal cannot be read by this version`);
   const notes: string[] = [];
-  const reported = driver.capabilities.listVolumes ? 'reports LIST_VOLUMES, but does not implement it' : 'lacks LIST_VOLUMES';
+  const reported = driver.capabilities.listVolumes
+    ? 'reports LIST_VOLUMES, but does not implement it'
+    : 'lacks LIST_VOLUMES';
   if (listed === undefined && driver.capabilities.getVolume) {
-    notes.push(`the driver ${reported}: its volumes were asked for one by one, and what no PersistentVolume has is not seen`);
+    notes.push(
+      `the driver ${reported}: its volumes were asked for one by one, and what no PersistentVolume has is not seen`,
+    );
   } else if (listed === undefined) {
-    incomplete.push(`the driver ${reported}, and lacks GET_VOLUME: whether storage is lost or unclaimed cannot be seen`);
+    incomplete.push(
+      `the driver ${reported}, and lacks GET_VOLUME: whether storage is lost or unclaimed cannot be seen`,
+    );
   }
   if ((listed?.unnamed ?? 0) > 0) notes.push(`the driver lists ${listed?.unnamed} volume(s) without an id`);
   if ((listed?.repeated ?? 0) > 0) notes.push(`the driver listed ${listed?.repeated} volume(s) twice`);
