@@ -71,7 +71,8 @@ function addVolume(volume: ClusterVolume, sighting: Sighting, result: Classified
 /** Why it proves nothing that the driver does not list a volume; undefined: it does. */
 function doubtAbout(volume: ClusterVolume, { isListed }: Sighting): string | undefined {
   if (volume.handle === '') return 'the in-tree volume has no id that the driver would know';
-  if (volume.home === 'unknown') return 'not listed, and nothing says which node has it';
+  if (volume.home === 'unknown')
+    return 'not listed; it may be on another node: run the audit there with --node-deployment';
   if (!isListed) return 'the driver was asked for it and gave no clear answer';
   if (volume.isInTree) return 'not listed; the driver may list an in-tree volume under another id';
   return volume.isOurs ? undefined : 'not listed; it was made by hand, and the driver may not list such volumes';

@@ -10,8 +10,8 @@ import { type PersistentVolume, persistentVolumes } from '../provision/objects.t
 import { ownsVolume } from '../provision/owns-volume.ts';
 
 /**
- * Whether the driver that is asked has the volume's storage, if there is any: `elsewhere` and `unknown` only in node
- * deployment, where each node's driver lists its own volumes.
+ * Whether the driver that is asked has the volume's storage, if there is any. Not so in node deployment, where each node's
+ * driver lists its own volumes.
  */
 export type VolumeHome = 'here' | 'elsewhere' | 'unknown';
 
@@ -40,6 +40,7 @@ export interface ClusterVolumesOptions {
   migration: MigrationHook | undefined;
   /** Name of that plugin. */
   pluginName: string | undefined;
+  /** @param volume - in CSI form. */
   homeOf: (volume: PersistentVolume) => VolumeHome;
 }
 

@@ -31,8 +31,8 @@ export interface LookOptions {
   client: KubeClient;
   /** Undefined: the sidecar keeps none. */
   journal: JournalPlace | undefined;
-  /** In node deployment: whether the driver of this node has a volume. */
-  homeOf?: ((volume: PersistentVolume) => VolumeHome) | undefined;
+  /** Whether this driver is the one that has a volume, given in CSI form. */
+  homeOf: (volume: PersistentVolume) => VolumeHome;
   progress: Progress;
   clock: Clock;
   logger: Logger;
@@ -88,14 +88,13 @@ async function journalOf({ journal, client, clock, progress }: LookOptions): Pro
 }
 
 async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {
-  const { driver, homeOf = () => 'here', progress } = options;
+  const { driver, progress } = options;
   progress.at('Reading PersistentVolumes');
   const reading = readClusterVolumes({
     ...options,
     driverName: driver.name,
     migration: driverMigration(driver.name),
     pluginName: replacedPlugin(driver.name)?.name,
-    homeOf,
     onCount: (count) => progress.at(`Reading PersistentVolumes: ${count}`),
   });
   return await permitted(reading, 'then run it again');

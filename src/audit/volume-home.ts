@@ -23,6 +23,16 @@ export function nodeVolumeHome(
   return fitsNode === true ? 'here' : 'unknown';
 }
 
+/**
+ * Of the only driver for all nodes: it has all volumes, but where a sidecar on a node made one, this driver may be that of
+ * another node.
+ *
+ * @param volume - in CSI form.
+ */
+export function centralVolumeHome({ spec }: PersistentVolume, driverName: string): VolumeHome {
+  return (nodeOfIdentity(spec.csi?.volumeAttributes?.[identityKey], driverName) ?? '') === '' ? 'here' : 'unknown';
+}
+
 /** Undefined: the node affinity, or the driver, does not say. */
 function fits({ spec }: PersistentVolume, { segments }: NodeInfo): boolean | undefined {
   const terms = spec.nodeAffinity?.required?.nodeSelectorTerms;

@@ -11,7 +11,7 @@ import { CannotLookError } from '../audit/cannot-look-error.ts';
 import { deletableRecord, NotDeletableError } from '../audit/deletable-record.ts';
 import { deleteLeaked } from '../audit/delete-leaked.ts';
 import type { IndexedRecord } from '../audit/record-index.ts';
-import { nodeVolumeHome } from '../audit/volume-home.ts';
+import { centralVolumeHome, nodeVolumeHome } from '../audit/volume-home.ts';
 import { Driver } from '../csi/driver.ts';
 import { ApiError, TransportError } from '../kube/api-error.ts';
 import { KubeClient } from '../kube/kube-client.ts';
@@ -119,7 +119,7 @@ async function connectDriver(
 function homeOf(driver: Driver, { config }: AuditArguments): AuditOptions['homeOf'] {
   const { nodeInfo, name: driverName } = driver;
   const nodeName = config.nodeDeployment?.nodeName;
-  if (nodeName === undefined || nodeInfo === undefined) return undefined;
+  if (nodeName === undefined || nodeInfo === undefined) return (volume) => centralVolumeHome(volume, driverName);
   return (volume) => nodeVolumeHome(volume, { driverName, nodeName, nodeInfo });
 }
 
