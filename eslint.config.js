@@ -6,13 +6,14 @@ import tseslint from 'typescript-eslint';
  * folders above or beside it. `test/unit/floors.test.ts` proves that every row bites.
  */
 export const floors = {
-  base: ['kube', 'provision', 'csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  kube: ['provision', 'csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  provision: ['csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  csi: ['capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  capacity: ['diagnostics', 'run', 'cli', 'sandbox'],
-  diagnostics: ['provision', 'csi', 'capacity', 'run', 'cli', 'sandbox'],
-  run: ['csi', 'capacity', 'cli', 'sandbox'],
+  base: ['kube', 'provision', 'csi', 'audit', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  kube: ['provision', 'csi', 'audit', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  provision: ['csi', 'audit', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  csi: ['audit', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  audit: ['capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  capacity: ['audit', 'diagnostics', 'run', 'cli', 'sandbox'],
+  diagnostics: ['provision', 'csi', 'audit', 'capacity', 'run', 'cli', 'sandbox'],
+  run: ['csi', 'audit', 'capacity', 'cli', 'sandbox'],
   cli: ['sandbox'],
 };
 
@@ -22,6 +23,7 @@ const packages = {
   kube: ['@grpc/*', 'commander'],
   provision: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
   csi: ['@kubernetes/*', 'undici', 'commander'],
+  audit: ['@kubernetes/*', 'undici', 'commander'],
   capacity: ['@kubernetes/*', 'undici', 'commander'],
   diagnostics: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
   run: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],

@@ -28,12 +28,12 @@ interface OwnFlags {
 }
 
 const notes = `
-Further flags are those of the sidecar, and mean the same: --csi-address, --timeout, --kubeconfig, --intent-journal,
---leader-election-namespace, --node-deployment with the variable NODE_NAME, -v. The others are accepted without effect, so
-that the arguments of the sidecar can be repeated.
+Further flags are those of the sidecar, and mean the same: --csi-address, --timeout, --kubeconfig,
+--intent-journal, --leader-election-namespace, --node-deployment with the variable NODE_NAME, -v.
+The others are accepted without effect, so that the arguments of the sidecar can be repeated.
 
-Exit codes: 0 nothing is lost or stuck, 1 wrong arguments, 2 volumes are lost or records stuck, 3 not everything could
-be looked at.`;
+Exit codes: 0 nothing is lost or stuck; 1 wrong arguments, or a volume that must not be deleted;
+2 volumes are lost or records stuck; 3 not everything could be looked at.`;
 
 /**
  * Reads the arguments.

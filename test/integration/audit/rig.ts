@@ -1,5 +1,6 @@
 /** `csi-provisioner audit` between a real driver socket, a real API server and a journal that a sidecar has written. */
 import { PassThrough } from 'node:stream';
+import type { Clock } from '../../../src/base/clock.ts';
 import { auditVolumes } from '../../../src/cli/audit-command.ts';
 import type { TextInput } from '../../../src/cli/subcommand-call.ts';
 import { SubcommandError } from '../../../src/cli/subcommand-call.ts';
@@ -33,6 +34,8 @@ export interface RigOptions {
   name?: string;
   controller?: string[];
   plugin?: string[];
+  /** Of the sidecar's journal. */
+  clock?: Clock;
 }
 
 /** Dispose it. */
@@ -48,7 +51,7 @@ export class AuditRig implements AsyncDisposable {
     this.sidecar = parts.sidecar;
   }
 
-  static async start({ controller, plugin, name = driverName }: RigOptions = {}): Promise<AuditRig> {
+  static async start({ controller, plugin, clock, name = driverName }: RigOptions = {}): Promise<AuditRig> {
     await using opened = new AsyncDisposableStack();
     const cluster = opened.use(await JournalRig.start());
     const driver = opened.use(
@@ -59,7 +62,7 @@ export class AuditRig implements AsyncDisposable {
         ...(plugin && { plugin }),
       }),
     );
-    const sidecar = await cluster.open({ lockName: name.replaceAll('.', '-') });
+    const sidecar = await cluster.open({ lockName: name.replaceAll('.', '-'), ...(clock && { clock }) });
     opened.move();
     return new AuditRig({ cluster, driver, sidecar });
   }
