@@ -48,7 +48,7 @@ export async function disturb({ options, world, driver, load, random, signal }: 
     restart('driver-restart', 0.3, 20_000, () => driver.restart()),
     own('api', 700, (stream) => failApi(world.url, stream)),
     restart('api-restart', 0.5, 30_000, restartApi),
-    own('namespaces', every(0.4, 15_000), () => load.deleteNamespace()),
+    own('namespaces', every(0.4, 120_000), () => load.deleteNamespace()),
     own('classes', every(0.15, 6000), () => load.recreateClass()),
   ]);
 }

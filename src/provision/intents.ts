@@ -9,6 +9,8 @@ import type { IntentPhase, IntentRecord } from './intent-journal/intent-record.t
 export interface Intent {
   /** As it is in the journal; replaced as a whole. */
   record: IntentRecord;
+  /** Its record was written: from then on the backend may be asked. */
+  recorded: boolean;
   /** The backend may have storage for it, or be making it. */
   mayExist: boolean;
   /** Monotonic time of the last attempt after which the backend may still be at work. */
@@ -24,11 +26,11 @@ export interface Intent {
   /** The revoker works on it; the claim waits. */
   revoking: boolean;
   /**
-   * Nothing is deleted before this monotonic time: calls of an earlier process must have ended. One that came later than the
+   * Nothing is deleted before this monotonic time: calls of other processes must have ended. One that came later than the
    * deletion would make the storage again.
    */
   deleteNotBeforeMs: number;
-  /** Nor is the storage of a saved volume before this time, which does not start anew with an adoption. */
+  /** Nor is the storage of a saved volume before this monotonic time. An adoption does not put it off. */
   keptUntilMs: number;
   /** The PersistentVolume is there; the record is closed at `keptUntilMs`. */
   served: boolean;
@@ -46,6 +48,12 @@ export interface IntentsOptions {
   logger: Logger;
   metrics: JournalMetrics;
 }
+
+/**
+ * How long a process whose record was taken over may go on before its watch shows that the claim is served or gone, in
+ * milliseconds.
+ */
+const noticeMs = 10_000;
 
 /** Pause until a volume whose storage is being revoked is looked at again, in milliseconds. */
 const revokedPauseMs = 1000;
@@ -127,6 +135,7 @@ export class Intents {
     this.#add(intent);
     try {
       const protection = await this.#options.journal.put(record, signal);
+      intent.recorded = true;
       if (protection === 'unprotected') this.#options.metrics.unprotected();
     } catch (error) {
       this.close(intent); // the write may have arrived all the same
@@ -150,6 +159,15 @@ export class Intents {
     if (intent.owner !== 'foreign') return;
     await this.#options.journal.put(intent.record, signal);
     intent.owner = 'taken-over';
+  }
+
+  /** The claim is served or gone: a process that still works on a record that was taken over from it makes its last call. */
+  awaitOthers(intent: Intent): void {
+    const { clock, maxCallMs } = this.#options;
+    if (intent.owner !== 'taken-over') return;
+    const endMs = clock.monotonicMs() + noticeMs + maxCallMs;
+    intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);
+    intent.keptUntilMs = Math.max(intent.keptUntilMs, endMs);
   }
 
   /** The backend is about to be asked to make the storage. */
@@ -258,11 +276,12 @@ export class Intents {
     const { clock, maxCallMs, logger, metrics } = this.#options;
     const { uid, namespace, name } = record.claim;
     const known = this.#open.get(uid);
-    if (known?.owner === 'own') return; // of another process that worked beside us
+    if (known?.owner === 'own' && known.recorded) return; // of another process that worked beside us
     if (known !== undefined) this.#forget(known);
     const nowMs = clock.monotonicMs();
     this.#add({
       ...newIntent(record),
+      recorded: true,
       mayExist: true,
       unclearAtMs: nowMs,
       saveAttempted: true,
@@ -342,6 +361,7 @@ export class Intents {
 function newIntent(record: IntentRecord): Intent {
   return {
     record,
+    recorded: false,
     mayExist: false,
     unclearAtMs: -Infinity,
     exhausted: false,

@@ -14,8 +14,6 @@ export interface Recovery {
 
 export interface RecoveryOptions extends Omit<ClaimRecoveryOptions, 'guard' | 'revoker'> {
   transport: Transport;
-  /** How long a call of an earlier process to the backend may still take, in milliseconds. */
-  maxCallMs: number;
   journalMetrics: JournalMetrics;
   clock: Clock;
   /** Aborts when what is under way is to be abandoned. */

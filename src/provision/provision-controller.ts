@@ -151,7 +151,6 @@ export class ProvisionController {
         claims: this.#informers.claims,
         classes: this.#informers.classes,
         recentlyServed,
-        maxCallMs,
         journalMetrics: metrics,
         abort: () => this.#abort,
         onReleased: (uid, afterMs) => {

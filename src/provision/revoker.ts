@@ -21,7 +21,6 @@ const maxWorkers = 10;
 const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
 /** Pause until a record of another process is looked at again, in milliseconds. */
 const foreignPauseMs = 10_000;
-
 /** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may say otherwise still. */
 const wantedPauseMs = 1000;
 
@@ -31,8 +30,6 @@ export interface RevokerOptions {
   provisioner: Provisioner & Recoverable;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
-  /** How long a call of an earlier process to the backend may still take, in milliseconds. */
-  maxCallMs: number;
   metrics: JournalMetrics;
   clock: Clock;
   logger: Logger;
@@ -53,11 +50,7 @@ export class Revoker {
 
   /** Takes over an intent whose claim does not want its volume any more. Safe to repeat. */
   add(intent: Intent): void {
-    const { clock, maxCallMs } = this.#options;
-    if (!intent.revoking && intent.owner === 'taken-over') {
-      // the other process stops calling when it sees that the claim is gone; its last call may last this long
-      intent.deleteNotBeforeMs = clock.monotonicMs() + maxCallMs + foreignPauseMs;
-    }
+    if (!intent.revoking) this.#options.intents.awaitOthers(intent);
     intent.revoking = true;
     this.#queue.add(intent.record.claim.uid);
   }
@@ -66,6 +59,7 @@ export class Revoker {
   closeServed(intent: Intent): void {
     const { intents, clock } = this.#options;
     if (intent.served) return;
+    intents.awaitOthers(intent);
     const waitMs = intent.keptUntilMs - clock.monotonicMs();
     if (waitMs <= 0) {
       intents.close(intent);

@@ -61,6 +61,7 @@ class ClusterJournal implements IntentJournal {
       shards,
       me,
       isSuperseded: (uid) => this.#queue.unplaced.has(uid),
+      onOvertaken: (uid) => this.#queue.dropWaiting(uid, foreignIntent(uid)),
       onFenced: (writer) => this.#fence(writer),
     });
     const onChanged = this.#changes.onChanged.bind(this.#changes);

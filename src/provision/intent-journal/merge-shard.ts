@@ -61,9 +61,10 @@ function mergeRecord(
     return;
   }
   merged.writers.add(theirs.writer);
-  const isTakeOver = shard.changed.has(uid) && mine !== undefined && !shard.adopting.has(uid);
-  if (base?.writer !== me && isTakeOver && theirs.phase !== 'delete') return;
-  if (isTakeOver) merged.lost.push(uid);
+  const isPut = shard.changed.has(uid) && mine !== undefined && !shard.adopting.has(uid);
+  // only what was known may be taken over: a record of our own begun meanwhile stands for another volume, or another plan
+  if (base !== undefined && base.writer !== me && isPut && theirs.phase !== 'delete') return;
+  if (isPut) merged.lost.push(uid);
   if (base?.writer === me) merged.gone.push(uid);
   if (mine === undefined && shard.changed.has(uid) && base?.writer !== me) return;
   shard.adoptStored(uid, theirs);

@@ -6,6 +6,9 @@ export const maxShardBytes = 200 * 1024;
 /** What may be written for each new record, in bytes. */
 const maxBytesPerRecord = 8 * 1024;
 
+/** Size up to which a shard takes new records where shards are filled in order, in bytes. */
+const orderedShardBytes = 64 * 1024;
+
 /** What a group of new records needs. */
 interface Need {
   entryBytes: number;
@@ -21,8 +24,17 @@ interface Need {
  */
 export type Place = { shard: Shard; count: number } | 'wait' | 'grow';
 
-/** Chooses the smallest shard, unless a new one means less to write. */
-export function placeGroup(group: readonly JournalEntry[], shards: Iterable<Shard>): Place {
+/**
+ * Chooses the smallest shard, unless a new one means less to write.
+ *
+ * @param options.inOrder - chooses the first with room: processes that write side by side choose the same, and learn from the
+ * conflict of their writes that both have a record of one claim.
+ */
+export function placeGroup(
+  group: readonly JournalEntry[],
+  shards: Iterable<Shard>,
+  { inOrder }: { inOrder: boolean },
+): Place {
   let count = group.length;
   let need = needOf(group);
   while (count > 1 && aloneBytes(need) > maxShardBytes) {
@@ -30,13 +42,15 @@ export function placeGroup(group: readonly JournalEntry[], shards: Iterable<Shar
     need = needOf(group.slice(0, count));
   }
   const alone = aloneBytes(need);
-  const limit = Math.min(maxShardBytes, Math.max(maxBytesPerRecord * count, 2 * alone));
+  const goal = inOrder ? orderedShardBytes : maxBytesPerRecord * count;
+  const limit = Math.min(maxShardBytes, Math.max(goal, 2 * alone));
   let best: Shard | undefined;
   let bestBytes = Infinity;
   let canWait = false;
   for (const shard of shards) {
     const bytes = shard.bytesWith(need.entryBytes, need.shared);
     if (bytes > limit && shard.wanted.size > 0) continue;
+    if (inOrder) return shard.busy ? 'wait' : { shard, count };
     if (shard.busy) canWait = true;
     else if (bytes < bestBytes) [best, bestBytes] = [shard, bytes];
   }

@@ -18,6 +18,8 @@ export interface RecordChangesOptions {
   me: string;
   /** Whether this process has a newer record of the claim, which was not written yet. */
   isSuperseded: (uid: string) => boolean;
+  /** Another process was first with a record of the claim: one of ours that has no shard yet is dropped. */
+  onOvertaken: (uid: string) => void;
   /** Another process writes although this one holds the lease. @returns what to throw. */
   onFenced: (writer: string) => Error;
 }
@@ -104,6 +106,7 @@ export class RecordChanges {
     if (this.#options.journal.exclusive) this.#adopt(shard, entry);
     else if (!this.#known.has(uid)) {
       this.#known.add(uid);
+      this.#options.onOvertaken(uid);
       this.#notifyFound(entry, 'foreign');
     }
   }

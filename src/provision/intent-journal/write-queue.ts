@@ -112,6 +112,14 @@ export class WriteQueue {
     return [...unplaced, ...this.#options.shards.all().flatMap((shard) => shard.takeWaiters())];
   }
 
+  /** Drops a new record that somebody waits for; one that is worked on without protection stays. */
+  dropWaiting(uid: string, reason: Error): void {
+    const waiters = this.unplaced.get(uid)?.waiters ?? [];
+    if (waiters.length === 0) return;
+    this.unplaced.delete(uid);
+    for (const waiter of waiters) waiter.reject(reason);
+  }
+
   /** Starts no more writes, until `start`. */
   end(): void {
     this.#isRunning = false;
@@ -156,6 +164,7 @@ export class WriteQueue {
     const place = placeGroup(
       group.map(({ entry }) => entry),
       shards.byNumber.values(),
+      { inOrder: !this.#options.journal.exclusive },
     );
     if (place === 'grow') shards.grow(nowMs);
     if (place === 'grow' || place === 'wait') return;

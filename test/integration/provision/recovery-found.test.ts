@@ -41,6 +41,21 @@ describe('a record that is found at the start', () => {
     assert.deepEqual(backend.deleted, [handle]);
   });
 
+  test('of a process that may be alive keeps the storage until its last call has ended, after it had time to see the volume', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
+    await using rig = scene.rig;
+    const { backend, clock, name, handle } = scene;
+    rig.startOnly();
+    await rig.until('the volume', () => rig.volume(name));
+    rig.releaseVolume(name);
+    rig.deleteClaim('a');
+    await clock.advance(maxCallMs + 10_000 - 1);
+    await rig.settle();
+    assert.deepEqual(backend.deleted, []);
+    await scene.passUntil('the storage to be deleted', () => backend.deleted.length > 0);
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
   test('is closed before the volume that was saved is deleted with its claim: nothing is made again', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
     await using rig = scene.rig;

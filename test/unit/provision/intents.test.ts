@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  ForeignIntentError,
   type FoundIntent,
   type IntentJournal,
   noJournal,
@@ -250,6 +251,17 @@ describe('a record that was found', () => {
     ]);
     assert.equal(intents.get('u1')?.owner, 'own');
     assert.equal([...intents.list()].length, 1);
+  });
+
+  test('replaces one whose own record is not written yet: the other process was first', async () => {
+    const written = Promise.withResolvers<never>();
+    const { intents, find } = await scene([], { put: () => written.promise });
+    const begun = intents.begin(makeRecord('u1'), signal);
+    find({ record: makeRecord('u1', { createdAt: '2025-01-01T00:00:00Z' }), owner: 'foreign' });
+    written.reject(new ForeignIntentError('another process works on it'));
+    await assert.rejects(begun, ForeignIntentError);
+    assert.equal(intents.get('u1')?.owner, 'foreign');
+    assert.equal(intents.get('u1')?.record.createdAt, '2025-01-01T00:00:00Z');
   });
 
   test('replaces one of another process', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ForeignIntentError } from '../../../../src/provision/intent-journal/intent-journal.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { never, recordOf, Rig, uidOf } from './rig.ts';
 
@@ -58,6 +59,33 @@ test('a put takes over the record of another process, which is gone for that one
   a.journal.remove(uidOf(1));
   await a.journal.flush(never);
   assert.deepEqual(rig.stored, [uidOf(1)]);
+});
+
+test('of two processes that begin a record of one claim the first has it, and the other one finds it', async () => {
+  await using rig = await Rig.start();
+  const a = await rig.open({ ...shared, writer: 'a' });
+  const b = await rig.open({ ...shared, writer: 'b' });
+  await a.journal.put(recordOf(1, { plan: { from: 'a' } }), never);
+  await assert.rejects(b.journal.put(recordOf(1, { plan: { from: 'b' } }), never), ForeignIntentError);
+  assert.deepEqual(b.heard, ['foreign claim-1']);
+  b.journal.remove(uidOf(1));
+  await b.journal.flush(never);
+  assert.equal(rig.entry(1)?.record.plan['from'], 'a');
+  assert.equal(rig.entry(1)?.writer, 'a');
+});
+
+test('a record that waits for its shard is dropped when another process turns out to have one of the claim', async () => {
+  await using rig = await Rig.start();
+  const a = await rig.open({ ...shared, writer: 'a' });
+  const b = await rig.open({ ...shared, writer: 'b' });
+  await a.journal.put(recordOf(2, { plan: { from: 'a' } }), never);
+  const slow = rig.fault({ match: { userAgent: 'b', verb: 'update' }, action: { type: 'delay', ms: 200 } });
+  const first = b.journal.put(recordOf(1), never);
+  await eventually(() => assert.equal(slow.hits, 1));
+  await assert.rejects(b.journal.put(recordOf(2, { plan: { from: 'b' } }), never), ForeignIntentError);
+  assert.equal(await first, 'durable');
+  assert.deepEqual(b.heard, ['foreign claim-2']);
+  assert.equal(rig.entry(2)?.record.plan['from'], 'a');
 });
 
 test('a record that another process deletes by cannot be taken over by a put', async () => {

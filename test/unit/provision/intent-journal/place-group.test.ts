@@ -16,30 +16,47 @@ function shard(index: number, bytes: number[], more: { busy?: boolean } = {}): S
   return Object.assign(made, more);
 }
 
+const anyShard = { inOrder: false };
+
 describe('the shard of a group of new records', () => {
   test('it is the smallest, counting what is removed as gone', () => {
     const shards = [shard(0, [3000, 1500]), shard(1, [2000, 2000])];
-    assert.deepEqual(placeGroup([entry('a', 1000)], shards), { shard: shards[1], count: 1 });
+    assert.deepEqual(placeGroup([entry('a', 1000)], shards, anyShard), { shard: shards[1], count: 1 });
     shards[0]?.want('0-0', undefined, 0);
-    assert.deepEqual(placeGroup([entry('a', 1000)], shards), { shard: shards[0], count: 1 });
+    assert.deepEqual(placeGroup([entry('a', 1000)], shards, anyShard), { shard: shards[0], count: 1 });
   });
 
   test('a new one is needed when all would grow beyond 8 KiB for each record of the group', () => {
     const shards = [shard(0, [5000])];
-    assert.equal(placeGroup([entry('a', 1500)], shards), 'grow');
-    assert.deepEqual(placeGroup([entry('a', 1500), entry('b', 1500)], shards), { shard: shards[0], count: 2 });
+    assert.equal(placeGroup([entry('a', 1500)], shards, anyShard), 'grow');
+    assert.deepEqual(placeGroup([entry('a', 1500), entry('b', 1500)], shards, anyShard), {
+      shard: shards[0],
+      count: 2,
+    });
+  });
+
+  test('it is the first with room where others write too, up to 64 KiB, also while it is being written', () => {
+    const inOrder = { inOrder: true };
+    const shards = [shard(0, [50_000]), shard(1, [1000])];
+    assert.deepEqual(placeGroup([entry('a', 1000)], shards, inOrder), { shard: shards[0], count: 1 });
+    assert.deepEqual(placeGroup([entry('a', 20_000)], shards, inOrder), { shard: shards[1], count: 1 });
+    assert.equal(
+      placeGroup([entry('a', 1000)], [shard(0, [50_000], { busy: true }), shard(1, [1000])], inOrder),
+      'wait',
+    );
+    assert.equal(placeGroup([entry('a', 20_000)], [shard(0, [50_000])], inOrder), 'grow');
   });
 
   test('a shard that is being written is waited for rather than a new one begun', () => {
-    assert.equal(placeGroup([entry('a', 1000)], [shard(0, [1000], { busy: true })]), 'wait');
-    assert.equal(placeGroup([entry('a', 1000)], [shard(0, [9000], { busy: true })]), 'grow');
+    assert.equal(placeGroup([entry('a', 1000)], [shard(0, [1000], { busy: true })], anyShard), 'wait');
+    assert.equal(placeGroup([entry('a', 1000)], [shard(0, [9000], { busy: true })], anyShard), 'grow');
   });
 
   test('shared values count only in the shards that do not have them', () => {
     const big = { 'shared-1': 90_000 };
     const shards = [shard(0, [20_000]), shard(1, [])];
     shards[1]?.want('x', entry('x', 5000, big), 0);
-    const place = placeGroup([entry('a', 1000, big)], shards);
+    const place = placeGroup([entry('a', 1000, big)], shards, anyShard);
     assert.equal(typeof place === 'object' && place.shard.index, 1);
   });
 
@@ -50,7 +67,7 @@ describe('the shard of a group of new records', () => {
       fc.property(sizes, stored, (group, others) => {
         const shards = [...others.map((bytes, i) => shard(i, bytes)), new Shard(99)];
         const entries = group.map((bytes, i) => entry(`new-${i}`, bytes, { 'shared-1': 500 }));
-        const place = placeGroup(entries, shards);
+        const place = placeGroup(entries, shards, anyShard);
         assert.ok(typeof place === 'object', 'there is an empty one');
         assert.ok(place.count >= 1 && place.count <= entries.length);
         const placed = entries.slice(0, place.count);

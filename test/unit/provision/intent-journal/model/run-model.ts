@@ -21,6 +21,7 @@ export async function runModel({
     storeKind: fc.constantFrom('blocking', 'queue'),
     handlesFromNames: fc.boolean(),
     election: elections,
+    prefixChanges: fc.boolean(),
   });
   const property = fc.asyncProperty(settings, commandSequences(focus), async (given, commands) => {
     const world = new World({ ...given, broken });

@@ -42,6 +42,8 @@ export interface SimProcessOptions {
   /** Of all processes. */
   lines: LogLine[];
   writer: string;
+  /** Of the volumes' names. */
+  prefix: string;
 }
 
 export class SimProcess implements Caller {
@@ -89,6 +91,7 @@ export class SimProcess implements Caller {
       clock,
       logger,
       recorder: { event: () => undefined },
+      volumeName: ({ metadata: { uid = '' } }) => `${options.prefix}-${uid}`,
       intentJournal: broken.journal?.(journal) ?? journal,
       maxCallMs: broken.maxCallMs ?? maxCallMs,
       save:

@@ -15,6 +15,8 @@ export interface WorldOptions {
   handlesFromNames: boolean;
   /** One process at a time, by leader election; without, two may overlap. */
   election: boolean;
+  /** Every other process has another prefix for the names of volumes. */
+  prefixChanges: boolean;
   broken?: BrokenGuards;
 }
 
@@ -42,7 +44,7 @@ export class World {
   readonly #byHand = new Map<string, number>();
   /** Storage that an administrator keeps without a volume. */
   readonly #kept = new Set<string>();
-  /** By the name of the volume: when its claim came back to us. */
+  /** By the UID of the claim: when it came back to us. */
   readonly #wantedSince = new Map<string, number>();
   #broken: string | undefined;
   /** Something happened that may leave what cannot be decided. */
@@ -82,8 +84,10 @@ export class World {
   }
 
   startProcess(): void {
-    const { storeKind, election, broken = {} } = this.#options;
+    const { storeKind, election, prefixChanges, broken = {} } = this.#options;
+    const number = ++this.#started;
     const { api, backend, network } = this;
+    if (prefixChanges) this.bind(); // faster than a Pod with other flags starts; nobody knows the old volume by its name
     this.processes = this.alive;
     this.processes.push(
       new SimProcess({
@@ -95,7 +99,8 @@ export class World {
         election,
         broken,
         lines: this.#lines,
-        writer: `writer-${++this.#started}`,
+        writer: `writer-${number}`,
+        prefix: prefixChanges && number % 2 === 0 ? 'vol' : 'pvc',
         onDelete: (...args) => this.#onDelete(...args),
         tick: () => ++this.#tick,
       }),
@@ -261,11 +266,13 @@ export class World {
       spec,
     } = claim;
     const { volumeName = '' } = spec;
-    const expected = `pvc-${uid}`;
-    if (!isOurs(claim) || open.has(expected)) return;
-    if (volumeName !== '' && volumeName !== expected) return;
+    if (!isOurs(claim) || [...open].some((each) => isFor(each, uid))) return;
+    if (volumeName !== '' && !isFor(volumeName, uid)) return;
     const mine = this.volumes.filter((volume) => volume.spec.claimRef?.uid === uid);
-    if (mine.length !== 1) throw this.#failure(`${name} with UID ${uid} has ${mine.length} volumes`);
+    const { election, prefixChanges } = this.#options;
+    // two that overlap and name volumes differently may both serve a claim: the binder chooses, and the other volume is reclaimed
+    const isDoubled = mine.length > 1 && (election || !prefixChanges);
+    if (mine.length === 0 || isDoubled) throw this.#failure(`${name} with UID ${uid} has ${mine.length} volumes`);
     const handle = mine[0]?.spec.csi?.volumeHandle ?? '';
     if (!this.backend.volumes.has(handle)) throw this.#failure(`the storage ${handle} of ${name} is gone`);
   }
@@ -286,9 +293,9 @@ export class World {
   #checkWish(handle: string, purpose: 'reclaim' | 'revoke', lookedAt: number): void {
     const volume = this.backend.volumes.get(handle);
     if (this.#started > 1 || purpose === 'reclaim' || volume?.unfit !== false) return; // an earlier process may have begun
-    const claim = this.claims.find(({ metadata }) => volume.name === `pvc-${metadata.uid ?? ''}`);
+    const claim = this.claims.find(({ metadata: { uid = '' } }) => isFor(volume.name, uid));
     if (claim === undefined || (claim.spec.volumeName ?? '') !== '' || !isOurs(claim)) return;
-    if ((this.#wantedSince.get(volume.name) ?? 0) < lookedAt)
+    if ((this.#wantedSince.get(claim.metadata.uid ?? '') ?? 0) < lookedAt)
       this.#broken ??= `revoke: ${handle} is deleted though ${claim.metadata.name} wants it`;
   }
 
@@ -296,7 +303,7 @@ export class World {
   handBack(slot: number): void {
     this.api.edit<PersistentVolumeClaim>('persistentvolumeclaims', claimKey(slot), ({ metadata }) => {
       metadata.annotations = { [storageProvisionerKey]: driverName };
-      this.#wantedSince.set(`pvc-${metadata.uid ?? ''}`, ++this.#tick);
+      this.#wantedSince.set(metadata.uid ?? '', ++this.#tick);
     });
   }
 
@@ -322,6 +329,11 @@ export class World {
   #failure(rule: string): RuleBrokenError {
     return new RuleBrokenError([rule, ...this.story, this.network.toString()].join('\n'));
   }
+}
+
+/** Whether a volume's name was made for the claim, with whatever prefix. */
+function isFor(name: string, uid: string): boolean {
+  return name.endsWith(`-${uid}`);
 }
 
 function isOurs({ metadata: { annotations } }: KubeObject): boolean {
