@@ -1,4 +1,3 @@
-import { status } from '@grpc/grpc-js';
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import type { Clock } from '../base/clock.ts';
 import { CsiCallError } from '../csi/call-error.ts';
@@ -53,11 +52,11 @@ export async function listDriverVolumes(options: ListDriverVolumesOptions): Prom
       return await readPages(options, entries);
     } catch (error) {
       if (!(error instanceof CsiCallError)) throw error;
-      if (error.code === status.UNIMPLEMENTED) return undefined;
+      if (error.codeName === 'Unimplemented') return undefined;
       // some drivers know no pages, or none of this size
-      const isSizeRefused = error.code === status.INVALID_ARGUMENT || error.code === status.OUT_OF_RANGE;
+      const isSizeRefused = error.codeName === 'InvalidArgument' || error.codeName === 'OutOfRange';
       if (isSizeRefused && entries > 0) entries = 0;
-      else if (error.code !== status.ABORTED) throw failed(error);
+      else if (error.codeName !== 'Aborted') throw failed(error);
     }
     await options.clock.sleep(pauseMs, { signal: options.signal });
   }
@@ -118,8 +117,8 @@ async function readPage(
   }
 }
 
-function isTransient({ code }: CsiCallError): boolean {
-  return code === status.UNAVAILABLE || code === status.DEADLINE_EXCEEDED;
+function isTransient({ codeName }: CsiCallError): boolean {
+  return codeName === 'Unavailable' || codeName === 'DeadlineExceeded';
 }
 
 function failed(error: CsiCallError): CannotLookError {

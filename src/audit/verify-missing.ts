@@ -1,4 +1,3 @@
-import { status } from '@grpc/grpc-js';
 import { CsiCallError } from '../csi/call-error.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
 
@@ -42,6 +41,6 @@ async function existence(
     return volume === undefined ? 'unknown' : 'there';
   } catch (error) {
     signal.throwIfAborted();
-    return error instanceof CsiCallError && error.code === status.NOT_FOUND ? 'gone' : 'unknown';
+    return error instanceof CsiCallError && error.codeName === 'NotFound' ? 'gone' : 'unknown';
   }
 }

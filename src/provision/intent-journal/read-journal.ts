@@ -61,7 +61,9 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   let count = await take(root);
   while (count === undefined) count = await take(++root);
   const others = Array.from({ length: Math.max(0, count - root - 1) }, (_, index) => root + 1 + index);
-  await inParallel(others, async (shard) => void (await take(shard)));
+  await inParallel(others, async (shard) => {
+    await take(shard);
+  });
   journal.records.sort((a, b) => (a.record.createdAt < b.record.createdAt ? -1 : 1));
   return journal;
 }

@@ -111,8 +111,8 @@ describe('the list of the driver', () => {
   });
 });
 
-describe('a driver without LIST_VOLUMES', () => {
-  test('is asked for single volumes if it has GET_VOLUME', async () => {
+describe('an audit of a driver without LIST_VOLUMES', () => {
+  test('asks for single volumes if it has GET_VOLUME', async () => {
     await using rig = await AuditRig.start({ controller: ['CREATE_DELETE_VOLUME', 'GET_VOLUME'] });
     for (const n of [1, 2, 3]) rig.addVolume(`pv-${n}`, `vol-${n}`);
     rig.driver.always('ControllerGetVolume', ({ request }: RecordedCall) => {
@@ -125,7 +125,7 @@ describe('a driver without LIST_VOLUMES', () => {
     assert.match(report.notes[0] ?? '', /lacks LIST_VOLUMES: its volumes were asked for one by one/);
   });
 
-  test('and without GET_VOLUME leaves the records, and the report says what is missing', async () => {
+  test('says what is missing if it has no GET_VOLUME either, and compares the records', async () => {
     await using rig = await AuditRig.start({ controller: ['CREATE_DELETE_VOLUME'] });
     rig.addVolume('pv-1', 'vol-1');
     const report = await rig.report();
@@ -137,7 +137,7 @@ describe('a driver without LIST_VOLUMES', () => {
     assert.match(stdout, /^Not looked at: the driver lacks LIST_VOLUMES/m);
   });
 
-  test('although it reports the capability counts as one without it', async () => {
+  test('does the same where the driver reports the capability all the same', async () => {
     await using rig = await AuditRig.start();
     rig.driver.always('ListVolumes', new DriverFailure(status.UNIMPLEMENTED, 'unknown method'));
     const report = await rig.report();
