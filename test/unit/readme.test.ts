@@ -30,6 +30,7 @@ const otherFlags = new Set([
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
   ...['--help'], // no flag of the table
+  ...['--second-look', '--delete', '--yes', '--output', '--context'], // csi-provisioner audit
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 
