@@ -5,6 +5,7 @@ import type { Logger } from '../base/logger.ts';
 import type { MigrationHook } from '../csi/migration/migration-hook.ts';
 import { CodingChoice } from '../kube/coding-choice.ts';
 import { pagedList, pageSize } from '../kube/paged-list.ts';
+import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
 import type { Transport } from '../kube/transport.ts';
 import { type PersistentVolume, persistentVolumes } from '../provision/objects.ts';
 import { ownsVolume } from '../provision/owns-volume.ts';
@@ -113,6 +114,8 @@ export class ClusterVolumes {
   }
 }
 
+const decodeVolume = messageDecoder<PersistentVolume>('PersistentVolume');
+
 /** Reads all PersistentVolumes live. @throws {ApiError} and {TransportError} when they cannot be listed. */
 export async function readClusterVolumes(
   options: ClusterVolumesOptions & {
@@ -127,7 +130,7 @@ export async function readClusterVolumes(
   const volumes = new ClusterVolumes(options);
   let count = 0;
   await pagedList({
-    coding: new CodingChoice({ transport, logger }),
+    coding: new CodingChoice({ transport, protobuf: decodeVolume, logger }),
     clock,
     resource: persistentVolumes,
     resourceVersion: '', // live

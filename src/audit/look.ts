@@ -82,7 +82,7 @@ export async function look(options: LookOptions): Promise<Look> {
 }
 
 async function journalOf({ journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
-  if (journal === undefined) return { records: [], unreadable: [] };
+  if (journal === undefined) return { exists: true, records: [], unreadable: [] };
   progress.at('Reading the intent journal');
   return await permitted(readJournal({ client, clock, ...journal }), 'or use --intent-journal=off if there is none');
 }
@@ -155,6 +155,12 @@ function remarks(
   const { listed, journal } = found;
   const incomplete = journal.unreadable.map((each) => `${each} of the intent journal cannot be read by this version`);
   const notes: string[] = [];
+  if (place !== undefined && !journal.exists) {
+    incomplete.push(
+      `namespace ${place.namespace} has no intent journal ${place.lockName}-journal-0: name its namespace with ` +
+        '--leader-election-namespace, or use --intent-journal=off if the sidecar keeps none',
+    );
+  }
   const reported = driver.capabilities.listVolumes
     ? 'reports LIST_VOLUMES, but does not implement it'
     : 'lacks LIST_VOLUMES';

@@ -1,4 +1,5 @@
 /** `csi-provisioner audit`: arguments, connections and output around the audit. */
+import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
@@ -22,7 +23,7 @@ import { journalObjects } from './sidecar-journal.ts';
 import { type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
 
 /** How long the driver may take until it answers for the first time, in milliseconds. */
-const maxConnectMs = 30_000;
+const maxConnectMs = 10_000;
 /** Max size of a response: of a driver without pages that of its whole list, in bytes. */
 const maxResponseBytes = 256 * 1024 * 1024;
 
@@ -186,7 +187,8 @@ async function isAgreedTo(
   const lines = createInterface({ input: stdin });
   try {
     stderr.write('Delete them? Type "yes": ');
-    const answer = await lines.question('', { signal });
+    const ended = once(lines, 'close', { signal }).then(() => '');
+    const answer = await Promise.race([lines.question('', { signal }), ended]);
     return answer.trim().toLowerCase() === 'yes';
   } finally {
     lines.close();

@@ -28,6 +28,8 @@ export interface StoredRecord {
 }
 
 export interface ReadJournal {
+  /** A sidecar has written it: it does so when it starts. */
+  exists: boolean;
   /** All records, the oldest first. */
   records: StoredRecord[];
   /** What could not be read: `<object>`, or `<object>/<key>` for a single entry. */
@@ -41,11 +43,12 @@ export interface ReadJournal {
  */
 export async function readJournal(options: ReadJournalOptions): Promise<ReadJournal> {
   const storage = new ShardStorage(options);
-  const journal: ReadJournal = { records: [], unreadable: [] };
+  const journal: ReadJournal = { exists: false, records: [], unreadable: [] };
   /** @returns how many shards there are, as far as this one says; undefined for one of a newer version. */
   const take = async (shard: number): Promise<number | undefined> => {
     const object = await storage.read(shard);
     if (object === undefined) return 0;
+    journal.exists = true;
     const contents = parseShard(object, options.clock.wallMs());
     if (contents === undefined) {
       journal.unreadable.push(storage.nameOf(shard));

@@ -114,6 +114,14 @@ describe('an audit that may not look', () => {
     assert.match(report.notes[0] ?? '', /without an intent journal/);
   });
 
+  test('at a journal, as it is in another namespace, does not call that clean', async () => {
+    await using rig = await AuditRig.start();
+    rig.lists();
+    const report = await rig.report('--leader-election-namespace=default');
+    assert.equal(report.code, 3);
+    assert.match(report.incomplete[0] ?? '', /namespace default has no intent journal drv-example-com-journal-0/);
+  });
+
   test('as no driver is there says where it looked', async () => {
     await using rig = await AuditRig.start();
     rig.driver.always('GetPluginInfo', { name: '' });

@@ -110,6 +110,8 @@ describe('--delete', () => {
     const no = await rig.run(['--delete', 'vol-1'], { answer: 'y' });
     assert.match(no.stderr, /will be deleted, with all that is on them:\n {2}vol-1\n/);
     assert.equal(no.code, 2);
+    const ended = await rig.run(['--delete', 'vol-1'], { answer: '' });
+    assert.equal(ended.code, 2);
     assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
     assert.equal((await rig.run(['--delete', 'vol-1'], { answer: 'yes' })).code, 0);
     assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);

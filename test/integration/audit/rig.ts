@@ -108,11 +108,11 @@ export class AuditRig implements AsyncDisposable {
     });
   }
 
-  /** Runs the subcommand; with `answer` at a terminal where somebody types that. */
+  /** Runs the subcommand; with `answer` at a terminal where somebody types that, and with an empty one only ends the input. */
   async run(flags: readonly string[], { answer }: { answer?: string } = {}): Promise<AuditRun> {
     let [stdout, stderr] = ['', ''];
     const typed = new PassThrough();
-    if (answer !== undefined) typed.end(`${answer}\n`);
+    if (answer !== undefined) typed.end(answer === '' ? '' : `${answer}\n`);
     const stdin: TextInput = Object.assign(typed, { isTTY: answer !== undefined });
     const code = await auditVolumes({
       program: 'csi-provisioner audit',
