@@ -23,9 +23,6 @@ const plainMs = 10_000;
 /** Carriage return, and ECMA-48 "erase in line". */
 const eraseLine = '\r\u001b[K';
 
-/** Nothing is said. */
-export const noProgress: Progress = { at: () => undefined, clear: () => undefined };
-
 /**
  * One line that is drawn again and again on a terminal; elsewhere a plain line at once, and then one every ten seconds. A state
  * that comes too soon is left out.

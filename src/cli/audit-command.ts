@@ -2,30 +2,22 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
 import { printable } from '../base/printable.ts';
-import { type Progress, progressLine } from '../base/progress.ts';
-import { textLogger } from '../base/text-logger.ts';
+import { progressLine } from '../base/progress.ts';
 import { audit, type Audit, type AuditOptions } from '../audit/audit.ts';
 import { auditCodes, auditJson, auditText, type Deletion, deletionText, exitCodeOf } from '../audit/audit-report.ts';
 import { CannotLookError } from '../audit/cannot-look-error.ts';
 import { deletableRecord, NotDeletableError } from '../audit/deletable-record.ts';
 import { deleteLeaked } from '../audit/delete-leaked.ts';
 import type { IndexedRecord } from '../audit/record-index.ts';
-import { centralVolumeHome, nodeVolumeHome } from '../audit/volume-home.ts';
-import { Driver } from '../csi/driver.ts';
 import { ApiError, TransportError } from '../kube/api-error.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import { type AuditArguments, auditArguments } from './audit-arguments.ts';
+import { auditedDriver, auditLogger, homeIn } from './audited-driver.ts';
 import { connectCluster } from './cluster-connection.ts';
 import { fieldManager } from './kubernetes.ts';
 import { journalObjects } from './sidecar-journal.ts';
 import { type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
-
-/** How long the driver may take until it answers for the first time, in milliseconds. */
-const maxConnectMs = 10_000;
-/** Max size of a response: of a driver without pages that of its whole list, in bytes. */
-const maxResponseBytes = 256 * 1024 * 1024;
 
 /** Compares, and deletes what `--delete` names. Without that it changes nothing, and is safe to repeat. */
 export async function auditVolumes(call: SubcommandCall): Promise<number> {
@@ -52,18 +44,24 @@ export async function auditVolumes(call: SubcommandCall): Promise<number> {
   const ending = new AbortController();
   const signal = AbortSignal.any([call.signal, ending.signal]);
   try {
-    await using driver = await connectDriver(call, args, { progress, signal, onGone: (error) => ending.abort(error) });
+    const logger = auditLogger(call, args.config);
+    await using driver = await auditedDriver(args.config, {
+      progress,
+      logger,
+      signal,
+      onGone: (error) => ending.abort(error),
+    });
     const client = new KubeClient({ transport, fieldManager });
     return await auditDriver(call, args, {
       driver,
       transport,
       client,
       journal: journalObjects({ config: args.config, driver }),
-      homeOf: homeOf(driver, args),
+      homeOf: homeIn(args.config, driver),
       secondLookMs: args.secondLookMs,
       progress,
       clock: systemClock,
-      logger: loggerOf(call, args),
+      logger,
       signal,
     });
   } catch (error) {
@@ -76,52 +74,6 @@ export async function auditVolumes(call: SubcommandCall): Promise<number> {
 
 function isFailedLook(error: unknown): boolean {
   return [CannotLookError, ApiError, TransportError].some((each) => error instanceof each);
-}
-
-/** Errors of single steps are part of the output; the log has what the driver and the API are asked. */
-function loggerOf(call: SubcommandCall, { config }: AuditArguments): Logger {
-  const { verbosity } = config.logging;
-  const level = verbosity >= 5 ? 'trace' : verbosity >= 2 ? 'debug' : 'error';
-  return textLogger({ level, write: (line) => call.stderr.write(line) });
-}
-
-/** @throws {CannotLookError} when it does not answer in time, or not as a driver. */
-async function connectDriver(
-  call: SubcommandCall,
-  args: AuditArguments,
-  { progress, signal, onGone }: { progress: Progress; signal: AbortSignal; onGone: (error: Error) => void },
-): Promise<Driver> {
-  const { csiAddress: address, csiTimeoutMs: timeoutMs, nodeDeployment } = args.config;
-  const patience = new AbortController();
-  const timer = systemClock.after(maxConnectMs, () =>
-    patience.abort(new Error(`no driver answered within ${maxConnectMs / 1000} s`)),
-  );
-  progress.at(`Connecting to the driver on ${printable(address)}`);
-  try {
-    return await Driver.connect({
-      address,
-      timeoutMs,
-      maxResponseBytes,
-      askNodeInfo: nodeDeployment !== null,
-      clock: systemClock,
-      logger: loggerOf(call, args),
-      onGone,
-      signal: AbortSignal.any([signal, patience.signal]),
-    });
-  } catch (error) {
-    throw new CannotLookError(`the driver on ${address}: ${(error as Error).message}. See --csi-address`, {
-      cause: error,
-    });
-  } finally {
-    timer.cancel();
-  }
-}
-
-function homeOf(driver: Driver, { config }: AuditArguments): AuditOptions['homeOf'] {
-  const { nodeInfo, name: driverName } = driver;
-  const nodeName = config.nodeDeployment?.nodeName;
-  if (nodeName === undefined || nodeInfo === undefined) return (volume) => centralVolumeHome(volume, driverName);
-  return (volume) => nodeVolumeHome(volume, { driverName, nodeName, nodeInfo });
 }
 
 async function auditDriver(call: SubcommandCall, args: AuditArguments, options: AuditOptions): Promise<number> {
