@@ -78,14 +78,14 @@ function table(rows: readonly string[][]): string[] {
 function summary(driver: string, audit: Audit): string {
   const { listed, persistentVolumes, inUse, elsewhere, unchecked, records, looks, unsettled } = audit;
   const parts = [
-    listed === undefined ? 'driver volumes not listed' : `${listed} driver volumes`,
-    `${persistentVolumes} PersistentVolumes, ${inUse} of them with their storage`,
-    ...(elsewhere > 0 ? [`${elsewhere} of other nodes`] : []),
-    ...(unchecked > 0 ? [`${unchecked} not checked`] : []),
-    `${records.length} records`,
-    ...(unsettled > 0 ? [`${unsettled} findings of one look alone left out`] : []),
+    listed === undefined ? 'driver volumes: not listed' : `driver volumes: ${listed}`,
+    `PersistentVolumes: ${persistentVolumes}, with their storage: ${inUse}`,
+    ...(elsewhere > 0 ? [`of other nodes: ${elsewhere}`] : []),
+    ...(unchecked > 0 ? [`not checked: ${unchecked}`] : []),
+    `records: ${records.length}`,
+    ...(unsettled > 0 ? [`left out, as only one look found it: ${unsettled}`] : []),
   ];
   const problems = audit.findings.filter(({ state }) => troubles.has(state)).length;
-  const verdict = problems > 0 ? `${problems} to look after` : 'nothing lost or stuck';
+  const verdict = problems > 0 ? `findings to look after: ${problems}` : 'nothing lost or stuck';
   return `${printable(driver)}: ${verdict} (${parts.join('; ')}; ${looks === 1 ? 'one look' : 'two looks'}).`;
 }

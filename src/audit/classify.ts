@@ -7,7 +7,7 @@ import type { Existence } from './verify-missing.ts';
 export interface Sighting {
   volumes: ClusterVolumes;
   records: RecordIndex;
-  /** Ids that the driver lists and no PersistentVolume has, with how many nodes they are attached to. */
+  /** Ids that the driver has and no PersistentVolume, with how many nodes they are attached to. */
   strangers: ReadonlyMap<string, number>;
   /** The driver lists its volumes; else nothing is known of those without a PersistentVolume. */
   isListed: boolean;
@@ -104,7 +104,7 @@ function unclaimed(volumeId: string, publishedNodes: number): Finding {
 }
 
 /** One finding for each id that the record names, or one without. */
-function recordFindings(indexed: IndexedRecord, { volumes, isListed }: Sighting): Finding[] {
+function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
   const { record, reportOnly, listedIds } = indexed;
   const common = {
     volumeName: record.volume.name,
@@ -123,7 +123,7 @@ function recordFindings(indexed: IndexedRecord, { volumes, isListed }: Sighting)
   if (listedIds.length > 0) {
     return listedIds.map((volumeId) => ({ state: 'leaked', volumeId, ...common, detail: why }));
   }
-  const rest = whereIsIt(volumes.with(handle), { handle, isListed });
+  const rest = whereIsIt(handle, sighting);
   return [{ state: 'stuck', ...(handle !== '' && { volumeId: handle }), ...common, detail: `${why}; ${rest}` }];
 }
 
@@ -134,10 +134,12 @@ const phaseTexts = {
   stuck: '',
 } as const;
 
-function whereIsIt(holder: ClusterVolume | undefined, state: { handle: string; isListed: boolean }): string {
+function whereIsIt(handle: string, { volumes, isListed, existence }: Sighting): string {
+  const holder = volumes.with(handle);
   if (holder !== undefined) return `PersistentVolume ${holder.name} has its storage`;
-  if (!state.isListed) return 'whether it has storage is not known';
-  return state.handle === '' ? 'no listed id has its name' : 'the driver does not list its storage';
+  if (existence.get(handle) === 'gone') return 'the driver does not have its storage';
+  if (!isListed) return 'whether it has storage is not known';
+  return handle === '' ? 'no listed id has its name' : 'the driver does not list its storage';
 }
 
 function chain(first: ClusterVolume): ClusterVolume[] {

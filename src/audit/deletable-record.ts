@@ -1,3 +1,4 @@
+import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';
 
 /** It must not be deleted; the message says why, and what to do instead. */
@@ -8,12 +9,12 @@ export class NotDeletableError extends Error {
 /**
  * The record because of which a volume may be deleted.
  *
- * @param found - what the last look found.
+ * @param found - of the last look, with what both looks found.
  * @throws {NotDeletableError} when no record names it, or in a way that allows no deletion.
  */
 export function deletableRecord(
   id: string,
-  found: { records: readonly IndexedRecord[]; strangers: ReadonlyMap<string, number> },
+  found: { records: readonly IndexedRecord[]; findings: readonly Finding[]; strangers: ReadonlyMap<string, number> },
 ): IndexedRecord {
   const naming = found.records.filter(({ record, listedIds }) => record.handle === id || listedIds.includes(id));
   const [indexed, ...others] = naming;
@@ -29,6 +30,8 @@ export function deletableRecord(
     if (record.phase !== 'stuck' && record.phase !== 'delete') return 'the sidecar is making it';
     const attached = found.strangers.get(id) ?? 0;
     if (attached > 0) return `the driver says that it is attached to ${attached} node(s)`;
+    const isSettled = found.findings.some((each) => each.volumeId === id && each.record === record.claim.uid);
+    if (!isSettled) return 'its record has changed between the two looks: run the audit again';
     if (record.handle === id) return undefined;
     if (listedIds.length > 1) return `${listedIds.length} volumes have the name ${record.volume.name} in their ids`;
     return hasUid(record.volume.name, record.claim.uid)

@@ -45,7 +45,7 @@ export interface Look extends Classified {
   /** Volumes that the driver lists; undefined: it does not list them. */
   listed: number | undefined;
   records: readonly IndexedRecord[];
-  /** Attached to nodes although no PersistentVolume has them: how many, by id. */
+  /** What the driver has and no PersistentVolume: attached to how many nodes, by id. */
   strangers: ReadonlyMap<string, number>;
   /** What could not be looked at, and so may be lost or stuck without a word. */
   incomplete: string[];
@@ -68,7 +68,7 @@ export async function look(options: LookOptions): Promise<Look> {
   await inSlices(strangers.keys(), (id) => {
     for (const record of records.naming(id)) record.listedIds.push(id);
   });
-  const existence = await verify(options, volumes);
+  const existence = await verify(options, { volumes, records, strangers });
   const isListed = listed !== undefined;
   const classified = classify({ volumes, records, strangers, isListed, existence });
   return {
@@ -135,14 +135,24 @@ function mark(volumes: ClusterVolumes, handle: string, isListed: boolean): void 
   for (let each = volumes.with(handle); each !== undefined; each = each.next) each.isListed = isListed;
 }
 
+/** Asks for what is not listed: of PersistentVolumes, and of records that name no other volume. */
 async function verify(
   { driver, progress, signal }: LookOptions,
-  volumes: ClusterVolumes,
+  found: { volumes: ClusterVolumes; records: RecordIndex; strangers: Map<string, number> },
 ): Promise<Map<string, Existence>> {
   if (!driver.capabilities.getVolume) return new Map();
-  const missing = [...volumes.handles()].filter(isMissing).map(({ handle }) => handle);
+  const { volumes, records, strangers } = found;
+  const ofVolumes = [...volumes.handles()].filter(isMissing).map(({ handle }) => handle);
+  const ofRecords = records.all.map(({ record: { handle = '' } }) => handle);
+  const unknown = ofRecords.filter((id) => id !== '' && !strangers.has(id) && volumes.with(id) === undefined);
+  const missing = [...new Set([...ofVolumes, ...unknown])];
   return await verifyMissing(missing, {
     calls: driver.calls,
+    onThere: (id, publishedNodes) => {
+      if (volumes.with(id) !== undefined) return;
+      strangers.set(id, publishedNodes);
+      for (const record of records.naming(id)) record.listedIds.push(id);
+    },
     onCount: (count) => progress.at(`Asking the driver for single volumes: ${count} of ${missing.length}`),
     signal,
   });

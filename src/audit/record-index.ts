@@ -2,7 +2,7 @@ import type { StoredRecord } from '../provision/intent-journal/read-journal.ts';
 
 /** A record, and the storage that was found for it. */
 export interface IndexedRecord extends StoredRecord {
-  /** Ids that the driver has listed. Of a record with a handle at most that one. */
+  /** Ids that the driver has, and no PersistentVolume. Of a record with a handle at most that one. */
   readonly listedIds: string[];
 }
 

@@ -16,14 +16,20 @@ export type Existence = 'there' | 'gone' | 'unknown';
  */
 export async function verifyMissing(
   ids: readonly string[],
-  options: { calls: Pick<CsiCalls, 'controllerGetVolume'>; onCount: (count: number) => void; signal: AbortSignal },
+  options: {
+    calls: Pick<CsiCalls, 'controllerGetVolume'>;
+    /** The volume exists, and is attached to so many nodes. */
+    onThere: (id: string, publishedNodes: number) => void;
+    onCount: (count: number) => void;
+    signal: AbortSignal;
+  },
 ): Promise<Map<string, Existence>> {
-  const { calls, onCount, signal } = options;
+  const { onCount } = options;
   const answers = new Map<string, Existence>();
   const left = ids.values();
   const worker = async (): Promise<void> => {
     for (const id of left) {
-      answers.set(id, await existence(id, calls, signal));
+      answers.set(id, await existence(id, options));
       onCount(answers.size);
     }
   };
@@ -33,12 +39,13 @@ export async function verifyMissing(
 
 async function existence(
   id: string,
-  calls: Pick<CsiCalls, 'controllerGetVolume'>,
-  signal: AbortSignal,
+  { calls, onThere, signal }: Parameters<typeof verifyMissing>[1],
 ): Promise<Existence> {
   try {
-    const { volume } = await calls.controllerGetVolume({ volume_id: id }, { signal });
-    return volume === undefined ? 'unknown' : 'there';
+    const { volume, status } = await calls.controllerGetVolume({ volume_id: id }, { signal });
+    if (volume === undefined) return 'unknown';
+    onThere(id, status?.published_node_ids?.length ?? 0);
+    return 'there';
   } catch (error) {
     signal.throwIfAborted();
     return error instanceof CsiCallError && error.codeName === 'NotFound' ? 'gone' : 'unknown';

@@ -225,6 +225,16 @@ describe('--delete refuses a volume', () => {
     await assertRefused(rig, /2 volumes have the name/, ids[0]);
   });
 
+  test('whose record is stuck only since the second look', async () => {
+    await using rig = await started(stuckRecord({ phase: 'delete' }));
+    let lists = 0;
+    rig.driver.always('ListVolumes', async () => {
+      if (++lists === 1) await rig.put(stuckRecord()); // the journal was read before
+      return { entries: [{ volume: { volume_id: 'vol-1' } }] };
+    });
+    await assertRefused(rig, /its record has changed between the two looks/);
+  });
+
   test('whose record was closed while somebody thought about the question', async () => {
     await using rig = await started();
     let lists = 0;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
+import { recordOf } from '../provision/intent-journal/rig.ts';
 import { AuditRig, states } from './rig.ts';
 
 const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `vol-${index}`);
@@ -115,13 +116,18 @@ describe('an audit of a driver without LIST_VOLUMES', () => {
   test('asks for single volumes if it has GET_VOLUME', async () => {
     await using rig = await AuditRig.start({ controller: ['CREATE_DELETE_VOLUME', 'GET_VOLUME'] });
     for (const n of [1, 2, 3]) rig.addVolume(`pv-${n}`, `vol-${n}`);
+    const stuck = { phase: 'stuck', problem: 'why' } as const;
+    await rig.put({ ...recordOf(1), ...stuck, handle: 'vol-left' }, { ...recordOf(2), ...stuck, handle: 'vol-2-gone' });
+    const there = new Set(['vol-1', 'vol-left']);
     rig.driver.always('ControllerGetVolume', ({ request }: RecordedCall) => {
-      if (request['volume_id'] === 'vol-1') return volume('vol-1');
-      throw new DriverFailure(request['volume_id'] === 'vol-2' ? status.NOT_FOUND : status.INTERNAL, 'no');
+      const id = String(request['volume_id']);
+      if (there.has(id)) return volume(id);
+      throw new DriverFailure(id.startsWith('vol-2') ? status.NOT_FOUND : status.INTERNAL, 'no');
     });
     const report = await rig.report();
     assert.equal(report.code, 2);
-    assert.deepEqual(states(report), ['lost vol-2', 'unverified vol-3']);
+    assert.deepEqual(states(report), ['lost vol-2', 'leaked vol-left', 'stuck vol-2-gone', 'unverified vol-3']);
+    assert.equal(report.findings[2]?.detail, 'why; the driver does not have its storage');
     assert.match(report.notes[0] ?? '', /lacks LIST_VOLUMES: its volumes were asked for one by one/);
   });
 
