@@ -17,6 +17,8 @@ export interface Fault {
   hang?: boolean;
   /** Does the work first: the caller learns of a failure that was none. */
   after?: boolean;
+  /** Leaves calls alone that name a volume which is there. */
+  unlessThere?: boolean;
 }
 
 /**
@@ -64,11 +66,12 @@ function parseFaults(file: string, text: string, methods: ReadonlySet<string>): 
     if (!methods.has(method)) return refuse(`there is no call ${method}`);
     if (entry['code'] !== undefined && !isCodeName(entry['code'])) return refuse('an entry has an unknown code');
     if (!count(entry['times']) || !count(entry['delayMs'])) return refuse('times and delayMs are whole numbers');
-    if (!flag(entry['hang']) || !flag(entry['after'])) return refuse('hang and after are true or false');
+    if (!['hang', 'after', 'unlessThere'].every((key) => flag(entry[key])))
+      return refuse('hang, after and unlessThere are true or false');
     const strange = Object.keys(entry).find((key) => !faultKeys.has(key));
     if (strange !== undefined) return refuse(`an entry has the unknown field ${strange}`);
   }
   return faults as Fault[];
 }
 
-const faultKeys = new Set(['method', 'code', 'message', 'times', 'delayMs', 'hang', 'after']);
+const faultKeys = new Set(['method', 'code', 'message', 'times', 'delayMs', 'hang', 'after', 'unlessThere']);

@@ -11,6 +11,8 @@ export interface ServeOptions {
   faultsFile: string;
   /** The names of all calls, which faults may be for. */
   methods: ReadonlySet<string>;
+  /** Whether the request names a volume that is there. */
+  isThere: (request: object) => boolean;
   /** Absent: no log. */
   callLogFile: string | undefined;
   clock: Clock;
@@ -39,12 +41,13 @@ async function serve<Request extends object, Response>(
   call: ServerUnaryCall<Request, Response>,
   callback: sendUnaryData<Response>,
 ): Promise<void> {
-  const { clock, faultsFile, methods } = options;
+  const { clock, faultsFile, methods, isThere } = options;
   const startMs = clock.monotonicMs();
   const time = new Date(clock.wallMs()).toISOString();
   let failure: CallError | undefined;
   try {
-    const fault = takeFault(faultsFile, method, methods);
+    const taken = takeFault(faultsFile, method, methods);
+    const fault = taken?.unlessThere === true && isThere(call.request) ? undefined : taken;
     if (fault?.after !== true) await apply(fault, call, options);
     const response = await answer(call.request);
     if (fault?.after === true) await apply(fault, call, options);

@@ -61,8 +61,12 @@ export interface ServedService {
  *
  * @throws when the proto file is missing.
  */
-export function hostpathServices(driver: HostpathDriver, options: Omit<ServeOptions, 'methods'>): ServedService[] {
+export function hostpathServices(
+  driver: HostpathDriver,
+  options: Omit<ServeOptions, 'methods' | 'isThere'>,
+): ServedService[] {
   const methods = new Set(Object.values(calls).flatMap((service) => Object.keys(service)));
+  const isThere = ({ name = '' }: { name?: string }): boolean => driver.state.volumes.getByName(name) !== undefined;
   const csi = csiServices();
   return Object.entries(calls)
     .filter(([service]) => service !== 'Controller' || driver.capabilities.plugin.has('CONTROLLER_SERVICE'))
@@ -72,7 +76,10 @@ export function hostpathServices(driver: HostpathDriver, options: Omit<ServeOpti
         Object.entries(answers).map(([method, call]) => {
           // The proto file types the requests at run time; each call states what it reads of them.
           const answer = call as (driver: HostpathDriver, request: object) => unknown;
-          return [method, serveCall(method, (request: object) => answer(driver, request), { ...options, methods })];
+          return [
+            method,
+            serveCall(method, (request: object) => answer(driver, request), { ...options, methods, isThere }),
+          ];
         }),
       ),
     }));

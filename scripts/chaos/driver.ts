@@ -21,7 +21,7 @@ const mishaps = [
   { code: 'ABORTED', delayMs: 20 },
   { code: 'UNAVAILABLE', after: true },
   { code: 'UNAVAILABLE' },
-  { code: 'RESOURCE_EXHAUSTED' },
+  { code: 'RESOURCE_EXHAUSTED', unlessThere: true },
   { code: 'INTERNAL' },
   { delayMs: 900 },
   { delayMs: 1600, after: true },

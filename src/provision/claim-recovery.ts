@@ -11,8 +11,10 @@ import { type DeletionGuard, ReportOnlyError, VolumeExistsError } from './deleti
 import { failedReason, waitingReason } from './event-reasons.ts';
 import { isReservedFor } from './existing-volume.ts';
 import { uidIndex } from './informers.ts';
-import { type Intent, type Intents, NameInUseError } from './intents.ts';
+import type { Intent } from './intent.ts';
+import type { Intents } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
+import { NameInUseError } from './open-intents.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
 import { ProvisionError, type ProvisionOptions, type Provisioner } from './provisioner.ts';
 import type { RecentlySaved } from './recently-saved.ts';

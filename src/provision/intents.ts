@@ -3,42 +3,9 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { FoundIntent, IntentJournal, JournalListener } from './intent-journal/intent-journal.ts';
 import type { JournalMetrics, ReportReason } from './intent-journal/journal-metrics.ts';
-import type { IntentPhase, IntentRecord } from './intent-journal/intent-record.ts';
-
-/** One volume in the making, or being undone. */
-export interface Intent {
-  /** As it is in the journal; replaced as a whole. */
-  record: IntentRecord;
-  /** Its record was written: from then on the backend may be asked. */
-  recorded: boolean;
-  /** The backend may have storage for it, or be making it. */
-  mayExist: boolean;
-  /** Monotonic time of the last attempt after which the backend may still be at work. */
-  unclearAtMs: number;
-  /** The backend has said once, long enough after the last unclear attempt, that it has no room for it. */
-  exhausted: boolean;
-  /** The PersistentVolume may have been created, by whatever process. */
-  saveAttempted: boolean;
-  /** Why it was reported as stuck in this process. */
-  reportedAs: ReportReason | undefined;
-  /** The backend may have been told to delete the storage. */
-  deleteSent: boolean;
-  /** The revoker works on it; the claim waits. */
-  revoking: boolean;
-  /**
-   * Nothing is deleted before this monotonic time: calls of other processes must have ended. One that came later than the
-   * deletion would make the storage again.
-   */
-  deleteNotBeforeMs: number;
-  /** Nor is the storage of a saved volume before this monotonic time. An adoption does not put it off. */
-  keptUntilMs: number;
-  /** The PersistentVolume is there; the record is closed at `keptUntilMs`. */
-  served: boolean;
-  /** Another process may still work on it. */
-  owner: 'own' | 'foreign' | 'taken-over';
-  /** Why nothing may ever be deleted because of it. */
-  reportOnly: string | undefined;
-}
+import type { IntentRecord } from './intent-journal/intent-record.ts';
+import { awaitOthers, foundIntent, type Intent, newIntent, quietInMs } from './intent.ts';
+import { OpenIntents } from './open-intents.ts';
 
 export interface IntentsOptions {
   journal: IntentJournal;
@@ -49,34 +16,16 @@ export interface IntentsOptions {
   metrics: JournalMetrics;
 }
 
-/**
- * How long a process whose record was taken over may go on before its watch shows that the claim is served or gone, in
- * milliseconds.
- */
-const noticeMs = 10_000;
-
-/** Pause until a volume whose storage is being revoked is looked at again, in milliseconds. */
-const revokedPauseMs = 1000;
-
-/** The volume's name is in use by the intent of another claim. */
-export class NameInUseError extends Error {
-  override readonly name = 'NameInUseError';
-}
-
 /** How much of a backend's text a record may hold, in characters. */
 const maxProblemLength = 2000;
 
 export class Intents {
   readonly #options: IntentsOptions;
-  /** By claim UID. */
-  readonly #open = new Map<string, Intent>();
-  /** Claim UIDs by volume name; the first of them may work, the others wait. */
-  readonly #byName = new Map<string, Set<string>>();
-  readonly #phases: Record<IntentPhase, number> = { create: 0, unclear: 0, delete: 0, stuck: 0 };
+  readonly #open: OpenIntents;
 
   constructor(options: IntentsOptions) {
     this.#options = options;
-    options.metrics.oldestCreatedAtMs(() => this.#oldestMs());
+    this.#open = new OpenIntents(options.metrics);
   }
 
   get(uid: string): Intent | undefined {
@@ -84,7 +33,7 @@ export class Intents {
   }
 
   list(): IterableIterator<Intent> {
-    return this.#open.values();
+    return this.#open.list();
   }
 
   /**
@@ -108,13 +57,13 @@ export class Intents {
       },
       onGone: (uid) => {
         const intent = this.#open.get(uid);
-        if (intent !== undefined) this.#forget(intent);
+        if (intent !== undefined) this.#open.remove(intent);
         changed(uid);
       },
       onDiscarded: (uid) => {
         const intent = this.#open.get(uid);
         if (intent === undefined) return;
-        this.#forget(intent);
+        this.#open.remove(intent);
         discarded(intent);
         changed(uid);
       },
@@ -132,7 +81,7 @@ export class Intents {
     const { uid } = record.claim;
     this.checkName(uid, record.volume.name);
     const intent = newIntent(record);
-    this.#add(intent);
+    this.#open.add(intent);
     try {
       const protection = await this.#options.journal.put(record, signal);
       intent.recorded = true;
@@ -146,12 +95,7 @@ export class Intents {
 
   /** @throws {NameInUseError} when another claim's intent has the name, and came first. */
   checkName(uid: string, name: string): void {
-    const [first] = this.#byName.get(name) ?? [];
-    if (first === undefined || first === uid) return;
-    const other = this.#open.get(first)?.record.claim;
-    throw new NameInUseError(
-      `the volume name ${JSON.stringify(name)} is in use for claim ${other?.namespace ?? ''}/${other?.name ?? ''} with UID ${first}`,
-    );
+    this.#open.checkName(uid, name);
   }
 
   /** Another process has the record: takes it over. @throws {ForeignIntentError} when that must be waited for. */
@@ -163,11 +107,7 @@ export class Intents {
 
   /** The claim is served or gone: a process that still works on a record that was taken over from it makes its last call. */
   awaitOthers(intent: Intent): void {
-    const { clock, maxCallMs } = this.#options;
-    if (intent.owner !== 'taken-over') return;
-    const endMs = clock.monotonicMs() + noticeMs + maxCallMs;
-    intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);
-    intent.keptUntilMs = Math.max(intent.keptUntilMs, endMs);
+    awaitOthers(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
   }
 
   /** The backend is about to be asked to make the storage. */
@@ -179,13 +119,13 @@ export class Intents {
   made(intent: Intent): void {
     intent.saveAttempted = true;
     intent.exhausted = false;
-    intent.unclearAtMs = this.#options.clock.monotonicMs();
+    intent.unclearAtMs = this.#nowMs;
   }
 
   /** An attempt ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
     intent.exhausted = false;
-    intent.unclearAtMs = this.#options.clock.monotonicMs();
+    intent.unclearAtMs = this.#nowMs;
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
   }
 
@@ -204,7 +144,7 @@ export class Intents {
 
   /** @throws when the record was closed meanwhile, discarded, or taken over by another process. */
   checkOpen(intent: Intent): void {
-    if (this.#isOpen(intent)) return;
+    if (this.#open.has(intent)) return;
     throw new Error(`the record of volume ${JSON.stringify(intent.record.volume.name)} is not open any more`);
   }
 
@@ -244,53 +184,34 @@ export class Intents {
     if (nameTaken !== isTaken) this.#note(intent, isTaken ? { ...record, nameTaken: true } : record);
   }
 
-  /**
-   * For how long the storage of a PersistentVolume of this name must stay, in milliseconds: while a call of an earlier process
-   * may make it again, and while the revoker, which makes it to find it, looks whether it may go.
-   */
+  /** For how long the storage of a PersistentVolume of this name must stay, in milliseconds. */
   quietInMs(volumeName: string): number {
-    const nowMs = this.#options.clock.monotonicMs();
-    const waits = [...(this.#byName.get(volumeName) ?? [])].map((uid) => {
-      const intent = this.#open.get(uid);
-      if (intent === undefined || intent.record.phase === 'stuck') return 0;
-      const isRevoked = intent.revoking && intent.owner !== 'foreign' && intent.deleteNotBeforeMs <= nowMs;
-      return Math.max(intent.keptUntilMs - nowMs, isRevoked ? revokedPauseMs : 0);
-    });
-    return Math.max(0, ...waits);
+    const nowMs = this.#nowMs;
+    return Math.max(0, ...this.#open.named(volumeName).map((intent) => quietInMs(intent, nowMs)));
   }
 
   /** Nothing is left to do for it: its volume is saved, or nothing was made. Safe to repeat. */
   close(intent: Intent): void {
-    if (!this.#forget(intent)) return;
+    if (!this.#open.remove(intent)) return;
     this.#options.journal.remove(intent.record.claim.uid);
   }
 
   /** Like `close`, but the name stays in use until the journal is written. */
   async closeNow(intent: Intent, signal: AbortSignal): Promise<void> {
-    if (!this.#isOpen(intent)) return;
+    if (!this.#open.has(intent)) return;
     await this.#options.journal.removeNow(intent.record.claim.uid, signal);
-    this.#forget(intent);
+    this.#open.remove(intent);
   }
 
-  #find({ record, owner, reportOnly }: FoundIntent): void {
-    const { clock, maxCallMs, logger, metrics } = this.#options;
+  #find(found: FoundIntent): void {
+    const { maxCallMs, logger, metrics } = this.#options;
+    const { record, owner } = found;
     const { uid, namespace, name } = record.claim;
     const known = this.#open.get(uid);
     if (known?.owner === 'own' && known.recorded) return; // of another process that worked beside us
-    if (known !== undefined) this.#forget(known);
-    const nowMs = clock.monotonicMs();
-    this.#add({
-      ...newIntent(record),
-      recorded: true,
-      mayExist: true,
-      unclearAtMs: nowMs,
-      saveAttempted: true,
-      deleteSent: record.handle !== undefined,
-      deleteNotBeforeMs: nowMs + maxCallMs,
-      keptUntilMs: known?.keptUntilMs ?? nowMs + maxCallMs,
-      owner,
-      reportOnly,
-    });
+    if (known !== undefined) this.#open.remove(known);
+    const keptUntilMs = known?.recorded === true ? known.keptUntilMs : this.#nowMs + maxCallMs;
+    this.#open.add(foundIntent(found, { keptUntilMs, nowMs: this.#nowMs, maxCallMs }));
     metrics.replayed();
     logger.info(
       { claim: `${namespace}/${name}`, uid, volume: record.volume.name, phase: record.phase, owner },
@@ -298,81 +219,15 @@ export class Intents {
     );
   }
 
-  #add(intent: Intent): void {
-    const { claim, volume, phase } = intent.record;
-    this.#open.set(claim.uid, intent);
-    const holders = this.#byName.get(volume.name);
-    if (holders === undefined) this.#byName.set(volume.name, new Set([claim.uid]));
-    else holders.add(claim.uid);
-    this.#phases[phase] += 1;
-    this.#count();
-  }
-
-  /** @returns whether it was open. */
-  #forget(intent: Intent): boolean {
-    const { claim, volume, phase } = intent.record;
-    if (!this.#isOpen(intent)) return false;
-    this.#open.delete(claim.uid);
-    const holders = this.#byName.get(volume.name);
-    holders?.delete(claim.uid);
-    if (holders?.size === 0) this.#byName.delete(volume.name);
-    this.#phases[phase] -= 1;
-    this.#count();
-    return true;
-  }
-
-  #isOpen(intent: Intent): boolean {
-    return this.#open.get(intent.record.claim.uid) === intent;
-  }
-
   #note(intent: Intent, record: IntentRecord): void {
-    if (this.#change(intent, record)) this.#options.journal.note(record);
+    if (this.#open.change(intent, record)) this.#options.journal.note(record);
   }
 
   async #put(intent: Intent, record: IntentRecord, signal: AbortSignal): Promise<void> {
-    if (this.#change(intent, record)) await this.#options.journal.put(record, signal);
+    if (this.#open.change(intent, record)) await this.#options.journal.put(record, signal);
   }
 
-  /** @returns whether the intent is open. */
-  #change(intent: Intent, record: IntentRecord): boolean {
-    const isOpen = this.#isOpen(intent);
-    if (isOpen) this.#phases[intent.record.phase] -= 1;
-    intent.record = record;
-    if (!isOpen) return false;
-    this.#phases[record.phase] += 1;
-    this.#count();
-    return true;
+  get #nowMs(): number {
+    return this.#options.clock.monotonicMs();
   }
-
-  #count(): void {
-    this.#options.metrics.records(this.#phases);
-  }
-
-  #oldestMs(): number | undefined {
-    let oldestMs = Infinity;
-    for (const { record } of this.#open.values()) {
-      const createdAtMs = Date.parse(record.createdAt);
-      if (createdAtMs < oldestMs) oldestMs = createdAtMs;
-    }
-    return oldestMs === Infinity ? undefined : oldestMs;
-  }
-}
-
-function newIntent(record: IntentRecord): Intent {
-  return {
-    record,
-    recorded: false,
-    mayExist: false,
-    unclearAtMs: -Infinity,
-    exhausted: false,
-    saveAttempted: false,
-    reportedAs: undefined,
-    deleteSent: false,
-    revoking: false,
-    deleteNotBeforeMs: -Infinity,
-    keptUntilMs: -Infinity,
-    served: false,
-    owner: 'own',
-    reportOnly: undefined,
-  };
 }

@@ -616,6 +616,14 @@ describe('injected faults', () => {
     assert.equal((await createVolume(clients, { name: 'done' })).volume_id, id);
   });
 
+  test('with `unlessThere` only calls fail whose volume is not there', async (t) => {
+    const { driver, ...clients } = await startDriver(t);
+    const { volume_id } = await createVolume(clients, { name: 'there' });
+    await driver.setFaults([{ method: 'CreateVolume', code: 'RESOURCE_EXHAUSTED', unlessThere: true }]);
+    assert.equal((await createVolume(clients, { name: 'there' })).volume_id, volume_id);
+    await assert.rejects(createVolume(clients, { name: 'new' }), failsWith(status.RESOURCE_EXHAUSTED));
+  });
+
   test('a delayed call is finished although the caller is gone', async (t) => {
     const { driver, ...clients } = await startDriver(t);
     await driver.setFaults([{ method: 'CreateVolume', delayMs: 300, times: 1 }]);

@@ -8,7 +8,8 @@ import {
 } from '../../../src/provision/intent-journal/intent-journal.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../src/provision/intent-journal/journal-metrics.ts';
-import { Intents, NameInUseError } from '../../../src/provision/intents.ts';
+import { Intents } from '../../../src/provision/intents.ts';
+import { NameInUseError } from '../../../src/provision/open-intents.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
@@ -255,13 +256,14 @@ describe('a record that was found', () => {
 
   test('replaces one whose own record is not written yet: the other process was first', async () => {
     const written = Promise.withResolvers<never>();
-    const { intents, find } = await scene([], { put: () => written.promise });
+    const { intents, find, clock } = await scene([], { put: () => written.promise });
     const begun = intents.begin(makeRecord('u1'), signal);
     find({ record: makeRecord('u1', { createdAt: '2025-01-01T00:00:00Z' }), owner: 'foreign' });
     written.reject(new ForeignIntentError('another process works on it'));
     await assert.rejects(begun, ForeignIntentError);
     assert.equal(intents.get('u1')?.owner, 'foreign');
     assert.equal(intents.get('u1')?.record.createdAt, '2025-01-01T00:00:00Z');
+    assert.equal((intents.get('u1')?.keptUntilMs ?? 0) - clock.monotonicMs(), maxCallMs);
   });
 
   test('replaces one of another process', async () => {
