@@ -6,14 +6,15 @@ import tseslint from 'typescript-eslint';
  * folders above or beside it. `test/unit/floors.test.ts` proves that every row bites.
  */
 export const floors = {
-  base: ['kube', 'provision', 'csi', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  kube: ['provision', 'csi', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  provision: ['csi', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  csi: ['capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  capacity: ['explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  explain: ['csi', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  diagnostics: ['provision', 'csi', 'capacity', 'explain', 'run', 'cli', 'sandbox'],
-  run: ['csi', 'capacity', 'explain', 'cli', 'sandbox'],
+  base: ['kube', 'provision', 'csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  kube: ['provision', 'csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  provision: ['csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  csi: ['audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  audit: ['capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  capacity: ['audit', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
+  explain: ['csi', 'audit', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
+  diagnostics: ['provision', 'csi', 'audit', 'capacity', 'explain', 'run', 'cli', 'sandbox'],
+  run: ['csi', 'audit', 'capacity', 'explain', 'cli', 'sandbox'],
   cli: ['sandbox'],
 };
 
@@ -23,6 +24,7 @@ const packages = {
   kube: ['@grpc/*', 'commander'],
   provision: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
   csi: ['@kubernetes/*', 'undici', 'commander'],
+  audit: ['@kubernetes/*', 'undici', 'commander'],
   capacity: ['@kubernetes/*', 'undici', 'commander'],
   explain: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
   diagnostics: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],

@@ -15,6 +15,8 @@ import { version } from './version.ts';
 export interface ConnectionFlags {
   kubeconfig?: string | undefined;
   context?: string | undefined;
+  /** URL of the API server: replaces that of the kubeconfig; alone it is used without credentials. */
+  master?: string | undefined;
 }
 
 export interface ConnectionOptions {
@@ -39,11 +41,12 @@ export interface ClusterConnection {
  */
 export function connectCluster(
   call: Pick<SubcommandCall, 'environment' | 'stderr'>,
-  { kubeconfig, context }: ConnectionFlags,
+  { kubeconfig, context, master }: ConnectionFlags,
   { failureCode, onRequest }: ConnectionOptions,
 ): ClusterConnection {
   const { environment } = call;
-  const source = { kubeconfig: kubeconfig ?? usualKubeconfig(environment), context, environment };
+  const usual = master === undefined ? usualKubeconfig(environment) : undefined;
+  const source = { kubeconfig: kubeconfig ?? usual, context, master, environment };
   try {
     return {
       namespace: contextNamespace(source) ?? 'default',

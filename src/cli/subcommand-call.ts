@@ -10,6 +10,9 @@ export interface TextOutput {
   readonly columns?: number;
 }
 
+/** Where answers come from; a terminal or not. */
+export type TextInput = NodeJS.ReadableStream & { readonly isTTY?: boolean };
+
 /** One run of a subcommand. */
 export interface SubcommandCall {
   /** How it was called, for help and errors, such as `csi-provisioner why`. */
@@ -17,6 +20,8 @@ export interface SubcommandCall {
   /** The arguments behind the subcommand. */
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** For questions. */
+  readonly stdin: TextInput;
   readonly stdout: TextOutput;
   readonly stderr: TextOutput;
   /** Aborted at the first SIGINT or SIGTERM; the second one ends the process. */

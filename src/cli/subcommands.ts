@@ -1,6 +1,7 @@
 /** What the program does besides being the sidecar. A subcommand is looked for as the very first argument only. */
 import path from 'node:path';
 import { type Subcommand, type SubcommandCall, SubcommandError } from './subcommand-call.ts';
+import { auditVolumes } from './audit-command.ts';
 import { explainWhy } from './why.ts';
 
 interface SubcommandEntry {
@@ -19,6 +20,10 @@ const subcommands: Readonly<Record<string, SubcommandEntry>> = {
     summary: 'explain why a claim is not bound, or why a volume stays',
     link: 'kubectl-why_pvc',
     linkedAs: 'kubectl why-pvc',
+  },
+  audit: {
+    run: auditVolumes,
+    summary: "compare the driver's volumes with PersistentVolumes and the intent journal",
   },
 };
 
@@ -51,9 +56,9 @@ export function subcommandHelp(): string {
 /** Runs a subcommand on the streams and signals of a process. @returns the exit code. */
 export async function runSubcommand(
   { run, program, args }: FoundSubcommand,
-  process: Pick<NodeJS.Process, 'env' | 'stdout' | 'stderr' | 'once' | 'exit'>,
+  process: Pick<NodeJS.Process, 'env' | 'stdin' | 'stdout' | 'stderr' | 'once' | 'exit'>,
 ): Promise<number> {
-  const { stdout, stderr, env: environment } = process;
+  const { stdin, stdout, stderr, env: environment } = process;
   // A reader that goes away, such as head, ends it in silence.
   stdout.on('error', () => process.exit(0));
   stderr.on('error', () => undefined);
@@ -62,7 +67,7 @@ export async function runSubcommand(
     process.once(signal, () => stop.abort(new Error(`received ${signal}`)));
   }
   try {
-    return await run({ program, args, environment, stdout, stderr, signal: stop.signal });
+    return await run({ program, args, environment, stdin, stdout, stderr, signal: stop.signal });
   } catch (error) {
     if (!(error instanceof SubcommandError)) throw error;
     stderr.write(`${program}: ${error.message}\n`);

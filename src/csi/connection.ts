@@ -7,7 +7,7 @@ import { connectionProblem } from './connection-problem.ts';
 import { csiTarget, socketPath } from './csi-address.ts';
 import { adjustHttp2Connect } from './http2-connect.ts';
 
-/** Max size of a response, in bytes. */
+/** Max size of a response, in bytes, unless the caller expects larger ones. */
 const receiveLimitBytes = 4 * 1024 * 1024;
 /** Pause between attempts while the socket is missing or refuses, in milliseconds. */
 const retryPauseMs = 1000;
@@ -39,6 +39,8 @@ export class ConnectTimeoutError extends Error {
 export interface CsiConnectionOptions {
   /** Socket address: an absolute path or `unix:///path`. */
   address: string;
+  /** Max size of a response, in bytes. Default 4 MiB. */
+  maxResponseBytes?: number | undefined;
   logger: Logger;
   clock: Clock;
   /** Called at once when an established connection is gone. Calls in flight fail by themselves. */
@@ -85,7 +87,10 @@ export class CsiConnection implements AsyncDisposable {
     this.#onLost = options.onLost ?? nothing;
     this.#onReconnected = options.onReconnected ?? nothing;
     adjustHttp2Connect();
-    this.client = new Client(this.target, credentials.createInsecure(), channelOptions);
+    this.client = new Client(this.target, credentials.createInsecure(), {
+      ...channelOptions,
+      ...(options.maxResponseBytes !== undefined && { 'grpc.max_receive_message_length': options.maxResponseBytes }),
+    });
   }
 
   get state(): ConnectionState {

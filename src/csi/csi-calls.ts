@@ -2,6 +2,8 @@ import type { Csi } from './csi-proto.ts';
 import type { CreateVolumeRequest } from './generated/csi/v1/CreateVolumeRequest.ts';
 import type { CreateVolumeResponse__Output } from './generated/csi/v1/CreateVolumeResponse.ts';
 import type { ControllerGetCapabilitiesResponse__Output } from './generated/csi/v1/ControllerGetCapabilitiesResponse.ts';
+import type { ControllerGetVolumeRequest } from './generated/csi/v1/ControllerGetVolumeRequest.ts';
+import type { ControllerGetVolumeResponse__Output } from './generated/csi/v1/ControllerGetVolumeResponse.ts';
 import type { DeleteVolumeRequest } from './generated/csi/v1/DeleteVolumeRequest.ts';
 import type { GetCapacityRequest } from './generated/csi/v1/GetCapacityRequest.ts';
 import type { GetCapacityResponse__Output } from './generated/csi/v1/GetCapacityResponse.ts';
@@ -32,6 +34,11 @@ export interface CsiCalls extends ControllerCalls {
   nodeGetInfo(options?: CallOptions): Promise<NodeGetInfoResponse__Output>;
   getCapacity(request: GetCapacityRequest, options?: CallOptions): Promise<GetCapacityResponse__Output>;
   listVolumes(request: ListVolumesRequest, options?: CallOptions): Promise<ListVolumesResponse__Output>;
+  /** Alpha. Code `NotFound` for a volume that does not exist (CSI spec, `ControllerGetVolume`). */
+  controllerGetVolume(
+    request: ControllerGetVolumeRequest,
+    options?: CallOptions,
+  ): Promise<ControllerGetVolumeResponse__Output>;
 }
 
 /** Binds the calls to a connection. */
@@ -48,6 +55,7 @@ export function csiCalls(csi: Csi, settings: Omit<CallSettings, 'secretFields'>)
     nodeGetInfo: (options) => unaryCall(call, node.NodeGetInfo, {}, options),
     getCapacity: (request, options) => unaryCall(call, controller.GetCapacity, request, options),
     listVolumes: (request, options) => unaryCall(call, controller.ListVolumes, request, options),
+    controllerGetVolume: (request, options) => unaryCall(call, controller.ControllerGetVolume, request, options),
     createVolume: (request, options) => unaryCall(call, controller.CreateVolume, request, options),
     deleteVolume: async (request, options) => {
       await unaryCall(call, controller.DeleteVolume, request, options);

@@ -16,6 +16,7 @@ export interface DriverCapabilities {
   readonly modifyVolume: boolean;
   readonly singleNodeMultiWriter: boolean;
   readonly listVolumes: boolean;
+  readonly getVolume: boolean;
   readonly getCapacity: boolean;
 }
 
@@ -33,6 +34,7 @@ export function driverCapabilities(plugin: Iterable<string>, controller: Iterabl
     modifyVolume: controllerNames.has('MODIFY_VOLUME'),
     singleNodeMultiWriter: controllerNames.has('SINGLE_NODE_MULTI_WRITER'),
     listVolumes: controllerNames.has('LIST_VOLUMES'),
+    getVolume: controllerNames.has('GET_VOLUME'),
     getCapacity: controllerNames.has('GET_CAPACITY'),
   });
 }

@@ -22,6 +22,8 @@ export interface DriverOptions {
   address: string;
   /** Deadline of each call, in milliseconds. */
   timeoutMs: number;
+  /** Max size of a response, in bytes. Default 4 MiB, as in the Go sidecar. */
+  maxResponseBytes?: number;
   /** Query NodeGetInfo, too: for node deployment. Default false. */
   askNodeInfo?: boolean;
   clock: Clock;
@@ -87,11 +89,12 @@ export class Driver implements AsyncDisposable {
    * fails; the signal's reason when it aborts.
    */
   static async connect(options: DriverOptions): Promise<Driver> {
-    const { address, timeoutMs, askNodeInfo = false, clock, logger, signal, onCall } = options;
+    const { address, timeoutMs, maxResponseBytes, askNodeInfo = false, clock, logger, signal, onCall } = options;
     let driver: Driver | undefined;
     let driverName: string | undefined;
     const connection = new CsiConnection({
       address,
+      maxResponseBytes,
       clock,
       logger,
       onLost: () => driver?.onLost(options),
@@ -206,6 +209,7 @@ export class Driver implements AsyncDisposable {
       deleteVolume: (request, options) => checked(() => calls.deleteVolume(request, options)),
       getCapacity: (request, options) => checked(() => calls.getCapacity(request, options)),
       listVolumes: (request, options) => checked(() => calls.listVolumes(request, options)),
+      controllerGetVolume: (request, options) => checked(() => calls.controllerGetVolume(request, options)),
     };
   }
 

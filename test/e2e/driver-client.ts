@@ -9,6 +9,7 @@ export interface DriverClient extends Disposable {
   createSnapshot(name: string, volumeId: string): Promise<string>;
   /** Makes a filesystem volume of 1 GiB and gives its id. */
   createVolume(name: string, parameters?: Record<string, string>): Promise<string>;
+  deleteVolume(volumeId: string): Promise<void>;
 }
 
 /** Connects to the driver at `unix:///...`. */
@@ -28,6 +29,11 @@ export function connectDriver(address: string): DriverClient {
         answer,
       );
       return (await promise).volume?.volume_id ?? '';
+    },
+    async deleteVolume(volumeId) {
+      const { promise, answer } = unary();
+      controller.DeleteVolume({ volume_id: volumeId }, answer);
+      await promise;
     },
     [Symbol.dispose]: () => controller.close(),
   };

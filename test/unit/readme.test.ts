@@ -26,10 +26,11 @@ const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(provisioners|
 const otherFlags = new Set([
   ...['--peer', '--target', '--check', '--kubernetes', '--profile'], // our scripts
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
-  ...['--test'], // Node.js
+  ...['--test', '--max-semi-space-size', '--heap-growing-percent'], // Node.js
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
+  ...['--second-look', '--delete', '--yes'], // csi-provisioner audit
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 

@@ -1,0 +1,43 @@
+/** The driver's volumes against PersistentVolumes and the intent journal. What is said must hold in two looks. */
+import { findingKey } from './finding.ts';
+import { type Look, look, type LookOptions } from './look.ts';
+
+export interface AuditOptions extends LookOptions {
+  /** Pause before the second look, in milliseconds. 0: there is none. */
+  secondLookMs: number;
+}
+
+/** The last look, with what was found in all of them. */
+export interface Audit extends Look {
+  looks: 1 | 2;
+  /** Findings of one look alone: volumes that were being made, deleted or saved. */
+  unsettled: number;
+}
+
+/** How often the progress line says how long is left, in milliseconds. */
+const countdownMs = 1000;
+
+/**
+ * Looks, and if there is anything to say looks again later. Changes nothing; safe to repeat.
+ *
+ * @throws as `look`.
+ */
+export async function audit(options: AuditOptions): Promise<Audit> {
+  const { secondLookMs } = options;
+  const first = await look(options);
+  if (secondLookMs <= 0 || first.findings.length === 0) return { ...first, looks: 1, unsettled: 0 };
+  const before = new Set(first.findings.map(findingKey));
+  await pause(options);
+  const second = await look(options);
+  const findings = second.findings.filter((finding) => before.has(findingKey(finding)));
+  const unsettled = before.size + second.findings.length - 2 * findings.length;
+  return { ...second, findings, looks: 2, unsettled };
+}
+
+async function pause({ secondLookMs, progress, clock, signal }: AuditOptions): Promise<void> {
+  const endMs = clock.monotonicMs() + secondLookMs;
+  for (let leftMs = secondLookMs; leftMs > 0; leftMs = endMs - clock.monotonicMs()) {
+    progress.at(`Looking again in ${Math.ceil(leftMs / 1000)} s, as volumes come and go`);
+    await clock.sleep(Math.min(countdownMs, leftMs), { signal });
+  }
+}

@@ -1,0 +1,149 @@
+/** From what one look found to what is said about it. Pure: nothing is asked any more. */
+import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
+import { compareFindings, type Finding } from './finding.ts';
+import type { IndexedRecord, RecordIndex } from './record-index.ts';
+import type { Existence } from './verify-missing.ts';
+
+export interface Sighting {
+  volumes: ClusterVolumes;
+  records: RecordIndex;
+  /** Ids that the driver has and no PersistentVolume, with how many nodes they are attached to. */
+  strangers: ReadonlyMap<string, number>;
+  /** The driver lists its volumes; else nothing is known of those without a PersistentVolume. */
+  isListed: boolean;
+  /** What the driver said about single volumes, by id. */
+  existence: ReadonlyMap<string, Existence>;
+}
+
+/** What is said, the worst first, and how much was compared. */
+export interface Classified {
+  findings: Finding[];
+  /** PersistentVolumes whose storage is there. */
+  inUse: number;
+  /** PersistentVolumes of other nodes, about which the driver of this one says nothing. */
+  elsewhere: number;
+  /** PersistentVolumes about which a driver without LIST_VOLUMES and GET_VOLUME says nothing. */
+  unchecked: number;
+}
+
+export function classify(sighting: Sighting): Classified {
+  const { volumes, records, strangers } = sighting;
+  const result: Classified = { findings: [], inUse: 0, elsewhere: 0, unchecked: 0 };
+  for (const first of volumes.handles()) {
+    const all = chain(first);
+    for (const volume of all) addVolume(volume, sighting, result);
+    if (all.length > 1 && first.handle !== '') result.findings.push(shared(all));
+  }
+  for (const [id, publishedNodes] of strangers) {
+    if (records.naming(id).length === 0) result.findings.push(unclaimed(id, publishedNodes));
+  }
+  for (const record of records.all) result.findings.push(...recordFindings(record, sighting));
+  result.findings.sort(compareFindings);
+  return result;
+}
+
+/** Whether the driver should be asked for this single volume. */
+export function isMissing({ isListed, home, handle }: ClusterVolume): boolean {
+  return !isListed && home !== 'elsewhere' && handle !== '';
+}
+
+function addVolume(volume: ClusterVolume, sighting: Sighting, result: Classified): void {
+  if (volume.home === 'elsewhere') {
+    result.elsewhere++;
+    return;
+  }
+  const known = volume.isListed ? 'there' : sighting.existence.get(volume.handle);
+  if (known === 'there') {
+    result.inUse++;
+    if (!volume.isOurs)
+      result.findings.push(about(volume, 'foreign', 'this provisioner has not made the PersistentVolume'));
+    return;
+  }
+  if (!sighting.isListed && known === undefined && volume.handle !== '') {
+    result.unchecked++;
+    return;
+  }
+  const doubt = known === 'gone' && volume.home === 'here' ? undefined : doubtAbout(volume, sighting);
+  if (doubt !== undefined) result.findings.push(about(volume, 'unverified', doubt));
+  else result.findings.push(about(volume, 'lost', `the driver does not have it; the volume is ${volume.phase}`));
+}
+
+/** Why it proves nothing that the driver does not list a volume; undefined: it does. */
+function doubtAbout(volume: ClusterVolume, { isListed }: Sighting): string | undefined {
+  if (volume.handle === '') return 'the in-tree volume has no id that the driver would know';
+  if (volume.home === 'unknown')
+    return 'not listed; it may be on another node: run the audit there with --node-deployment';
+  if (!isListed) return 'the driver was asked for it and gave no clear answer';
+  if (volume.isInTree) return 'not listed; the driver may list an in-tree volume under another id';
+  return volume.isOurs ? undefined : 'not listed; it was made by hand, and the driver may not list such volumes';
+}
+
+function about(volume: ClusterVolume, state: Finding['state'], detail: string): Finding {
+  const { name, handle, claim } = volume;
+  return {
+    state,
+    ...(handle !== '' && { volumeId: handle }),
+    persistentVolumes: [name],
+    ...(claim !== '' && { claim }),
+    detail,
+  };
+}
+
+function shared(all: readonly ClusterVolume[]): Finding {
+  return {
+    state: 'shared',
+    volumeId: all[0]?.handle ?? '',
+    persistentVolumes: all.map(({ name }) => name).sort(),
+    detail: 'several PersistentVolumes have it: when one with policy Delete is deleted, all lose it',
+  };
+}
+
+function unclaimed(volumeId: string, publishedNodes: number): Finding {
+  const attached = publishedNodes === 0 ? '' : `, and it is attached to ${publishedNodes} node(s)`;
+  return { state: 'unclaimed', volumeId, detail: `no PersistentVolume and no record knows it${attached}` };
+}
+
+/** One finding for each id that the record names, or one without. */
+function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
+  const { record, reportOnly, listedIds } = indexed;
+  const common = {
+    volumeName: record.volume.name,
+    claim: `${record.claim.namespace}/${record.claim.name}`,
+    record: record.claim.uid,
+    since: record.createdAt,
+  };
+  const { handle = '' } = record;
+  const isOurs = record.phase !== 'stuck' && reportOnly === '';
+  if (isOurs) {
+    const state = record.phase === 'delete' ? 'being-deleted' : 'being-made';
+    const volumeId = handle || listedIds[0];
+    return [{ state, ...(volumeId !== undefined && { volumeId }), ...common, detail: phaseTexts[record.phase] }];
+  }
+  const why = reportOnly === '' ? (record.problem ?? 'no reason is recorded') : `only reported: ${reportOnly}`;
+  if (listedIds.length > 0) {
+    return listedIds.map((volumeId) => ({ state: 'leaked', volumeId, ...common, detail: why }));
+  }
+  const rest = whereIsIt(handle, sighting);
+  return [{ state: 'stuck', ...(handle !== '' && { volumeId: handle }), ...common, detail: `${why}; ${rest}` }];
+}
+
+const phaseTexts = {
+  create: 'the driver is being asked for it',
+  unclear: 'an attempt ended without a clear result, and is repeated',
+  delete: 'nobody wants it, and it is being deleted',
+  stuck: '',
+} as const;
+
+function whereIsIt(handle: string, { volumes, isListed, existence }: Sighting): string {
+  const holder = volumes.with(handle);
+  if (holder !== undefined) return `PersistentVolume ${holder.name} has its storage`;
+  if (existence.get(handle) === 'gone') return 'the driver does not have its storage';
+  if (!isListed) return 'whether it has storage is not known';
+  return handle === '' ? 'no listed id has its name' : 'the driver does not list its storage';
+}
+
+function chain(first: ClusterVolume): ClusterVolume[] {
+  const all: ClusterVolume[] = [];
+  for (let each: ClusterVolume | undefined = first; each !== undefined; each = each.next) all.push(each);
+  return all;
+}

@@ -1,0 +1,169 @@
+/** The PersistentVolumes of one driver, as far as an audit needs them: a large cluster has a hundred thousand. */
+import type { Clock } from '../base/clock.ts';
+import { inSlices } from '../base/event-loop.ts';
+import type { Logger } from '../base/logger.ts';
+import type { MigrationHook } from '../csi/migration/migration-hook.ts';
+import { CodingChoice } from '../kube/coding-choice.ts';
+import { pagedList, pageSize } from '../kube/paged-list.ts';
+import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
+import type { Transport } from '../kube/transport.ts';
+import { type PersistentVolume, persistentVolumes } from '../provision/objects.ts';
+import { ownsVolume } from '../provision/owns-volume.ts';
+
+/**
+ * Whether the driver that is asked has the volume's storage, if there is any. Not so in node deployment, where each node's
+ * driver lists its own volumes.
+ */
+export type VolumeHome = 'here' | 'elsewhere' | 'unknown';
+
+/** A PersistentVolume of the driver. */
+export interface ClusterVolume {
+  readonly name: string;
+  /** The driver's id; of an in-tree volume as Kubernetes translates it. */
+  readonly handle: string;
+  /** `namespace/name`; empty: no claim. */
+  readonly claim: string;
+  readonly phase: string;
+  /** This provisioner made it. */
+  readonly isOurs: boolean;
+  readonly home: VolumeHome;
+  /** Of the in-tree plugin that the driver replaced: the driver may call it otherwise. */
+  readonly isInTree: boolean;
+  /** The driver has listed it. */
+  isListed: boolean;
+  /** Another PersistentVolume with the same handle. */
+  next: ClusterVolume | undefined;
+}
+
+export interface ClusterVolumesOptions {
+  driverName: string;
+  /** Of a driver that replaced an in-tree plugin. */
+  migration: MigrationHook | undefined;
+  /** Name of that plugin. */
+  pluginName: string | undefined;
+  /** @param volume - in CSI form. */
+  homeOf: (volume: PersistentVolume) => VolumeHome;
+}
+
+export class ClusterVolumes {
+  readonly #options: ClusterVolumesOptions;
+  readonly #byHandle = new Map<string, ClusterVolume>();
+  /** Volumes of the in-tree plugin, which the driver may list under other ids. */
+  #inTree: { volume: PersistentVolume; entry: ClusterVolume }[] = [];
+  #count = 0;
+
+  constructor(options: ClusterVolumesOptions) {
+    this.#options = options;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  clear(): void {
+    this.#byHandle.clear();
+    this.#inTree = [];
+    this.#count = 0;
+  }
+
+  /** Takes a PersistentVolume of the cluster; those of other drivers are left out. */
+  add(volume: PersistentVolume): void {
+    const { driverName, migration, pluginName, homeOf } = this.#options;
+    const { translated, isInTree } = asCsi(volume, migration);
+    const { csi } = translated.spec;
+    if (!isInTree && csi?.driver !== driverName) return;
+    const { claimRef } = volume.spec;
+    const entry: ClusterVolume = {
+      name: volume.metadata.name,
+      handle: csi?.volumeHandle ?? '',
+      claim: claimRef === undefined ? '' : `${claimRef.namespace ?? ''}/${claimRef.name ?? ''}`,
+      phase: volume.status?.phase ?? '',
+      isOurs: isMadeHere(volume, (name) => name === driverName || name === pluginName),
+      home: homeOf(translated),
+      isInTree,
+      isListed: false,
+      next: this.#byHandle.get(csi?.volumeHandle ?? ''),
+    };
+    this.#count++;
+    this.#byHandle.set(entry.handle, entry);
+    if (isInTree) this.#inTree.push({ volume, entry });
+  }
+
+  /** The PersistentVolumes with this very handle; `next` leads to further ones. */
+  with(handle: string): ClusterVolume | undefined {
+    return handle === '' ? undefined : this.#byHandle.get(handle);
+  }
+
+  /** One entry for each handle. */
+  handles(): Iterable<ClusterVolume> {
+    return this.#byHandle.values();
+  }
+
+  /** Takes the ids away that volumes of the in-tree plugin may mean, in doubt too many. */
+  async takeInTree(ids: Map<string, number>): Promise<void> {
+    const { migration } = this.#options;
+    if (migration === undefined || this.#inTree.length === 0) return;
+    const found: string[] = [];
+    await inSlices(ids.keys(), (id) => {
+      const holder = this.#inTree.find(({ volume }) => migration.holds(volume, id));
+      if (holder === undefined) return;
+      holder.entry.isListed = true;
+      found.push(id);
+    });
+    for (const id of found) ids.delete(id);
+  }
+}
+
+const decodeVolume = messageDecoder<PersistentVolume>('PersistentVolume');
+
+/** Reads all PersistentVolumes live. @throws {ApiError} and {TransportError} when they cannot be listed. */
+export async function readClusterVolumes(
+  options: ClusterVolumesOptions & {
+    transport: Transport;
+    onCount: (count: number) => void;
+    clock: Clock;
+    logger: Logger;
+    signal: AbortSignal;
+  },
+): Promise<ClusterVolumes> {
+  const { transport, onCount, clock, logger, signal } = options;
+  const volumes = new ClusterVolumes(options);
+  let count = 0;
+  await pagedList({
+    coding: new CodingChoice({ transport, protobuf: decodeVolume, logger }),
+    clock,
+    resource: persistentVolumes,
+    resourceVersion: '', // live
+    limit: pageSize,
+    optional: true,
+    onStart: () => {
+      volumes.clear();
+      count = 0;
+    },
+    onItem: (item) => {
+      volumes.add(item as PersistentVolume);
+      if (++count % pageSize === 0) onCount(count);
+    },
+    signal,
+  });
+  return volumes;
+}
+
+/** A volume that cannot be translated is the plugin's all the same. */
+function asCsi(
+  volume: PersistentVolume,
+  migration: MigrationHook | undefined,
+): { translated: PersistentVolume; isInTree: boolean } {
+  if (volume.spec.csi !== undefined || migration === undefined) return { translated: volume, isInTree: false };
+  try {
+    const translated = migration.toCsi(volume);
+    return { translated, isInTree: translated !== volume };
+  } catch {
+    return { translated: volume, isInTree: true };
+  }
+}
+
+/** One that was made by hand says nothing about a provisioner. */
+function isMadeHere(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {
+  return ownsVolume({ ...volume, spec: {} }, isKnownProvisioner);
+}

@@ -1,0 +1,49 @@
+import type { Finding } from './finding.ts';
+import type { IndexedRecord } from './record-index.ts';
+
+/** It must not be deleted; the message says why, and what to do instead. */
+export class NotDeletableError extends Error {
+  override readonly name = 'NotDeletableError';
+}
+
+/**
+ * The record because of which a volume may be deleted.
+ *
+ * @param found - of the last look, with what both looks found.
+ * @throws {NotDeletableError} when no record names it, or in a way that allows no deletion.
+ */
+export function deletableRecord(
+  id: string,
+  found: { records: readonly IndexedRecord[]; findings: readonly Finding[]; strangers: ReadonlyMap<string, number> },
+): IndexedRecord {
+  const naming = found.records.filter(({ record, listedIds }) => record.handle === id || listedIds.includes(id));
+  const [indexed, ...others] = naming;
+  if (indexed === undefined) {
+    throw new NotDeletableError(
+      'no record of the journal names it: it may be of another cluster, or in use. Delete it with the tools of the storage',
+    );
+  }
+  const { record, reportOnly, listedIds } = indexed;
+  const why = (): string | undefined => {
+    if (others.length > 0) return 'several records name it';
+    if (reportOnly !== '') return `its record is only reported: ${reportOnly}. Another cluster may use the volume`;
+    if (record.phase !== 'stuck' && record.phase !== 'delete') return 'the sidecar is making it';
+    const attached = found.strangers.get(id) ?? 0;
+    if (attached > 0) return `the driver says that it is attached to ${attached} node(s)`;
+    const isSettled = found.findings.some((each) => each.volumeId === id && each.record === record.claim.uid);
+    if (!isSettled) return 'its record has changed between the two looks: run the audit again';
+    if (record.handle === id) return undefined;
+    if (listedIds.length > 1) return `${listedIds.length} volumes have the name ${record.volume.name} in their ids`;
+    return hasUid(record.volume.name, record.claim.uid)
+      ? undefined
+      : `its record has no id, and its name ${record.volume.name} is too short to tell it from others`;
+  };
+  const reason = why();
+  if (reason !== undefined) throw new NotDeletableError(reason);
+  return indexed;
+}
+
+/** The whole UID, with or without dashes: no other volume has it in its name. */
+function hasUid(name: string, uid: string): boolean {
+  return uid.length >= 32 && (name.includes(uid) || name.includes(uid.replaceAll('-', '')));
+}

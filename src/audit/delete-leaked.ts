@@ -1,0 +1,82 @@
+/** Deletes what a stuck record names. A volume that anybody may use is never deleted. */
+import { driverMigration } from '../csi/migration/driver-migration.ts';
+import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
+import { claimWish } from '../provision/claim-wish.ts';
+import { readJournal } from '../provision/intent-journal/read-journal.ts';
+import { discardRecord } from '../provision/intent-journal/discard-record.ts';
+import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
+import { StorageHolders } from '../provision/storage-holders.ts';
+import { storedVolume } from '../provision/stored-volume.ts';
+import { absentAsUndefined, deletionSecrets } from './deletion-secrets.ts';
+import { NotDeletableError } from './deletable-record.ts';
+import type { JournalPlace, LookOptions } from './look.ts';
+import type { IndexedRecord } from './record-index.ts';
+
+export type DeletionOptions = Omit<LookOptions, 'journal'> & { journal: JournalPlace };
+
+/**
+ * Deletes a volume at the driver after a last live look, and has the record of it discarded. Safe to repeat: drivers answer OK
+ * for a volume that is gone.
+ *
+ * @returns what becomes of the record.
+ * @throws {NotDeletableError} when somebody may use the volume, `CsiCallError` of the driver, and whatever a request throws.
+ */
+export async function deleteLeaked(
+  id: string,
+  { record, shard }: IndexedRecord,
+  options: DeletionOptions,
+): Promise<string> {
+  const { driver, client, journal, signal } = options;
+  const secrets = await deletionSecrets(options, record);
+  await checkUnused(id, record, options);
+  await checkUnwanted(record, options);
+  await checkUnchanged(record, options);
+  signal.throwIfAborted();
+  await driver.calls.deleteVolume({ volume_id: id, secrets }, { signal });
+  if (record.phase !== 'stuck') return 'the sidecar closes its record';
+  const { uid } = record.claim;
+  const isThere = await discardRecord({ client, ...journal }, { shard, uid });
+  return isThere ? 'the sidecar discards its record within a minute' : 'its record is gone';
+}
+
+/** No PersistentVolume has it, whoever made that. @throws {NotDeletableError} */
+async function checkUnused(id: string, record: IntentRecord, options: DeletionOptions): Promise<void> {
+  const { driver, transport, client, clock, logger, signal } = options;
+  const migration = driverMigration(driver.name);
+  const holds = ({ spec, ...rest }: PersistentVolume, handle: string): boolean =>
+    spec.csi === undefined
+      ? (migration?.holds({ spec, ...rest }, handle) ?? false)
+      : spec.csi.driver === driver.name && spec.csi.volumeHandle === handle;
+  const ending = new AbortController();
+  const abort = AbortSignal.any([signal, ending.signal]);
+  try {
+    const holders = new StorageHolders({ transport, holds, abort: () => abort, clock, logger });
+    const { name } = record.volume;
+    const holder = (await holders.find({ name, handle: id }, signal)) ?? (await storedVolume(client, name, signal));
+    if (holder !== undefined) {
+      throw new NotDeletableError(`PersistentVolume ${holder.metadata.name} has its storage or its name`);
+    }
+  } finally {
+    ending.abort(new Error('the question is answered'));
+  }
+}
+
+/** A claim that still waits for the volume would get one without storage. @throws {NotDeletableError} */
+async function checkUnwanted(record: IntentRecord, { client, driver, signal }: DeletionOptions): Promise<void> {
+  const { namespace, name } = record.claim;
+  const reading = client.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name }, { signal });
+  const claim = await absentAsUndefined(reading);
+  const isKnownProvisioner = (each: string): boolean => each === driver.name || each === record.volume.provisioner;
+  const wish = await claimWish(record, claim, { isKnownProvisioner, qualifies: () => true });
+  if (wish === 'wanted' || wish === 'has-it') {
+    throw new NotDeletableError(`claim ${namespace}/${name} still waits for it: delete the claim first`);
+  }
+}
+
+/** Somebody may have taken his time to answer the question. @throws {NotDeletableError} */
+async function checkUnchanged(record: IntentRecord, { client, journal, clock }: DeletionOptions): Promise<void> {
+  const { records } = await readJournal({ client, clock, ...journal });
+  const now = records.find((each) => each.record.claim.uid === record.claim.uid);
+  const isSame = now?.reportOnly === '' && now.record.phase === record.phase && now.record.handle === record.handle;
+  if (!isSame) throw new NotDeletableError('its record has changed meanwhile: run the audit again');
+}

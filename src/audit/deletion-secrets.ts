@@ -1,0 +1,65 @@
+import type { SecretString } from '../base/secret-string.ts';
+import { driverMigration } from '../csi/migration/driver-migration.ts';
+import { recordedPlan } from '../csi/recorded-plan.ts';
+import { readSecret } from '../csi/secrets/read-secret.ts';
+import { secretReference } from '../csi/secrets/secret-reference.ts';
+import { NotFoundError } from '../kube/api-error.ts';
+import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
+import { type SecretReference, type StorageClass, storageClasses } from '../provision/objects.ts';
+import { ProvisionError } from '../provision/provisioner.ts';
+import { NotDeletableError } from './deletable-record.ts';
+import type { LookOptions } from './look.ts';
+
+type DriverAndCluster = Pick<LookOptions, 'client' | 'driver' | 'logger' | 'signal'>;
+
+/**
+ * The secret that the volume would have been made with; of a record that cannot be understood that of the class. Without it
+ * some drivers answer OK and delete nothing.
+ */
+export async function deletionSecrets(
+  options: DriverAndCluster,
+  record: IntentRecord,
+): Promise<Record<string, SecretString>> {
+  const { client, signal } = options;
+  const reference = await referenceOf(options, record);
+  if (reference === undefined) return {};
+  const secrets = await absentAsUndefined(readSecret(client, reference, { signal }));
+  if (secrets !== undefined) return secrets;
+  throw new NotDeletableError(
+    `its secret ${reference.namespace}/${reference.name} is gone, and without it the driver may delete nothing. ` +
+      'Create the secret again, or delete the volume with the tools of the storage',
+  );
+}
+
+async function referenceOf(
+  { client, driver, logger, signal }: DriverAndCluster,
+  { plan, volume, claim }: IntentRecord,
+): Promise<SecretReference | undefined> {
+  try {
+    return recordedPlan(plan, driver.name).secretReferences.provisioner;
+  } catch (error) {
+    if (!(error instanceof ProvisionError)) throw error;
+  }
+  const name = { name: volume.className };
+  const found = await absentAsUndefined(client.get<StorageClass>(storageClasses, name, { signal }));
+  if (found === undefined) {
+    throw new NotDeletableError(
+      `neither its record nor its StorageClass ${volume.className}, which is gone, says which secret the driver needs. ` +
+        'Delete it with the tools of the storage',
+    );
+  }
+  const storageClass = driverMigration(driver.name)?.translateClass(found) ?? found;
+  return secretReference('provisioner', storageClass.parameters ?? {}, { volumeName: volume.name, claim }, logger);
+}
+
+/** @param answer - may fail with the API's error, or with one around it. */
+export async function absentAsUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof NotFoundError || (error instanceof Error && error.cause instanceof NotFoundError)) {
+      return undefined;
+    }
+    throw error;
+  }
+}

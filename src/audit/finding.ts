@@ -1,0 +1,64 @@
+/**
+ * What an audit says about one volume or record, the worst first.
+ *
+ * - `lost`: a PersistentVolume whose storage the driver does not have.
+ * - `leaked`: storage that no PersistentVolume has, and a record that only an operator can close names it.
+ * - `stuck`: such a record, without storage that is known.
+ * - `unverified`: a PersistentVolume whose storage was not found, and that proves nothing.
+ * - `shared`: storage that several PersistentVolumes have.
+ * - `unclaimed`: storage that no PersistentVolume and no record knows. It may be of another cluster, or made by hand.
+ * - `being-deleted`, `being-made`: as the record says; the sidecar works on it.
+ * - `foreign`: storage of a PersistentVolume that this provisioner has not made.
+ */
+export const findingStates = [
+  'lost',
+  'leaked',
+  'stuck',
+  'unverified',
+  'shared',
+  'unclaimed',
+  'being-deleted',
+  'being-made',
+  'foreign',
+] as const;
+
+export type FindingState = (typeof findingStates)[number];
+
+export interface Finding {
+  state: FindingState;
+  /** The driver's id. Absent where it is not known. */
+  volumeId?: string;
+  /** Names of the PersistentVolumes that have it. */
+  persistentVolumes?: readonly string[];
+  /** The name that the volume of a record was made under, and that its PersistentVolume would get. */
+  volumeName?: string;
+  /** `namespace/name`. */
+  claim?: string;
+  /** UID of the claim, which names the record. Absent where there is none. */
+  record?: string;
+  /** Since when the record is open, RFC 3339. */
+  since?: string;
+  detail: string;
+}
+
+/** States that ask for an operator. */
+export const troubles: ReadonlySet<FindingState> = new Set<FindingState>(['lost', 'leaked', 'stuck']);
+
+/** Two looks that have the same key found the same. */
+export function findingKey({ state, volumeId, persistentVolumes, record }: Finding): string {
+  return JSON.stringify([state, volumeId, persistentVolumes, record]);
+}
+
+/** The worst first, and within a state by id and name. */
+export function compareFindings(a: Finding, b: Finding): number {
+  const rank = findingStates.indexOf(a.state) - findingStates.indexOf(b.state);
+  return rank || compareTexts(sortText(a), sortText(b));
+}
+
+function sortText({ volumeId = '', persistentVolumes = [], record = '' }: Finding): string {
+  return [volumeId, ...persistentVolumes, record].join('\0');
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a === b ? 0 : 1;
+}

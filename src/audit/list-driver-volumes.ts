@@ -1,0 +1,126 @@
+import { nextSlice, sliceSpent } from '../base/event-loop.ts';
+import type { Clock } from '../base/clock.ts';
+import { CsiCallError } from '../csi/call-error.ts';
+import type { CsiCalls } from '../csi/csi-calls.ts';
+import type { ListVolumesResponse__Output } from '../csi/generated/csi/v1/ListVolumesResponse.ts';
+import { CannotLookError } from './cannot-look-error.ts';
+
+/** Entries of a page: small enough for the limits of cloud APIs behind drivers. */
+const pageEntries = 500;
+/** How often the whole list is started again (CSI spec, "ListVolumes Errors", code ABORTED). */
+const maxStarts = 5;
+/** How often one page is asked for when the driver is busy or does not answer. */
+const maxAttempts = 4;
+/** Pause before an attempt is repeated, doubling, in milliseconds. */
+const pauseMs = 500;
+/** Pages in a row that brought nothing new: the driver goes in a circle, with a new token each time. */
+const maxBarrenPages = 100;
+
+export interface ListDriverVolumesOptions {
+  calls: Pick<CsiCalls, 'listVolumes'>;
+  /** Called at the start, and again when the driver wants the list to be started again: what came before is void. */
+  onStart: () => void;
+  /** @returns false for an id that came before. */
+  onVolume: (id: string, publishedNodes: number) => boolean;
+  /** Called after each page. */
+  onPage?: () => void;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/** What was odd about a list. */
+export interface ListedVolumes {
+  /** Entries without an id, which nobody can compare with anything. */
+  unnamed: number;
+  /** Entries that came twice. */
+  repeated: number;
+}
+
+/**
+ * All volumes of the driver, page by page. Pages are no consistent view: volumes that come and go meanwhile may be missed, or
+ * appear twice.
+ *
+ * @returns undefined for a driver that does not implement the call, whatever it reported.
+ * @throws {CannotLookError} when the list cannot be read to its end.
+ * @see CSI spec, `ListVolumes`.
+ */
+export async function listDriverVolumes(options: ListDriverVolumesOptions): Promise<ListedVolumes | undefined> {
+  let entries = pageEntries;
+  for (let start = 1; start <= maxStarts; start++) {
+    options.onStart();
+    try {
+      return await readPages(options, entries);
+    } catch (error) {
+      if (!(error instanceof CsiCallError)) throw error;
+      if (error.codeName === 'Unimplemented') return undefined;
+      // some drivers know no pages, or none of this size
+      const isSizeRefused = error.codeName === 'InvalidArgument' || error.codeName === 'OutOfRange';
+      if (isSizeRefused && entries > 0) entries = 0;
+      else if (error.codeName !== 'Aborted') throw failed(error);
+    }
+    await options.clock.sleep(pauseMs, { signal: options.signal });
+  }
+  throw new CannotLookError(
+    `the driver wanted its list of volumes to be started again ${maxStarts} times: nothing is known about its volumes`,
+  );
+}
+
+/** @throws {CsiCallError} when the list is to be started again, or not to be had. */
+async function readPages(options: ListDriverVolumesOptions, entries: number): Promise<ListedVolumes> {
+  const listed: ListedVolumes = { unnamed: 0, repeated: 0 };
+  const tokens = new Set<string>();
+  let barrenPages = 0;
+  for (let token = ''; ;) {
+    const page = await readPage(options, { max_entries: entries, starting_token: token });
+    barrenPages = (await takePage(page, options, listed)) ? 0 : barrenPages + 1;
+    options.onPage?.();
+    token = page.next_token ?? '';
+    if (token === '') return listed;
+    if (tokens.has(token) || barrenPages >= maxBarrenPages) {
+      throw new CannotLookError(
+        `the driver's list of volumes goes in a circle: ${tokens.has(token) ? 'it gave the same next_token twice' : `${barrenPages} pages in a row had nothing new`}`,
+      );
+    }
+    tokens.add(token);
+  }
+}
+
+/** @returns whether it had anything new. */
+async function takePage(
+  page: ListVolumesResponse__Output,
+  { onVolume }: ListDriverVolumesOptions,
+  listed: ListedVolumes,
+): Promise<boolean> {
+  let hasNew = false;
+  for (const { volume, status: state } of page.entries ?? []) {
+    if (sliceSpent()) await nextSlice();
+    const id = volume?.volume_id ?? '';
+    if (id === '') listed.unnamed++;
+    else if (onVolume(id, state?.published_node_ids?.length ?? 0)) hasNew = true;
+    else listed.repeated++;
+  }
+  return hasNew;
+}
+
+async function readPage(
+  { calls, clock, signal }: ListDriverVolumesOptions,
+  request: { max_entries: number; starting_token: string },
+): Promise<ListVolumesResponse__Output> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await calls.listVolumes(request, { signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof CsiCallError) || !isTransient(error) || attempt === maxAttempts) throw error;
+    }
+    await clock.sleep(pauseMs * 2 ** (attempt - 1), { signal });
+  }
+}
+
+function isTransient({ codeName }: CsiCallError): boolean {
+  return codeName === 'Unavailable' || codeName === 'DeadlineExceeded';
+}
+
+function failed(error: CsiCallError): CannotLookError {
+  return new CannotLookError(`the driver does not list its volumes: ${error.message}`, { cause: error });
+}

@@ -1,0 +1,201 @@
+import type { Clock } from '../base/clock.ts';
+import { inSlices } from '../base/event-loop.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Progress } from '../base/progress.ts';
+import type { Driver } from '../csi/driver.ts';
+import { driverMigration } from '../csi/migration/driver-migration.ts';
+import { replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { ForbiddenError } from '../kube/api-error.ts';
+import type { Transport } from '../kube/transport.ts';
+import type { PersistentVolume } from '../provision/objects.ts';
+import { readJournal, type ReadJournal } from '../provision/intent-journal/read-journal.ts';
+import type { JournalBacking } from '../provision/intent-journal/shard-storage.ts';
+import { CannotLookError } from './cannot-look-error.ts';
+import { classify, type Classified, isMissing } from './classify.ts';
+import { type ClusterVolumes, readClusterVolumes, type VolumeHome } from './cluster-volumes.ts';
+import { type ListedVolumes, listDriverVolumes } from './list-driver-volumes.ts';
+import { type IndexedRecord, RecordIndex } from './record-index.ts';
+import { type Existence, verifyMissing } from './verify-missing.ts';
+
+/** Where the journal is. */
+export interface JournalPlace {
+  backing: JournalBacking;
+  namespace: string;
+  lockName: string;
+}
+
+export interface LookOptions {
+  driver: Pick<Driver, 'name' | 'capabilities' | 'calls'>;
+  transport: Transport;
+  client: KubeClient;
+  /** Undefined: the sidecar keeps none. */
+  journal: JournalPlace | undefined;
+  /** Whether this driver is the one that has a volume, given in CSI form. */
+  homeOf: (volume: PersistentVolume) => VolumeHome;
+  progress: Progress;
+  clock: Clock;
+  logger: Logger;
+  signal: AbortSignal;
+}
+
+/** What one look at driver, cluster and journal found. */
+export interface Look extends Classified {
+  persistentVolumes: number;
+  /** Volumes that the driver lists; undefined: it does not list them. */
+  listed: number | undefined;
+  records: readonly IndexedRecord[];
+  /** What the driver has and no PersistentVolume: attached to how many nodes, by id. */
+  strangers: ReadonlyMap<string, number>;
+  /** What could not be looked at, and so may be lost or stuck without a word. */
+  incomplete: string[];
+  /** What else is to be known. */
+  notes: string[];
+}
+
+/**
+ * Looks once. What changes meanwhile may be seen in one place and not yet, or no longer, in another.
+ *
+ * @throws {CannotLookError} naming the right or the call that is missing, and whatever a request throws.
+ */
+export async function look(options: LookOptions): Promise<Look> {
+  const journal = await journalOf(options);
+  const volumes = await volumesOf(options);
+  const records = new RecordIndex(journal.records);
+  const strangers = new Map<string, number>();
+  const listed = await markListed(options, volumes, strangers);
+  await volumes.takeInTree(strangers);
+  await inSlices(strangers.keys(), (id) => {
+    for (const record of records.naming(id)) record.listedIds.push(id);
+  });
+  const existence = await verify(options, { volumes, records, strangers });
+  const isListed = listed !== undefined;
+  const classified = classify({ volumes, records, strangers, isListed, existence });
+  return {
+    ...classified,
+    persistentVolumes: volumes.count,
+    listed: listed?.count,
+    records: records.all,
+    strangers,
+    ...remarks(options, { journal, listed, volumes }),
+  };
+}
+
+async function journalOf({ journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
+  if (journal === undefined) return { exists: true, records: [], unreadable: [] };
+  progress.at('Reading the intent journal');
+  return await permitted(readJournal({ client, clock, ...journal }), 'or use --intent-journal=off if there is none');
+}
+
+async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {
+  const { driver, progress } = options;
+  progress.at('Reading PersistentVolumes');
+  const reading = readClusterVolumes({
+    ...options,
+    driverName: driver.name,
+    migration: driverMigration(driver.name),
+    pluginName: replacedPlugin(driver.name)?.name,
+    onCount: (count) => progress.at(`Reading PersistentVolumes: ${count}`),
+  });
+  return await permitted(reading, 'then run it again');
+}
+
+/** Marks what is listed, and collects what no PersistentVolume has. */
+async function markListed(
+  { driver, progress, clock, signal }: LookOptions,
+  volumes: ClusterVolumes,
+  strangers: Map<string, number>,
+): Promise<(ListedVolumes & { count: number }) | undefined> {
+  if (!driver.capabilities.listVolumes) return undefined;
+  let count = 0;
+  progress.at("Reading the driver's volumes");
+  const found = await listDriverVolumes({
+    calls: driver.calls,
+    onStart: () => {
+      count = 0;
+      strangers.clear();
+      for (const first of volumes.handles()) mark(volumes, first.handle, false);
+    },
+    onVolume: (id, publishedNodes) => {
+      const known = volumes.with(id);
+      if (known?.isListed ?? strangers.has(id)) return false;
+      if (known === undefined) strangers.set(id, publishedNodes);
+      else mark(volumes, id, true);
+      count++;
+      return true;
+    },
+    onPage: () => progress.at(`Reading the driver's volumes: ${count}`),
+    clock,
+    signal,
+  });
+  return found && { ...found, count };
+}
+
+function mark(volumes: ClusterVolumes, handle: string, isListed: boolean): void {
+  for (let each = volumes.with(handle); each !== undefined; each = each.next) each.isListed = isListed;
+}
+
+/** Asks for what is not listed: of PersistentVolumes, and of records that name no other volume. */
+async function verify(
+  { driver, progress, signal }: LookOptions,
+  found: { volumes: ClusterVolumes; records: RecordIndex; strangers: Map<string, number> },
+): Promise<Map<string, Existence>> {
+  if (!driver.capabilities.getVolume) return new Map();
+  const { volumes, records, strangers } = found;
+  const ofVolumes = [...volumes.handles()].filter(isMissing).map(({ handle }) => handle);
+  const ofRecords = records.all.map(({ record: { handle = '' } }) => handle);
+  const unknown = ofRecords.filter((id) => id !== '' && !strangers.has(id) && volumes.with(id) === undefined);
+  const missing = [...new Set([...ofVolumes, ...unknown])];
+  return await verifyMissing(missing, {
+    calls: driver.calls,
+    onThere: (id, publishedNodes) => {
+      if (volumes.with(id) !== undefined) return;
+      strangers.set(id, publishedNodes);
+      for (const record of records.naming(id)) record.listedIds.push(id);
+    },
+    onCount: (count) => progress.at(`Asking the driver for single volumes: ${count} of ${missing.length}`),
+    signal,
+  });
+}
+
+function remarks(
+  { driver, journal: place }: LookOptions,
+  found: { journal: ReadJournal; listed: ListedVolumes | undefined; volumes: ClusterVolumes },
+): Pick<Look, 'incomplete' | 'notes'> {
+  const { listed, journal } = found;
+  const incomplete = journal.unreadable.map((each) => `${each} of the intent journal cannot be read by this version`);
+  const notes: string[] = [];
+  if (place !== undefined && !journal.exists) {
+    incomplete.push(
+      `namespace ${place.namespace} has no intent journal ${place.lockName}-journal-0: name its namespace with ` +
+        '--leader-election-namespace, or use --intent-journal=off if the sidecar keeps none',
+    );
+  }
+  const reported = driver.capabilities.listVolumes
+    ? 'reports LIST_VOLUMES, but does not implement it'
+    : 'lacks LIST_VOLUMES';
+  if (listed === undefined && driver.capabilities.getVolume) {
+    notes.push(
+      `the driver ${reported}: its volumes were asked for one by one, and what no PersistentVolume has is not seen`,
+    );
+  } else if (listed === undefined) {
+    incomplete.push(
+      `the driver ${reported}, and lacks GET_VOLUME: whether storage is lost or unclaimed cannot be seen`,
+    );
+  }
+  if ((listed?.unnamed ?? 0) > 0) notes.push(`the driver lists ${listed?.unnamed} volume(s) without an id`);
+  if ((listed?.repeated ?? 0) > 0) notes.push(`the driver listed ${listed?.repeated} volume(s) twice`);
+  if (place === undefined) notes.push('without an intent journal, volumes that are just being made count as unclaimed');
+  return { incomplete, notes };
+}
+
+/** @throws {CannotLookError} with the rule that is missing. */
+async function permitted<T>(answer: Promise<T>, way: string): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ForbiddenError)) throw error;
+    const rule = error.isAdmission ? '' : `. Add this rule to a role of yours, ${way}:\n${error.missingRule}`;
+    throw new CannotLookError(`${error.message}${rule}`, { cause: error });
+  }
+}

@@ -1,0 +1,148 @@
+/** `csi-provisioner audit`: arguments, connections and output around the audit. */
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import { systemClock } from '../base/clock.ts';
+import { printable } from '../base/printable.ts';
+import { progressLine } from '../base/progress.ts';
+import { audit, type Audit, type AuditOptions } from '../audit/audit.ts';
+import { auditCodes, auditJson, auditText, type Deletion, deletionText, exitCodeOf } from '../audit/audit-report.ts';
+import { CannotLookError } from '../audit/cannot-look-error.ts';
+import { deletableRecord, NotDeletableError } from '../audit/deletable-record.ts';
+import { deleteLeaked } from '../audit/delete-leaked.ts';
+import type { IndexedRecord } from '../audit/record-index.ts';
+import { ApiError, TransportError } from '../kube/api-error.ts';
+import { KubeClient } from '../kube/kube-client.ts';
+import { type AuditArguments, auditArguments } from './audit-arguments.ts';
+import { auditedDriver, auditLogger, homeIn } from './audited-driver.ts';
+import { connectCluster } from './cluster-connection.ts';
+import { fieldManager } from './kubernetes.ts';
+import { journalObjects } from './sidecar-journal.ts';
+import { type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
+
+/** Compares, and deletes what `--delete` names. Without that it changes nothing, and is safe to repeat. */
+export async function auditVolumes(call: SubcommandCall): Promise<number> {
+  const { usage: usageCode, unknown: failureCode } = auditCodes;
+  const args = auditArguments(call, { usageCode });
+  if (args === undefined) return auditCodes.clean;
+  if (args.ids.length > 0 && !args.isAgreed && call.stdin.isTTY !== true) {
+    throw usageError(call, 'without a terminal nobody can be asked whether to delete: add --yes', { usageCode });
+  }
+  const { kubeconfigPath, masterUrl } = args.config.kubernetes;
+  const { transport } = connectCluster(
+    call,
+    {
+      context: args.context,
+      ...(kubeconfigPath !== '' && { kubeconfig: kubeconfigPath }),
+      ...(masterUrl !== '' && { master: masterUrl }),
+    },
+    { failureCode },
+  );
+  await using _transport = transport;
+  const { stderr } = call;
+  const columns = stderr.isTTY === true ? (stderr.columns ?? 80) : undefined;
+  const progress = progressLine({ write: (text) => stderr.write(text), columns, clock: systemClock });
+  const ending = new AbortController();
+  const signal = AbortSignal.any([call.signal, ending.signal]);
+  try {
+    const logger = auditLogger(call, args.config);
+    await using driver = await auditedDriver(args.config, {
+      progress,
+      logger,
+      signal,
+      onGone: (error) => ending.abort(error),
+    });
+    const client = new KubeClient({ transport, fieldManager });
+    return await auditDriver(call, args, {
+      driver,
+      transport,
+      client,
+      journal: journalObjects({ config: args.config, driver }),
+      homeOf: homeIn(args.config, driver),
+      secondLookMs: args.secondLookMs,
+      progress,
+      clock: systemClock,
+      logger,
+      signal,
+    });
+  } catch (error) {
+    progress.clear();
+    const reason = signal.aborted ? (signal.reason as Error) : (error as Error);
+    if (!signal.aborted && !isFailedLook(error)) throw error;
+    throw new SubcommandError(`nothing can be said: ${reason.message}`, { exitCode: failureCode, cause: error });
+  }
+}
+
+function isFailedLook(error: unknown): boolean {
+  return [CannotLookError, ApiError, TransportError].some((each) => error instanceof each);
+}
+
+async function auditDriver(call: SubcommandCall, args: AuditArguments, options: AuditOptions): Promise<number> {
+  const { driver, progress } = options;
+  const found = await audit(options);
+  progress.clear();
+  if (args.output === 'table') call.stdout.write(auditText(driver.name, found));
+  const deletions = args.ids.length === 0 ? [] : await deleteAll(call, args, { found, options });
+  if (args.output === 'json') call.stdout.write(auditJson(driver.name, found, deletions));
+  else for (const deletion of deletions) call.stdout.write(deletionText(deletion));
+  return exitCodeOf(found, deletions);
+}
+
+/** One id that must not be deleted is reason to delete none. */
+async function deleteAll(
+  call: SubcommandCall,
+  { ids, isAgreed }: AuditArguments,
+  { found, options }: { found: Audit; options: AuditOptions },
+): Promise<Deletion[]> {
+  const { progress, journal } = options;
+  const refused: Deletion[] = [];
+  const allowed: { id: string; record: IndexedRecord }[] = [];
+  for (const id of ids) {
+    try {
+      allowed.push({ id, record: deletableRecord(id, found) });
+    } catch (error) {
+      if (!(error instanceof NotDeletableError)) throw error;
+      refused.push({ volumeId: id, result: 'refused', detail: error.message });
+    }
+  }
+  if (refused.length > 0 || journal === undefined) return refused;
+  if (!isAgreed && !(await isAgreedTo(call, options.driver.name, ids))) return [];
+  const deletions: Deletion[] = [];
+  for (const { id, record } of allowed) {
+    progress.at(`Deleting ${printable(id)}`);
+    deletions.push(await deleteOne(id, record, { ...options, journal }));
+  }
+  progress.clear();
+  return deletions;
+}
+
+async function deleteOne(
+  volumeId: string,
+  record: IndexedRecord,
+  options: Parameters<typeof deleteLeaked>[2],
+): Promise<Deletion> {
+  try {
+    return { volumeId, result: 'deleted', detail: await deleteLeaked(volumeId, record, options) };
+  } catch (error) {
+    options.signal.throwIfAborted();
+    const result = error instanceof NotDeletableError ? 'refused' : 'failed';
+    return { volumeId, result, detail: (error as Error).message };
+  }
+}
+
+async function isAgreedTo(
+  { stdin, stderr, signal }: SubcommandCall,
+  driver: string,
+  ids: readonly string[],
+): Promise<boolean> {
+  stderr.write(`Volumes of ${printable(driver)} that will be deleted, with all that is on them:\n`);
+  for (const id of ids) stderr.write(`  ${printable(id)}\n`);
+  const lines = createInterface({ input: stdin });
+  try {
+    stderr.write('Delete them? Type "yes": ');
+    const ended = once(lines, 'close', { signal }).then(() => '');
+    const answer = await Promise.race([lines.question('', { signal }), ended]);
+    return answer.trim().toLowerCase() === 'yes';
+  } finally {
+    lines.close();
+  }
+}

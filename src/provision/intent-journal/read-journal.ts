@@ -1,0 +1,72 @@
+/** The journal for those who only look: nothing is taken over, nothing is written. */
+import type { Clock } from '../../base/clock.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { IntentRecord } from './intent-record.ts';
+import { recordOf } from './journal-entry.ts';
+import { inParallel } from './settled.ts';
+import { parseShard } from './shard-contents.ts';
+import { type JournalBacking, ShardStorage } from './shard-storage.ts';
+
+export interface ReadJournalOptions {
+  client: KubeClient;
+  backing: JournalBacking;
+  /** Of the lock. */
+  namespace: string;
+  /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */
+  lockName: string;
+  /** Tells how long ago the journal was renewed. */
+  clock: Pick<Clock, 'wallMs'>;
+}
+
+/** A record, and where it is stored. */
+export interface StoredRecord {
+  record: IntentRecord;
+  /** Number of the shard. */
+  shard: number;
+  /** Why nothing may be deleted because of it, such as a restored backup; empty: it may. */
+  reportOnly: string;
+}
+
+export interface ReadJournal {
+  /** A sidecar has written it: it does so when it starts. */
+  exists: boolean;
+  /** All records, the oldest first. */
+  records: StoredRecord[];
+  /** What could not be read: `<object>`, or `<object>/<key>` for a single entry. */
+  unreadable: string[];
+}
+
+/**
+ * Reads all records as they are stored now. A journal that was never written is empty.
+ *
+ * @throws {ApiError} and {TransportError} when a shard cannot be read: then nothing is known.
+ */
+export async function readJournal(options: ReadJournalOptions): Promise<ReadJournal> {
+  const storage = new ShardStorage(options);
+  const journal: ReadJournal = { exists: false, records: [], unreadable: [] };
+  /** @returns how many shards there are, as far as this one says; undefined for one of a newer version. */
+  const take = async (shard: number): Promise<number | undefined> => {
+    const object = await storage.read(shard);
+    if (object === undefined) return 0;
+    journal.exists = true;
+    const contents = parseShard(object, options.clock.wallMs());
+    if (contents === undefined) {
+      journal.unreadable.push(storage.nameOf(shard));
+      return undefined;
+    }
+    for (const key of contents.unreadable.keys()) journal.unreadable.push(`${storage.nameOf(shard)}/${key}`);
+    for (const entry of contents.records.values()) {
+      journal.records.push({ record: recordOf(entry), shard, reportOnly: entry.reportOnly });
+    }
+    return contents.header?.shards ?? 0;
+  };
+  let root = 0;
+  let count = await take(root);
+  while (count === undefined) count = await take(++root);
+  const others = Array.from({ length: Math.max(0, count - root - 1) }, (_, index) => root + 1 + index);
+  await inParallel(others, async (shard) => {
+    await take(shard);
+  });
+  journal.records.sort((a, b) => (a.record.createdAt < b.record.createdAt ? -1 : 1));
+  return journal;
+}

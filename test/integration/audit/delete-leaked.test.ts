@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
+import { eventually } from '../../support/eventually.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { never, recordOf, uidOf } from '../provision/intent-journal/rig.ts';
+import { AuditRig, driverName } from './rig.ts';
+
+const claimsRef = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
+const secretsRef = { group: '', version: 'v1', plural: 'secrets' };
+const classesRef = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' };
+const leasesRef = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+const shardName = { namespace: 'ns', name: 'drv-example-com-journal-0' };
+
+const unclaimed = 'no PersistentVolume and no record knows it';
+
+/** What the sidecar records of a volume whose class names a secret. */
+function plan(provisioner?: { name: string; namespace: string }): Record<string, unknown> {
+  return {
+    driverName,
+    claim: { namespace: 'ns', name: 'claim-1', uid: uidOf(1) },
+    request: { name: `pvc-${uidOf(1)}`, capacity_range: { required_bytes: '1' }, volume_capabilities: [] },
+    secretReferences: provisioner === undefined ? {} : { provisioner },
+    ...{ migrated: false, topologySupported: false, mayReschedule: false, fsType: '', spec: {} },
+  };
+}
+
+function stuckRecord(more: Partial<IntentRecord> = {}): IntentRecord {
+  return { ...recordOf(1), plan: plan(), phase: 'stuck', problem: 'for a test', handle: 'vol-1', ...more };
+}
+
+async function started(record = stuckRecord(), ids = ['vol-1']): Promise<AuditRig> {
+  const rig = await AuditRig.start();
+  await rig.put(record);
+  rig.lists(...ids);
+  return rig;
+}
+
+/** The `--delete` of that volume was refused for this reason, and nothing was deleted. */
+async function assertRefused(rig: AuditRig, reason: RegExp, id = 'vol-1'): Promise<void> {
+  const { code, stdout, stderr } = await rig.run(['--delete', id, '--yes']);
+  assert.match(stdout, /^refused: /m, stderr);
+  assert.match(stdout, reason);
+  assert.equal(code, 1);
+  assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
+  assert.equal(
+    rig.cluster.api.get(leasesRef, shardName)?.metadata.annotations?.['csi-provisioner.journal/discard'],
+    undefined,
+  );
+}
+
+describe('--delete', () => {
+  test('deletes the volume that a stuck record names, and has the record discarded', async () => {
+    await using rig = await started();
+    const { code, stdout } = await rig.run(['--delete', 'vol-1', '--yes']);
+    assert.equal(code, 0);
+    assert.match(stdout, /^deleted: vol-1: the sidecar discards its record within a minute$/m);
+    assert.deepEqual(
+      rig.driver.callsOf('DeleteVolume').map(({ request }) => request['volume_id']),
+      ['vol-1'],
+    );
+    const annotations = rig.cluster.api.get(leasesRef, shardName)?.metadata.annotations ?? {};
+    assert.equal(annotations['csi-provisioner.journal/discard'], uidOf(1));
+    assert.ok(annotations[`csi-provisioner.journal/${uidOf(1)}`] !== undefined, 'the entry is left to the sidecar');
+  });
+
+  test('is taken up by the sidecar, which is not fenced by it', async () => {
+    const clock = new ManualClock({ wallMs: Date.now() });
+    await using rig = await AuditRig.start({ clock });
+    await rig.put(stuckRecord());
+    rig.lists('vol-1');
+    assert.equal((await rig.run(['--delete=vol-1', '--yes'])).code, 0);
+    await eventually(async () => {
+      await clock.advance(10_000);
+      assert.deepEqual(rig.sidecar.heard, ['discarded 01']);
+    });
+    assert.equal(rig.cluster.entry(1), undefined);
+    assert.deepEqual((await rig.report()).findings, [{ state: 'unclaimed', volumeId: 'vol-1', detail: unclaimed }]);
+  });
+
+  test('sends the secret of the record, which nobody else sees', async () => {
+    await using rig = await started(stuckRecord({ plan: plan({ name: 's', namespace: 'ns' }) }));
+    const data = { password: Buffer.from('hush').toString('base64') };
+    rig.cluster.api.create(secretsRef, { metadata: { namespace: 'ns', name: 's' }, data });
+    const { code, stdout, stderr } = await rig.run(['--delete', 'vol-1', '--yes', '-v=5']);
+    assert.equal(code, 0);
+    const [call] = rig.driver.callsOf('DeleteVolume');
+    assert.deepEqual(call?.request['secrets'], { password: 'hush' });
+    assert.match(stderr, /DeleteVolume/, 'the log was on');
+    assert.doesNotMatch(stdout + stderr, /hush/);
+    assert.ok(!(stdout + stderr).includes(data.password));
+  });
+
+  test('takes the secret of the class where the record cannot be understood', async () => {
+    await using rig = await started(stuckRecord({ plan: { edited: true } }));
+    rig.cluster.api.create(secretsRef, { metadata: { namespace: 'ns', name: 's' }, data: { a: 'Yg==' } });
+    const parameters = {
+      'csi.storage.k8s.io/provisioner-secret-name': 's',
+      'csi.storage.k8s.io/provisioner-secret-namespace': '${pvc.namespace}',
+    };
+    rig.cluster.api.create(classesRef, { metadata: { name: 'fast' }, provisioner: driverName, parameters });
+    assert.equal((await rig.run(['--delete', 'vol-1', '--yes'])).code, 0);
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume')[0]?.request['secrets'], { a: 'b' });
+  });
+
+  test('asks at a terminal, and deletes only for a yes', async () => {
+    await using rig = await started();
+    const no = await rig.run(['--delete', 'vol-1'], { answer: 'y' });
+    assert.match(no.stderr, /will be deleted, with all that is on them:\n {2}vol-1\n/);
+    assert.equal(no.code, 2);
+    const ended = await rig.run(['--delete', 'vol-1'], { answer: '' });
+    assert.equal(ended.code, 2);
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
+    assert.equal((await rig.run(['--delete', 'vol-1'], { answer: 'yes' })).code, 0);
+    assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
+  });
+
+  test('without a terminal needs to be told so', async () => {
+    await using rig = await started();
+    const { code, stderr } = await rig.run(['--delete', 'vol-1']);
+    assert.equal(code, 1);
+    assert.match(stderr, /add --yes/);
+    assert.deepEqual(rig.driver.calls, []);
+  });
+
+  test('deletes a volume whose id is only known by the name in it', async () => {
+    const id = `pool/pvc-${uidOf(1)}`;
+    await using rig = await started({ ...recordOf(1), plan: plan(), phase: 'stuck', problem: 'no id' }, [id]);
+    assert.equal((await rig.run(['--delete', id, '--yes'])).code, 0);
+    assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
+  });
+
+  test('of a volume that the sidecar is deleting leaves the record to it', async () => {
+    await using rig = await started(stuckRecord({ phase: 'delete' }));
+    const { code, stdout } = await rig.run(['--delete', 'vol-1', '--yes']);
+    assert.equal(code, 0);
+    assert.match(stdout, /^deleted: vol-1: the sidecar closes its record$/m);
+  });
+
+  test('that the driver refuses is reported, and the record stays', async () => {
+    await using rig = await started();
+    rig.driver.always('DeleteVolume', new DriverFailure(status.FAILED_PRECONDITION, 'in use'));
+    const report = await rig.report('--delete', 'vol-1', '--yes');
+    assert.equal(report.code, 2);
+    assert.deepEqual(report.deletions, [
+      { volumeId: 'vol-1', result: 'failed', detail: 'rpc error: code = FailedPrecondition desc = in use' },
+    ]);
+    const annotations = rig.cluster.api.get(leasesRef, shardName)?.metadata.annotations ?? {};
+    assert.equal(annotations['csi-provisioner.journal/discard'], undefined);
+  });
+});
+
+describe('--delete refuses a volume', () => {
+  test('that no record names, and then deletes none of the others', async () => {
+    await using rig = await started(stuckRecord(), ['vol-1', 'vol-2']);
+    const { code, stdout } = await rig.run(['--delete', 'vol-1', 'vol-2', '--yes']);
+    assert.equal(code, 1);
+    assert.match(stdout, /^refused: vol-2: no record of the journal names it/m);
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
+  });
+
+  test('that a PersistentVolume holds by the time it is to be deleted', async () => {
+    await using rig = await started();
+    let lists = 0;
+    rig.driver.always('ListVolumes', () => {
+      if (++lists === 2) rig.addVolume('pv-late', 'vol-1'); // PersistentVolumes were read before
+      return { entries: [{ volume: { volume_id: 'vol-1' } }] };
+    });
+    await assertRefused(rig, /PersistentVolume pv-late has its storage or its name/);
+  });
+
+  test('whose name a PersistentVolume has', async () => {
+    await using rig = await started();
+    rig.addVolume(`pvc-${uidOf(1)}`, 'another');
+    rig.lists('vol-1', 'another');
+    await assertRefused(rig, /has its storage or its name/);
+  });
+
+  test('that a claim waits for', async () => {
+    await using rig = await AuditRig.start();
+    const annotations = { 'volume.kubernetes.io/storage-provisioner': driverName };
+    const { metadata } = rig.cluster.api.create(claimsRef, {
+      metadata: { namespace: 'ns', name: 'claim-1', annotations },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'fast' },
+    });
+    await rig.put(stuckRecord({ claim: { namespace: 'ns', name: 'claim-1', uid: metadata.uid ?? '' } }));
+    rig.lists('vol-1');
+    await assertRefused(rig, /claim ns\/claim-1 still waits for it/);
+  });
+
+  test('that is being made', async () => {
+    await using rig = await started(recordOf(1), [`pvc-${uidOf(1)}`]);
+    await assertRefused(rig, /the sidecar is making it/, `pvc-${uidOf(1)}`);
+  });
+
+  test('that is attached to a node', async () => {
+    await using rig = await started();
+    const entry = { volume: { volume_id: 'vol-1' }, status: { published_node_ids: ['n1'] } };
+    rig.driver.always('ListVolumes', { entries: [entry] });
+    await assertRefused(rig, /attached to 1 node/);
+  });
+
+  test('whose secret is gone', async () => {
+    await using rig = await started(stuckRecord({ plan: plan({ name: 's', namespace: 'gone' }) }));
+    await assertRefused(rig, /its secret gone\/s is gone/);
+  });
+
+  test('of which neither record nor class says the secret', async () => {
+    await using rig = await started(stuckRecord({ plan: { edited: true } }));
+    await assertRefused(rig, /StorageClass fast, which is gone/);
+  });
+
+  test('whose name is too short to be only its own', async () => {
+    const record = recordOf(1);
+    record.volume.name = 'pvc-0000';
+    await using rig = await started({ ...record, plan: plan(), phase: 'stuck', problem: 'no id' }, ['pool/pvc-0000']);
+    await assertRefused(rig, /too short/, 'pool/pvc-0000');
+  });
+
+  test('whose name is in several ids', async () => {
+    const ids = ['a', 'b'].map((pool) => `${pool}/pvc-${uidOf(1)}`);
+    await using rig = await started({ ...recordOf(1), plan: plan(), phase: 'stuck', problem: 'no id' }, ids);
+    await assertRefused(rig, /2 volumes have the name/, ids[0]);
+  });
+
+  test('whose record is stuck only since the second look', async () => {
+    await using rig = await started(stuckRecord({ phase: 'delete' }));
+    let lists = 0;
+    rig.driver.always('ListVolumes', async () => {
+      if (++lists === 1) await rig.put(stuckRecord()); // the journal was read before
+      return { entries: [{ volume: { volume_id: 'vol-1' } }] };
+    });
+    await assertRefused(rig, /its record has changed between the two looks/);
+  });
+
+  test('whose record was closed while somebody thought about the question', async () => {
+    await using rig = await started();
+    let lists = 0;
+    rig.driver.always('ListVolumes', async () => {
+      if (++lists === 2) await rig.sidecar.journal.removeNow(uidOf(1), never);
+      return { entries: [{ volume: { volume_id: 'vol-1' } }] };
+    });
+    await assertRefused(rig, /its record has changed meanwhile/);
+  });
+});
