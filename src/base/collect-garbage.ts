@@ -11,5 +11,6 @@ type Collect = (options: { type: 'major'; execution: 'sync' }) => void;
 export function collectGarbage(): void {
   setFlagsFromString('--expose-gc'); // takes effect in contexts made from now on
   const collect = runInNewContext('gc') as Collect;
+  setFlagsFromString('--no-expose-gc'); // V8 refuses compiled code of other flags
   collect({ type: 'major', execution: 'sync' });
 }

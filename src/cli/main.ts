@@ -9,8 +9,6 @@ import { createLogger, type ProcessLogger } from './logging.ts';
 import { runSidecar } from './run.ts';
 import { version } from './version.ts';
 
-let logger: ProcessLogger | undefined;
-
 /** Without the gate for releasing the lease nothing is drained: killed by the signal, or exit code 2 as process 1. */
 function dieLikeTheOriginal(signal: NodeJS.Signals): void {
   if (process.pid === 1) process.exit(exitCodes.usage);
@@ -18,16 +16,20 @@ function dieLikeTheOriginal(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
-try {
-  const parsed = parseCommandLine({
-    argv0: process.argv[1] ?? 'csi-provisioner',
-    args: process.argv.slice(2),
-    environment: process.env,
-    version,
-  });
-  if (parsed.kind === 'print') {
-    writeSync(parsed.stream === 'stdout' ? 1 : 2, parsed.text);
-  } else {
+/** Runs the program; resolves at its end, with `process.exitCode` set. To be called once. */
+export async function main(): Promise<void> {
+  let logger: ProcessLogger | undefined;
+  try {
+    const parsed = parseCommandLine({
+      argv0: process.argv[1] ?? 'csi-provisioner',
+      args: process.argv.slice(2),
+      environment: process.env,
+      version,
+    });
+    if (parsed.kind === 'print') {
+      writeSync(parsed.stream === 'stdout' ? 1 : 2, parsed.text);
+      return;
+    }
     const { config, notices } = parsed;
     logger = createLogger(config.logging);
     for (const { level, fields, message } of notices) logger[level](fields, message);
@@ -44,12 +46,12 @@ try {
     } catch (error) {
       if (error !== shutdown.stop.reason || shutdown.failure !== undefined) throw error;
     }
+  } catch (error) {
+    if (!(error instanceof ExitError)) throw error;
+    const asked = error instanceof CommandLineError ? error.logging : null;
+    process.exitCode = reportExit(error, {
+      logger: logger ?? createLogger(asked ?? { format: 'text', verbosity: 0 }),
+      writeError: (text) => writeSync(2, text),
+    });
   }
-} catch (error) {
-  if (!(error instanceof ExitError)) throw error;
-  const asked = error instanceof CommandLineError ? error.logging : null;
-  process.exitCode = reportExit(error, {
-    logger: logger ?? createLogger(asked ?? { format: 'text', verbosity: 0 }),
-    writeError: (text) => writeSync(2, text),
-  });
 }
