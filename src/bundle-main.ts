@@ -19,7 +19,8 @@ function nameOf(flag: string): string {
   return flag.replace(/^--(no-)?|=.*$/g, '').replaceAll('_', '-');
 }
 
-const file = path.join(import.meta.dirname, 'csi-provisioner.bundle.cjs');
+// `import.meta.dirname` is empty in the root folder, where the image has it
+const file = path.join(path.dirname(import.meta.filename), 'csi-provisioner.bundle.cjs');
 // Node.js applies source maps to the modules that it loads itself.
 const load = process.sourceMapsEnabled ? createRequire(file) : (name: string) => new BundledProgram(name).run();
 const { main } = load(file) as { main: () => Promise<void> };
