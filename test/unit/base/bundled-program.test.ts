@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
+import { bundled } from '../../../bench/bench-cluster.ts';
 import { BundledProgram, compiledCodeFile } from '../../../src/base/bundled-program.ts';
 
 const source = `
@@ -117,6 +118,16 @@ describe('BundledProgram', () => {
     await writeFile(compiledCodeFile(file), code);
     assert.equal(await isCachedIn(['--heap-growing-percent=10']), false);
     assert.equal(await isCachedIn([]), true);
+  });
+
+  test('reads the code under the flags of the image, and under those of the benchmarks', async () => {
+    await writeFile(compiledCodeFile(file), code);
+    const dockerfile = await readFile(path.join(import.meta.dirname, '../../../Dockerfile'), 'utf8');
+    const entryPoint = JSON.parse(/^ENTRYPOINT (.*csi-provisioner\.mjs.*)$/m.exec(dockerfile)?.[1] ?? '[]') as string[];
+    for (const flags of [entryPoint.slice(1, -1), bundled.split(' ').slice(1, -1)]) {
+      assert.ok(flags.length > 0);
+      assert.equal(await isCachedIn(flags), true, flags.join(' '));
+    }
   });
 
   test('compiles the program where a folder has the name of the code', async () => {
