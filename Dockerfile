@@ -33,6 +33,12 @@ WORKDIR /
 # No USER: a driver that runs as root owns its socket, and only root may connect to it then. Manifests set the user.
 # Health is the kubelet's to ask, over HTTP: see deploy/base/deployment.yaml.
 
+# By the very Node.js that will read it: any other one compiles the program at each start instead.
+FROM ${RUNTIME_IMAGE} AS code-cache
+WORKDIR /csi-provisioner
+COPY --from=build /csi-provisioner /csi-provisioner
+RUN ["/nodejs/bin/node", "scripts/code-cache.ts"]
+
 FROM runtime AS hostpath-driver
 LABEL org.opencontainers.image.title="csi-provisioner-hostpath-driver" \
       org.opencontainers.image.description="Sample CSI driver that makes directories in its own Pod"
@@ -47,11 +53,13 @@ FROM runtime AS sidecar
 LABEL org.opencontainers.image.title="csi-provisioner" \
       org.opencontainers.image.description="Dynamic volume provisioning for Kubernetes: the sidecar of a CSI driver"
 COPY --from=build /csi-provisioner/LICENSE /csi-provisioner/dist/THIRD-PARTY-LICENSES.txt /licenses/
-# Tells scanners which packages are in the one file.
+# Tells scanners which packages are in the bundle.
 COPY --from=build /csi-provisioner/dist/sbom.cdx.json /csi-provisioner.cdx.json
 # By the name Node.js sees that it is an ES module, without package.json beside it.
 COPY --from=build /csi-provisioner/dist/csi-provisioner.js /csi-provisioner.mjs
+COPY --from=code-cache /csi-provisioner/dist/csi-provisioner.bundle.cjs /csi-provisioner/dist/csi-provisioner.bundle.cjs.cache /
 # The heap may take 70 % of the container's memory limit; by itself Node.js takes 259 MB at least, and in a smaller
 # container is killed without a word. Authorities of the image's system store count, as they do for programs in Go.
+# src/bundle-main.ts sets further ones, which may not stand here: V8 would refuse the compiled code.
 # bench/bench-cluster.ts measures with the same flags.
-ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--use-system-ca", "--max-semi-space-size=2", "--heap-growing-percent=10", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering", "/csi-provisioner.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--use-system-ca", "--max-semi-space-size=2", "/csi-provisioner.mjs"]

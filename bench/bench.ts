@@ -2,7 +2,7 @@
  * `npm run bench`: what provisioning and deleting cost, on the real control plane where its programs are found or can
  * be built, else on the sandbox. Flags:
  *
- *   --claims N        claims in one run (default 200)
+ *   --claims N        claims in the larger of two runs, the other has a quarter of them (default 200)
  *   --target T        kubernetes (default) or sandbox
  *   --program 'CMD'   what to run as the sidecar, default the bundle as the image runs it
  *   --peer 'CMD'      another sidecar, run the same way on the same cluster and driver; ratios are printed
@@ -16,10 +16,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
 import { type PersistentVolume, persistentVolumes } from '../src/provision/objects.ts';
 import { type DriverProcess, startDriver } from '../test/support/driver-process.ts';
-import { startProcess } from '../test/support/started-process.ts';
+import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
 import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
 import { createClaim, createClass, deleteClaim } from './claims.ts';
-import { cpuMs, peakMb, residentMb } from './process-usage.ts';
+import { buildProbe, heldText, longestStall } from './event-loop.ts';
+import { cpuMs, memoryText, type MemoryUsage, memoryUsage, peakMb } from './process-usage.ts';
+import { perItem } from './slope.ts';
 
 const { values } = parseArgs({
   options: {
@@ -34,18 +36,26 @@ const { values } = parseArgs({
 /** What one sidecar needed. */
 interface Result {
   firstVolumeMs: number;
+  /** CPU of the start, up to 3 s after its volume. */
+  startCpuMs: number;
   claimsPerSecond: number;
   deletesPerSecond: number;
+  /** Of the larger run, with what is needed even for no claim. */
   cpuMsPerClaim: number;
   cpuMsPerDelete: number;
-  idleMb: number;
-  afterMb: number;
+  /** What one claim more costs. */
+  cpuMsPerFurtherClaim: number;
+  cpuMsPerFurtherDelete: number;
+  idle: MemoryUsage;
+  after: MemoryUsage;
   peakMb: number;
   createRequests: Map<string, number> | undefined;
   deleteRequests: Map<string, number> | undefined;
 }
 
 const claimCount = Number(values.claims);
+const fewerCount = Math.max(1, Math.floor(claimCount / 4));
+if (!(claimCount >= 2)) throw new RangeError(`--claims is ${values.claims}; it must be 2 or more`);
 const driverName = 'bench.csi.example.com';
 const className = 'bench';
 /** Width of the benchmark's own requests: wide enough to keep the sidecar busy, small enough to leave it the CPU. */
@@ -63,7 +73,8 @@ async function main(): Promise<void> {
     );
     const ours = await measure(cluster, driver, 'ours', values.program, '');
     print('ours', ours);
-    await printFloor(cluster, driver, ours);
+    await printStalls(cluster, driver, folder);
+    await printFloors(cluster, driver, ours);
     if (values.peer !== undefined) {
       const peer = await measure(cluster, driver, 'peer', values.peer, values['peer-flags']);
       print('peer', peer);
@@ -83,43 +94,35 @@ async function measure(
   flags: string,
 ): Promise<Result> {
   await createClaim(cluster, `${prefix}-first`, className); // it waits for the sidecar: the time to the first volume
-  const [command = '', ...words] = [...program.split(' '), ...flags.split(' ')].filter((word) => word !== '');
   const spawnedMs = performance.now();
-  const sidecar = await startProcess({
-    program: command,
-    args: [...words, `--csi-address=${driver.address}`, `--kubeconfig=${cluster.sidecarKubeconfig}`],
-    env: { KUBECONFIG: undefined },
-  });
+  const sidecar = await start(cluster, driver, `${program} ${flags}`);
   try {
     await until('the first volume', () => cluster.volumeNames.size > 0, 60_000);
     const firstVolumeMs = performance.now() - spawnedMs;
     await until('the first claim', () => cluster.boundClaims.has(`default/${prefix}-first`));
     await delay(3000); // idle
     const { pid } = sidecar;
-    const idleMb = residentMb(pid);
-    const create = await phase(cluster, pid, async () => {
-      await inParallel(claimCount, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
-      await until('all claims bound', () => cluster.boundClaims.size === claimCount + 1);
-    });
-    const remove = await phase(cluster, pid, async () => {
-      await inParallel(claimCount, width, (index) => deleteClaim(cluster, `${prefix}-${index}`));
-      await until('all volumes gone', () => cluster.volumeNames.size === 1);
-    });
-    const afterMb = residentMb(pid);
-    const peak = peakMb(pid);
+    const [startCpuMs, idle] = [cpuMs(pid), memoryUsage(pid)];
+    const fewer = await comeAndGo(cluster, pid, `${prefix}-fewer`, fewerCount);
+    const all = await comeAndGo(cluster, pid, prefix, claimCount);
+    const [after, peak] = [memoryUsage(pid), peakMb(pid)];
     await deleteClaim(cluster, `${prefix}-first`);
     await until('the last volume gone', () => cluster.volumeNames.size === 0);
+    const [claims, deletes] = [perItem(fewer.create, all.create), perItem(fewer.remove, all.remove)];
     return {
       firstVolumeMs,
-      claimsPerSecond: claimCount / create.seconds,
-      deletesPerSecond: claimCount / remove.seconds,
-      cpuMsPerClaim: create.cpuMs / claimCount,
-      cpuMsPerDelete: remove.cpuMs / claimCount,
-      idleMb,
-      afterMb,
+      startCpuMs,
+      claimsPerSecond: claimCount / all.create.seconds,
+      deletesPerSecond: claimCount / all.remove.seconds,
+      cpuMsPerClaim: claims.average,
+      cpuMsPerDelete: deletes.average,
+      cpuMsPerFurtherClaim: claims.slope,
+      cpuMsPerFurtherDelete: deletes.slope,
+      idle,
+      after,
       peakMb: peak,
-      createRequests: create.requests,
-      deleteRequests: remove.requests,
+      createRequests: all.create.requests,
+      deleteRequests: all.remove.requests,
     };
   } catch (error) {
     console.error(sidecar.log().slice(-4000));
@@ -129,46 +132,111 @@ async function measure(
   }
 }
 
+/** Starts a sidecar on the cluster and the driver. */
+async function start(
+  cluster: BenchCluster,
+  driver: DriverProcess,
+  program: string,
+  nodeOptions?: string,
+): Promise<StartedProcess> {
+  const [command = '', ...words] = program.split(' ').filter((word) => word !== '');
+  return await startProcess({
+    program: command,
+    args: [...words, `--csi-address=${driver.address}`, `--kubeconfig=${cluster.sidecarKubeconfig}`],
+    env: { KUBECONFIG: undefined, NODE_OPTIONS: nodeOptions },
+  });
+}
+
+/** Claims are created and, once all are bound, deleted. */
+async function comeAndGo(cluster: BenchCluster, pid: number, prefix: string, count: number) {
+  const before = { bound: cluster.boundClaims.size, volumes: cluster.volumeNames.size };
+  const create = await phase(cluster, pid, count, async () => {
+    await inParallel(count, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
+    await until('all claims bound', () => cluster.boundClaims.size === before.bound + count);
+  });
+  const remove = await phase(cluster, pid, count, async () => {
+    await inParallel(count, width, (index) => deleteClaim(cluster, `${prefix}-${index}`));
+    await until('all volumes gone', () => cluster.volumeNames.size === before.volumes);
+  });
+  await until('all claims gone', () => cluster.boundClaims.size === before.bound);
+  return { create, remove };
+}
+
+/** How long the same load holds the event loop, in a process of its own: the probe that sees it takes CPU itself. */
+async function printStalls(cluster: BenchCluster, driver: DriverProcess, folder: string): Promise<void> {
+  const sidecar = await start(cluster, driver, values.program, await buildProbe(folder));
+  try {
+    await until('the start', () => sidecar.log().includes('Started provisioner controller'), 60_000);
+    await delay(3000);
+    const atStart = await longestStall(sidecar);
+    await comeAndGo(cluster, sidecar.pid, 'stalls', claimCount);
+    console.log(
+      `  event loop          held for ${heldText(atStart)} at the start, ${heldText(await longestStall(sidecar))} under load`,
+    );
+  } finally {
+    await sidecar.stop();
+  }
+}
+
 /** Runs a piece of load; what comes late (events) is waited for, and counts. */
-async function phase(cluster: BenchCluster, pid: number, load: () => Promise<void>) {
+async function phase(cluster: BenchCluster, pid: number, count: number, load: () => Promise<void>) {
   const [fromMs, cpuBefore, startedMs] = [Date.now(), cpuMs(pid), performance.now()];
   await load();
   const seconds = (performance.now() - startedMs) / 1000;
   await delay(2000);
   const used = cpuMs(pid) - cpuBefore;
-  return { seconds, cpuMs: used, requests: await cluster.requests(fromMs, Date.now()) };
+  return { count, seconds, cpuMs: used, requests: await cluster.requests(fromMs, Date.now()) };
 }
 
-async function printFloor(cluster: BenchCluster, driver: DriverProcess, ours: Result): Promise<void> {
+async function printFloors(cluster: BenchCluster, driver: DriverProcess, ours: Result): Promise<void> {
+  console.log('\nfloor: a bare script, one CreateVolume and three POSTs per claim');
+  const paced = await floor(cluster, driver, ours.claimsPerSecond);
+  const saturated = await floor(cluster, driver, Infinity);
+  const ratio = (ours.cpuMsPerFurtherClaim / paced.cpuMsPerClaim).toFixed(2);
+  console.log(`  at our pace         ${floorText(paced)}; a further claim of ours takes ${ratio} times that
+  as fast as it goes  ${floorText(saturated)}`);
+}
+
+interface Floor {
+  claimsPerSecond: number;
+  cpuMsPerClaim: number;
+}
+
+function floorText({ claimsPerSecond, cpuMsPerClaim }: Floor): string {
+  return `${claimsPerSecond.toFixed(0)} claims per second, ${cpuMsPerClaim.toFixed(2)} ms of CPU per claim`;
+}
+
+/** @param perSecond - claims begun in a second; `Infinity`: whenever an earlier one has ended. */
+async function floor(cluster: BenchCluster, driver: DriverProcess, perSecond: number): Promise<Floor> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     path.join(import.meta.dirname, 'floor.ts'),
     `--kubeconfig=${cluster.sidecarKubeconfig}`,
     `--address=${driver.address}`,
     `--driver=${driverName}`,
     `--claims=${claimCount}`,
+    `--per-second=${perSecond}`,
   ]);
   const { seconds, cpuMs: used } = JSON.parse(stdout) as { seconds: number; cpuMs: number };
-  const perClaim = used / claimCount;
-  console.log(`\nfloor: a bare script, one CreateVolume and three POSTs per claim
-  claims per second  ${(claimCount / seconds).toFixed(0)}
-  CPU per claim      ${perClaim.toFixed(2)} ms; ours is ${(ours.cpuMsPerClaim / perClaim).toFixed(2)} times that`);
   await inParallel(claimCount, width, (index) =>
     cluster.client.delete(persistentVolumes, { name: `floor-${index}` } satisfies Partial<
       PersistentVolume['metadata']
     >),
   );
   await until('the floor volumes gone', () => cluster.volumeNames.size === 0);
+  return { claimsPerSecond: claimCount / seconds, cpuMsPerClaim: used / claimCount };
 }
 
 function print(name: string, result: Result): void {
   console.log(`
 ${name}
-  first volume       ${result.firstVolumeMs.toFixed(0)} ms after the start of the process
-  claims per second  ${result.claimsPerSecond.toFixed(1)}
-  deletes per second ${result.deletesPerSecond.toFixed(1)}
-  CPU per claim      ${result.cpuMsPerClaim.toFixed(2)} ms
-  CPU per delete     ${result.cpuMsPerDelete.toFixed(2)} ms
-  resident memory    ${result.idleMb.toFixed(0)} MB idle, ${result.afterMb.toFixed(0)} MB after, ${result.peakMb.toFixed(0)} MB at the peak
+  first volume        ${result.firstVolumeMs.toFixed(0)} ms after the start of the process
+  CPU of the start    ${result.startCpuMs.toFixed(0)} ms
+  claims per second   ${result.claimsPerSecond.toFixed(1)}
+  deletes per second  ${result.deletesPerSecond.toFixed(1)}
+  CPU per claim       ${result.cpuMsPerFurtherClaim.toFixed(2)} ms from ${fewerCount} to ${claimCount}, ${result.cpuMsPerClaim.toFixed(2)} ms on average
+  CPU per delete      ${result.cpuMsPerFurtherDelete.toFixed(2)} ms from ${fewerCount} to ${claimCount}, ${result.cpuMsPerDelete.toFixed(2)} ms on average
+  memory idle         ${memoryText(result.idle)}
+  memory after        ${memoryText(result.after)}; ${result.peakMb.toFixed(0)} MB resident at the peak
   requests per claim  ${requestText(result.createRequests)}
   requests per delete ${requestText(result.deleteRequests)}`);
 }
@@ -182,9 +250,10 @@ function requestText(requests: Map<string, number> | undefined): string {
 }
 
 function printRatio(ours: Result, peer: Result): void {
-  const ratio = (key: keyof Result): string => (Number(ours[key]) / Number(peer[key])).toFixed(2);
-  console.log(`\nours / peer: claims per second ${ratio('claimsPerSecond')}, deletes per second ${ratio('deletesPerSecond')}, \
-CPU per claim ${ratio('cpuMsPerClaim')}, CPU per delete ${ratio('cpuMsPerDelete')}, idle memory ${ratio('idleMb')}`);
+  const ratio = (of: (result: Result) => number): string => (of(ours) / of(peer)).toFixed(2);
+  console.log(`\nours / peer: claims per second ${ratio((of) => of.claimsPerSecond)}, deletes per second ${ratio((of) => of.deletesPerSecond)}, \
+CPU per claim ${ratio((of) => of.cpuMsPerFurtherClaim)}, CPU per delete ${ratio((of) => of.cpuMsPerFurtherDelete)} (from ${fewerCount} to ${claimCount}), \
+idle memory ${ratio((of) => of.idle.residentMb)}, first volume ${ratio((of) => of.firstVolumeMs)}, CPU of the start ${ratio((of) => of.startCpuMs)}`);
 }
 
 await main();

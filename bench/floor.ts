@@ -2,6 +2,7 @@
  * The least that the work can cost in this stack, as a process of its own: for each claim one CreateVolume, one POST of
  * a volume and two of events, nothing else. Prints what it took as one line of JSON.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Client, credentials } from '@grpc/grpc-js';
 import { Agent } from 'undici';
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     driver: { type: 'string', default: '' },
     claims: { type: 'string', default: '100' },
     width: { type: 'string', default: '100' },
+    'per-second': { type: 'string', default: 'Infinity' },
   },
 });
 const count = Number(values.claims);
@@ -89,7 +91,7 @@ async function provision(index: number): Promise<void> {
     await post('/api/v1/namespaces/default/events', {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: `${name}.${reason.toLowerCase()}`, namespace: 'default' },
+      metadata: { name: `${name}.${reason.toLowerCase()}.${process.pid}`, namespace: 'default' },
       involvedObject: { kind: 'PersistentVolumeClaim', apiVersion: 'v1', namespace: 'default', name },
       reason,
       message: `What the sidecar reports of claim "default/${name}" in this step of its life`,
@@ -99,9 +101,22 @@ async function provision(index: number): Promise<void> {
   }
 }
 
+/** Begins so many pieces of work in a second, however long each takes: half idle, a process works less efficiently. */
+async function atPace(total: number, perSecond: number, work: (index: number) => Promise<void>): Promise<void> {
+  const beganMs = performance.now();
+  const begun: Promise<void>[] = [];
+  for (let index = 0; index < total; index++) {
+    const aheadMs = beganMs + (index * 1000) / perSecond - performance.now();
+    if (aheadMs > 0) await delay(aheadMs);
+    begun.push(work(index));
+  }
+  await Promise.all(begun);
+}
+
 const before = process.cpuUsage();
 const startedMs = performance.now();
-await inParallel(count, Number(values.width), provision);
+if (values['per-second'] === 'Infinity') await inParallel(count, Number(values.width), provision);
+else await atPace(count, Number(values['per-second']), provision);
 const { user, system } = process.cpuUsage(before);
 const seconds = (performance.now() - startedMs) / 1000;
 process.stdout.write(`${JSON.stringify({ seconds, cpuMs: (user + system) / 1000 })}\n`);

@@ -9,16 +9,15 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type ControlPlane, startControlPlane } from '../test/support/control-plane/control-plane.ts';
 import { startDriver } from '../test/support/driver-process.ts';
 import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
-import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
-import { build } from 'esbuild';
-import { bundled, removeFolder, until } from './bench-cluster.ts';
+import { bundled, removeFolder } from './bench-cluster.ts';
 import { boundPair } from './bound-pair.ts';
-import { cpuMs, peakMb, residentMb } from './process-usage.ts';
+import { buildProbe, heldText } from './event-loop.ts';
+import { type FilledStartOptions, measureFilledStart, settleMs } from './filled-start.ts';
+import { memoryText } from './process-usage.ts';
 
 const { values } = parseArgs({
   options: {
@@ -30,15 +29,12 @@ const { values } = parseArgs({
 const driverName = 'bench.csi.example.com';
 /** Pairs in one etcd transaction; two puts each, 128 puts are allowed. */
 const batch = 60;
-const settleMs = 20_000;
-/** Then the resync that the probe brings forward takes up to this long. */
-const resyncMs = 15_000;
 
 async function main(): Promise<void> {
   const pairs = Number(values.pairs);
   await using plane = await startControlPlane();
   await plane.stopControllerManager();
-  const cluster = await attachToCluster(plane.adminKubeconfig);
+  const attached = await attachToCluster(plane.adminKubeconfig);
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
   const driver = await startDriver({ driverName, folder });
   try {
@@ -46,14 +42,14 @@ async function main(): Promise<void> {
     console.log(
       `${pairs} bound pairs, ${(bytes / pairs / 2).toFixed(0)} bytes of JSON an object, Node ${process.version}`,
     );
-    const kubeconfig = await cluster.sidecarKubeconfig();
-    const probe = path.join(folder, 'probe.mjs');
-    await build({ entryPoints: [path.join(import.meta.dirname, 'event-loop-probe.ts')], outfile: probe });
-    await measure('ours', values.program, driver.address, kubeconfig, `--import=${probe}`);
-    if (values.peer !== undefined) await measure('peer', values.peer, driver.address, kubeconfig);
+    const kubeconfig = await attached.sidecarKubeconfig();
+    const probe = await buildProbe(folder);
+    const cluster = { csiAddress: driver.address, kubeconfig };
+    await measure('ours', { ...cluster, program: values.program, probe });
+    if (values.peer !== undefined) await measure('peer', { ...cluster, program: values.peer, probe: undefined });
   } finally {
     await driver.stop();
-    await cluster.stop();
+    await attached.stop();
     await removeFolder(folder);
   }
 }
@@ -81,50 +77,16 @@ async function load({ etcdUrl }: ControlPlane, pairs: number): Promise<number> {
   return bytes;
 }
 
-/** @param nodeOptions - of the program; undefined: it is no Node.js program, and its event loop is not measured. */
-async function measure(
-  name: string,
-  program: string,
-  address: string,
-  kubeconfig: string,
-  nodeOptions?: string,
-): Promise<void> {
-  const [command = '', ...words] = program.split(' ');
-  const startedMs = performance.now();
-  const sidecar = await startProcess({
-    program: command,
-    args: [...words, `--csi-address=${address}`, `--kubeconfig=${kubeconfig}`, '-v=3'],
-    env: { KUBECONFIG: undefined, NODE_OPTIONS: nodeOptions },
-  });
-  try {
-    await until('the caches ready', () => sidecar.log().includes('Started provisioner controller'), 120_000);
-    const readyS = (performance.now() - startedMs) / 1000;
-    await delay(settleMs);
-    console.log(`
+async function measure(name: string, options: Omit<FilledStartOptions, 'patienceMs'>): Promise<void> {
+  const patienceMs = 120_000 + 2 * Number(values.pairs);
+  const { readySeconds, cpuSeconds, settled, peakMb, held } = await measureFilledStart({ ...options, patienceMs });
+  console.log(`
 ${name}
-  caches ready     ${readyS.toFixed(1)} s after the start of the process
-  CPU              ${(cpuMs(sidecar.pid) / 1000).toFixed(1)} s until ${settleMs / 1000} s later
-  resident memory  ${residentMb(sidecar.pid).toFixed(0)} MB settled, ${peakMb(sidecar.pid).toFixed(0)} MB at the peak`);
-    if (nodeOptions === undefined) return;
-    const atStart = await eventLoop(sidecar, 1);
-    await delay(resyncMs);
-    const atResync = await eventLoop(sidecar, 2);
-    console.log(`  event loop       held for ${atStart} at the start, ${atResync} at a resync`);
-  } catch (error) {
-    console.error(sidecar.log().slice(-4000));
-    throw error;
-  } finally {
-    await sidecar.stop();
-  }
-}
-
-/** Queries the probe for the n-th time (from 1). @returns the maximum time, of the clock and of the CPU. */
-async function eventLoop(sidecar: StartedProcess, n: number): Promise<string> {
-  process.kill(sidecar.pid, 'SIGUSR2');
-  const lines = (): string[] => sidecar.log().match(/(?<=^event loop ).*$/gm) ?? [];
-  await until('what the probe saw', () => lines().length === n, 10_000);
-  const held = JSON.parse(lines()[n - 1] ?? '') as { heldMs: number; cpuMs: number };
-  return `${held.heldMs.toFixed(0)} ms (${held.cpuMs.toFixed(0)} ms of CPU)`;
+  caches ready     ${readySeconds.toFixed(1)} s after the start of the process
+  CPU              ${cpuSeconds.toFixed(1)} s until ${settleMs / 1000} s later
+  memory           ${memoryText(settled)}, settled; ${peakMb.toFixed(0)} MB resident at the peak`);
+  if (held === undefined) return;
+  console.log(`  event loop       held for ${heldText(held.start)} at the start, ${heldText(held.resync)} at a resync`);
 }
 
 await main();

@@ -10,17 +10,40 @@ export function cpuMs(pid: number): number {
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
 }
 
+/** The memory of a process now, in MB (10^6 bytes). */
+export interface MemoryUsage {
+  /** Resident, what it shares with other processes and files included: what limits are compared with. */
+  residentMb: number;
+  /** Of that what is its own and in no file: heap, stacks, compiled code. */
+  anonymousMb: number;
+  /** Proportional set size: resident, each shared page divided among those that share it. */
+  proportionalMb: number;
+}
+
+/** Linux only (proc(5), `status` and `smaps_rollup`). */
+export function memoryUsage(pid: number): MemoryUsage {
+  return {
+    residentMb: residentMb(pid),
+    anonymousMb: procMb(`/proc/${pid}/status`, 'RssAnon'),
+    proportionalMb: procMb(`/proc/${pid}/smaps_rollup`, 'Pss'),
+  };
+}
+
+/** As `87 MB resident, 41 MB anonymous, 52 MB proportional`. */
+export function memoryText({ residentMb, anonymousMb, proportionalMb }: MemoryUsage): string {
+  return `${residentMb.toFixed(0)} MB resident, ${anonymousMb.toFixed(0)} MB anonymous, ${proportionalMb.toFixed(0)} MB proportional`;
+}
+
 /** Resident memory of a process now, in MB (10^6 bytes). Linux only. */
 export function residentMb(pid: number): number {
-  return statusKb(pid, 'VmRSS') / 1000;
+  return procMb(`/proc/${pid}/status`, 'VmRSS');
 }
 
 /** The most memory a process ever had resident, in MB. Linux only. */
 export function peakMb(pid: number): number {
-  return statusKb(pid, 'VmHWM') / 1000;
+  return procMb(`/proc/${pid}/status`, 'VmHWM');
 }
 
-function statusKb(pid: number, field: string): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1.024;
+function procMb(file: string, field: string): number {
+  return (Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(readFileSync(file, 'utf8'))?.[1]) * 1.024) / 1000;
 }

@@ -1,8 +1,9 @@
 /**
  * `npm run build`: the programs as one minified file each, and the licences of what is in them. Only what is used of the
- * dependencies is there; the CSI descriptor is put in as JSON, so nothing is read from disk at start.
+ * dependencies is there; the CSI descriptor is put in as JSON, so no proto file is read at start.
  *
- *   node scripts/build.ts                   dist/csi-provisioner.js with its source map, and dist/csi-sandbox.js
+ *   node scripts/build.ts                   dist/csi-provisioner.js, which loads dist/csi-provisioner.bundle.cjs with its
+ *                                           source map, and dist/csi-sandbox.js
  *   node scripts/build.ts csi-provisioner   the sidecar alone, as its image has it
  */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
@@ -93,7 +94,6 @@ const common = {
   keepNames: true, // logs name errors and classes
   platform: 'node',
   target: oldestParser,
-  format: 'esm',
   define: { esbuildDetection: 'true' }, // how undici's makers leave its experimental parser out
   metafile: true,
   logLevel: 'warning',
@@ -103,19 +103,17 @@ const common = {
 const requireMade = "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);";
 
 /**
- * Bundles one program and prints what is in it.
+ * The first lines of a file that is run as a command.
  *
  * @param check - the file that refuses an old Node.js, relative to the root.
- * @returns the files that went into it.
  */
-async function bundle(outfile: string, check: string, options: BuildOptions): Promise<string[]> {
-  const result = await build({
-    ...common,
-    ...options,
-    banner: { js: ['#!/usr/bin/env node', await versionCheck(check), requireMade].join('\n') },
-    metafile: true,
-    outfile: path.join(dist, outfile),
-  });
+async function commandBanner(check: string): Promise<{ js: string }> {
+  return { js: ['#!/usr/bin/env node', await versionCheck(check), requireMade].join('\n') };
+}
+
+/** Bundles one file and prints what is in it. @returns the files that went into it. */
+async function bundle(outfile: string, options: BuildOptions): Promise<string[]> {
+  const result = await build({ ...common, ...options, metafile: true, outfile: path.join(dist, outfile) });
   const bundled = Object.values(result.metafile.outputs)
     .flatMap(({ inputs }) => Object.entries(inputs))
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0);
@@ -133,17 +131,29 @@ async function bundle(outfile: string, check: string, options: BuildOptions): Pr
 }
 
 async function buildSidecar(): Promise<string[]> {
-  return await bundle('csi-provisioner.js', 'src/check-node.ts', {
+  const loader = await bundle('csi-provisioner.js', {
+    entryPoints: [path.join(root, 'src/bundle-main.ts')],
+    format: 'esm',
+    banner: await commandBanner('src/check-node.ts'),
+    plugins: [builtinsRequired],
+  });
+  // CommonJS, since only scripts can have their compiled code kept in a file.
+  const program = await bundle('csi-provisioner.bundle.cjs', {
     entryPoints: [path.join(root, 'src/cli/main.ts')],
+    format: 'cjs',
+    supported: { 'dynamic-import': false },
     sourcemap: true,
     sourcesContent: false,
     plugins: [descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
   });
+  return [...loader, ...program];
 }
 
 async function buildSandbox(): Promise<string[]> {
-  return await bundle('csi-sandbox.js', 'sandbox/check-node.js', {
+  return await bundle('csi-sandbox.js', {
     entryPoints: [path.join(root, 'sandbox/cluster/main.ts')],
+    format: 'esm',
+    banner: await commandBanner('sandbox/check-node.js'),
     plugins: [sandboxFilesInlined, thinnedPackages(['@grpc/grpc-js', '@grpc/proto-loader']), builtinsRequired],
   });
 }

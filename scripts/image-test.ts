@@ -39,6 +39,8 @@ const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 const systemStore = '/etc/ssl/certs';
 /** Every file that the sidecar's image may add to its base. */
 const sidecarFiles = [
+  '/csi-provisioner.bundle.cjs',
+  '/csi-provisioner.bundle.cjs.cache',
   '/csi-provisioner.cdx.json',
   '/csi-provisioner.mjs',
   '/licenses/LICENSE',

@@ -4,4 +4,5 @@
  */
 import './check-node.ts';
 
-await import('./cli/main.ts');
+const { main } = await import('./cli/main.ts');
+await main();

@@ -30,6 +30,8 @@ export interface ClusterOptions {
   readonly sandbox?: SandboxOptions;
   /** Folder for the logs; by default in the temporary folder that goes with the cluster. */
   readonly logFolder?: string;
+  /** What to run as the sidecar: a script and its arguments. The sidecar beside this sandbox if absent. */
+  readonly sidecarProgram?: readonly string[];
   /** Further flags for the sidecar. */
   readonly sidecarFlags?: readonly string[];
   /** Aborts the start. */
@@ -104,10 +106,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   const driver = await register(signal);
   cleanup.use(watchDriver({ socketPath: driverSocket, register, report }));
   await keep(async (stop) => {
-    const args = [sidecarFile(), `--csi-address=${driverSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
+    const { sidecarProgram = [sidecarFile()], sidecarFlags = [] } = options;
+    const connections = [`--csi-address=${driverSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
     const sidecar = new ChildProgram({
       what: 'sidecar',
-      args: [...args, ...(options.sidecarFlags ?? [])],
+      args: [...sidecarProgram, ...connections, ...sidecarFlags],
       logFile: logFile('sidecar'),
     });
     return await started(sidecar, sidecar.logs('Started provisioner controller'), stop);

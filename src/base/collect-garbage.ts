@@ -5,11 +5,11 @@ type Collect = (options: { type: 'major'; execution: 'sync' }) => void;
 
 /**
  * Collects garbage now and gives memory back to the system. Blocks for a millisecond per megabyte that is in use, so
- * call it once, when the program has loaded its code and no data yet: by itself V8 keeps the memory of the start-up for
- * as long as the program is idle.
+ * call it seldom, and with little in use. By itself V8 keeps the memory of the start-up for as long as the program is idle.
  */
 export function collectGarbage(): void {
   setFlagsFromString('--expose-gc'); // takes effect in contexts made from now on
   const collect = runInNewContext('gc') as Collect;
+  setFlagsFromString('--no-expose-gc'); // V8 refuses compiled code of other flags
   collect({ type: 'major', execution: 'sync' });
 }

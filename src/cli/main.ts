@@ -10,11 +10,14 @@ import { runSidecar } from './run.ts';
 import { findSubcommand, runSubcommand } from './subcommands.ts';
 import { version } from './version.ts';
 
-const argv0 = process.argv[1] ?? 'csi-provisioner';
-const args = process.argv.slice(2);
-const subcommand = findSubcommand(argv0, args);
-if (subcommand === undefined) await beSidecar();
-else process.exitCode = await runSubcommand(subcommand, process);
+/** Runs the program; resolves at its end, with `process.exitCode` set. To be called once. */
+export async function main(): Promise<void> {
+  const argv0 = process.argv[1] ?? 'csi-provisioner';
+  const args = process.argv.slice(2);
+  const subcommand = findSubcommand(argv0, args);
+  if (subcommand === undefined) await beSidecar(argv0, args);
+  else process.exitCode = await runSubcommand(subcommand, process);
+}
 
 /** Without the gate for releasing the lease nothing is drained: killed by the signal, or exit code 2 as process 1. */
 function dieLikeTheOriginal(signal: NodeJS.Signals): void {
@@ -23,7 +26,7 @@ function dieLikeTheOriginal(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
-async function beSidecar(): Promise<void> {
+async function beSidecar(argv0: string, args: readonly string[]): Promise<void> {
   let logger: ProcessLogger | undefined;
   try {
     const parsed = parseCommandLine({ argv0, args, environment: process.env, version });

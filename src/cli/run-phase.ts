@@ -1,5 +1,4 @@
 /** What runs while this instance leads, or always without leader election: CSI provisioner, controller, features. */
-import { collectGarbage } from '../base/collect-garbage.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { capacityObserver } from '../capacity/capacity-observer.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
@@ -24,6 +23,7 @@ import { goneNodesFeature } from './features/gone-nodes-feature.ts';
 import { nodeDeploymentFeature } from './features/node-deployment-feature.ts';
 import { grantsFeature } from './features/reference-grants-feature.ts';
 import { snapshotSweepFeature } from './features/snapshot-sweep-feature.ts';
+import { startGarbageFeature } from './features/start-garbage-feature.ts';
 import { topologyFeature } from './features/topology-feature.ts';
 import { fieldManager } from './kubernetes.ts';
 import { provisionerSettings } from './provisioner-settings.ts';
@@ -33,7 +33,6 @@ import { sidecarJournal } from './sidecar-journal.ts';
 /** Runs until `shutdown.stop` or `abort` aborts; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const { driver, transport, ready, shutdown, abort, clock, logger } = options;
-  collectGarbage(); // what the start left behind; with full caches it would take too long
   const client = new KubeClient({ transport, fieldManager });
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
   const background = new TaskGroup();
@@ -43,7 +42,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
 
   const attachments = new Attachments(parts);
   const grants = await grantsFeature(parts);
-  const attributesClasses = await attributesClassesFeature(parts);
+  const attributesClasses = attributesClassesFeature(parts);
   const topology = topologyFeature(parts);
   const plannedSources = (): Iterable<OpenSource> => openSources(controller.openPlans()); // called when it is there
   const settings = provisionerSettings(parts, {
@@ -71,8 +70,20 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const clones = cloneProtectionFeature(parts, sources);
   const sweep = snapshotSweepFeature(parts, sources);
   const goneNodes = goneNodesFeature(parts);
-  const all = [provisioning, attachments, grants, topology, node, capacity, clones, sweep, goneNodes];
-  const features = all.filter((feature) => feature !== undefined);
+  const garbage = startGarbageFeature(parts);
+  const all = [
+    provisioning,
+    attachments,
+    grants,
+    attributesClasses,
+    topology,
+    node,
+    capacity,
+    clones,
+    sweep,
+    goneNodes,
+  ];
+  const features = [...all, garbage].filter((feature) => feature !== undefined);
   await runFeatures(features, { background, caches, shutdown, abort, clock, logger });
 }
 

@@ -11,12 +11,14 @@ import { drainOnFailure, type Shutdown } from './shutdown.ts';
 export interface Feature {
   /** Must have synced before any feature runs. */
   readonly caches?: Caches | undefined;
+  /** Starts together with the caches. No feature runs before it has ended; one that fails ends all. */
+  prepare?(signal: AbortSignal): Promise<void>;
   /**
    * Starts together with the caches and blocks no other feature. The signal aborts after every `run` has ended: work
    * under way may still need it.
    */
   follow?(signal: AbortSignal): Promise<void>;
-  /** Starts once the caches of all features have synced. */
+  /** Starts once the caches of all features have synced and all are prepared. */
   run?(until: Required<RunOptions>): Promise<void>;
 }
 
@@ -52,7 +54,11 @@ export async function runFeatures(features: readonly Feature[], options: RunFeat
     try {
       caches.need(needed);
       for (const feature of features) background.start(async (signal) => feature.follow?.(signal));
-      await waitForSync(needed, { signal: AbortSignal.any([work.signal, until.abort]), clock, logger });
+      const signal = AbortSignal.any([work.signal, until.abort]);
+      const prepared = Promise.all(features.flatMap((feature) => feature.prepare?.(signal) ?? []));
+      work.start(() => prepared);
+      await waitForSync(needed, { signal, clock, logger });
+      await prepared;
       for (const feature of features) work.start(async (stop) => feature.run?.({ stop, abort: until.abort }));
       await work.ended();
     } finally {

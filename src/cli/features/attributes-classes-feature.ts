@@ -1,20 +1,21 @@
 import { OptionalApi } from '../../csi/optional-api.ts';
 import { olderAttributesClassVersions, volumeAttributesClasses } from '../../csi/volume-attributes-class.ts';
+import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 
-export interface AttributesClassesFeature {
-  /** Whether attributes classes are in use now. */
+export interface AttributesClassesFeature extends Feature {
+  /** Whether attributes classes are in use now. To be asked once it is prepared. */
   readonly enabled: () => boolean;
   /** Absent where the gate was switched off. */
   readonly api?: OptionalApi;
 }
 
 /**
- * Attributes classes are used as the gate says where it was set, else wherever the API is served, which is checked now
- * and, while it is missing, for each claim that names one.
+ * Attributes classes are used as the gate says where it was set, else wherever the API is served, which is checked before
+ * the first claim and, while it is missing, for each claim that names one.
  */
-export async function attributesClassesFeature(options: FeatureOptions): Promise<AttributesClassesFeature> {
-  const { config, client, ending, clock, logger } = options;
+export function attributesClassesFeature(options: FeatureOptions): AttributesClassesFeature {
+  const { config, client, clock, logger } = options;
   const { volumeAttributesClass, volumeAttributesClassNamed } = config.featureGates;
   if (!volumeAttributesClass) return { enabled: () => false };
   const api = new OptionalApi({
@@ -25,11 +26,15 @@ export async function attributesClassesFeature(options: FeatureOptions): Promise
     logger,
   });
   if (volumeAttributesClassNamed) return { enabled: () => true, api };
-  if ((await api.check(ending)) === 'absent') {
-    logger.info(
-      {},
-      'Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available',
-    );
-  }
-  return { enabled: () => api.presence !== 'absent', api };
+  return {
+    enabled: () => api.presence !== 'absent',
+    api,
+    async prepare(signal) {
+      if ((await api.check(signal)) !== 'absent') return;
+      logger.info(
+        {},
+        'Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available',
+      );
+    },
+  };
 }

@@ -101,6 +101,45 @@ describe('features', () => {
     assert.deepEqual(log.slice(4).sort(), ['claims ended', 'follower ended', 'nodes ended']);
   });
 
+  test('run when all are prepared, which happens while the caches fill', async () => {
+    const log: string[] = [];
+    const claims = cache(log, 'claims');
+    const prepared = Promise.withResolvers<undefined>();
+    const { stop, ended } = begin([
+      {
+        async prepare() {
+          log.push('preparing');
+          await prepared.promise;
+        },
+      },
+      {
+        caches: { claims },
+        async run({ stop: ending }) {
+          log.push('controller runs');
+          await aborted(ending);
+        },
+      },
+    ]);
+    claims.fill();
+    await tick();
+    assert.deepEqual(log, ['claims runs', 'preparing']);
+    prepared.resolve(undefined);
+    await tick();
+    assert.equal(log.at(-1), 'controller runs');
+    stop.abort(new Error('SIGTERM'));
+    await ended;
+  });
+
+  test('one that cannot be prepared keeps the others from running', async () => {
+    const reason = new Error('a defect');
+    const { failures, ended } = begin([
+      { prepare: () => Promise.reject(reason) },
+      { run: () => Promise.reject(new Error('must not run')) },
+    ]);
+    await ended;
+    assert.deepEqual(failures, [reason]);
+  });
+
   test('one that fails stops the others, which finish what they have under way', async () => {
     const log: string[] = [];
     const reason = new Error('a defect');

@@ -1,0 +1,77 @@
+/**
+ * `npm run bench:scale`: how memory, start and event loop grow with the number of bound pairs, up to a million. An API
+ * server of the bench's own (`bench/list-server.ts`) sends made lists, so no cluster has to hold them. Flags:
+ *
+ *   --pairs A,B,C     claims, and as many volumes (default 50000,200000,500000,1000000)
+ *   --lists L         streamed (default): as the events of a watch; paged: 500 objects in an answer
+ *   --coding C        protobuf (default), or json
+ *   --program 'CMD'   what to run, default the bundle with the flags of the image
+ */
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { kubeconfigText } from '../sandbox/kubeconfig.ts';
+import { startDriver } from '../test/support/driver-process.ts';
+import { startAnnounced } from '../test/support/started-process.ts';
+import { bundled, removeFolder } from './bench-cluster.ts';
+import { buildProbe, heldText } from './event-loop.ts';
+import { type FilledStart, type FilledStartOptions, measureFilledStart } from './filled-start.ts';
+
+const { values } = parseArgs({
+  options: {
+    pairs: { type: 'string', default: '50000,200000,500000,1000000' },
+    lists: { type: 'string', default: 'streamed' },
+    coding: { type: 'string', default: 'protobuf' },
+    program: { type: 'string', default: bundled },
+  },
+});
+const driverName = 'bench.csi.example.com';
+
+async function main(): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
+  const driver = await startDriver({ driverName, folder });
+  try {
+    const kubeconfig = path.join(folder, 'kubeconfig');
+    const probe = await buildProbe(folder);
+    console.log(`Lists ${values.lists}, ${values.coding}, Node ${process.version}`);
+    for (const pairs of values.pairs.split(',').map(Number)) {
+      const patienceMs = 120_000 + 2 * pairs;
+      const sidecar = { program: values.program, csiAddress: driver.address, kubeconfig, probe, patienceMs };
+      print(pairs, await measure(pairs, sidecar));
+    }
+  } finally {
+    await driver.stop();
+    await removeFolder(folder);
+  }
+}
+
+async function measure(pairs: number, sidecar: FilledStartOptions): Promise<FilledStart> {
+  const { process: server, announced } = await startAnnounced<{ url: string }>({
+    program: process.execPath,
+    args: [
+      path.join(import.meta.dirname, 'list-server.ts'),
+      `--pairs=${pairs}`,
+      `--driver=${driverName}`,
+      `--lists=${values.lists}`,
+      `--coding=${values.coding}`,
+    ],
+  });
+  try {
+    await writeFile(sidecar.kubeconfig, kubeconfigText(announced));
+    return await measureFilledStart(sidecar);
+  } finally {
+    await server.stop('SIGKILL');
+  }
+}
+
+function print(pairs: number, { readySeconds, cpuSeconds, settled, peakMb, held }: FilledStart): void {
+  const bytes = ((settled.residentMb * 1e6) / pairs).toFixed(0);
+  console.log(`
+${pairs} bound pairs
+  caches ready     ${readySeconds.toFixed(1)} s after the start, ${cpuSeconds.toFixed(1)} s of CPU until settled
+  resident memory  ${settled.residentMb.toFixed(0)} MB settled, ${peakMb.toFixed(0)} MB at the peak; ${bytes} bytes a pair
+  event loop       held for ${held === undefined ? '?' : `${heldText(held.start)} at the start, ${heldText(held.resync)} at a resync`}`);
+}
+
+await main();
