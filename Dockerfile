@@ -53,5 +53,5 @@ COPY --from=build /csi-provisioner/dist/sbom.cdx.json /csi-provisioner.cdx.json
 COPY --from=build /csi-provisioner/dist/csi-provisioner.js /csi-provisioner.mjs
 # The heap may take 70 % of the container's memory limit; by itself Node.js takes 259 MB at least, and in a smaller
 # container is killed without a word. Authorities of the image's system store count, as they do for programs in Go.
-# bench/bench-cluster.ts measures with the same flags.
-ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--use-system-ca", "--max-semi-space-size=2", "--heap-growing-percent=10", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering", "/csi-provisioner.mjs"]
+# What the heap costs is in docs/development.md, "The heap". bench/bench-cluster.ts measures with the same flags.
+ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--use-system-ca", "--max-semi-space-size=4", "--heap-growing-percent=100", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering", "/csi-provisioner.mjs"]
