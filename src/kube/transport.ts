@@ -192,7 +192,7 @@ export class Transport implements AsyncDisposable {
         return await answer;
       } finally {
         this.#underWay.delete(abort);
-        timer?.cancel();
+        timer.cancel();
         signal?.removeEventListener('abort', onAbort);
       }
     });

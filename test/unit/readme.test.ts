@@ -26,7 +26,7 @@ const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(provisioners|
 const otherFlags = new Set([
   ...['--peer', '--target', '--check', '--kubernetes', '--profile'], // our scripts
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
-  ...['--test'], // Node.js
+  ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
   ...['--help'], // no flag of the table
