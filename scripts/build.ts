@@ -89,9 +89,10 @@ const sandboxFilesInlined: Plugin = {
 
 const common = {
   bundle: true,
-  minify: true,
+  minifyWhitespace: true,
+  minifySyntax: true,
   legalComments: 'none', // they are in the licence file; one letter beyond ASCII in the bundle doubles its memory
-  keepNames: true, // logs name errors and classes
+  minifyIdentifiers: false, // logs, stacks and profiles show names; `keepNames` would set them at each making of a closure
   platform: 'node',
   target: oldestParser,
   define: { esbuildDetection: 'true' }, // how undici's makers leave its experimental parser out

@@ -12,7 +12,7 @@ import { BundledProgram } from './base/bundled-program.ts';
  * How much the heap may grow between two collections, and no second compilation of undici's HTTP parser for speed: that
  * takes a tenth of a second and 23 MB, of which a good part is kept, and makes no difference here.
  */
-const memoryFlags = ['--heap-growing-percent=10', '--no-wasm-tier-up', '--no-wasm-dynamic-tiering'];
+const memoryFlags = ['--heap-growing-percent=100', '--no-wasm-tier-up', '--no-wasm-dynamic-tiering'];
 
 /** The name of a V8 flag, however it is written. */
 function nameOf(flag: string): string {

@@ -22,6 +22,7 @@ const channelOptions: ChannelOptions = {
   'grpc.initial_reconnect_backoff_ms': retryPauseMs,
   'grpc.max_reconnect_backoff_ms': retryPauseMs,
   'grpc.enable_retries': 0,
+  'grpc.enable_channelz': 0, // nobody asks for these statistics
   'grpc.enable_http_proxy': 0,
   'grpc.service_config_disable_resolution': 1,
   'grpc.use_local_subchannel_pool': 1,

@@ -40,7 +40,7 @@ export class Credentials implements RequestCredentials {
   #pluginPair: Pick<TlsSettings, 'cert' | 'key'> = {};
   #headers: RequestHeaders = {};
   #headersUntilMs = -Infinity;
-  #headersLoading: Promise<void> | undefined;
+  #headersLoading: Promise<RequestHeaders> | undefined;
   #tls: TlsSettings;
   #tlsText: string;
   #tlsCheckAtMs: number;
@@ -70,15 +70,13 @@ export class Credentials implements RequestCredentials {
   }
 
   /** The authentication headers; none for plain http, except to a loopback address. */
-  async headers(): Promise<RequestHeaders> {
+  headers(): RequestHeaders | Promise<RequestHeaders> {
     if (this.serverUrl.protocol === 'http:' && !isLoopback(this.serverUrl.hostname)) return {};
-    if (this.#clock.monotonicMs() >= this.#headersUntilMs) {
-      this.#headersLoading ??= this.#loadHeaders().finally(() => {
-        this.#headersLoading = undefined;
-      });
-      await this.#headersLoading;
-    }
-    return this.#headers;
+    if (this.#clock.monotonicMs() < this.#headersUntilMs) return this.#headers;
+    this.#headersLoading ??= this.#loadHeaders().finally(() => {
+      this.#headersLoading = undefined;
+    });
+    return this.#headersLoading;
   }
 
   /** The TLS settings; compare by identity: another object means that connections should be recreated. */
@@ -121,7 +119,7 @@ export class Credentials implements RequestCredentials {
     });
   }
 
-  async #loadHeaders(): Promise<void> {
+  async #loadHeaders(): Promise<RequestHeaders> {
     const { config, tokenFile } = this.#loaded;
     const user = config.getCurrentUser();
     const headers = this.#impersonation();
@@ -147,6 +145,7 @@ export class Credentials implements RequestCredentials {
     }
     this.#headers = headers;
     this.#headersUntilMs = this.#clock.monotonicMs() + lifeMs;
+    return headers;
   }
 
   #impersonation(): RequestHeaders {

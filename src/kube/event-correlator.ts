@@ -62,10 +62,11 @@ export class EventCorrelator {
 
   /** @param fresh - an event with count 1. */
   decide(fresh: CoreEvent): EventDecision {
-    const { event, key } = this.#aggregate(fresh);
+    const about = `${fresh.source.component} ${objectText(fresh.involvedObject)} ${fresh.type}`;
+    const { event, key } = this.#aggregate(fresh, `${about} ${fresh.reason}`);
     const counted = this.#count(event, key);
     // counted before the budget is checked, so a suppressed event later shows as a jump of the count
-    const action = this.#withinBudget(counted) ? (counted.count > 1 ? 'patch' : 'create') : 'drop';
+    const action = this.#withinBudget(about) ? (counted.count > 1 ? 'patch' : 'create') : 'drop';
     return { action, event: counted, key };
   }
 
@@ -74,9 +75,8 @@ export class EventCorrelator {
     this.#seen.set(key, answer);
   }
 
-  #aggregate(event: CoreEvent): { event: CoreEvent; key: string } {
+  #aggregate(event: CoreEvent, group: string): { event: CoreEvent; key: string } {
     const nowMs = this.#clock.monotonicMs();
-    const group = groupKey(event);
     let record = this.#groups.get(group);
     if (record === undefined || nowMs - record.lastMs > groupLifeMs) record = { messages: new Set(), lastMs: nowMs };
     record.lastMs = nowMs;
@@ -111,8 +111,7 @@ export class EventCorrelator {
     return counted;
   }
 
-  #withinBudget(event: CoreEvent): boolean {
-    const key = `${event.source.component} ${objectText(event.involvedObject)} ${event.type}`;
+  #withinBudget(key: string): boolean {
     let budget = this.#budgets.get(key);
     if (budget === undefined) {
       budget = new TokenBucket({ qps: spamQps, burst: spamBurst, clock: this.#clock });
@@ -120,10 +119,6 @@ export class EventCorrelator {
     }
     return budget.tryTake();
   }
-}
-
-function groupKey(event: CoreEvent): string {
-  return `${event.source.component} ${objectText(event.involvedObject)} ${event.type} ${event.reason}`;
 }
 
 function objectText({ kind, namespace, name, uid, apiVersion }: ObjectReference): string {

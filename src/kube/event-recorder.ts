@@ -34,6 +34,8 @@ export interface EventRecorderOptions {
 
 /** Max events waiting to be sent; further ones are dropped and logged. */
 const bufferSize = 1000;
+/** Max events being sent. One after another they could not keep up with a hundred claims a second. */
+const maxInFlight = 8;
 /** Max tries of one event over a broken connection, and the pause between them. */
 const maxTries = 12;
 const pauseMs = 10_000;
@@ -41,7 +43,7 @@ const pauseMs = 10_000;
 const drainMs = 5000;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-/** Writes core/v1 events, one after another, in the background. */
+/** Writes core/v1 events in the background, those about one object in their order. */
 export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #options: EventRecorderOptions & Required<Pick<EventRecorderOptions, 'clock' | 'logger'>>;
   readonly #correlator: EventCorrelator;
@@ -49,7 +51,8 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #stop = new AbortController();
   /** Nothing more can be sent: closing took too long, or the transport is fenced. */
   readonly #ended: AbortSignal;
-  #sending: Promise<void> | undefined;
+  /** Events being sent, by the object they are about: the next one about it may be a PATCH of this one. */
+  readonly #sending = new Map<string, Promise<void>>();
   #lastNanoseconds = 0n;
   #closed = false;
 
@@ -76,7 +79,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     if (!logged) logger.info(fields, 'Event occurred');
     const name = once ? deterministicName(about, reason, message) : this.#newName(about);
     this.#waiting.push(this.#newEvent(name, about, type, reason, message));
-    this.#sending ??= this.#sendAll();
+    this.#sendWaiting();
   }
 
   /** Takes no more events, and waits up to 5 s for those still to be sent, less once the transport is fenced. Safe to repeat. */
@@ -86,19 +89,30 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       this.#stop.abort(new Error('events are dropped at shutdown')),
     );
     try {
-      if (this.#sending !== undefined) await untilAborted(this.#sending, this.#ended).catch(() => undefined);
+      await untilAborted(this.#sent(), this.#ended).catch(() => undefined);
     } finally {
       timer.cancel();
       this.#stop.abort(new Error('the event recorder is closed'));
     }
   }
 
-  async #sendAll(): Promise<void> {
-    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
-      if (this.#ended.aborted) return;
-      await this.#send(event);
+  #sendWaiting(): void {
+    while (this.#sending.size < maxInFlight && !this.#ended.aborted) {
+      const index = this.#waiting.findIndex(({ involvedObject }) => !this.#sending.has(laneOf(involvedObject)));
+      const [event] = index < 0 ? [] : this.#waiting.splice(index, 1);
+      if (event === undefined) return;
+      const lane = laneOf(event.involvedObject);
+      const sent = this.#send(event).finally(() => {
+        this.#sending.delete(lane);
+        this.#sendWaiting();
+      });
+      this.#sending.set(lane, sent);
     }
-    this.#sending = undefined; // synchronously after the last check: no event may be added in between
+  }
+
+  /** Resolves once no event is being sent any more. */
+  async #sent(): Promise<void> {
+    while (this.#sending.size > 0) await Promise.all(this.#sending.values());
   }
 
   async #send(fresh: CoreEvent): Promise<void> {
@@ -108,6 +122,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     for (let tries = 1; ; tries++) {
       try {
         const answer = await this.#write(action, event);
+        if (answer === undefined) return;
         this.#correlator.remember(key, {
           name: answer.metadata.name,
           count: answer.count,
@@ -135,10 +150,11 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     }
   }
 
-  async #write(action: 'create' | 'patch', event: CoreEvent): Promise<CoreEvent> {
+  /** @returns the event as it is stored; undefined when that is as it was sent. */
+  async #write(action: 'create' | 'patch', event: CoreEvent): Promise<CoreEvent | undefined> {
     const { client } = this.#options;
     const options = { signal: this.#stop.signal };
-    if (action === 'create') return client.create(events, event, options);
+    if (action === 'create') return client.createUnread(events, event, options);
     try {
       const { count, lastTimestamp, message } = event;
       return await client.patch<CoreEvent>(
@@ -149,7 +165,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       );
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
-      return client.create(events, event, options); // it expired on the server, or was never written
+      return client.createUnread(events, event, options); // it expired on the server, or was never written
     }
   }
 
@@ -196,6 +212,10 @@ function deterministicName({ uid, namespace, name = '' }: ObjectReference, reaso
 
 function isName(text: string): boolean {
   return text.length <= 253 && dnsSubdomain.test(text);
+}
+
+function laneOf(about: ObjectReference): string {
+  return about.uid ?? objectText(about);
 }
 
 function objectText({ namespace, name = '' }: ObjectReference): string {

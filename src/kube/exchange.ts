@@ -19,16 +19,21 @@ export interface Exchange {
  * Sends one request and collects its response, which is small. Built on undici's handlers, which cost a fraction of its
  * streams for a short JSON body.
  *
- * @param onSent - called when the request has a connection and is sent.
+ * @param options.onSent - called when the request has a connection and is sent.
+ * @param options.discardAnswer - leaves the text of a successful response empty.
  */
-export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, onSent: () => void): Exchange {
+export function exchange(
+  pool: Dispatcher,
+  request: Dispatcher.DispatchOptions,
+  { onSent, discardAnswer }: { onSent: () => void; discardAnswer: boolean },
+): Exchange {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   let controller: Dispatcher.DispatchController | undefined;
   let aborted: Error | undefined;
   let statusCode = 0;
   let headers: Answer['headers'] = {};
   const chunks: Buffer[] = [];
-  pool.dispatch(options, {
+  pool.dispatch(request, {
     onRequestStart: (started) => {
       controller = started;
       if (aborted === undefined) onSent();
@@ -40,7 +45,7 @@ export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, 
       headers = received;
     },
     onResponseData: (_controller, chunk) => {
-      chunks.push(chunk);
+      if (!discardAnswer || statusCode >= 300) chunks.push(chunk);
     },
     onResponseEnd: () => {
       try {

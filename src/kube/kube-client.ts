@@ -94,6 +94,18 @@ export class KubeClient {
 
   /** @throws {AlreadyExistsError} when the name is taken, also by an earlier attempt whose response was lost. */
   create<T extends KubeObject>(resource: Resource, object: T, options: CallOptions = {}): Promise<T> {
+    return this.#post<T>(resource, object, options);
+  }
+
+  /**
+   * As `create`, for objects that nothing depends on: the response is not decoded, so that whatever comes with a code for
+   * success counts as one.
+   */
+  async createUnread(resource: Resource, object: KubeObject, options: CallOptions = {}): Promise<undefined> {
+    await this.#post(resource, object, { ...options, discardAnswer: true });
+  }
+
+  #post<T>(resource: Resource, object: KubeObject, options: CallOptions & { discardAnswer?: boolean }): Promise<T> {
     const namespace = resource.namespaced ? (object.metadata.namespace ?? '') : undefined;
     return this.#transport.request<T>({
       method: 'POST',
@@ -102,6 +114,7 @@ export class KubeClient {
       body: object,
       info: { verb: 'create', resource, namespace, name: object.metadata.name, optional: options.optional },
       signal: options.signal,
+      discardAnswer: options.discardAnswer,
     });
   }
 

@@ -3,10 +3,13 @@ const newline = 0x0a;
 /**
  * Splits a body into lines. Bytes are joined before they are decoded, so a character split between two
  * chunks stays whole. A last line without its end is dropped.
+ *
+ * @param onChunk - called for each chunk before its lines.
  */
-export async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* lines(body: AsyncIterable<Uint8Array>, onChunk?: () => void): AsyncGenerator<string> {
   let pending: Buffer[] = [];
   for await (const chunk of body) {
+    onChunk?.();
     const buffer = asBuffer(chunk);
     let start = 0;
     for (let end = buffer.indexOf(newline); end !== -1; end = buffer.indexOf(newline, start)) {

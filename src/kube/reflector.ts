@@ -179,7 +179,7 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  async *#watch(request: {
+  #watch(request: {
     version: string;
     query?: Record<string, string | boolean>;
     maxSilenceMs?: number;
@@ -189,7 +189,7 @@ export class Reflector<T extends KubeObject> {
     const { version, query, maxSilenceMs, signal } = request;
     const timeoutS = Math.floor(300 + random() * 300); // spread, so that watches do not all end together
     metrics?.watched();
-    const events = watchStream({
+    return watchStream({
       coding: this.#coding,
       clock,
       request: {
@@ -210,9 +210,5 @@ export class Reflector<T extends KubeObject> {
       onSuccess: () => this.#failures.succeeded(),
       signal,
     });
-    for await (const event of events) {
-      this.#failures.succeeded();
-      yield event;
-    }
   }
 }

@@ -20,8 +20,8 @@ export interface RequestCredentials {
   readonly disableCompression: boolean;
   /** Rises with each renewal: shows whether a failed request used the newest credentials. */
   readonly generation: number;
-  /** The authentication headers. */
-  headers(): Promise<RequestHeaders>;
+  /** The authentication headers; a promise while they are read. */
+  headers(): RequestHeaders | Promise<RequestHeaders>;
   /** The TLS settings; compare by identity: another object means that connections should be recreated. */
   tls(): TlsSettings;
   /** The server returned 401 to a request made with `generation`: read everything again before the next one. */

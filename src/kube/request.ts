@@ -11,6 +11,8 @@ export interface RequestOptions {
   contentType?: string | undefined;
   /** The header `Accept`, for streamed answers. Default `application/json`. */
   accept?: string | undefined;
+  /** Nobody reads the body of a successful response: it is not decoded, and counts as empty. */
+  discardAnswer?: boolean | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;
 }

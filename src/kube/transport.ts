@@ -4,7 +4,7 @@
  */
 import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../base/abort.ts';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { parseAnswer, readChunks, readText } from './answer-body.ts';
 import { ApiError, errorFromAnswer, ForbiddenError, TransportError } from './api-error.ts';
@@ -154,31 +154,36 @@ export class Transport implements AsyncDisposable {
   }
 
   /** Ends the wait when the request is aborted or the transport is fenced. */
-  async #untilFenced({ signal }: RequestOptions, wait: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async #untilFenced<T>({ signal }: RequestOptions, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
     using ended = joinSignals([signal, this.#fence.signal], { clock: this.#options.clock });
-    await wait(ended.signal);
+    return await wait(ended.signal);
   }
 
   /** One attempt at a unary request; its time begins when it is sent. */
   async #exchange(options: RequestOptions): Promise<Answer> {
     const { clock, requestTimeoutMs = 30_000 } = this.#options;
-    const { signal } = options;
+    const { signal, discardAnswer = false } = options;
     return this.#observed(options, async (request, onSent) => {
       this.#fence.signal.throwIfAborted();
-      let timer = clock.after(maxUnsentMs, () =>
+      let timer: Timer | undefined;
+      const { answer, abort } = exchange(this.#pools.unary, request, {
+        discardAnswer,
+        onSent: () => {
+          onSent();
+          timer?.cancel();
+          timer = clock.after(requestTimeoutMs, () =>
+            abort(new TransportError(`no answer within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
+          );
+        },
+      });
+      // over a connection that was idle it is sent by now
+      timer ??= clock.after(maxUnsentMs, () =>
         abort(
           new TransportError(`no connection was free within ${maxUnsentMs} ms, the request was not sent`, {
             code: 'TIMEOUT',
           }),
         ),
       );
-      const { answer, abort } = exchange(this.#pools.unary, request, () => {
-        onSent();
-        timer.cancel();
-        timer = clock.after(requestTimeoutMs, () =>
-          abort(new TransportError(`no answer within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
-        );
-      });
       const onAbort = (): void => abort(signal?.reason as Error);
       signal?.addEventListener('abort', onAbort, { once: true });
       if (signal?.aborted === true) onAbort();
@@ -234,11 +239,14 @@ export class Transport implements AsyncDisposable {
     }
   }
 
-  async #headers({ body, contentType, accept, signal }: RequestOptions): Promise<RequestHeaders> {
-    const { clock, credentials, userAgent } = this.#options;
-    using ended = joinSignals([signal, this.#fence.signal], { clock });
+  async #headers(options: RequestOptions): Promise<RequestHeaders> {
+    const { credentials, userAgent } = this.#options;
+    const { body, contentType, accept } = options;
+    const given = credentials.headers();
+    const authentication =
+      given instanceof Promise ? await this.#untilFenced(options, (signal) => untilAborted(given, signal)) : given;
     const headers: RequestHeaders = {
-      ...(await untilAborted(credentials.headers(), ended.signal)), // a plugin may take a while
+      ...authentication,
       accept: accept ?? 'application/json',
       'user-agent': userAgent,
     };

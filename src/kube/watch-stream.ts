@@ -15,7 +15,7 @@ export interface WatchStreamOptions {
   timeoutS: number;
   /** No byte for this long ends the stream, until the first bookmark. Default: only `timeoutS` counts. */
   maxSilenceMs?: number | undefined;
-  /** Called when the server opens the watch, and when it ends it normally: both are successes even without an event. */
+  /** Called at each event, and when the server opens the watch and ends it normally: successes even without an event. */
   onSuccess: () => void;
   signal: AbortSignal;
 }
@@ -46,13 +46,15 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
   try {
     const { body, decode } = await coding.stream({ ...request, method: 'GET', signal: ended, watch: true });
     onSuccess();
-    const observed = guard.observe(body);
+    guard.opens();
+    const onChunk = (): void => guard.sawBytes();
     const { kind } = request.info.resource;
     for await (const event of decode === undefined
-      ? jsonEvents(observed)
-      : protobufEvents(observed, { kind, decode })) {
+      ? jsonEvents(body, onChunk)
+      : protobufEvents(body, { kind, decode, onChunk })) {
       if (sliceSpent()) await nextSlice();
       if (event.type === 'BOOKMARK') guard.sawBookmark();
+      onSuccess();
       yield event;
     }
     onSuccess();
@@ -68,8 +70,8 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
   }
 }
 
-async function* jsonEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent> {
-  for await (const line of lines(body)) yield parse(line);
+async function* jsonEvents(body: AsyncIterable<Uint8Array>, onChunk: () => void): AsyncGenerator<WatchEvent> {
+  for await (const line of lines(body, onChunk)) yield parse(line);
 }
 
 function parse(line: string): WatchEvent {
@@ -106,13 +108,13 @@ class SilenceGuard {
     return this.#controller.signal;
   }
 
-  async *observe(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  opens(): void {
     this.opened = true;
+    this.sawBytes();
+  }
+
+  sawBytes(): void {
     this.#lastByteMs = this.#clock.monotonicMs();
-    for await (const chunk of body) {
-      this.#lastByteMs = this.#clock.monotonicMs();
-      yield chunk;
-    }
   }
 
   sawBookmark(): void {

@@ -26,7 +26,7 @@ const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(provisioners|
 const otherFlags = new Set([
   ...['--peer', '--target', '--check', '--kubernetes', '--profile', '--pairs', '--lists'], // our scripts
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
-  ...['--test', '--max-semi-space-size', '--heap-growing-percent'], // Node.js
+  ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands

@@ -22,11 +22,12 @@ const lengthBytes = 4;
  * The events of a watch in protobuf. A last one without its end is dropped.
  *
  * @param options.kind - of the objects: an object of another kind has no metadata.
+ * @param options.onChunk - called for each chunk before its events.
  * @throws {MalformedMessageError} for bytes that are no event.
  */
 export async function* protobufEvents(
   body: AsyncIterable<Uint8Array>,
-  options: { kind: string; decode: ObjectDecoder },
+  options: { kind: string; decode: ObjectDecoder; onChunk?: () => void },
 ): AsyncGenerator<WatchEvent> {
   let frames: Frame[] = [];
   const pending = new PendingBytes((data, at) => {
@@ -37,6 +38,7 @@ export async function* protobufEvents(
     return end;
   });
   for await (const chunk of body) {
+    options.onChunk?.();
     pending.push(asBuffer(chunk));
     const complete = frames;
     frames = [];

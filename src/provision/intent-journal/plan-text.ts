@@ -33,34 +33,30 @@ export class PlanWriter {
     return found;
   }
 
-  #value(value: unknown, path: string[], found: PlanText): { text: string; candidate: boolean } | undefined {
-    if (isPlainObject(value) && path.length < maxDepth) {
-      const { text, candidate } = this.#object(value, path, found);
-      return candidate ? { text, candidate } : this.#candidate(text, path, found);
-    }
-    const text = JSON.stringify(value) as string | undefined; // a function or undefined
-    return text === undefined ? undefined : this.#candidate(text, path, found);
-  }
-
-  #object(value: object, path: string[], found: PlanText): { text: string; candidate: boolean } {
+  #object(value: object, path: string[], found: PlanText): { text: string; hasLong: boolean } {
     const fields: string[] = [];
-    let candidate = false;
+    let hasLong = false;
     for (const [name, child] of Object.entries(value)) {
-      const written = this.#value(child, [...path, name], found);
-      if (written === undefined) continue;
-      fields.push(`${JSON.stringify(name)}:${written.text}`);
-      candidate ||= written.candidate;
+      const text = JSON.stringify(child) as string | undefined;
+      if (text === undefined) continue; // a function or undefined
+      const isLong = text.length >= minSharedLength; // else nothing in it is either
+      hasLong ||= isLong;
+      fields.push(`${JSON.stringify(name)}:${isLong ? this.#long(child, text, [...path, name], found) : text}`);
     }
-    return { text: `{${fields.join(',')}}`, candidate };
+    return { text: `{${fields.join(',')}}`, hasLong };
   }
 
-  #candidate(text: string, path: string[], found: PlanText): { text: string; candidate: boolean } {
-    if (text.length < minSharedLength) return { text, candidate: false };
+  /** The innermost long values are the ones to be taken out. */
+  #long(value: unknown, text: string, path: string[], found: PlanText): string {
+    if (isPlainObject(value) && path.length < maxDepth) {
+      const inner = this.#object(value, path, found);
+      if (inner.hasLong) return inner.text;
+    }
     const key = this.#keyOf(text);
-    if (key === '') return { text, candidate: true };
+    if (key === '') return text;
     found.cuts.push([path, key]);
     found.shared.set(key, text);
-    return { text: 'null', candidate: true };
+    return 'null';
   }
 
   /** Empty for a value that is seen for the first time. */

@@ -22,7 +22,7 @@ describe('the HTTP endpoint withstands', () => {
     sidecar = await startSidecar({
       flags: ['--leader-election', `--http-endpoint=127.0.0.1:${port}`, '--enable-pprof'],
       // As in the image: a heap that gives back what it does not need, and an end to it.
-      nodeFlags: ['--max-semi-space-size=2', '--heap-growing-percent=10', '--max-old-space-size=200'],
+      nodeFlags: ['--max-semi-space-size=4', '--heap-growing-percent=100', '--max-old-space-size=200'],
     });
     await sidecar.logged(/"Started provisioner controller"/);
     await alive();

@@ -269,6 +269,45 @@ describe('EventRecorder', () => {
     );
   });
 
+  test('eight events are under way at most, and those about one object one after another', async () => {
+    await using rig = await Rig.start();
+    const held: { reply: ScriptedReply; message: string }[] = [];
+    rig.server.otherwise((reply, { body }) => held.push({ reply, message: (body as CoreEvent).message }));
+    const recorder = recorderOf(rig);
+    const record = (uid: string, message: string): void =>
+      recorder.event({ ...claim, uid }, 'Normal', 'Provisioning', message);
+    record('u0', 'first of u0');
+    record('u0', 'second of u0');
+    for (let i = 1; i < 10; i++) record(`u${i}`, `first of u${i}`);
+    await rig.server.requested(8);
+    await rig.clock.settle();
+    const firsts = Array.from({ length: 8 }, (_, i) => `first of u${i}`);
+    assert.deepEqual(held.map(({ message }) => message).toSorted(), firsts);
+    held.find(({ message }) => message === 'first of u3')?.reply.json(201, {});
+    await rig.server.requested(9);
+    assert.equal(held[8]?.message, 'first of u8', 'the second of u0 still waits');
+    held.find(({ message }) => message === 'first of u0')?.reply.json(201, {});
+    await rig.server.requested(10);
+    assert.equal(held[9]?.message, 'second of u0');
+    const closing = recorder[Symbol.asyncDispose]();
+    await rig.clock.advance(5000);
+    await closing;
+  });
+
+  test('what comes back for a new event is not read, and equal ones still count on', async () => {
+    await using rig = await Rig.start();
+    const { answer } = storing();
+    rig.server.next({ method: 'POST' }, (reply) => reply.text(201, 'no JSON'));
+    rig.server.otherwise(answer);
+    await using recorder = recorderOf(rig);
+    for (let i = 0; i < 2; i++) recorder.event(claim, 'Warning', 'ProvisioningFailed', 'no space');
+    const [created, patched] = await rig.server.requested(2);
+    const { name } = (created?.body as CoreEvent).metadata;
+    assert.deepEqual([patched?.method, patched?.path], ['PATCH', `${collection}/${name}`]);
+    assert.equal((patched?.body as CoreEvent).count, 2);
+    assert.ok(!rig.log.some(({ level }) => level === 'error'));
+  });
+
   test('at most a thousand events wait; further ones are dropped with a log line, and nobody is held up', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(nothing);
