@@ -25,6 +25,7 @@ import type { Config } from './config.ts';
 import type { Health } from '../run/health.ts';
 import type { RunningCaches } from '../run/running-caches.ts';
 import type { Shutdown } from '../run/shutdown.ts';
+import type { SidecarStatus } from './status/sidecar-status.ts';
 
 export interface RunPhaseMetrics {
   controller: ControllerMetrics;
@@ -90,6 +91,8 @@ export interface RunPhaseOptions {
   abort: AbortSignal;
   /** Fails until the caches have synced, and while one is silent for too long. */
   ready: Health;
+  /** Undefined: no status page. */
+  status?: SidecarStatus | undefined;
   /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
   random?: (() => number) | undefined;
   clock: Clock;

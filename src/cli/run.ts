@@ -21,6 +21,7 @@ import type { Config } from './config.ts';
 import { connectionsFor, fieldManager, kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import { runPhase } from './run-phase.ts';
 import { controllerMetrics } from './run-phase-options.ts';
+import { SidecarStatus } from './status/sidecar-status.ts';
 import { version } from './version.ts';
 
 export interface SidecarOptions {
@@ -54,13 +55,14 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   addProcessMetrics(registry);
   const metrics = controllerMetrics(registry, config, clock); // also on a standby: series at zero, as dashboards expect
   const missingRights = new MissingRights({ clock, logger, onMissing: metrics.forbidden });
-  const connection = { ...kubernetes, credentials, missingRights };
+  const status = config.http?.statusPage === true ? new SidecarStatus(options) : undefined;
+  const connection = { ...kubernetes, credentials, missingRights, onRequest: status?.onRequest };
   await using transport = kubernetesTransport({
     ...connection,
     rateLimit: config.kubernetes.rateLimit,
     maxConnections: connectionsFor(config),
   });
-  await using driver = await connectDriver(options, registry);
+  await using driver = await connectDriver(options, registry, status);
   using _requirements = reportMissingCapability(driver, logger);
   await using capacityTransport = ownCapacityTransport(config)
     ? kubernetesTransport({ ...connection, rateLimit: config.kubernetes.capacityRateLimit })
@@ -68,9 +70,12 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   const capacity = await findCapacity(options, { driver, transport: capacityTransport ?? transport });
   const ready = new Health();
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
-  await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready });
-  const work = (abort: AbortSignal): Promise<void> =>
-    runPhase({ ...options, transport, driver, capacity, metrics, abort, ready });
+  const pages = status?.page({ driver, ready });
+  await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready, pages });
+  const work = (abort: AbortSignal): Promise<void> => {
+    status?.works();
+    return runPhase({ ...options, transport, driver, capacity, metrics, abort, ready, status });
+  };
   if (config.leaderElection === null || config.nodeDeployment !== null) {
     endpoint.serveHealth(() => undefined); // nobody leads, yet a probe of that path must not end the process
     await work(shutdown.abort);
@@ -142,6 +147,7 @@ async function findCapacity(
 async function connectDriver(
   { config, shutdown, clock, logger }: SidecarOptions,
   registry: MetricRegistry,
+  status: SidecarStatus | undefined,
 ): Promise<Driver> {
   try {
     return await Driver.connect({
@@ -151,6 +157,7 @@ async function connectDriver(
       clock,
       logger,
       onCall: csiCallMetrics(registry),
+      ...(status && { observers: [status.onCall] }),
       ...(config.csiReconnectLimitMs !== null && { awayLimitMs: config.csiReconnectLimitMs }),
       onGone: (error) => {
         leaveTerminationMessage(error.message, { logger });

@@ -68,6 +68,8 @@ export interface ProvisionControllerOptions {
   metrics?: ControllerMetrics;
   /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
+  /** Keeps the last error of each claim that waits, for `status`. Default false. */
+  keepLastErrors?: boolean;
   clock?: Clock;
   /** Default: warnings and errors, to standard error. */
   logger?: Logger;

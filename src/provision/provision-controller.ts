@@ -16,10 +16,12 @@ import { waitForSync } from '../kube/wait-for-sync.ts';
 import { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
 import { noMetrics } from './controller-metrics.ts';
+import { ControllerStatus } from './controller-status.ts';
 import { type ProvisionInformers, provisionInformers } from './informers.ts';
 import { type IntentJournal, noJournal } from './intent-journal/intent-journal.ts';
 import { noJournalMetrics } from './intent-journal/journal-metrics.ts';
 import { Intents } from './intents.ts';
+import { LastErrors } from './last-errors.ts';
 import { makeRecovery, type Recovery } from './make-recovery.ts';
 import { makeVolumeStore } from './make-volume-store.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
@@ -50,6 +52,8 @@ const retrySpreadMs = 1000;
 export class ProvisionController {
   /** What events name as their source: `<provisioner>_<host>_<uuid>`, new in each process. */
   readonly component: string;
+  /** What the controller does now: for status pages. */
+  readonly status: ControllerStatus;
   readonly #options: ProvisionControllerOptions;
   readonly #informers: ProvisionInformers;
   readonly #ownRecorder: EventRecorder;
@@ -57,6 +61,7 @@ export class ProvisionController {
   readonly #logger: Logger;
   readonly #claimQueue: WorkQueue;
   readonly #volumeQueue: WorkQueue;
+  readonly #queues = new Map<string, WorkQueue>();
   readonly #store: VolumeStore;
   readonly #slowSet: SlowSet;
   readonly #journal: IntentJournal;
@@ -166,16 +171,31 @@ export class ProvisionController {
       quietInMs: (name) => this.#intents.quietInMs(name),
       onTooEarly: (name, afterMs) => this.#volumeQueue.addAfter(name, afterMs),
     });
+    const lastErrors = options.keepLastErrors === true ? new LastErrors(this.#clock) : undefined;
+    const volumeName = options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`);
     this.#claimSyncer = new ClaimSyncer({
       ...parts,
+      lastErrors,
       provisionerName: options.provisionerName,
       claims: this.#informers.claims,
       classes: this.#informers.classes,
       store: this.#store,
       slowSet: this.#slowSet,
-      volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
+      volumeName,
       recentlySaved,
       recovery: this.#recovery?.recovery,
+    });
+    this.status = new ControllerStatus({
+      isKnownProvisioner,
+      volumeName,
+      claims: () => this.#informers.claims.list(),
+      getClass: (name) => this.#informers.classes.get(name),
+      lastError: (uid) => lastErrors?.get(uid),
+      isUnsaved: (name) => this.#store.isUnsaved(name),
+      hasVolume: (name) => this.#informers.volumes.get(name) !== undefined || recentlySaved.has(name),
+      intents: () => this.#intents.list(),
+      claimQueue: this.#claimQueue,
+      queues: this.#queues,
     });
     this.#watchHandlers = new WatchHandlers({
       ...parts,
@@ -337,7 +357,9 @@ export class ProvisionController {
   }
 
   #queue(name: 'claims' | 'volumes' | 'unsavedpvs', limiter: RateLimiter): WorkQueue {
-    return new WorkQueue({ limiter, clock: this.#clock, metrics: this.#options.queueMetrics?.(name) });
+    const queue = new WorkQueue({ limiter, clock: this.#clock, metrics: this.#options.queueMetrics?.(name) });
+    this.#queues.set(name, queue);
+    return queue;
   }
 }
 

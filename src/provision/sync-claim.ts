@@ -10,6 +10,7 @@ import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import { uidIndex } from './informers.ts';
 import type { Intent, Intents } from './intents.ts';
+import type { LastErrors } from './last-errors.ts';
 import { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { handleFailure, toProvisionError } from './provision-failure.ts';
@@ -34,6 +35,8 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
   recovery: ClaimRecovery | undefined;
   /** What may be under way at a `Recoverable` provisioner. */
   intents: Pick<Intents, 'get'>;
+  /** Undefined: nobody reads them. */
+  lastErrors: LastErrors | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -94,6 +97,7 @@ export class ClaimSyncer {
     const claim = this.#options.claims.byIndex(uidIndex, uid)[0];
     if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
     this.#missingClasses.forget(uid);
+    this.#options.lastErrors?.delete(uid);
     this.#options.slowSet.delete(uid);
     this.#rescheduler.forget(uid);
     this.#options.provisioner.forget?.(uid);
@@ -109,6 +113,9 @@ export class ClaimSyncer {
     this.#syncing.add(uid);
     try {
       return await this.#syncUid(uid, signal);
+    } catch (error) {
+      this.#options.lastErrors?.add(uid, error);
+      throw error;
     } finally {
       this.#syncing.delete(uid);
       this.settle(uid);
@@ -181,6 +188,7 @@ export class ClaimSyncer {
     } catch (error) {
       metrics.provisionFailed(labels);
       if (!(error instanceof ProvisionStopped)) throw error;
+      this.#options.lastErrors?.add(claimUid(claim), error);
       logger.debug({ claim: objectKey(claim), reason: error.message }, 'Provisioning stopped');
       return 'stopped';
     }
