@@ -1,4 +1,4 @@
-import { countText, durationText, escapeHtml, plural, shortened } from './html.ts';
+import { countText, durationText, errorText, escapeHtml, plural, shortened } from './html.ts';
 import { queryText, type StatusQuery } from './status-query.ts';
 import { claimSteps, type ReportedClaim, type ReportedStep, type StatusReport } from './status-report.ts';
 
@@ -51,7 +51,8 @@ export function claimList(report: StatusReport, query: StatusQuery): string {
 
 function isSearched({ namespace, name, className, uid, lastError }: ReportedClaim, search: string): boolean {
   if (search === '') return true;
-  const texts = [`${namespace}/${name}`, className, uid, lastError?.message ?? ''];
+  const error = lastError?.message ?? '';
+  const texts = [`${namespace}/${name}`, className, uid, error, errorText(error)]; // as it is, and as it is shown
   return texts.some((text) => text.toLowerCase().includes(search));
 }
 
@@ -72,7 +73,8 @@ function stepLinks(claims: readonly ReportedClaim[], query: StatusQuery): string
 
 function table(claims: readonly ReportedClaim[], query: StatusQuery, atMs: number): string {
   if (claims.length === 0) return '<p class="empty">No waiting claim matches.</p>';
-  const from = Math.min(query.from, Math.floor((claims.length - 1) / pageLength) * pageLength);
+  const lastPage = Math.floor((claims.length - 1) / pageLength) * pageLength;
+  const from = query.from < claims.length ? query.from : lastPage;
   let rows = '';
   let count = 0;
   for (const claim of claims.slice(from, from + pageLength)) {
@@ -95,7 +97,9 @@ function claimRow(claim: ReportedClaim, atMs: number): string {
   const name = `${claim.namespace}/${claim.name}`;
   const link = `?claim=${encodeURIComponent(name).replaceAll('%2F', '/')}`;
   const error =
-    claim.lastError === undefined ? '' : `<p class="e">${escapeHtml(shortened(claim.lastError.message, errorLength))}`;
+    claim.lastError === undefined
+      ? ''
+      : `<p class="e">${escapeHtml(shortened(errorText(claim.lastError.message), errorLength))}`;
   const state = `${badSteps.has(claim.step) ? '<b class="bad">' : '<b>'}${stepTexts[claim.step]}</b>`;
   return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(name)}</a><td>${state}${failuresText(claim)}${error}<td class="n">${nextTry(claim)}<td class="n">${age(claim.createdAt, atMs)}\n`;
 }

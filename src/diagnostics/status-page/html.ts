@@ -21,6 +21,13 @@ export function shortened(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1).trimEnd()}…`;
 }
 
+/** An error without what all of them begin with: the name of the class, and how gRPC words a status. */
+export function errorText(message: string): string {
+  return message
+    .replace(/^failed to provision volume with StorageClass "[^"]*": /, '')
+    .replace(/^rpc error: code = (\w+) desc = /, '$1: ');
+}
+
 /** A duration in its two largest units, such as `3 h 5 min`. */
 export function durationText(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));

@@ -32,15 +32,15 @@ export function statusDocument(report: StatusReport, query: StatusQuery): string
 <p id="announcement" class="hidden" role="status" aria-live="polite"></p>
 </header>
 <main>
-<section aria-label="Summary">${part('summary')}</section>
+<section aria-label="Summary">${part('summary')}
+${part('reasons')}</section>
 <section aria-labelledby="claims-heading"><h2 id="claims-heading" tabindex="-1">Waiting claims</h2>
 <form role="search" action="status" method="get"><label for="q">Search namespace/name, class, UID or error</label>
 <input id="q" name="q" type="search" maxlength="400" value="${escapeHtml(query.search)}" autocomplete="off" spellcheck="false">${
     query.step === undefined ? '' : `<input type="hidden" name="step" value="${query.step}">`
   }
 <button>Search</button></form>
-${part('claim-list')}
-${part('reasons')}</section>
+${part('claim-list')}</section>
 ${section('calls', 'Calls to the driver')}
 ${section('queues', 'Queues')}
 ${section('intents', 'Volumes in the making')}

@@ -26,6 +26,9 @@ export const statusScript = `'use strict';
       const key = keyOf(child);
       if (key !== undefined) rows.set(key, child);
     }
+    // what is gone goes first: a row that is moved would lose its focus
+    const staying = new Set([...fresh.children].map(keyOf));
+    for (const [key, row] of rows) if (!staying.has(key)) row.remove();
     let at = old.firstChild;
     for (const child of [...fresh.childNodes]) {
       const key = keyOf(child);

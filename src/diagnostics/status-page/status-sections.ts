@@ -1,5 +1,5 @@
 import { claimList, isFailing } from './claim-sections.ts';
-import { countText, durationText, escapeHtml, latencyText, plural, shortened } from './html.ts';
+import { countText, durationText, errorText, escapeHtml, latencyText, plural, shortened } from './html.ts';
 import { queryText, type StatusQuery } from './status-query.ts';
 import type { StatusReport } from './status-report.ts';
 
@@ -34,33 +34,44 @@ export function headline(report: StatusReport): { text: string; isGood: boolean 
     return { text, isGood: true };
   }
   const failing = work.claims.filter(isFailing).length;
-  if (failing > 0) return { text: `Working; ${plural(failing, 'claim fails', 'claims fail')}`, isGood: false };
+  const problems = [
+    ...(failing > 0
+      ? [`${countText(failing)} of ${plural(work.claims.length, 'waiting claim', 'waiting claims')} failing`]
+      : []),
+    ...(stuckCount(work) > 0 ? [`${plural(stuckCount(work), 'record', 'records')} of the journal stuck`] : []),
+  ];
+  if (problems.length > 0) return { text: problems.join(', '), isGood: false };
   return { text: 'Healthy', isGood: true };
+}
+
+/** Records that only an operator can close. */
+function stuckCount({ phases }: NonNullable<StatusReport['work']>): number {
+  return phases.find(({ phase }) => phase === 'stuck')?.count ?? 0;
 }
 
 function summary(report: StatusReport): string {
   const { driver, program, role, work, calls, atMs } = report;
   const { text, isGood } = headline(report);
   const roles = {
-    leader: 'leads',
-    standby: 'waits as a standby',
-    alone: 'works without leader election',
+    leader: 'has been leading',
+    standby: 'has been a standby',
+    alone: 'has been running without leader election',
   } as const;
-  const since = durationText((atMs - role.sinceMs) / 1000);
-  const unclear = work?.phases.find(({ phase }) => phase === 'stuck')?.count ?? 0;
-  const figures: [string, string, string?][] =
+  const duration = durationText((atMs - role.sinceMs) / 1000);
+  const failing = work?.claims.filter(isFailing).length ?? 0;
+  const figures: [string, string][] =
     work === undefined
       ? []
       : [
-          ['claims wait', countText(work.claims.length)],
-          ['of them fail', countText(work.claims.filter(isFailing).length)],
+          ['waiting', countText(work.claims.length)],
+          ['failing', countText(failing)],
           ['calls in flight', countText(calls.length)],
           ['longest call', calls[0] === undefined ? '–' : latencyText(calls[0].seconds)],
-          ['records stuck', countText(unclear)],
+          ['records stuck', countText(stuckCount(work))],
         ];
   const list = figures.map(([label, value]) => `<li><b>${value}</b> ${label}`).join('');
   return `<p class="headline ${isGood ? 'good' : 'bad'}"><span aria-hidden="true">${isGood ? '✓' : '!'}</span> ${escapeHtml(text)}</p>
-<p class="sub"><code>${escapeHtml(program.host)}</code> ${roles[role.name]} since ${since}.
+<p class="sub"><code>${escapeHtml(program.host)}</code> ${roles[role.name]} for ${duration}.
 Driver ${escapeHtml(driver.name)} ${escapeHtml(driver.version)} is ${driver.connected ? 'connected' : '<b class="bad">not connected</b>'}.</p>
 ${list === '' ? '' : `<ul class="figures">${list}</ul>`}`;
 }
@@ -71,7 +82,7 @@ function reasons({ work }: StatusReport, query: StatusQuery): string {
   const counts = new Map<string, number>();
   for (const { lastError } of work.claims) {
     if (lastError === undefined) continue;
-    const reason = commonText(lastError.message);
+    const reason = commonText(errorText(lastError.message));
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   if (counts.size === 0) return '';
@@ -86,7 +97,7 @@ function reasons({ work }: StatusReport, query: StatusQuery): string {
     const href = escapeHtml(queryText(query, { search, from: 0, step: undefined }));
     return `<li><b>${countText(count)}×</b> <a href="${href}">${escapeHtml(shortened(reason, 200))}</a>`;
   });
-  return `<h3>Most frequent errors</h3><ol class="reasons">${items.join('')}</ol>`;
+  return `<h2>Why claims fail</h2><ol class="reasons">${items.join('')}</ol>`;
 }
 
 function commonText(message: string): string {
@@ -103,7 +114,7 @@ function calls({ calls: all }: StatusReport): string {
     .slice(0, maxCalls)
     .map(
       ({ method, about, seconds }) =>
-        `<tr><th scope="row">${escapeHtml(method)}<td>${escapeHtml(about)}<td class="n">${durationText(seconds)}\n`,
+        `<tr><th scope="row">${escapeHtml(method)}<td>${escapeHtml(about)}<td class="n">${latencyText(seconds)}\n`,
     );
   const caption =
     all.length > maxCalls

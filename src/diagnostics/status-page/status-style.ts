@@ -22,7 +22,7 @@ a { color: var(--link); text-underline-offset: 0.15em; }
 header { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline; gap: 0 1rem;
   padding: 0.9rem 0 0.5rem; border-bottom: 1px solid var(--line); }
 h1 { margin: 0; font-size: 1.25rem; overflow-wrap: anywhere; }
-h1 small { color: var(--muted); font-weight: 400; font-size: 0.9375rem; }
+h1 small { white-space: nowrap; color: var(--muted); font-weight: 400; font-size: 0.9375rem; }
 h2 { margin: 1.9rem 0 0.5rem; font-size: 1.0625rem; }
 h3 { margin: 1rem 0 0.3rem; font-size: 0.9375rem; overflow-wrap: anywhere; }
 p { margin: 0.2rem 0; }
@@ -51,11 +51,13 @@ table { width: 100%; border-collapse: collapse; }
 caption { padding: 0.2rem 0; text-align: left; font-size: 0.875rem; }
 th, td { padding: 0.3rem 0.9rem 0.3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line);
   overflow-wrap: anywhere; }
+table:not(.claims) tbody th { overflow-wrap: break-word; }
 thead th { color: var(--muted); font-weight: 600; font-size: 0.8125rem; overflow-wrap: normal; }
 tbody th { font-weight: 400; }
 tbody tr:hover { background: var(--band); }
 td b { font-weight: 600; }
 .n { text-align: right; padding-right: 0; padding-left: 0.9rem; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.n + :not(.n) { padding-left: 2rem; }
 .claims th:first-child { width: 30%; }
 .e { margin: 0; color: var(--muted); font-size: 0.875rem; }
 .reasons { margin: 0; padding-left: 1.4rem; overflow-wrap: anywhere; }
@@ -67,8 +69,14 @@ td b { font-weight: 600; }
   body { padding: 0 0.8rem 2rem; }
   th, td { padding-right: 0.5rem; }
   .n { padding-left: 0.5rem; }
-  .claims th:first-child { width: 36%; }
-  .claims .n { white-space: normal; }
+  .n + :not(.n) { padding-left: 1rem; }
+  .claims thead { position: absolute; clip-path: inset(50%); }
+  .claims tbody tr { display: grid; grid-template-columns: 1fr 1fr; padding: 0.4rem 0; border-bottom: 1px solid var(--line); }
+  .claims tbody :is(th, td) { border: 0; padding: 0.05rem 0; }
+  .claims tbody th:first-child, .claims tbody td:nth-child(2) { grid-column: 1 / -1; width: auto; }
+  .claims tbody .n { text-align: left; color: var(--muted); font-size: 0.875rem; }
+  .claims tbody td:nth-child(3)::before { content: "Next try: "; }
+  .claims tbody td:nth-child(4)::before { content: "Waiting: "; }
   .figures { gap: 0.3rem 1.2rem; }
   .facts { grid-template-columns: 1fr; gap: 0; }
   .facts dd { margin-bottom: 0.5rem; }

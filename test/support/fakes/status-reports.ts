@@ -1,9 +1,5 @@
 /** Reports for the status page, of any number of claims. */
-import type {
-  ReportedClaim,
-  ReportedStep,
-  StatusReport,
-} from '../../../src/diagnostics/status-page/status-report.ts';
+import type { ReportedClaim, ReportedStep, StatusReport } from '../../../src/diagnostics/status-page/status-report.ts';
 
 /** When the reports were made. */
 export const reportedAtMs = Date.UTC(2026, 10, 20, 9, 30, 12);
