@@ -58,16 +58,17 @@ export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgress
   const uid = claimUid(claim);
   const { namespace = '', name, creationTimestamp } = claim.metadata;
   const state = parts.stateOf(uid);
+  const step = stepOf(claim, state, parts);
   return {
     namespace,
     name,
     uid,
     className: className(claim),
     createdAt: creationTimestamp ?? '',
-    step: stepOf(claim, state, parts),
+    step,
     failures: parts.failures(uid),
     lastError: parts.lastError(uid),
-    nextTryInMs: state.state === 'delayed' ? state.inMs : undefined,
+    nextTryInMs: state.state === 'delayed' && step !== 'volume-made' ? state.inMs : undefined,
   };
 }
 
@@ -75,11 +76,11 @@ function stepOf(claim: PersistentVolumeClaim, { state }: KeyState, parts: ClaimP
   if (state === 'processing') return 'syncing';
   const volumeName = parts.volumeName(claim);
   if (parts.isUnsaved(volumeName)) return 'saving';
+  if (parts.hasVolume(volumeName)) return 'volume-made'; // a retry may still have its time
   const storageClass = parts.getClass(className(claim));
   if (storageClass === undefined) return 'class-missing';
   if (state === 'waiting') return 'queued';
   if (state === 'delayed') return 'retrying';
-  if (parts.hasVolume(volumeName)) return 'volume-made';
   const waitsForConsumer = storageClass.volumeBindingMode === 'WaitForFirstConsumer' && selectedNode(claim) === '';
   return waitsForConsumer ? 'waiting-for-consumer' : 'idle';
 }

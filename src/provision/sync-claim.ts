@@ -192,6 +192,7 @@ export class ClaimSyncer {
       logger.debug({ claim: objectKey(claim), reason: error.message }, 'Provisioning stopped');
       return 'stopped';
     }
+    this.#options.lastErrors?.delete(claimUid(claim));
     metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
     return 'provisioned';
   }

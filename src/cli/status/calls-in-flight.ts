@@ -43,5 +43,5 @@ function shortName(method: string): string {
 
 function subjectText(about: CallSubject): string {
   const [[kind, name] = ['', '']] = Object.entries(about);
-  return `${kind} ${name as string}`;
+  return `${kind} ${name}`;
 }
