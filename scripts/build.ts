@@ -2,7 +2,8 @@
  * `npm run build`: the programs as one minified file each, and the licences of what is in them. Only what is used of the
  * dependencies is there; the CSI descriptor is put in as JSON, so nothing is read from disk at start.
  *
- *   node scripts/build.ts                   dist/csi-provisioner.js with its source map, and dist/csi-sandbox.js
+ *   node scripts/build.ts                   dist/csi-provisioner.js with its source map, what it loads only to trace claims
+ *                                           (dist/csi-provisioner-traces.mjs), and dist/csi-sandbox.js
  *   node scripts/build.ts csi-provisioner   the sidecar alone, as its image has it
  */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
@@ -105,14 +106,15 @@ const requireMade = "const require = process.getBuiltinModule('node:module').cre
 /**
  * Bundles one program and prints what is in it.
  *
- * @param check - the file that refuses an old Node.js, relative to the root.
+ * @param check - the file that refuses an old Node.js, relative to the root; undefined for what a program loads.
  * @returns the files that went into it.
  */
-async function bundle(outfile: string, check: string, options: BuildOptions): Promise<string[]> {
+async function bundle(outfile: string, check: string | undefined, options: BuildOptions): Promise<string[]> {
+  const beginning = check === undefined ? [] : ['#!/usr/bin/env node', await versionCheck(check)];
   const result = await build({
     ...common,
     ...options,
-    banner: { js: ['#!/usr/bin/env node', await versionCheck(check), requireMade].join('\n') },
+    banner: { js: [...beginning, requireMade].join('\n') },
     metafile: true,
     outfile: path.join(dist, outfile),
   });
@@ -132,12 +134,31 @@ async function bundle(outfile: string, check: string, options: BuildOptions): Pr
   return bundled.map(([input]) => input);
 }
 
+/** What the sidecar loads when it traces: a file beside it, which its image names as it is named here. */
+const tracesFile = 'csi-provisioner-traces.mjs';
+
+const tracesApart: Plugin = {
+  name: 'traces-apart',
+  setup: (plugged) => {
+    plugged.onResolve({ filter: /\/otlp-traces\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: `./${tracesFile}`, external: true } : undefined,
+    );
+  },
+};
+
+async function buildTraces(): Promise<string[]> {
+  return await bundle(tracesFile, undefined, {
+    entryPoints: [path.join(root, 'src/cli/traces/otlp-traces.ts')],
+    plugins: [callersInlined, builtinsRequired],
+  });
+}
+
 async function buildSidecar(): Promise<string[]> {
   return await bundle('csi-provisioner.js', 'src/check-node.ts', {
     entryPoints: [path.join(root, 'src/cli/main.ts')],
     sourcemap: true,
     sourcesContent: false,
-    plugins: [descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
+    plugins: [tracesApart, descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
   });
 }
 
@@ -150,5 +171,9 @@ async function buildSandbox(): Promise<string[]> {
 
 const sidecarAlone = process.argv[2] === 'csi-provisioner';
 await mkdir(dist, { recursive: true });
-const inputs = new Set([...(await buildSidecar()), ...(sidecarAlone ? [] : await buildSandbox())]);
+const inputs = new Set([
+  ...(await buildSidecar()),
+  ...(await buildTraces()),
+  ...(sidecarAlone ? [] : await buildSandbox()),
+]);
 await writeFile(path.join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicences(root, inputs));

@@ -40,6 +40,7 @@ const systemStore = '/etc/ssl/certs';
 /** Every file that the sidecar's image may add to its base. */
 const sidecarFiles = [
   '/csi-provisioner.cdx.json',
+  '/csi-provisioner-traces.mjs',
   '/csi-provisioner.mjs',
   '/licenses/LICENSE',
   '/licenses/THIRD-PARTY-LICENSES.txt',

@@ -106,6 +106,7 @@ function makeController(
     fieldManager,
     informers,
     workers: workerThreads,
+    tracer: options.tracer,
     keepLastErrors: options.status !== undefined,
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),
     failedProvisionThreshold: 0,

@@ -3,6 +3,7 @@ import { v4 as uuid } from 'uuid';
 import { untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { activeSpan, type Span, withinSpan } from '../base/tracing.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from './api-error.ts';
 import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
@@ -45,7 +46,8 @@ const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #options: EventRecorderOptions & Required<Pick<EventRecorderOptions, 'clock' | 'logger'>>;
   readonly #correlator: EventCorrelator;
-  readonly #waiting: CoreEvent[] = [];
+  /** With the work that each is about, where that is traced. */
+  readonly #waiting: { event: CoreEvent; span: Span | undefined }[] = [];
   readonly #stop = new AbortController();
   /** Nothing more can be sent: closing took too long, or the transport is fenced. */
   readonly #ended: AbortSignal;
@@ -75,7 +77,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     }
     if (!logged) logger.info(fields, 'Event occurred');
     const name = once ? deterministicName(about, reason, message) : this.#newName(about);
-    this.#waiting.push(this.#newEvent(name, about, type, reason, message));
+    this.#waiting.push({ event: this.#newEvent(name, about, type, reason, message), span: activeSpan() });
     this.#sending ??= this.#sendAll();
   }
 
@@ -94,9 +96,10 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   }
 
   async #sendAll(): Promise<void> {
-    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       if (this.#ended.aborted) return;
-      await this.#send(event);
+      const { event, span } = next;
+      await (span === undefined ? this.#send(event) : withinSpan(span, () => this.#send(event)));
     }
     this.#sending = undefined; // synchronously after the last check: no event may be added in between
   }

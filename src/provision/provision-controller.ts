@@ -15,6 +15,7 @@ import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } fro
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
+import { ClaimTraces } from './claim-traces.ts';
 import { noMetrics } from './controller-metrics.ts';
 import { ControllerStatus } from './controller-status.ts';
 import { type ProvisionInformers, provisionInformers } from './informers.ts';
@@ -70,6 +71,7 @@ export class ProvisionController {
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
   readonly #watchHandlers: WatchHandlers;
+  readonly #traces: ClaimTraces | undefined;
   /** Of the run; before it nothing is under way. */
   #abort = new AbortController().signal;
   #hasRun = false;
@@ -171,11 +173,13 @@ export class ProvisionController {
       quietInMs: (name) => this.#intents.quietInMs(name),
       onTooEarly: (name, afterMs) => this.#volumeQueue.addAfter(name, afterMs),
     });
+    this.#traces = options.tracer && new ClaimTraces({ tracer: options.tracer, clock: this.#clock });
     const lastErrors = options.keepLastErrors === true ? new LastErrors(this.#clock) : undefined;
     const volumeName = options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`);
     this.#claimSyncer = new ClaimSyncer({
       ...parts,
       lastErrors,
+      traces: this.#traces,
       provisionerName: options.provisionerName,
       claims: this.#informers.claims,
       classes: this.#informers.classes,
@@ -205,6 +209,7 @@ export class ProvisionController {
       claimSyncer: this.#claimSyncer,
       volumeSyncer: this.#volumeSyncer,
       recentlySaved,
+      traces: this.#traces,
       resyncMs: options.resyncMs ?? resyncDefaultMs,
     });
   }
@@ -288,6 +293,7 @@ export class ProvisionController {
       if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
+      this.#traces?.stop();
       background.abort(new Error('the provision controller has ended'));
       await background.ended().finally(() => this.#ownRecorder[Symbol.asyncDispose]());
       this.#logger.info({ component: this.component }, 'Stopped provisioner controller');

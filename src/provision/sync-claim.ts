@@ -6,6 +6,7 @@ import { objectKey } from '../kube/kube-object.ts';
 import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
 import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
 import type { ClaimRecovery } from './claim-recovery.ts';
+import type { ClaimTraces } from './claim-traces.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import { uidIndex } from './informers.ts';
@@ -37,6 +38,8 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
   intents: Pick<Intents, 'get'>;
   /** Undefined: nobody reads them. */
   lastErrors: LastErrors | undefined;
+  /** Undefined: nothing is traced. */
+  traces: ClaimTraces | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -98,6 +101,7 @@ export class ClaimSyncer {
     if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
     this.#missingClasses.forget(uid);
     this.#options.lastErrors?.delete(uid);
+    this.#options.traces?.settled(uid);
     this.#options.slowSet.delete(uid);
     this.#rescheduler.forget(uid);
     this.#options.provisioner.forget?.(uid);
@@ -112,7 +116,9 @@ export class ClaimSyncer {
   async sync(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
     this.#syncing.add(uid);
     try {
-      return await this.#syncUid(uid, signal);
+      const { traces } = this.#options;
+      if (traces === undefined) return await this.#syncUid(uid, signal);
+      return await traces.attempt(uid, () => this.#syncUid(uid, signal));
     } catch (error) {
       this.#options.lastErrors?.add(uid, error);
       throw error;

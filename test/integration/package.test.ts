@@ -94,6 +94,7 @@ describe('the package', () => {
         'LICENSE',
         'README.md',
         'dist/THIRD-PARTY-LICENSES.txt',
+        'dist/csi-provisioner-traces.mjs',
         'dist/csi-provisioner.js',
         'dist/csi-provisioner.js.map',
         'dist/csi-sandbox.js',
