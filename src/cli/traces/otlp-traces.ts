@@ -1,7 +1,13 @@
 /** Exports traces by OTLP. Loaded only when traces are on: a file of its own in the bundle. */
 import { type Context, ROOT_CONTEXT, type Span as OtelSpan, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
 import {
   BatchSpanProcessor,
   RandomIdGenerator,
@@ -18,7 +24,7 @@ export interface OtlpTracesOptions {
   config: TracesConfig;
   version: string;
   logger: Logger;
-  /** Unix time at which the process counts as hopelessly late: how long the end waits for the last export, in milliseconds. */
+  /** How long the end waits for the last export, in milliseconds. Default 3000. */
   flushMs?: number;
 }
 
@@ -43,7 +49,7 @@ export function startOtlpTraces({ config, version, logger, flushMs = flushDefaul
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'csi-provisioner', 'service.version': version }))
-      .merge(detectResources({ detectors: [envDetector] })),
+      .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
     sampler: new TraceIdRatioBasedSampler(config.ratio),
     idGenerator: ids,
     spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize, exportTimeoutMillis: exportTimeoutMs })],
@@ -89,7 +95,7 @@ function wrapped(span: OtelSpan, begin: (name: string, options: SpanOptions) => 
     end: (error) => {
       if (!span.isRecording()) return;
       if (error !== undefined) {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = error instanceof Error ? error.message : 'failed';
         span.setStatus({ code: SpanStatusCode.ERROR, message: message.slice(0, maxErrorLength) });
       }
       span.end();
@@ -132,7 +138,7 @@ class ReportingExporter implements SpanExporter {
   export(spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {
     this.#exporter.export(spans, (result) => {
       if (result.error !== undefined) this.#report(result.error);
-      done({ code: 0 }); // reported here: the SDK has nobody else to tell
+      done(result);
     });
   }
 
