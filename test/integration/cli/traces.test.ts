@@ -128,7 +128,7 @@ describe('a claim is traced', () => {
     );
   });
 
-  test('also when the process is told to stop: what is open is sent before it ends', async () => {
+  test('until the process is told to stop: what is open is sent before it ends', async () => {
     await using receiver = await OtlpReceiver.start();
     await using sidecar = await traced(receiver, { OTEL_BSP_SCHEDULE_DELAY: '600000' });
     await sidecar.logged(/Started provisioner controller/);
