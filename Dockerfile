@@ -58,6 +58,8 @@ COPY --from=build /csi-provisioner/dist/sbom.cdx.json /csi-provisioner.cdx.json
 # By the name Node.js sees that it is an ES module, without package.json beside it.
 COPY --from=build /csi-provisioner/dist/csi-provisioner.js /csi-provisioner.mjs
 COPY --from=code-cache /csi-provisioner/dist/csi-provisioner.bundle.cjs /csi-provisioner/dist/csi-provisioner.bundle.cjs.cache /
+# Loaded only to trace claims.
+COPY --from=build /csi-provisioner/dist/csi-provisioner-traces.mjs /csi-provisioner-traces.mjs
 # The heap may take 70 % of the container's memory limit; by itself Node.js takes 259 MB at least, and in a smaller
 # container is killed without a word. Authorities of the image's system store count, as they do for programs in Go.
 # src/bundle-main.ts sets further ones, which may not stand here: V8 would refuse the compiled code. What the heap costs is in

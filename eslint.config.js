@@ -20,15 +20,15 @@ export const floors = {
 
 /** Packages that belong to one floor: what knows no gRPC must not import it. */
 const packages = {
-  base: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
-  kube: ['@grpc/*', 'commander'],
-  provision: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
-  csi: ['@kubernetes/*', 'undici', 'commander'],
-  audit: ['@kubernetes/*', 'undici', 'commander'],
-  capacity: ['@kubernetes/*', 'undici', 'commander'],
-  explain: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
-  diagnostics: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
-  run: ['@grpc/*', '@kubernetes/*', 'undici', 'commander'],
+  base: ['@grpc/*', '@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
+  kube: ['@grpc/*', 'commander', '@opentelemetry/*'],
+  provision: ['@grpc/*', '@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
+  csi: ['@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
+  audit: ['@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
+  capacity: ['@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
+  explain: ['@grpc/*', '@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
+  diagnostics: ['@grpc/*', '@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
+  run: ['@grpc/*', '@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
 };
 
 const floorRules = Object.entries(floors).map(([floor, above]) => ({

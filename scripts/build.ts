@@ -3,7 +3,8 @@
  * dependencies is there; the CSI descriptor is put in as JSON, so no proto file is read at start.
  *
  *   node scripts/build.ts                   dist/csi-provisioner.js, which loads dist/csi-provisioner.bundle.cjs with its
- *                                           source map, and dist/csi-sandbox.js
+ *                                           source map, what that loads only to trace claims
+ *                                           (dist/csi-provisioner-traces.mjs), and dist/csi-sandbox.js
  *   node scripts/build.ts csi-provisioner   the sidecar alone, as its image has it
  */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
@@ -131,6 +132,27 @@ async function bundle(outfile: string, options: BuildOptions): Promise<string[]>
   return bundled.map(([input]) => input);
 }
 
+/** What the sidecar loads when it traces: a file beside it, which its image names as it is named here. */
+const tracesFile = 'csi-provisioner-traces.mjs';
+
+const tracesApart: Plugin = {
+  name: 'traces-apart',
+  setup: (plugged) => {
+    plugged.onResolve({ filter: /\/otlp-traces\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: `./${tracesFile}`, external: true } : undefined,
+    );
+  },
+};
+
+async function buildTraces(): Promise<string[]> {
+  return await bundle(tracesFile, {
+    entryPoints: [path.join(root, 'src/cli/traces/otlp-traces.ts')],
+    format: 'esm',
+    banner: { js: requireMade },
+    plugins: [callersInlined, builtinsRequired],
+  });
+}
+
 async function buildSidecar(): Promise<string[]> {
   const loader = await bundle('csi-provisioner.js', {
     entryPoints: [path.join(root, 'src/bundle-main.ts')],
@@ -145,7 +167,7 @@ async function buildSidecar(): Promise<string[]> {
     supported: { 'dynamic-import': false },
     sourcemap: true,
     sourcesContent: false,
-    plugins: [descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
+    plugins: [tracesApart, descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
   });
   return [...loader, ...program];
 }
@@ -161,5 +183,9 @@ async function buildSandbox(): Promise<string[]> {
 
 const sidecarAlone = process.argv[2] === 'csi-provisioner';
 await mkdir(dist, { recursive: true });
-const inputs = new Set([...(await buildSidecar()), ...(sidecarAlone ? [] : await buildSandbox())]);
+const inputs = new Set([
+  ...(await buildSidecar()),
+  ...(await buildTraces()),
+  ...(sidecarAlone ? [] : await buildSandbox()),
+]);
 await writeFile(path.join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicences(root, inputs));

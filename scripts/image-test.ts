@@ -42,6 +42,7 @@ const sidecarFiles = [
   '/csi-provisioner.bundle.cjs',
   '/csi-provisioner.bundle.cjs.cache',
   '/csi-provisioner.cdx.json',
+  '/csi-provisioner-traces.mjs',
   '/csi-provisioner.mjs',
   '/licenses/LICENSE',
   '/licenses/THIRD-PARTY-LICENSES.txt',

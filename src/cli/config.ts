@@ -96,6 +96,7 @@ export interface HttpConfig {
   /** Whether `/healthz/leader-election` is served. */
   readonly health: boolean;
   readonly profiles: boolean;
+  readonly statusPage: boolean;
 }
 
 /** The whole configuration from command line and environment, checked and frozen. null: the part is off. */
@@ -185,6 +186,7 @@ function httpOf(values: FlagValues): HttpConfig | null {
     metricsPath: values['metrics-path'],
     health: values['leader-election'] && endpoint !== '',
     profiles: values['enable-pprof'],
+    statusPage: values['status-page'],
   };
 }
 

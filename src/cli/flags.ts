@@ -462,6 +462,15 @@ export const flagTable = {
     description: 'Serve CPU profiles and heap snapshots of this process below /debug/pprof/.',
     since: 'go',
   },
+  'status-page': {
+    kind: 'bool',
+    default: 'false',
+    class: 'P',
+    group: 'http',
+    description:
+      'Serve a page at /status with what waits and why, for people. It shows names of claims and driver errors.',
+    since: 'v0.1.0',
+  },
   v: {
     kind: 'verbosity',
     default: '0',

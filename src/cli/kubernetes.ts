@@ -7,7 +7,7 @@ import { loadKubeConfig } from '../kube/kube-config.ts';
 import { KubeConfigError } from '../kube/kube-config-error.ts';
 import type { MissingRights } from '../kube/missing-rights.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
-import { Transport } from '../kube/transport.ts';
+import { Transport, type TransportOptions } from '../kube/transport.ts';
 import type { Config, KubernetesConfig, RateLimit } from './config.ts';
 import { fatalExit } from '../run/exit.ts';
 import { version } from './version.ts';
@@ -65,9 +65,10 @@ export function kubernetesTransport(
     rateLimit: RateLimit | null;
     component?: string;
     maxConnections?: number;
+    onRequest?: TransportOptions['onRequest'];
   },
 ): Transport {
-  const { credentials, missingRights, rateLimit, clock, logger, argv0, component, maxConnections } = options;
+  const { credentials, missingRights, rateLimit, clock, logger, argv0, component, maxConnections, onRequest } = options;
   const program = `${path.basename(argv0, '.ts')}/${version} (${os.platform()}/${os.arch()}) kubernetes/unknown`;
   return new Transport({
     credentials,
@@ -75,6 +76,7 @@ export function kubernetesTransport(
     clock,
     logger,
     maxConnections,
+    onRequest,
     userAgent: component === undefined ? program : `${program}/${component}`,
     rateLimit:
       rateLimit === null ? undefined : new TokenBucket({ qps: rateLimit.perSecond, burst: rateLimit.burst, clock }),

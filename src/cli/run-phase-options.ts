@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
+import type { Tracer } from '../base/tracing.ts';
 import type { Driver } from '../csi/driver.ts';
 import { secrets } from '../csi/secrets/read-secret.ts';
 import type { OpenSource } from '../csi/sources/open-source.ts';
@@ -25,6 +26,7 @@ import type { Config } from './config.ts';
 import type { Health } from '../run/health.ts';
 import type { RunningCaches } from '../run/running-caches.ts';
 import type { Shutdown } from '../run/shutdown.ts';
+import type { SidecarStatus } from './status/sidecar-status.ts';
 
 export interface RunPhaseMetrics {
   controller: ControllerMetrics;
@@ -90,6 +92,10 @@ export interface RunPhaseOptions {
   abort: AbortSignal;
   /** Fails until the caches have synced, and while one is silent for too long. */
   ready: Health;
+  /** Undefined: nothing is traced. */
+  tracer?: Tracer | undefined;
+  /** Undefined: no status page. */
+  status?: SidecarStatus | undefined;
   /** A number from 0 up to 1, exclusive. Default: `Math.random`. */
   random?: (() => number) | undefined;
   clock: Clock;

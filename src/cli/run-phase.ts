@@ -55,6 +55,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const node = nodeDeploymentFeature(parts, settings);
   const capacity = capacityFeature(parts, topology.nodes);
   const controller = makeController(parts, { provisioner: new CsiProvisioner({ ...settings, node }), capacity });
+  options.status?.follow(controller.status);
   attachments.onDetached((name) => controller.wakeVolume(name));
   node?.onClaimChanged((uid) => controller.wakeClaim(uid));
   using _back = driver.onReconnected(() => controller.retryFailed());
@@ -116,6 +117,8 @@ function makeController(
     fieldManager,
     informers,
     workers: workerThreads,
+    tracer: options.tracer,
+    keepLastErrors: options.status !== undefined,
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),
     failedProvisionThreshold: 0,
     failedDeleteThreshold: 0,

@@ -3,9 +3,11 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { csiCallMetrics } from '../csi/call-metrics.ts';
+import { traceCall } from '../csi/call-traces.ts';
 import { CsiAddressError } from '../csi/csi-address.ts';
 import { Driver } from '../csi/driver.ts';
 import { missingCapability } from '../csi/driver-requirements.ts';
+import type { CallObserver } from '../csi/unary-call.ts';
 import { addBuildInfo } from '../diagnostics/build-info.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { MissingRights } from '../kube/missing-rights.ts';
@@ -21,6 +23,8 @@ import type { Config } from './config.ts';
 import { connectionsFor, fieldManager, kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import { runPhase } from './run-phase.ts';
 import { controllerMetrics } from './run-phase-options.ts';
+import { SidecarStatus } from './status/sidecar-status.ts';
+import { startTraces } from './traces/start-traces.ts';
 import { version } from './version.ts';
 
 export interface SidecarOptions {
@@ -54,13 +58,19 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   addProcessMetrics(registry);
   const metrics = controllerMetrics(registry, config, clock); // also on a standby: series at zero, as dashboards expect
   const missingRights = new MissingRights({ clock, logger, onMissing: metrics.forbidden });
-  const connection = { ...kubernetes, credentials, missingRights };
+  await using traces = await startTraces(options);
+  const tracer = traces?.tracer;
+  const status = config.http?.statusPage === true ? new SidecarStatus(options) : undefined;
+  const connection = { ...kubernetes, credentials, missingRights, onRequest: status?.onRequest };
   await using transport = kubernetesTransport({
     ...connection,
     rateLimit: config.kubernetes.rateLimit,
     maxConnections: connectionsFor(config),
   });
-  await using driver = await connectDriver(options, registry);
+  await using driver = await connectDriver(options, registry, [
+    ...(status === undefined ? [] : [status.onCall]),
+    ...(tracer === undefined ? [] : [traceCall]),
+  ]);
   using _requirements = reportMissingCapability(driver, logger);
   await using capacityTransport = ownCapacityTransport(config)
     ? kubernetesTransport({ ...connection, rateLimit: config.kubernetes.capacityRateLimit })
@@ -68,9 +78,12 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   const capacity = await findCapacity(options, { driver, transport: capacityTransport ?? transport });
   const ready = new Health();
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
-  await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready });
-  const work = (abort: AbortSignal): Promise<void> =>
-    runPhase({ ...options, transport, driver, capacity, metrics, abort, ready });
+  const pages = status?.page({ driver, ready });
+  await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready, pages });
+  const work = (abort: AbortSignal): Promise<void> => {
+    status?.works();
+    return runPhase({ ...options, transport, driver, capacity, metrics, abort, ready, status, tracer });
+  };
   if (config.leaderElection === null || config.nodeDeployment !== null) {
     endpoint.serveHealth(() => undefined); // nobody leads, yet a probe of that path must not end the process
     await work(shutdown.abort);
@@ -142,6 +155,7 @@ async function findCapacity(
 async function connectDriver(
   { config, shutdown, clock, logger }: SidecarOptions,
   registry: MetricRegistry,
+  observers: readonly CallObserver[],
 ): Promise<Driver> {
   try {
     return await Driver.connect({
@@ -151,6 +165,7 @@ async function connectDriver(
       clock,
       logger,
       onCall: csiCallMetrics(registry),
+      observers,
       ...(config.csiReconnectLimitMs !== null && { awayLimitMs: config.csiReconnectLimitMs }),
       onGone: (error) => {
         leaveTerminationMessage(error.message, { logger });

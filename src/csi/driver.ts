@@ -15,7 +15,7 @@ import {
 } from './driver-info.ts';
 import { replacedPlugin } from './migration/in-tree-plugins.ts';
 import { probeUntilReady } from './probe.ts';
-import type { CallSettings } from './unary-call.ts';
+import type { CallObserver, CallSettings } from './unary-call.ts';
 
 export interface DriverOptions {
   /** Socket address: an absolute path or `unix:///path`. */
@@ -30,6 +30,8 @@ export interface DriverOptions {
   logger: Logger;
   /** Each finished call, with the driver's name as soon as it is known. */
   onCall?: (call: Parameters<NonNullable<CallSettings['onCall']>>[0] & { driverName: string | undefined }) => void;
+  /** Follow each call from its beginning. Default none. */
+  observers?: readonly CallObserver[];
   /** Max milliseconds that a lost driver may stay disconnected. Default: no limit. */
   awayLimitMs?: number;
   /**
@@ -107,6 +109,7 @@ export class Driver implements AsyncDisposable {
         clock,
         logger,
         onCall: (call) => onCall?.({ ...call, driverName }),
+        observers: options.observers,
       });
       await connection.connect({ limitMs: Infinity, signal });
       await probeUntilReady({ calls, clock, logger, signal });

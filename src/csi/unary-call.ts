@@ -1,5 +1,5 @@
 /** The one way to call a driver: deadline, cancellation, logging, metrics and typed errors for every method. */
-import { status, type ServiceError } from '@grpc/grpc-js';
+import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import type { MethodDefinition } from '@grpc/proto-loader';
 import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -24,6 +24,24 @@ export interface FinishedCall {
   migrated: boolean;
 }
 
+/** A call that begins. */
+export interface StartedCall {
+  /** Full method, such as `/csi.v1.Controller/CreateVolume`. */
+  method: string;
+  about: CallSubject | undefined;
+}
+
+/** What an observer gives for one call. */
+export interface ObservedCall {
+  /** Sent with the request, such as the trace that it belongs to; keys in lower case. */
+  metadata?: Readonly<Record<string, string>>;
+  /** Called once, whatever the end. `code` is Go's name of the gRPC code. */
+  ended(code: string): void;
+}
+
+/** Follows calls from their beginning. Must return at once, and not throw. */
+export type CallObserver = (call: StartedCall) => ObservedCall | undefined;
+
 /** What all calls of a process share. */
 export interface CallSettings {
   connection: CsiConnection;
@@ -35,6 +53,8 @@ export interface CallSettings {
   clock: Clock;
   /** Called once per call, whatever its end. */
   onCall?: ((call: FinishedCall) => void) | undefined;
+  /** Default none. */
+  observers?: readonly CallObserver[] | undefined;
 }
 
 export interface CallOptions {
@@ -72,6 +92,8 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
 ): Promise<ResponseOutput> {
   const { logger, clock, secretFields } = settings;
   const start = clock.monotonicMs();
+  const started = { method: method.path, about: options.about };
+  const observed = (settings.observers ?? []).map((observe) => observe(started));
   const finished = (code: number): void => {
     const durationMs = clock.monotonicMs() - start;
     // the error of a failed call is logged once, by the caller that handles it
@@ -85,11 +107,12 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
       seconds: durationMs / 1000,
       migrated: options.migrated ?? false,
     });
+    for (const each of observed) each?.ended(codeName(code));
   };
   const requestSecrets = secretFields.get(messageName(method.requestType));
   logger.trace({ method: method.path, request: new LoggedMessage(request, requestSecrets) }, 'GRPC call');
   try {
-    const response = await send(settings, method, request, options);
+    const response = await send(settings, method, request, { ...options, metadata: metadataOf(observed) });
     const responseSecrets = secretFields.get(messageName(method.responseType));
     logger.trace({ method: method.path, response: new LoggedMessage(response, responseSecrets) }, 'GRPC response');
     finished(status.OK);
@@ -106,7 +129,7 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
   { connection, clock, timeoutMs: defaultTimeoutMs }: CallSettings,
   method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
   request: WithWrappedSecrets<Request>,
-  { signal, timeoutMs = defaultTimeoutMs }: CallOptions,
+  { signal, timeoutMs = defaultTimeoutMs, metadata }: CallOptions & { metadata: Metadata },
 ): Promise<ResponseOutput> {
   throwIfAborted(signal, { sent: false });
   if (timeoutMs <= 0) throw deadlineExceeded({ sent: false });
@@ -120,6 +143,7 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
         (encoded) => encoded,
         (answer) => decodeStrictly(method.responseDeserialize, answer),
         body,
+        metadata,
         { deadline: Date.now() + timeoutMs },
         (error, response) => {
           if (error !== null) reject(error);
@@ -138,6 +162,14 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
   } finally {
     signal?.removeEventListener('abort', cancel);
   }
+}
+
+function metadataOf(observed: readonly (ObservedCall | undefined)[]): Metadata {
+  const metadata = new Metadata();
+  for (const each of observed) {
+    for (const [key, value] of Object.entries(each?.metadata ?? {})) metadata.set(key, value);
+  }
+  return metadata;
 }
 
 /** Encoded here rather than in grpc-js, so that a bad secret fails before anything leaves the process. */

@@ -59,7 +59,7 @@ async function render(registry: MetricRegistry): Promise<Page> {
 }
 
 /** Whether gzip is named, and not with a weight of zero. */
-function acceptsGzip(header: string | string[] | undefined): boolean {
+export function acceptsGzip(header: string | string[] | undefined): boolean {
   const codings = (Array.isArray(header) ? header.join(',') : (header ?? '')).toLowerCase().split(',');
   return codings.some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)[0-9.]+\s*)?$/.test(coding));
 }

@@ -12,14 +12,26 @@ export const readyPath = '/readyz';
 /** Below which profiles are served; the path itself is their index. */
 export const profilesPath = '/debug/pprof/';
 
+/** Where the status page is; its files are below. */
+export const statusPath = '/status';
+
 /**
  * Checks that the metrics path can be served beside the others.
  *
  * @throws {PathPatternError} for a path that cannot be served, or that belongs to another handler.
  */
-export function checkPaths(options: { metricsPath: string; health: boolean; profiles: boolean }): void {
+export function checkPaths(options: {
+  metricsPath: string;
+  health: boolean;
+  profiles: boolean;
+  statusPage: boolean;
+}): void {
   const pattern = parsePathPattern(options.metricsPath);
-  const taken = [...(options.health ? [healthPath] : []), ...(options.profiles ? [profilesPath] : [])];
+  const taken = [
+    ...(options.health ? [healthPath] : []),
+    ...(options.profiles ? [profilesPath] : []),
+    ...(options.statusPage ? [statusPath, `${statusPath}/`] : []),
+  ];
   for (const path of taken) {
     if (pattern.text !== path) continue;
     throw new PathPatternError(`pattern "${path}" conflicts with pattern "${path}": both match the same requests`);

@@ -32,6 +32,12 @@ export class DelayHeap {
     this.#up(position);
   }
 
+  /** When the key becomes ready; undefined for one that is not here. */
+  readyAtMs(key: string): number | undefined {
+    const position = this.#positions.get(key);
+    return position === undefined ? undefined : this.#at(position).readyAtMs;
+  }
+
   /** All keys, the next one first, the others unordered. */
   get keys(): string[] {
     return this.#heap.map(({ key }) => key);

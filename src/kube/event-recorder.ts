@@ -3,6 +3,7 @@ import { v4 as uuid } from 'uuid';
 import { untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { activeSpan, type Span, withinSpan } from '../base/tracing.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from './api-error.ts';
 import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
@@ -47,7 +48,8 @@ const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #options: EventRecorderOptions & Required<Pick<EventRecorderOptions, 'clock' | 'logger'>>;
   readonly #correlator: EventCorrelator;
-  readonly #waiting: CoreEvent[] = [];
+  /** With the work that each is about, where that is traced. */
+  readonly #waiting: { event: CoreEvent; span: Span | undefined }[] = [];
   readonly #stop = new AbortController();
   /** Nothing more can be sent: closing took too long, or the transport is fenced. */
   readonly #ended: AbortSignal;
@@ -78,7 +80,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     }
     if (!logged) logger.info(fields, 'Event occurred');
     const name = once ? deterministicName(about, reason, message) : this.#newName(about);
-    this.#waiting.push(this.#newEvent(name, about, type, reason, message));
+    this.#waiting.push({ event: this.#newEvent(name, about, type, reason, message), span: activeSpan() });
     this.#sendWaiting();
   }
 
@@ -98,11 +100,12 @@ export class EventRecorder implements Recorder, AsyncDisposable {
 
   #sendWaiting(): void {
     while (this.#sending.size < maxInFlight && !this.#ended.aborted) {
-      const index = this.#waiting.findIndex(({ involvedObject }) => !this.#sending.has(laneOf(involvedObject)));
-      const [event] = index < 0 ? [] : this.#waiting.splice(index, 1);
-      if (event === undefined) return;
+      const index = this.#waiting.findIndex(({ event }) => !this.#sending.has(laneOf(event.involvedObject)));
+      const [next] = index < 0 ? [] : this.#waiting.splice(index, 1);
+      if (next === undefined) return;
+      const { event, span } = next;
       const lane = laneOf(event.involvedObject);
-      const sent = this.#send(event).finally(() => {
+      const sent = (span === undefined ? this.#send(event) : withinSpan(span, () => this.#send(event))).finally(() => {
         this.#sending.delete(lane);
         this.#sendWaiting();
       });

@@ -6,6 +6,7 @@ import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { traced } from '../base/tracing.ts';
 import { parseAnswer, readChunks, readText } from './answer-body.ts';
 import { ApiError, errorFromAnswer, ForbiddenError, TransportError } from './api-error.ts';
 import { isProtobuf } from './protobuf/envelope.ts';
@@ -85,10 +86,13 @@ export class Transport implements AsyncDisposable {
    * signal's reason.
    */
   async request<T>(options: RequestOptions): Promise<T> {
-    const text = await this.#retrying(options, async () => {
+    const { verb, resource } = options.info;
+    const exchange = async (): Promise<string> => {
       const answer = await this.#exchange(options);
       return answer.statusCode < 300 ? answer.text : this.#failure(answer, answer.text, options);
-    });
+    };
+    const send = (): Promise<string> => this.#retrying(options, exchange);
+    const text = await traced(`${verb} ${resource.plural}`, send, { isCall: true });
     return parseAnswer<T>(text, options.info);
   }
 

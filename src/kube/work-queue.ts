@@ -15,6 +15,12 @@ export interface WorkQueueMetrics {
   observe?(queue: WorkQueue): void;
 }
 
+/** Where a key is: with a worker, waiting for one, or waiting for its time. A key in none of them is `absent`. */
+export type KeyState =
+  | { readonly state: 'processing' | 'waiting'; readonly forMs: number }
+  | { readonly state: 'delayed'; readonly inMs: number }
+  | { readonly state: 'absent' };
+
 /** Parts of a queue; only the limiter has no default. */
 export interface WorkQueueOptions {
   limiter: RateLimiter;
@@ -63,6 +69,22 @@ export class WorkQueue {
   /** Delayed keys that are not ready yet. */
   get delayedLength(): number {
     return this.#delayed.size;
+  }
+
+  /** Keys that a worker has. */
+  get processingLength(): number {
+    return this.#processing.size;
+  }
+
+  /** Where the key is now. The first that holds counts: processing, waiting, delayed. */
+  stateOf(key: string): KeyState {
+    const nowMs = this.#clock.monotonicMs();
+    const startedMs = this.#processing.get(key);
+    if (startedMs !== undefined) return { state: 'processing', forMs: nowMs - startedMs };
+    const addedMs = this.#dirty.get(key);
+    if (addedMs !== undefined) return { state: 'waiting', forMs: nowMs - addedMs };
+    const readyAtMs = this.#delayed.readyAtMs(key);
+    return readyAtMs === undefined ? { state: 'absent' } : { state: 'delayed', inMs: Math.max(readyAtMs - nowMs, 0) };
   }
 
   get shuttingDown(): boolean {

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Tracer } from '../base/tracing.ts';
 import type { RateLimiter } from '../kube/rate-limiter.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { Transport } from '../kube/transport.ts';
@@ -68,6 +69,10 @@ export interface ProvisionControllerOptions {
   metrics?: ControllerMetrics;
   /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
+  /** Keeps the last error of each claim that waits, for `status`. Default false. */
+  keepLastErrors?: boolean;
+  /** Traces each claim, from the watch event to the bound volume. Default: none. */
+  tracer?: Tracer | undefined;
   clock?: Clock;
   /** Default: warnings and errors, to standard error. */
   logger?: Logger;

@@ -15,11 +15,14 @@ import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } fro
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
+import { ClaimTraces } from './claim-traces.ts';
 import { noMetrics } from './controller-metrics.ts';
+import { ControllerStatus } from './controller-status.ts';
 import { type ProvisionInformers, provisionInformers } from './informers.ts';
 import { type IntentJournal, noJournal } from './intent-journal/intent-journal.ts';
 import { noJournalMetrics } from './intent-journal/journal-metrics.ts';
 import { Intents } from './intents.ts';
+import { LastErrors } from './last-errors.ts';
 import { makeRecovery, type Recovery } from './make-recovery.ts';
 import { makeVolumeStore } from './make-volume-store.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
@@ -50,6 +53,8 @@ const retrySpreadMs = 1000;
 export class ProvisionController {
   /** What events name as their source: `<provisioner>_<host>_<uuid>`, new in each process. */
   readonly component: string;
+  /** What the controller does now: for status pages. */
+  readonly status: ControllerStatus;
   readonly #options: ProvisionControllerOptions;
   readonly #informers: ProvisionInformers;
   readonly #ownRecorder: EventRecorder;
@@ -57,6 +62,7 @@ export class ProvisionController {
   readonly #logger: Logger;
   readonly #claimQueue: WorkQueue;
   readonly #volumeQueue: WorkQueue;
+  readonly #queues = new Map<string, WorkQueue>();
   readonly #store: VolumeStore;
   readonly #slowSet: SlowSet;
   readonly #journal: IntentJournal;
@@ -65,6 +71,7 @@ export class ProvisionController {
   readonly #claimSyncer: ClaimSyncer;
   readonly #volumeSyncer: VolumeSyncer;
   readonly #watchHandlers: WatchHandlers;
+  readonly #traces: ClaimTraces | undefined;
   /** Of the run; before it nothing is under way. */
   #abort = new AbortController().signal;
   #hasRun = false;
@@ -165,16 +172,33 @@ export class ProvisionController {
       quietInMs: (name) => this.#intents.quietInMs(name),
       onTooEarly: (name, afterMs) => this.#volumeQueue.addAfter(name, afterMs),
     });
+    this.#traces = options.tracer && new ClaimTraces({ tracer: options.tracer, clock: this.#clock });
+    const lastErrors = options.keepLastErrors === true ? new LastErrors(this.#clock) : undefined;
+    const volumeName = options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`);
     this.#claimSyncer = new ClaimSyncer({
       ...parts,
+      lastErrors,
+      traces: this.#traces,
       provisionerName: options.provisionerName,
       claims: this.#informers.claims,
       classes: this.#informers.classes,
       store: this.#store,
       slowSet: this.#slowSet,
-      volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
+      volumeName,
       recentlySaved,
       recovery: this.#recovery?.recovery,
+    });
+    this.status = new ControllerStatus({
+      isKnownProvisioner,
+      volumeName,
+      claims: () => this.#informers.claims.list(),
+      getClass: (name) => this.#informers.classes.get(name),
+      lastError: (uid) => lastErrors?.get(uid),
+      isUnsaved: (name) => this.#store.isUnsaved(name),
+      hasVolume: (name) => this.#informers.volumes.get(name) !== undefined || recentlySaved.has(name),
+      intents: () => this.#intents.list(),
+      claimQueue: this.#claimQueue,
+      queues: this.#queues,
     });
     this.#watchHandlers = new WatchHandlers({
       ...parts,
@@ -184,6 +208,7 @@ export class ProvisionController {
       claimSyncer: this.#claimSyncer,
       volumeSyncer: this.#volumeSyncer,
       recentlySaved,
+      traces: this.#traces,
       resyncMs: options.resyncMs ?? resyncDefaultMs,
     });
   }
@@ -267,6 +292,7 @@ export class ProvisionController {
       if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
+      this.#traces?.stop();
       background.abort(new Error('the provision controller has ended'));
       await background.ended().finally(() => this.#ownRecorder[Symbol.asyncDispose]());
       this.#logger.info({ component: this.component }, 'Stopped provisioner controller');
@@ -336,7 +362,9 @@ export class ProvisionController {
   }
 
   #queue(name: 'claims' | 'volumes' | 'unsavedpvs', limiter: RateLimiter): WorkQueue {
-    return new WorkQueue({ limiter, clock: this.#clock, metrics: this.#options.queueMetrics?.(name) });
+    const queue = new WorkQueue({ limiter, clock: this.#clock, metrics: this.#options.queueMetrics?.(name) });
+    this.#queues.set(name, queue);
+    return queue;
   }
 }
 

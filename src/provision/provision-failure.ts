@@ -44,7 +44,7 @@ export async function handleFailure(
   const hasNode = claim.metadata.annotations?.[selectedNodeKey] !== undefined;
   if (failure.state === 'reschedule' && hasNode && (await rescheduler.removeNode(claim, signal))) {
     logger.info({ err: failure, claim: objectKey(claim) }, 'Another node is to be selected for the claim');
-    return new ProvisionStopped('another node is to be selected');
+    return new ProvisionStopped(`another node is to be selected: ${failure.message}`);
   }
   return failure;
 }

@@ -6,11 +6,13 @@ import { objectKey } from '../kube/kube-object.ts';
 import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
 import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
 import type { ClaimRecovery } from './claim-recovery.ts';
+import type { ClaimTraces } from './claim-traces.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import { uidIndex } from './informers.ts';
 import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
+import type { LastErrors } from './last-errors.ts';
 import { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { handleFailure, toProvisionError } from './provision-failure.ts';
@@ -35,6 +37,10 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
   recovery: ClaimRecovery | undefined;
   /** What may be under way at a `Recoverable` provisioner. */
   intents: Pick<Intents, 'get'>;
+  /** Undefined: nobody reads them. */
+  lastErrors: LastErrors | undefined;
+  /** Undefined: nothing is traced. */
+  traces: ClaimTraces | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -95,6 +101,8 @@ export class ClaimSyncer {
     const claim = this.#options.claims.byIndex(uidIndex, uid)[0];
     if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
     this.#missingClasses.forget(uid);
+    this.#options.lastErrors?.delete(uid);
+    this.#options.traces?.settled(uid);
     this.#options.slowSet.delete(uid);
     this.#rescheduler.forget(uid);
     this.#options.provisioner.forget?.(uid);
@@ -109,7 +117,12 @@ export class ClaimSyncer {
   async sync(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
     this.#syncing.add(uid);
     try {
-      return await this.#syncUid(uid, signal);
+      const { traces } = this.#options;
+      if (traces === undefined) return await this.#syncUid(uid, signal);
+      return await traces.attempt(uid, () => this.#syncUid(uid, signal));
+    } catch (error) {
+      this.#options.lastErrors?.add(uid, error);
+      throw error;
     } finally {
       this.#syncing.delete(uid);
       this.settle(uid);
@@ -182,9 +195,11 @@ export class ClaimSyncer {
     } catch (error) {
       metrics.provisionFailed(labels);
       if (!(error instanceof ProvisionStopped)) throw error;
+      this.#options.lastErrors?.add(claimUid(claim), error);
       logger.debug({ claim: objectKey(claim), reason: error.message }, 'Provisioning stopped');
       return 'stopped';
     }
+    this.#options.lastErrors?.delete(claimUid(claim));
     metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
     return 'provisioned';
   }

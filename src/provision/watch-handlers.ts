@@ -2,6 +2,7 @@
 import { type HandlerRegistration, Tombstone } from '../kube/informer.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
+import type { ClaimTraces } from './claim-traces.ts';
 import type { ProvisionInformers } from './informers.ts';
 import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
@@ -18,6 +19,8 @@ export interface WatchHandlersOptions {
   claimSyncer: ClaimSyncer;
   volumeSyncer: VolumeSyncer;
   recentlySaved: RecentlySaved;
+  /** Undefined: nothing is traced. */
+  traces: ClaimTraces | undefined;
   resyncMs: number;
 }
 
@@ -62,9 +65,10 @@ export class WatchHandlers {
 
   /** @param old - the same object at a resync; undefined: the claim is new to us. */
   #onClaim(claim: PersistentVolumeClaim, old?: PersistentVolumeClaim): void {
-    const { isKnownProvisioner, claimSyncer, claimQueue } = this.#options;
+    const { isKnownProvisioner, claimSyncer, claimQueue, traces } = this.#options;
     const uid = claimUid(claim);
     if (claimNeedsSync(claim, isKnownProvisioner) || claimSyncer.isInProgress(uid)) {
+      traces?.seen(claim);
       claimQueue.add(uid);
     } else if (old !== undefined && old !== claim) {
       claimQueue.forget(uid);

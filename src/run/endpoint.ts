@@ -2,7 +2,7 @@ import { goQuote } from '../base/go-quote.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { healthHandler } from '../diagnostics/health-handler.ts';
-import { startDiagnosticsServer } from '../diagnostics/http-server.ts';
+import { type DiagnosticsServer, startDiagnosticsServer } from '../diagnostics/http-server.ts';
 import { metricsHandler } from '../diagnostics/metrics-handler.ts';
 import { healthPath, livePath, readyPath } from '../diagnostics/paths.ts';
 import { startProfiles } from '../diagnostics/profiles.ts';
@@ -20,6 +20,11 @@ export interface HttpOptions {
   readonly profiles: boolean;
 }
 
+/** Further paths of the endpoint; disposed of before the server closes. */
+export interface ServedPages extends AsyncDisposable {
+  serveOn(server: DiagnosticsServer): void;
+}
+
 export interface Endpoint extends AsyncDisposable {
   /** Makes liveness depend on this check, and serves it under a path of its own, where the endpoint serves health. */
   serveHealth(check: () => string | undefined): void;
@@ -35,8 +40,10 @@ export async function startEndpoint(options: {
   logger: Logger;
   registry: MetricRegistry;
   ready: Health;
+  /** Served beside the rest, and disposed of with it. Default none. */
+  pages?: ServedPages | undefined;
 }): Promise<Endpoint> {
-  const { http, logger, registry, ready } = options;
+  const { http, logger, registry, ready, pages } = options;
   const opened = new AsyncDisposableStack();
   const close = (): Promise<void> => opened.disposeAsync();
   if (http === null) return { serveHealth: () => undefined, [Symbol.asyncDispose]: close };
@@ -52,6 +59,7 @@ export async function startEndpoint(options: {
       readyPath,
       healthHandler(() => ready.unhealthyReason),
     );
+    if (pages !== undefined) opened.use(pages).serveOn(server);
     if (http.profiles) opened.use(await startProfiles()).serveOn(server);
     return {
       serveHealth: (check) => {

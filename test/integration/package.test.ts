@@ -94,6 +94,7 @@ describe('the package', () => {
         'LICENSE',
         'README.md',
         'dist/THIRD-PARTY-LICENSES.txt',
+        'dist/csi-provisioner-traces.mjs',
         'dist/csi-provisioner.bundle.cjs',
         'dist/csi-provisioner.bundle.cjs.map',
         'dist/csi-provisioner.js',

@@ -91,7 +91,7 @@ class SpoilingProxy implements AsyncDisposable {
 
 /** Everything that anybody could read, by place. */
 type Places = Record<
-  'log' | 'events' | 'claims' | 'volumes' | 'metrics' | 'heap snapshot' | 'termination message',
+  'log' | 'events' | 'claims' | 'volumes' | 'metrics' | 'status page' | 'heap snapshot' | 'termination message',
   string
 >;
 
@@ -107,6 +107,7 @@ class Story implements AsyncDisposable {
     claims: '',
     volumes: '',
     metrics: '',
+    'status page': '',
     'heap snapshot': '',
     'termination message': '',
   };
@@ -142,6 +143,7 @@ class Story implements AsyncDisposable {
       `--master=${await proxy.start()}`,
       `--http-endpoint=127.0.0.1:${port}`,
       '--enable-pprof',
+      '--status-page',
       `--logging-format=${this.format}`,
       '-v=9',
       '--timeout=1s',
@@ -172,6 +174,12 @@ class Story implements AsyncDisposable {
 
     for (const name of ['good', 'late', 'failing', 'strict', 'raw', 'broken']) this.#addSecret(name);
 
+    const page = async (at: string): Promise<string> => (await fetch(`http://127.0.0.1:${port}${at}`)).text();
+    /** What the status page says of a claim that fails. */
+    const look = async (name: string): Promise<void> => {
+      this.places['status page'] += await page(`/status?claim=default/${name}`);
+    };
+
     // Well, with an error of the driver, and with a driver that does not answer in time.
     this.#addClaim('good', className);
     await this.#bound('good');
@@ -183,20 +191,26 @@ class Story implements AsyncDisposable {
     await driver.setFaults([{ method: 'CreateVolume', hang: true, times: 1 }]);
     this.#addClaim('late', className);
     await this.#told('late', 'context deadline exceeded');
+    await look('late');
     await this.#bound('late');
 
     // A key that the driver misses, a value that cannot be sent, a Secret that cannot be read.
     this.#addClaim('strict', 'strict');
     await this.#told('strict', 'secrets must have the key absent');
+    await look('strict');
     this.#addClaim('raw', className);
     await this.#told('raw', 'string field contains invalid UTF-8');
+    await look('raw');
     this.#addClaim('missing', className);
     await this.#told('missing', 'secrets "missing-creds" not found');
+    await look('missing');
     proxy.spoiled.set('broken-creds', 'no JSON');
     this.#addClaim('broken', className);
     await this.#told('broken', 'error getting secret broken-creds in namespace default: get secrets: the answer is no');
+    await look('broken');
     proxy.spoiled.set('broken-creds', 'an error');
     await this.#told('broken', 'error getting secret broken-creds in namespace default: the server answered 500');
+    await look('broken');
     proxy.spoiled.clear();
     await this.#bound('broken');
 
@@ -217,8 +231,8 @@ class Story implements AsyncDisposable {
     this.#remove('failing');
     await this.#told(failing, 'secrets must have the key password');
 
-    const page = async (at: string): Promise<string> => (await fetch(`http://127.0.0.1:${port}${at}`)).text();
     this.places.metrics = await page('/metrics');
+    this.places['status page'] += await page('/status');
     this.places['heap snapshot'] = await page('/debug/pprof/heapsnapshot');
     for (const method of ['CreateVolume', 'DeleteVolume']) {
       const calls = await driver.calls(method);
@@ -343,7 +357,7 @@ for (const format of ['text', 'json']) {
       }
     });
 
-    for (const place of ['log', 'events', 'claims', 'volumes', 'metrics'] as const) {
+    for (const place of ['log', 'events', 'claims', 'volumes', 'metrics', 'status page'] as const) {
       test(`a mark that is no secret is found in: ${place}`, () => {
         assert.ok(holds(story.places[place], story.controlMark), story.places[place].slice(0, 2000));
       });

@@ -25,16 +25,18 @@ export async function startSidecar(options: {
   wrapper?: readonly string[];
   /** Of Node.js, such as limits of its heap. */
   nodeFlags?: readonly string[];
+  /** Further variables. */
+  environment?: Readonly<Record<string, string>>;
   /** The file that starts the program. Default: that of the sources. */
   main?: string;
 }): Promise<SidecarProcess> {
-  const { flags = [], objects = [], wrapper = [], nodeFlags = [], main = mainFile } = options;
+  const { flags = [], objects = [], wrapper = [], nodeFlags = [], main = mainFile, environment = {} } = options;
   await using opened = new AsyncDisposableStack();
   const driver = opened.use(await RecordingDriver.start({ csi }));
   const cluster = opened.use(await StoredCluster.start(objects));
   const args = [...nodeFlags, main, `--csi-address=${driver.socketPath}`, `--master=${cluster.url}`, ...flags];
   const [program = process.execPath, ...rest] = [...wrapper, process.execPath, ...args];
-  const started = await startProcess({ program, args: rest, env: { KUBECONFIG: undefined } });
+  const started = await startProcess({ program, args: rest, env: { KUBECONFIG: undefined, ...environment } });
   opened.defer(() => started.stop('SIGKILL'));
   const stack = opened.move();
   return {

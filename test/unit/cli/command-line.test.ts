@@ -318,13 +318,14 @@ describe('fatal configurations', () => {
     });
   }
 
-  for (const path of ['/healthz/leader-election', '/debug/pprof/']) {
+  for (const path of ['/healthz/leader-election', '/debug/pprof/', '/status']) {
     test(`the metrics cannot take ${path}`, () => {
-      const flags = ['--http-endpoint=:1', '--leader-election', '--enable-pprof', `--metrics-path=${path}`];
+      const others = ['--leader-election', '--enable-pprof', '--status-page'];
+      const flags = ['--http-endpoint=:1', `--metrics-path=${path}`, ...others];
       const exit = exitOf(flags);
       assert.equal(exit.code, 2);
       assert.match(exit.line, /^panic: pattern .* conflicts with pattern /);
-      assert.equal(parse([flags[0] ?? '', flags[3] ?? '']).kind, 'run', 'free without its other owner');
+      assert.equal(parse([flags[0] ?? '', flags[1] ?? '']).kind, 'run', 'free without its other owner');
     });
   }
 

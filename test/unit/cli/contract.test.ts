@@ -56,6 +56,7 @@ const rows: [flag: string, read: (config: Config) => unknown, want: unknown, bes
   ['--metrics-address=:2', (c) => c.http?.address, ':2'],
   ['--metrics-path=/m', (c) => c.http?.metricsPath, '/m', '--http-endpoint=:1'],
   ['--enable-pprof', (c) => c.http?.profiles, true, '--http-endpoint=:1'],
+  ['--status-page', (c) => c.http?.statusPage, true, '--http-endpoint=:1'],
   ['--feature-gates= Topology = f ,', (c) => c.featureGates.topology, false],
   ['-v5', (c) => c.logging.verbosity, 5],
   ['--logging-format=json', (c) => c.logging.format, 'json'],

@@ -55,11 +55,15 @@ describe('parsePathPattern', () => {
 
 describe('checkPaths', () => {
   test('the paths of others are taken only while they are served', () => {
-    const off = { health: false, profiles: false };
+    const off = { health: false, profiles: false, statusPage: false };
     checkPaths({ ...off, metricsPath: '/healthz/leader-election' });
     checkPaths({ ...off, metricsPath: '/debug/pprof/' });
-    checkPaths({ health: true, profiles: true, metricsPath: '/debug/pprof/mine' });
+    checkPaths({ ...off, metricsPath: '/status' });
+    checkPaths({ health: true, profiles: true, statusPage: true, metricsPath: '/debug/pprof/mine' });
+    checkPaths({ ...off, statusPage: true, metricsPath: '/status/metrics' });
     assert.throws(() => checkPaths({ ...off, health: true, metricsPath: '/healthz/leader-election' }), /conflicts/);
     assert.throws(() => checkPaths({ ...off, profiles: true, metricsPath: '/debug/pprof/' }), /conflicts/);
+    for (const metricsPath of ['/status', '/status/'])
+      assert.throws(() => checkPaths({ ...off, statusPage: true, metricsPath }), /conflicts/);
   });
 });

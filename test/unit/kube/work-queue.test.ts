@@ -313,6 +313,21 @@ describe('WorkQueue', () => {
     assert.equal(queue.delayedLength, 0);
   });
 
+  test('says where a key is and for how long: with a worker, waiting, or waiting for its time', async () => {
+    const { queue, clock } = newQueue();
+    queue.add('a');
+    queue.add('b');
+    queue.addAfter('c', 5000);
+    await queue.get();
+    await clock.advance(2000);
+    assert.deepEqual(queue.stateOf('a'), { state: 'processing', forMs: 2000 });
+    assert.deepEqual(queue.stateOf('b'), { state: 'waiting', forMs: 2000 });
+    assert.deepEqual(queue.stateOf('c'), { state: 'delayed', inMs: 3000 });
+    assert.deepEqual(queue.stateOf('d'), { state: 'absent' });
+    queue.done('a');
+    assert.deepEqual([queue.stateOf('a'), queue.processingLength], [{ state: 'absent' }, 0]);
+  });
+
   test('gauges add up the queues of one name, and the max work is that of all', async () => {
     const registry = createRegistry();
     const clock = new ManualClock({ turns: 1 });

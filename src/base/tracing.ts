@@ -1,0 +1,60 @@
+/**
+ * Spans of a trace, without a word of how they are exported. The span of the work under way travels with its promises; where there
+ * is none, which is always so while nothing is traced, everything here does nothing.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Plain facts about a span. Never a secret: they leave the cluster. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+/** One piece of work in a trace. */
+export interface Span {
+  /** For the header of that name (W3C, "Trace Context"). */
+  readonly traceparent: string;
+  /** Begins a part of this work. It may end later than the whole. */
+  child(name: string, options?: { attributes?: SpanAttributes; isCall?: boolean; startMs?: number }): Span;
+  /** Something that happened within it. */
+  note(name: string, attributes?: SpanAttributes): void;
+  /** Ends it; further calls do nothing. @param error - what it failed with; absent: it succeeded. */
+  end(error?: unknown): void;
+}
+
+/** Begins traces. */
+export interface Tracer {
+  /**
+   * @param options.id - a UID: the same id gives the same trace, also in another process.
+   * @param options.startMs - milliseconds since the Unix epoch.
+   */
+  begin(name: string, options: { id: string; startMs: number; attributes: SpanAttributes }): Span;
+}
+
+/** A key of the context, as the parameter of a function would be; it holds nothing by itself. */
+const active = new AsyncLocalStorage<Span>();
+
+/** The span of the work that the caller is part of. */
+export function activeSpan(): Span | undefined {
+  return active.getStore();
+}
+
+/** Does work as that of a span, which goes on afterwards. */
+export function withinSpan<T>(span: Span, work: () => T): T {
+  return active.run(span, work);
+}
+
+/** Does work as a part of the active span; just does it where there is none. */
+export async function traced<T>(
+  name: string,
+  work: () => Promise<T>,
+  options: { attributes?: SpanAttributes; isCall?: boolean } = {},
+): Promise<T> {
+  const span = activeSpan()?.child(name, options);
+  if (span === undefined) return await work();
+  try {
+    const result = await active.run(span, work);
+    span.end();
+    return result;
+  } catch (error) {
+    span.end(error);
+    throw error;
+  }
+}

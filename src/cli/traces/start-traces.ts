@@ -1,0 +1,27 @@
+import type { Logger } from '../../base/logger.ts';
+import { version } from '../version.ts';
+import type { OtlpTraces } from './otlp-traces.ts';
+import { tracesConfig, TracesConfigError } from './traces-config.ts';
+
+/**
+ * Starts to trace where the environment asks for it. What cannot be traced is logged and left out: a claim matters more than its
+ * trace. Never rejects.
+ */
+export async function startTraces(options: {
+  environment: Readonly<Record<string, string | undefined>>;
+  logger: Logger;
+}): Promise<OtlpTraces | undefined> {
+  const { environment, logger } = options;
+  try {
+    const config = tracesConfig(environment);
+    if (config === null) return undefined;
+    const { startOtlpTraces } = await import('./otlp-traces.ts'); // hundreds of kilobytes, and few processes need them
+    const traces = startOtlpTraces({ config, version, logger });
+    logger.info({ ratio: config.ratio }, 'Claims are traced');
+    return traces;
+  } catch (error) {
+    const isKnown = error instanceof TracesConfigError;
+    logger.error(isKnown ? { problem: error.message } : { err: error }, 'Nothing is traced');
+    return undefined;
+  }
+}

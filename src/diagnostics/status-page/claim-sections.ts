@@ -1,0 +1,155 @@
+import { countText, durationText, errorText, escapeHtml, plural, shortened } from './html.ts';
+import { queryText, type StatusQuery } from './status-query.ts';
+import { claimSteps, type ReportedClaim, type ReportedStep, type StatusReport } from './status-report.ts';
+
+/** Claims on one page, and the bytes that they may take: names and errors may be long. */
+const pageLength = 200;
+const pageBytes = 46_000;
+/** Of an error in the list; the page of the claim has all of it. */
+const errorLength = 110;
+
+const stepTexts: Readonly<Record<ReportedStep, string>> = {
+  retrying: 'waits for next try',
+  'class-missing': 'StorageClass missing',
+  saving: 'volume made, not saved yet',
+  syncing: 'in progress',
+  queued: 'queued',
+  'waiting-for-consumer': 'waits for a Pod',
+  'volume-made': 'volume made, not bound yet',
+  idle: 'not queued',
+};
+
+const stepMeanings: Readonly<Record<ReportedStep, string>> = {
+  retrying: 'The last attempt failed. The next one has its time.',
+  'class-missing': 'The claim names a StorageClass that does not exist.',
+  saving: 'The driver has made the volume; the API server has not accepted its PersistentVolume yet.',
+  syncing: 'A worker has the claim: it calls the driver, or is about to.',
+  queued: 'The claim waits for a free worker.',
+  'waiting-for-consumer': 'The class has the volume made once a Pod that uses the claim is scheduled.',
+  'volume-made': 'The PersistentVolume is there; Kubernetes is to bind it.',
+  idle: 'Nothing is going to happen here until the claim changes, or another instance provisions it.',
+};
+
+/** Steps in which somebody should look. */
+const badSteps: ReadonlySet<ReportedStep> = new Set(['retrying', 'class-missing', 'saving']);
+
+/** Whether its last attempt failed, or something is missing. */
+export function isFailing({ step, lastError }: ReportedClaim): boolean {
+  return badSteps.has(step) || (lastError !== undefined && step !== 'volume-made');
+}
+
+/** The list of claims, or the one that was asked for. */
+export function claimList(report: StatusReport, query: StatusQuery): string {
+  if (report.work === undefined) return '<p class="empty">This instance is a standby: the leader has the list.</p>';
+  const { claims } = report.work;
+  if (query.claim !== undefined) return oneClaim(claims, query, report.atMs);
+  if (claims.length === 0) return '<p class="empty">No claim waits for a volume.</p>';
+  const found = claims.filter((claim) => isSearched(claim, query.search.toLowerCase()));
+  const shown = query.step === undefined ? found : found.filter(({ step }) => step === query.step);
+  return stepLinks(found, query) + table(shown, query, report.atMs);
+}
+
+function isSearched({ namespace, name, className, uid, lastError }: ReportedClaim, search: string): boolean {
+  if (search === '') return true;
+  const error = lastError?.message ?? '';
+  const texts = [`${namespace}/${name}`, className, uid, error, errorText(error)]; // as it is, and as it is shown
+  return texts.some((text) => text.toLowerCase().includes(search));
+}
+
+/** How many claims are in each step; each is a link to them alone. */
+function stepLinks(claims: readonly ReportedClaim[], query: StatusQuery): string {
+  const counts = new Map<ReportedStep, number>();
+  for (const { step } of claims) counts.set(step, (counts.get(step) ?? 0) + 1);
+  const link = (step: ReportedStep | undefined, text: string, count: number): string => {
+    const current = query.step === step ? ' aria-current="true"' : '';
+    const bad = step !== undefined && badSteps.has(step) && count > 0 ? ' class="bad"' : '';
+    const href = escapeHtml(queryText(query, { step, from: 0 }));
+    return `<li><a href="${href}"${current}${bad}>${text} <b>${countText(count)}</b></a>`;
+  };
+  const steps = claimSteps.filter((step) => counts.has(step) || query.step === step);
+  const links = steps.map((step) => link(step, stepTexts[step], counts.get(step) ?? 0));
+  return `<ul class="steps" aria-label="Claims by step">${link(undefined, 'all', claims.length)}${links.join('')}</ul>`;
+}
+
+function table(claims: readonly ReportedClaim[], query: StatusQuery, atMs: number): string {
+  if (claims.length === 0) return '<p class="empty">No waiting claim matches.</p>';
+  const lastPage = Math.floor((claims.length - 1) / pageLength) * pageLength;
+  const from = query.from < claims.length ? query.from : lastPage;
+  let rows = '';
+  let count = 0;
+  for (const claim of claims.slice(from, from + pageLength)) {
+    const row = claimRow(claim, atMs);
+    if (count > 0 && rows.length + row.length > pageBytes) break;
+    rows += row;
+    count += 1;
+  }
+  const last = from + count;
+  const range =
+    count === claims.length
+      ? `${plural(count, 'claim', 'claims')}, oldest first`
+      : `${countText(from + 1)} to ${countText(last)} of ${countText(claims.length)} claims, oldest first`;
+  return `<div class="scroll" role="region" aria-label="Waiting claims" tabindex="0"><table class="claims"><caption>${range}</caption>
+<thead><tr><th scope="col">Claim<th scope="col">State and last error<th scope="col" class="n">Next try<th scope="col" class="n">Waiting</thead>
+<tbody>${rows}</tbody></table></div>${pageLinks(query, { from, last, total: claims.length })}`;
+}
+
+function claimRow(claim: ReportedClaim, atMs: number): string {
+  const name = `${claim.namespace}/${claim.name}`;
+  const link = `?claim=${encodeURIComponent(name).replaceAll('%2F', '/')}`;
+  const error =
+    claim.lastError === undefined
+      ? ''
+      : `<p class="e">${escapeHtml(shortened(errorText(claim.lastError.message), errorLength))}`;
+  const state = `${badSteps.has(claim.step) ? '<b class="bad">' : '<b>'}${stepTexts[claim.step]}</b>`;
+  return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(name)}</a><td>${state}${failuresText(claim)}${error}<td class="n">${nextTry(claim)}<td class="n">${age(claim.createdAt, atMs)}\n`;
+}
+
+function failuresText({ failures }: ReportedClaim): string {
+  return failures === 0 ? '' : `, failed ${countText(failures)}×`;
+}
+
+function nextTry({ nextTryInMs, step }: ReportedClaim): string {
+  if (nextTryInMs !== undefined) return nextTryInMs < 1000 ? 'now' : `in ${durationText(nextTryInMs / 1000)}`;
+  return step === 'syncing' || step === 'queued' ? 'now' : '–';
+}
+
+function age(createdAt: string, atMs: number): string {
+  const createdAtMs = Date.parse(createdAt);
+  return Number.isNaN(createdAtMs) ? '–' : durationText((atMs - createdAtMs) / 1000);
+}
+
+function pageLinks(query: StatusQuery, { from, last, total }: { from: number; last: number; total: number }): string {
+  if (from === 0 && last === total) return '';
+  const link = (start: number, rel: string, text: string): string =>
+    `<a href="${escapeHtml(queryText(query, { from: start }))}" rel="${rel}">${text}</a> `;
+  const previous = from > 0 ? link(Math.max(0, from - pageLength), 'prev', 'Previous claims') : '';
+  const next = last < total ? link(last, 'next', 'Next claims') : '';
+  return `<nav class="pages" aria-label="Pages of claims">${previous}${next}</nav>`;
+}
+
+function oneClaim(claims: readonly ReportedClaim[], query: StatusQuery, atMs: number): string {
+  const back = `<p><a href="${escapeHtml(queryText(query, { claim: undefined }))}">All waiting claims</a></p>`;
+  const claim = claims.find(({ namespace, name }) => `${namespace}/${name}` === query.claim);
+  const name = escapeHtml(query.claim ?? '');
+  if (claim === undefined) {
+    return `<h3>${name}</h3><p class="empty">It does not wait here: it has its volume, is gone, or is not for this driver.</p>${back}`;
+  }
+  const { lastError } = claim;
+  const facts: [string, string][] = [
+    ['State', `${stepTexts[claim.step]}. ${stepMeanings[claim.step]}`],
+    ['Waiting for', age(claim.createdAt, atMs)],
+    ['Next try', nextTry(claim)],
+    ['Failed in a row', countText(claim.failures)],
+    ['Last error', lastError === undefined ? 'none' : escapeHtml(lastError.message)],
+    ...(lastError === undefined ? [] : [['Last error was', ago(lastError.atMs, atMs)] as [string, string]]),
+    ['StorageClass', claim.className === '' ? 'none' : escapeHtml(claim.className)],
+    ['UID', `<code>${escapeHtml(claim.uid)}</code>`],
+    ['Created', escapeHtml(claim.createdAt)],
+  ];
+  const list = facts.map(([term, text]) => `<dt>${term}<dd>${text}`).join('');
+  return `<h3>${name}</h3><dl class="facts">${list}</dl>${back}`;
+}
+
+function ago(thenMs: number, atMs: number): string {
+  return `${durationText((atMs - thenMs) / 1000)} ago`;
+}

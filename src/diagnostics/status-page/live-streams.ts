@@ -1,0 +1,123 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { parseStatusQuery, type StatusQuery } from './status-query.ts';
+import type { StatusReport } from './status-report.ts';
+import { headline, renderSections, type SectionId } from './status-sections.ts';
+
+/** Open streams; a reader beyond them reads the page as it is. */
+export const maxStreams = 8;
+const intervalMs = 2000;
+const maxIntervalMs = 30_000;
+/** A report may take this share of the time. */
+const maxShare = 0.05;
+/** A stream in which nothing changes is kept open by a comment, in milliseconds. */
+const silenceMs = 15_000;
+
+interface Stream {
+  readonly response: ServerResponse;
+  readonly query: StatusQuery;
+  /** What the reader has. */
+  readonly sent: Map<SectionId, string>;
+  sentAtMs: number;
+}
+
+/** Readers of the page that follow it as server-sent events (HTML Standard, "Server-sent events"). */
+export class LiveStreams implements Disposable {
+  readonly #options: { report: () => Promise<StatusReport>; clock: Clock; logger: Logger };
+  readonly #streams = new Set<Stream>();
+  #timer: Timer | undefined;
+  #delay: ReturnType<typeof monitorEventLoopDelay> | undefined;
+  #closed = false;
+
+  constructor(options: { report: () => Promise<StatusReport>; clock: Clock; logger: Logger }) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  get isFull(): boolean {
+    return this.#closed || this.#streams.size >= maxStreams;
+  }
+
+  /** How late timers were while somebody watched; undefined while nobody does. */
+  get delay(): { p99Ms: number; maxMs: number } | undefined {
+    const delay = this.#delay;
+    if (delay === undefined || delay.count === 0) return undefined;
+    return { p99Ms: Math.max(0, delay.percentile(99) / 1e6 - 20), maxMs: Math.max(0, delay.max / 1e6 - 20) };
+  }
+
+  /** The headers are those of the caller. */
+  open(request: IncomingMessage, response: ServerResponse): void {
+    const query = parseStatusQuery(request.url ?? '');
+    const stream: Stream = { response, query, sent: new Map(), sentAtMs: this.#options.clock.monotonicMs() };
+    response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
+    response.write('retry: 3000\n\n');
+    this.#streams.add(stream);
+    response.once('close', () => this.#remove(stream));
+    if (this.#streams.size === 1) this.#begin();
+    else void this.#send([stream]);
+  }
+
+  #begin(): void {
+    this.#delay = monitorEventLoopDelay({ resolution: 20 });
+    this.#delay.enable();
+    void this.#tick();
+  }
+
+  #remove(stream: Stream): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#delay?.disable();
+    this.#delay = undefined;
+  }
+
+  async #tick(): Promise<void> {
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    await this.#send([...this.#streams]);
+    if (this.#streams.size === 0 || this.#closed) return;
+    const tookMs = clock.monotonicMs() - startedMs;
+    const pauseMs = Math.min(Math.max(intervalMs, tookMs / maxShare), maxIntervalMs);
+    this.#timer?.cancel();
+    this.#timer = clock.after(pauseMs, () => void this.#tick());
+  }
+
+  /** Never rejects. */
+  async #send(streams: readonly Stream[]): Promise<void> {
+    try {
+      const report = await this.#options.report();
+      for (const stream of streams) this.#sendTo(stream, report);
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'The status page could not be updated');
+    }
+  }
+
+  #sendTo(stream: Stream, report: StatusReport): void {
+    const { response, query, sent } = stream;
+    if (response.writableEnded || response.destroyed || response.writableNeedDrain) return; // a slow reader skips this one
+    const parts: Partial<Record<SectionId, string>> = {};
+    for (const [id, html] of renderSections(report, query)) {
+      if (sent.get(id) === html) continue;
+      parts[id] = html;
+      sent.set(id, html);
+    }
+    const nowMs = this.#options.clock.monotonicMs();
+    const isSilent = Object.keys(parts).length === 0;
+    if (isSilent && nowMs - stream.sentAtMs < silenceMs) return;
+    stream.sentAtMs = nowMs;
+    const message = { time: new Date(report.atMs).toISOString(), text: headline(report).text, parts };
+    response.write(`data: ${JSON.stringify(message)}\n\n`);
+  }
+
+  /** Ends all streams; safe to repeat. */
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    for (const { response } of this.#streams) response.end();
+  }
+}

@@ -1,0 +1,141 @@
+/** The page for people: what the process is, what waits and why. Read-only, and of data that may be shown to everybody. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { type Clock, systemClock, type Timer } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { answerNotFound, answerText } from '../answer.ts';
+import type { DiagnosticsServer } from '../http-server.ts';
+import { acceptsGzip } from '../metrics-handler.ts';
+import { statusPath } from '../paths.ts';
+import { LiveStreams } from './live-streams.ts';
+import { statusDocument } from './status-document.ts';
+import { parseStatusQuery } from './status-query.ts';
+import type { StatusReport } from './status-report.ts';
+import { statusScript } from './status-script.ts';
+import { statusIcon, statusStyle } from './status-style.ts';
+
+export interface StatusPageOptions {
+  /** Collects the report. Called when somebody looks, at most once a second. */
+  collect: (watched: { delay: StatusReport['process']['delay'] }) => Promise<StatusReport>;
+  /** Default: the machine's own time. */
+  clock?: Clock;
+  logger: Logger;
+}
+
+const compress = promisify(gzip);
+
+/** How long readers share a report, in milliseconds. */
+const sharedMs = 1000;
+
+/** Nothing but what this server sends, and in no frame; other sites can read nothing of it. */
+const headers = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+} as const;
+
+const files: ReadonlyMap<string, { type: string; text: string }> = new Map([
+  ['style.css', { type: 'text/css; charset=utf-8', text: statusStyle }],
+  ['live.js', { type: 'text/javascript; charset=utf-8', text: statusScript }],
+  ['icon.svg', { type: 'image/svg+xml', text: statusIcon }],
+]);
+
+export class StatusPage implements AsyncDisposable {
+  readonly #options: StatusPageOptions;
+  readonly #clock: Clock;
+  readonly #streams: LiveStreams;
+  #report: Promise<StatusReport> | undefined;
+  #expiry: Timer | undefined;
+
+  constructor(options: StatusPageOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#streams = new LiveStreams({ report: () => this.#shared(), clock: this.#clock, logger: options.logger });
+  }
+
+  /** Adds the paths to a server. */
+  serveOn(server: DiagnosticsServer): void {
+    server.handle(statusPath, (request, response) => this.#answer(request, response, undefined));
+    server.handle(`${statusPath}/`, (request, response) => {
+      const name = (request.url ?? '').replace(/[?#].*$/s, '').replace(/^.*\//s, '');
+      return this.#answer(request, response, name);
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, name: string | undefined): Promise<void> {
+    for (const [header, value] of Object.entries(headers)) response.setHeader(header, value);
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('Allow', 'GET, HEAD');
+      answerText(response, 405, 'only GET and HEAD\n');
+      return;
+    }
+    if (name === undefined) await this.#page(request, response);
+    else if (name === 'live') this.#live(request, response);
+    else {
+      const file = files.get(name);
+      if (file === undefined) answerNotFound(response);
+      else await send(request, response, file);
+    }
+  }
+
+  async #page(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const report = await this.#shared();
+    const text = statusDocument(report, parseStatusQuery(request.url ?? ''));
+    await send(request, response, { type: 'text/html; charset=utf-8', text });
+  }
+
+  #live(request: IncomingMessage, response: ServerResponse): void {
+    const from = request.headers['sec-fetch-site'];
+    if (from !== undefined && from !== 'same-origin' && from !== 'none') {
+      answerText(response, 403, 'only for the page itself\n'); // other sites could take all streams
+    } else if (request.method === 'HEAD') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' }).end();
+    } else if (this.#streams.isFull) {
+      response.setHeader('Retry-After', '15');
+      answerText(response, 503, 'too many readers follow the page: reload it instead\n');
+    } else {
+      this.#streams.open(request, response);
+    }
+  }
+
+  /** The report of the last second, or a new one. */
+  #shared(): Promise<StatusReport> {
+    if (this.#report !== undefined) return this.#report;
+    const report = this.#options.collect({ delay: this.#streams.delay });
+    this.#report = report;
+    const drop = (): void => {
+      if (this.#report === report) this.#report = undefined;
+    };
+    report.then(() => (this.#expiry = this.#clock.after(sharedMs, drop)), drop);
+    return report;
+  }
+
+  /** Ends the live streams; safe to repeat. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#expiry?.cancel();
+    this.#streams[Symbol.dispose]();
+    return Promise.resolve();
+  }
+}
+
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { type, text }: { type: string; text: string },
+): Promise<void> {
+  const plain = Buffer.from(text);
+  const zipped = acceptsGzip(request.headers['accept-encoding']);
+  const body = zipped ? await compress(plain) : plain;
+  response.writeHead(200, {
+    'Content-Type': type,
+    'Content-Length': body.length,
+    Vary: 'Accept-Encoding',
+    ...(zipped ? { 'Content-Encoding': 'gzip' } : {}),
+  });
+  response.end(body);
+}

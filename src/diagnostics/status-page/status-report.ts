@@ -1,0 +1,101 @@
+/** What the status page shows: plain data, collected when somebody looks. Nothing of it may be a secret. */
+
+/** What a claim waits for, the most urgent first. The page has a text for each. */
+export const claimSteps = [
+  'retrying',
+  'class-missing',
+  'saving',
+  'syncing',
+  'queued',
+  'waiting-for-consumer',
+  'volume-made',
+  'idle',
+] as const;
+
+export type ReportedStep = (typeof claimSteps)[number];
+
+/** A claim without a volume. */
+export interface ReportedClaim {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly className: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  readonly step: ReportedStep;
+  /** Attempts that failed in a row. */
+  readonly failures: number;
+  readonly lastError: { readonly message: string; readonly atMs: number } | undefined;
+  readonly nextTryInMs: number | undefined;
+}
+
+export interface ReportedQueue {
+  readonly name: string;
+  readonly waiting: number;
+  readonly processing: number;
+  readonly delayed: number;
+  readonly longestSeconds: number;
+}
+
+/** Open records of one phase of the intent journal. */
+export interface ReportedPhase {
+  readonly phase: string;
+  readonly count: number;
+  readonly oldest: { readonly claim: string; readonly createdAt: string; readonly problem?: string };
+}
+
+/** A call to the driver that has not ended. */
+export interface ReportedCall {
+  readonly method: string;
+  /** What it is for, such as `claim default/data`. */
+  readonly about: string;
+  readonly seconds: number;
+}
+
+/** Requests of one kind. */
+export interface ReportedRequests {
+  readonly name: string;
+  /** Of the last five minutes. */
+  readonly count: number;
+  readonly failed: number;
+  /** Of the last 128, in seconds. */
+  readonly medianSeconds: number;
+  readonly p95Seconds: number;
+}
+
+/** All times in milliseconds since the Unix epoch. */
+export interface StatusReport {
+  readonly atMs: number;
+  readonly program: { readonly version: string; readonly host: string; readonly startedAtMs: number };
+  readonly driver: {
+    readonly name: string;
+    readonly version: string;
+    readonly connected: boolean;
+    readonly capabilities: readonly string[];
+  };
+  /** `alone`: there is no leader election. */
+  readonly role: { readonly name: 'leader' | 'standby' | 'alone'; readonly sinceMs: number };
+  readonly unhealthyReason: string | undefined;
+  /** What only the instance knows that works; undefined on a standby. */
+  readonly work:
+    | {
+        /** Oldest first. */
+        readonly claims: readonly ReportedClaim[];
+        readonly queues: readonly ReportedQueue[];
+        readonly phases: readonly ReportedPhase[];
+      }
+    | undefined;
+  /** Longest first. */
+  readonly calls: readonly ReportedCall[];
+  readonly requests: readonly ReportedRequests[];
+  readonly process: {
+    /** Share of time in which the event loop was busy, from 0 to 1: since the report before, and since the start. */
+    readonly busy: number;
+    readonly busyOverSeconds: number;
+    readonly busySinceStart: number;
+    readonly residentBytes: number;
+    readonly heapUsedBytes: number;
+    /** By how much timers were late while somebody watched, in milliseconds; undefined while nobody did. */
+    readonly delay: { readonly p99Ms: number; readonly maxMs: number } | undefined;
+  };
+}

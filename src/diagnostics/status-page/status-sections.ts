@@ -1,0 +1,205 @@
+import { claimList, isFailing } from './claim-sections.ts';
+import { countText, durationText, errorText, escapeHtml, latencyText, plural, shortened } from './html.ts';
+import { queryText, type StatusQuery } from './status-query.ts';
+import type { StatusReport } from './status-report.ts';
+
+/** The parts of the page that change, by the id of the element that holds them. */
+export type Sections = ReadonlyMap<SectionId, string>;
+
+export type SectionId = 'summary' | 'reasons' | 'claim-list' | 'calls' | 'queues' | 'intents' | 'requests' | 'process';
+
+const maxCalls = 20;
+const maxReasons = 5;
+
+export function renderSections(report: StatusReport, query: StatusQuery): Sections {
+  return new Map([
+    ['summary', summary(report)],
+    ['reasons', reasons(report, query)],
+    ['claim-list', claimList(report, query)],
+    ['calls', calls(report)],
+    ['queues', queues(report)],
+    ['intents', intents(report)],
+    ['requests', requests(report)],
+    ['process', process(report)],
+  ] satisfies [SectionId, string][]);
+}
+
+/** The state in one sentence: for the top of the page, and for screen readers when it changes. */
+export function headline(report: StatusReport): { text: string; isGood: boolean } {
+  const { unhealthyReason, driver, work, role } = report;
+  if (!driver.connected) return { text: 'The driver does not answer', isGood: false };
+  if (unhealthyReason !== undefined) return { text: `Not ready: ${unhealthyReason}`, isGood: false };
+  if (work === undefined) {
+    const text = role.name === 'standby' ? 'Standby: another instance leads' : 'Starting';
+    return { text, isGood: true };
+  }
+  const failing = work.claims.filter(isFailing).length;
+  const problems = [
+    ...(failing > 0
+      ? [`${countText(failing)} of ${plural(work.claims.length, 'waiting claim', 'waiting claims')} failing`]
+      : []),
+    ...(stuckCount(work) > 0 ? [`${plural(stuckCount(work), 'record', 'records')} of the journal stuck`] : []),
+  ];
+  if (problems.length > 0) return { text: problems.join(', '), isGood: false };
+  return { text: 'Healthy', isGood: true };
+}
+
+/** Records that only an operator can close. */
+function stuckCount({ phases }: NonNullable<StatusReport['work']>): number {
+  return phases.find(({ phase }) => phase === 'stuck')?.count ?? 0;
+}
+
+function summary(report: StatusReport): string {
+  const { driver, program, role, work, calls, atMs } = report;
+  const { text, isGood } = headline(report);
+  const roles = {
+    leader: 'has been leading',
+    standby: 'has been a standby',
+    alone: 'has been running without leader election',
+  } as const;
+  const duration = durationText((atMs - role.sinceMs) / 1000);
+  const failing = work?.claims.filter(isFailing).length ?? 0;
+  const figures: [string, string][] =
+    work === undefined
+      ? []
+      : [
+          ['waiting', countText(work.claims.length)],
+          ['failing', countText(failing)],
+          ['calls in flight', countText(calls.length)],
+          ['longest call', calls[0] === undefined ? '–' : latencyText(calls[0].seconds)],
+          ['records stuck', countText(stuckCount(work))],
+        ];
+  const list = figures.map(([label, value]) => `<li><b>${value}</b> ${label}`).join('');
+  return `<p class="headline ${isGood ? 'good' : 'bad'}"><span aria-hidden="true">${isGood ? '✓' : '!'}</span> ${escapeHtml(text)}</p>
+<p class="sub"><code>${escapeHtml(program.host)}</code> ${roles[role.name]} for ${duration}.
+Driver ${escapeHtml(driver.name)} ${escapeHtml(driver.version)} is ${driver.connected ? 'connected' : '<b class="bad">not connected</b>'}.</p>
+${list === '' ? '' : `<ul class="figures">${list}</ul>`}`;
+}
+
+/** What the errors have in common, without the names that differ from claim to claim. */
+function reasons({ work }: StatusReport, query: StatusQuery): string {
+  if (work === undefined || query.claim !== undefined) return '';
+  const counts = new Map<string, number>();
+  for (const { lastError } of work.claims) {
+    if (lastError === undefined) continue;
+    const reason = commonText(errorText(lastError.message));
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  }
+  if (counts.size === 0) return '';
+  const most = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, maxReasons);
+  const items = most.map(([reason, count]) => {
+    const search =
+      reason
+        .split('…')
+        .toSorted((a, b) => b.length - a.length)[0]
+        ?.trim()
+        .slice(0, 80) ?? '';
+    const href = escapeHtml(queryText(query, { search, from: 0, step: undefined }));
+    return `<li><b>${countText(count)}×</b> <a href="${href}">${escapeHtml(shortened(reason, 200))}</a>`;
+  });
+  return `<h2>Why claims fail</h2><ol class="reasons">${items.join('')}</ol>`;
+}
+
+function commonText(message: string): string {
+  return message
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '…')
+    .replace(/"[^"]{1,300}"/g, '"…"')
+    .replace(/\b\d+(\.\d+)?\b/g, '…')
+    .slice(0, 300);
+}
+
+function calls({ calls: all }: StatusReport): string {
+  if (all.length === 0) return '<p class="empty">No call is in flight.</p>';
+  const rows = all
+    .slice(0, maxCalls)
+    .map(
+      ({ method, about, seconds }) =>
+        `<tr><th scope="row">${escapeHtml(method)}<td>${escapeHtml(about)}<td class="n">${latencyText(seconds)}\n`,
+    );
+  const caption =
+    all.length > maxCalls
+      ? `The ${maxCalls} longest of ${countText(all.length)} calls in flight`
+      : plural(all.length, 'call', 'calls');
+  return tableOf({
+    label: 'Calls to the driver',
+    caption,
+    head: '<th scope="col">Call<th scope="col">For<th scope="col" class="n">Since',
+    rows,
+  });
+}
+
+function queues({ work }: StatusReport): string {
+  if (work === undefined) return '<p class="empty">Queues are filled on the leader.</p>';
+  const rows = work.queues.map(
+    ({ name, waiting, processing, delayed, longestSeconds }) =>
+      `<tr><th scope="row">${escapeHtml(name)}<td class="n">${countText(waiting)}<td class="n">${countText(processing)}<td class="n">${countText(delayed)}<td class="n">${processing === 0 ? '–' : durationText(longestSeconds)}\n`,
+  );
+  return tableOf({
+    label: 'Queues',
+    caption: 'Objects that wait for a worker, are worked on, or wait for their next try',
+    head: '<th scope="col">Queue<th scope="col" class="n">Waiting<th scope="col" class="n">In progress<th scope="col" class="n">Next try later<th scope="col" class="n">Longest',
+    rows,
+  });
+}
+
+function intents({ work, atMs }: StatusReport): string {
+  if (work === undefined || work.phases.length === 0)
+    return '<p class="empty">No volume is recorded as in the making.</p>';
+  const rows = work.phases.map(({ phase, count, oldest }) => {
+    const age = durationText((atMs - Date.parse(oldest.createdAt)) / 1000);
+    const problem = oldest.problem === undefined ? '' : `<p class="e">${escapeHtml(shortened(oldest.problem, 300))}`;
+    const name = phase === 'stuck' ? `<b class="bad">${phase}</b>` : escapeHtml(phase);
+    return `<tr><th scope="row">${name}<td class="n">${countText(count)}<td>${escapeHtml(oldest.claim)}${problem}<td class="n">${age}\n`;
+  });
+  return tableOf({
+    label: 'Volumes in the making',
+    caption: 'Open records of the intent journal by phase',
+    head: '<th scope="col">Phase<th scope="col" class="n">Records<th scope="col">Oldest, of claim<th scope="col" class="n">Age',
+    rows,
+  });
+}
+
+function requests({ requests: all }: StatusReport): string {
+  if (all.length === 0) return '<p class="empty">No request yet.</p>';
+  const rows = all.map(
+    ({ name, count, failed, medianSeconds, p95Seconds }) =>
+      `<tr><th scope="row">${escapeHtml(name)}<td class="n">${countText(count)}<td class="n">${failed > 0 ? `<b class="bad">${countText(failed)}</b>` : '0'}<td class="n">${latencyText(medianSeconds)}<td class="n">${latencyText(p95Seconds)}\n`,
+  );
+  return tableOf({
+    label: 'Requests',
+    caption: 'Of the last 5 minutes; times of the last 128 of each kind',
+    head: '<th scope="col">Request<th scope="col" class="n">Count<th scope="col" class="n">Failed<th scope="col" class="n">Median<th scope="col" class="n">95 %',
+    rows,
+  });
+}
+
+function process({ process: own, program, driver, atMs }: StatusReport): string {
+  const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+  const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`;
+  const delay =
+    own.delay === undefined
+      ? 'measured while somebody watches'
+      : `99 % below ${own.delay.p99Ms.toFixed(0)} ms, at most ${own.delay.maxMs.toFixed(0)} ms`;
+  const facts = [
+    ['Version', escapeHtml(program.version)],
+    ['Running for', durationText((atMs - program.startedAtMs) / 1000)],
+    [
+      'Event loop busy',
+      `${percent(own.busy)} of the last ${durationText(own.busyOverSeconds)}, ${percent(own.busySinceStart)} since the start`,
+    ],
+    ['Event loop delay', delay],
+    ['Memory', `${mebibytes(own.residentBytes)} resident, ${mebibytes(own.heapUsedBytes)} of it in use as heap`],
+    ['Driver capabilities', driver.capabilities.map((name) => `<code>${escapeHtml(name)}</code>`).join(' ') || 'none'],
+  ];
+  return `<dl class="facts">${facts.map(([term, text]) => `<dt>${term}<dd>${text}`).join('')}</dl>`;
+}
+
+function tableOf({
+  label,
+  caption,
+  head,
+  rows,
+}: Record<'label' | 'caption' | 'head', string> & { rows: string[] }): string {
+  return `<div class="scroll" role="region" aria-label="${label}" tabindex="0"><table><caption>${caption}</caption>
+<thead><tr>${head}</thead><tbody>${rows.join('')}</tbody></table></div>`;
+}

@@ -1,0 +1,134 @@
+/** The whole program with `--status-page`: what the page says of real claims, a real driver and a real API server. */
+import assert from 'node:assert/strict';
+import { status } from '@grpc/grpc-js';
+import { describe, test } from 'node:test';
+import { eventually } from '../../support/eventually.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
+import { Scene, type SceneOptions } from '../csi/scene.ts';
+import { freePort } from '../provision/free-port.ts';
+
+async function opened(
+  options: SceneOptions = {},
+): Promise<{ scene: Scene; page: (query?: string) => Promise<string> }> {
+  const port = await freePort();
+  const scene = await Scene.start({
+    ...options,
+    flags: [`--http-endpoint=127.0.0.1:${port}`, '--status-page', ...(options.flags ?? [])],
+  });
+  const page = async (query = ''): Promise<string> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/status${query}`);
+    assert.equal(answer.status, 200);
+    return await answer.text();
+  };
+  return { scene, page };
+}
+
+const full = new DriverFailure(status.RESOURCE_EXHAUSTED, 'pool <a> is full');
+
+describe('the page of --status-page', () => {
+  test('names driver, version, capabilities, and that all is well', async () => {
+    const { scene, page } = await opened();
+    await using _scene = scene;
+    await eventually(async () => {
+      const text = await page();
+      assert.match(text, /<h1>d\.example\.com /);
+      assert.match(text, /Driver d\.example\.com 1\.2\.3 is connected/);
+      assert.match(text, /has been running without leader election for/);
+      assert.match(text, /<code>CREATE_DELETE_VOLUME<\/code>/);
+      assert.match(text, /Healthy/);
+      assert.match(text, /<th scope="row">unsavedpvs/);
+    });
+  });
+
+  test('shows a claim that fails with the error of its event, escaped, and that it is gone once it has its volume', async () => {
+    const { scene, page } = await opened({
+      flags: ['--retry-interval-start=1h', '--retry-interval-max=1h'],
+      script: (driver) => driver.next('CreateVolume', full),
+    });
+    await using _scene = scene;
+    scene.addClaim('data');
+    const { message } = await scene.event('ProvisioningFailed', 'data');
+    await eventually(async () => {
+      const text = await page('?claim=ns1/data');
+      const escaped = message.replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+      assert.ok(text.includes(`<dt>Last error<dd>${escaped}<`), text);
+      assert.match(text, /<dt>State<dd>waits for next try/);
+      assert.match(text, /<dt>Next try<dd>in \d+ min/);
+      assert.match(text, /<dt>Failed in a row<dd>1</);
+      assert.match(text, /1 of 1 waiting claim failing/);
+    });
+    scene.api.update({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, touched(scene));
+    await scene.volume('data');
+    await eventually(async () => assert.match(await page('?claim=ns1/data'), /volume made, not bound yet/));
+  });
+
+  test('shows claims that wait for a Pod or for a StorageClass, each with its step', async () => {
+    const { scene, page } = await opened({ storageClass: { volumeBindingMode: 'WaitForFirstConsumer' } });
+    await using _scene = scene;
+    scene.addClaim('no-pod');
+    scene.addClaim('no-class', { storageClassName: 'absent' });
+    await eventually(async () => {
+      assert.match(await page('?step=waiting-for-consumer'), /ns1\/no-pod<\/a><td><b>waits for a Pod/);
+      assert.match(await page('?step=class-missing'), /ns1\/no-class<\/a><td><b class="bad">StorageClass missing/);
+    });
+  });
+
+  test('shows a call while it is in flight, and its open record', async () => {
+    const held = Promise.withResolvers<undefined>();
+    const { scene, page } = await opened({
+      script: (driver) =>
+        driver.next('CreateVolume', async ({ request }) => {
+          await held.promise;
+          return {
+            volume: {
+              volume_id: 'v',
+              capacity_bytes: (request as { capacity_range: { required_bytes: string } }).capacity_range.required_bytes,
+            },
+          };
+        }),
+    });
+    await using _scene = scene;
+    scene.addClaim('slow');
+    await scene.driver.called('CreateVolume');
+    await eventually(async () => {
+      const text = await page();
+      assert.match(text, /<th scope="row">CreateVolume<td>claim ns1\/slow<td class="n">/);
+      assert.match(text, /<th scope="row">create<td class="n">1<td>ns1\/slow/);
+      assert.match(text, /<a href="\?claim=ns1\/slow">ns1\/slow<\/a><td><b>in progress/);
+    });
+    held.resolve(undefined);
+    await scene.volume('slow');
+    await eventually(async () => {
+      const text = await page();
+      assert.match(text, /No call is in flight/);
+      assert.match(text, /<th scope="row">CreateVolume<td class="n">1<td class="n">0/);
+      assert.match(text, /<th scope="row">create persistentvolumes<td class="n">1<td class="n">0/);
+    });
+  });
+
+  test('says when the driver is away', async () => {
+    const { scene, page } = await opened();
+    await using _scene = scene;
+    await eventually(async () => assert.match(await page(), /Healthy/));
+    scene.driver.kill();
+    await eventually(async () => assert.match(await page(), /The driver does not answer/));
+  });
+
+  test('is not there without the flag', async () => {
+    const port = await freePort();
+    await using scene = await Scene.start({ flags: [`--http-endpoint=127.0.0.1:${port}`] });
+    await scene.program.logged('Started provisioner controller');
+    for (const path of ['/status', '/status/live', '/status/style.css'])
+      assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, 404);
+  });
+});
+
+/** The claim with a change that has it synced again. */
+function touched(scene: Scene) {
+  const claim = structuredClone(
+    scene.api.get({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, { namespace: 'ns1', name: 'data' }),
+  );
+  assert.ok(claim !== undefined);
+  claim.metadata.labels = { touched: 'yes' };
+  return claim;
+}

@@ -1,0 +1,192 @@
+/** The whole program with the variables of OpenTelemetry: what a receiver gets, and that nothing depends on it. */
+import assert from 'node:assert/strict';
+import { status } from '@grpc/grpc-js';
+import { describe, test } from 'node:test';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { DriverFailure } from '../../support/fakes/recording-driver.ts';
+import { OtlpReceiver, type ReceivedSpan } from '../../support/otlp-receiver.ts';
+import { type SidecarProcess, startSidecar } from './sidecar-process.ts';
+
+const core = (plural: string) => ({ group: '', version: 'v1', plural });
+const secretValue = 'hunter2hunter2';
+const prefix = 'csi.storage.k8s.io/';
+
+const objects: SandboxObject[] = [
+  {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'sc' },
+    provisioner: 'd.example.com',
+    reclaimPolicy: 'Delete',
+    volumeBindingMode: 'Immediate',
+    parameters: { [`${prefix}provisioner-secret-name`]: 'creds', [`${prefix}provisioner-secret-namespace`]: 'ns1' },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace: 'ns1', name: 'creds' },
+    data: { password: Buffer.from(secretValue).toString('base64') },
+  },
+];
+
+async function traced(
+  receiver: OtlpReceiver,
+  environment: Record<string, string> = {},
+  flags: string[] = [],
+): Promise<SidecarProcess> {
+  return await startSidecar({
+    flags: ['--retry-interval-start=50ms', ...flags],
+    objects,
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: '100', ...environment },
+  });
+}
+
+function addClaim({ cluster }: SidecarProcess, name = 'data'): string {
+  const claim = cluster.server.client('test').create(core('persistentvolumeclaims'), {
+    metadata: {
+      namespace: 'ns1',
+      name,
+      annotations: { 'volume.kubernetes.io/storage-provisioner': 'd.example.com' },
+    },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'sc' },
+  });
+  return claim.metadata.uid ?? '';
+}
+
+/** What the control plane does once the volume is there. */
+async function bind(sidecar: SidecarProcess, name = 'data'): Promise<void> {
+  const api = sidecar.cluster.server.client('test');
+  await eventually(() => assert.equal(api.list(core('persistentvolumes')).length, 1));
+  const claim = structuredClone(api.get(core('persistentvolumeclaims'), { namespace: 'ns1', name }));
+  assert.ok(claim !== undefined);
+  const [volume] = api.list(core('persistentvolumes'));
+  api.update(core('persistentvolumeclaims'), {
+    ...claim,
+    spec: { ...(claim['spec'] as object), volumeName: volume?.metadata.name },
+  });
+}
+
+const named = (receiver: OtlpReceiver, name: string): ReceivedSpan[] =>
+  receiver.spans.filter((span) => span.name === name);
+
+function only(receiver: OtlpReceiver, name: string): ReceivedSpan {
+  const found = named(receiver, name);
+  assert.equal(found.length, 1, `${found.length} spans ${name} of ${receiver.spans.map((span) => span.name).join()}`);
+  return found[0]!;
+}
+
+describe('a claim is traced', () => {
+  test('from the watch event over queue, secret, driver and volume to the events, in one trace that its UID names', async () => {
+    await using receiver = await OtlpReceiver.start();
+    await using sidecar = await traced(receiver, { OTEL_RESOURCE_ATTRIBUTES: 'k8s.pod.name=p1' });
+    await sidecar.logged(/Claims are traced/);
+    const uid = addClaim(sidecar);
+    await bind(sidecar);
+    await eventually(() => only(receiver, 'claim ns1/data'));
+    await eventually(() => assert.ok(named(receiver, 'create events').length >= 2));
+    const whole = only(receiver, 'claim ns1/data');
+    assert.equal(whole.traceId, uid.replaceAll('-', ''));
+    assert.equal(whole.parentId, '');
+    assert.equal(whole.attributes['k8s.persistentvolumeclaim.uid'], uid);
+    assert.equal(whole.resource['service.name'], 'csi-provisioner');
+    assert.equal(whole.resource['k8s.pod.name'], 'p1');
+    assert.deepEqual([...new Set(receiver.spans.map(({ traceId }) => traceId))], [whole.traceId]);
+
+    assert.equal(only(receiver, 'queue').parentId, whole.spanId);
+    const [sync] = named(receiver, 'sync');
+    assert.equal(sync?.parentId, whole.spanId);
+    assert.equal(sync.failure, undefined);
+    const parts = ['get secrets', 'csi.v1.Controller/CreateVolume', 'create persistentvolumes'];
+    for (const part of parts) assert.equal(only(receiver, part).parentId, sync.spanId, part);
+    const syncs = new Set(named(receiver, 'sync').map(({ spanId }) => spanId));
+    for (const event of named(receiver, 'create events')) assert.ok(syncs.has(event.parentId));
+
+    const [call] = sidecar.driver.callsOf('CreateVolume');
+    const { traceId, spanId } = only(receiver, 'csi.v1.Controller/CreateVolume');
+    assert.deepEqual(call?.metadata.get('traceparent'), [`00-${traceId}-${spanId}-01`]);
+    assert.deepEqual((call.request as { secrets: object }).secrets, { password: secretValue });
+    for (const body of receiver.bodies) {
+      assert.ok(!body.includes(secretValue) && !body.includes(Buffer.from(secretValue).toString('base64')));
+    }
+  });
+
+  test('with each attempt and its failure, in the same trace', async () => {
+    await using receiver = await OtlpReceiver.start();
+    await using sidecar = await traced(receiver);
+    sidecar.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'pool is full'));
+    await sidecar.logged(/Started provisioner controller/);
+    addClaim(sidecar);
+    await bind(sidecar);
+    await eventually(() => only(receiver, 'claim ns1/data'));
+    const failed = named(receiver, 'sync').filter(({ failure }) => failure !== undefined);
+    assert.equal(failed.length, 1);
+    assert.match(failed[0]?.failure ?? '', /pool is full/);
+    assert.deepEqual(
+      named(receiver, 'csi.v1.Controller/CreateVolume').map(({ failure }) => failure),
+      ['ResourceExhausted', undefined],
+    );
+  });
+
+  test('until the process is told to stop: what is open is sent before it ends', async () => {
+    await using receiver = await OtlpReceiver.start();
+    await using sidecar = await traced(receiver, { OTEL_BSP_SCHEDULE_DELAY: '600000' });
+    await sidecar.logged(/Started provisioner controller/);
+    addClaim(sidecar);
+    await sidecar.driver.called('CreateVolume');
+    await sidecar.process.stop('SIGTERM');
+    assert.equal(await sidecar.process.ending(), 'exit code 0');
+    only(receiver, 'claim ns1/data');
+    assert.ok(named(receiver, 'csi.v1.Controller/CreateVolume').length > 0);
+  });
+});
+
+describe('nothing depends on the receiver of traces', () => {
+  for (const mode of ['fail', 'hang'] as const) {
+    test(`claims get their volumes while it does ${mode}, one line says so, and the process ends in time`, async () => {
+      await using receiver = await OtlpReceiver.start();
+      receiver.mode = mode;
+      await using sidecar = await traced(receiver, { OTEL_EXPORTER_OTLP_TIMEOUT: '200' });
+      await sidecar.logged(/Started provisioner controller/);
+      addClaim(sidecar);
+      await bind(sidecar);
+      await eventually(() => assert.ok(receiver.requests >= 1));
+      await sidecar.process.stop('SIGTERM');
+      assert.equal(await sidecar.process.ending(), 'exit code 0');
+      const warnings = sidecar.process.log().match(/Traces could not be exported and are lost/g) ?? [];
+      assert.ok(warnings.length <= 1, `${warnings.length} lines`);
+    });
+  }
+
+  test('one that is not there costs one line, too', async () => {
+    const receiver = await OtlpReceiver.start();
+    await using sidecar = await traced(receiver);
+    await sidecar.logged(/Started provisioner controller/);
+    await receiver[Symbol.asyncDispose]();
+    addClaim(sidecar);
+    await bind(sidecar);
+    await sidecar.logged(/Traces could not be exported and are lost/);
+  });
+});
+
+describe('nothing is traced', () => {
+  const rows: [string, Record<string, string>][] = [
+    ['with OTEL_SDK_DISABLED=true', { OTEL_SDK_DISABLED: 'true' }],
+    ['with OTEL_TRACES_EXPORTER=none', { OTEL_TRACES_EXPORTER: 'none' }],
+    ['with OTEL_TRACES_SAMPLER=always_off', { OTEL_TRACES_SAMPLER: 'always_off' }],
+    ['over a protocol that is not there', { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
+  ];
+  for (const [title, environment] of rows) {
+    test(title, async () => {
+      await using receiver = await OtlpReceiver.start();
+      await using sidecar = await traced(receiver, environment);
+      await sidecar.logged(/Started provisioner controller/);
+      addClaim(sidecar);
+      await bind(sidecar);
+      const [call] = sidecar.driver.callsOf('CreateVolume');
+      assert.deepEqual(call?.metadata.get('traceparent'), []);
+      assert.equal(receiver.requests, 0);
+      assert.equal(sidecar.process.log().includes('Nothing is traced'), 'OTEL_EXPORTER_OTLP_PROTOCOL' in environment);
+    });
+  }
+});

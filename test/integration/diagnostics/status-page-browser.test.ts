@@ -1,0 +1,219 @@
+/** The status page in a real Chromium: what a person sees, with and without script, on a screen and on a phone. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { type DiagnosticsServer, startDiagnosticsServer } from '../../../src/diagnostics/http-server.ts';
+import { StatusPage } from '../../../src/diagnostics/status-page/status-page.ts';
+import type { StatusReport } from '../../../src/diagnostics/status-page/status-report.ts';
+import { type Chromium, missingChromium, startChromium } from '../../support/chromium.ts';
+import { eventually } from '../../support/eventually.ts';
+import { reportedAtMs, reportedClaim, statusReport } from '../../support/fakes/status-reports.ts';
+
+const skip = (await missingChromium()) ?? false;
+if (skip !== false) console.error(`The status page in a browser: ${skip}`);
+
+const many = (count: number) => Array.from({ length: count }, (_, number) => reportedClaim(number));
+
+describe('the status page in Chromium', { skip }, () => {
+  const opened = new AsyncDisposableStack();
+  let chromium: Chromium;
+  let server: DiagnosticsServer;
+  let report: StatusReport;
+  let page: Page;
+  let url: string;
+  /** What the console of the browser says, violations of the content security policy among it. */
+  const complaints: string[] = [];
+
+  before(async () => {
+    chromium = opened.use(await startChromium());
+    page = await newPage();
+  });
+  beforeEach(async () => {
+    complaints.length = 0;
+    server = opened.use(await startDiagnosticsServer({ address: '127.0.0.1:0', logger: silentLogger }));
+    opened.use(new StatusPage({ collect: () => Promise.resolve(report), logger: silentLogger })).serveOn(server);
+    url = `http://127.0.0.1:${server.port}/status`;
+  });
+  after(() => opened.disposeAsync());
+
+  async function newPage(): Promise<Page> {
+    const fresh = await chromium.context.newPage();
+    fresh.on('console', (message) => complaints.push(message.text()));
+    fresh.on('pageerror', (error) => complaints.push(error.message));
+    return fresh;
+  }
+
+  /** In the page; as text, since the types of the DOM are not those of Node.js. */
+  const evaluate = <T>(expression: string): Promise<T> => page.evaluate<T>(expression);
+
+  const live = (): Promise<void> =>
+    eventually(async () => assert.match((await page.textContent('#as-of')) ?? '', /^Live/));
+
+  for (const count of [0, 20, 10_000]) {
+    test(`shows ${count} waiting claims, live, without a complaint of the browser`, async (t) => {
+      report = statusReport(many(count));
+      await page.goto(url);
+      const rows = await page.locator('table.claims tbody tr').count();
+      assert.equal(rows, Math.min(count, 200));
+      await live();
+      assert.deepEqual(complaints, []);
+      const paint = await evaluate<number[]>(`performance.getEntriesByType('paint').map(({ startTime }) => startTime)`);
+      t.diagnostic(`first paint after ${Math.round(paint[0] ?? 0)} ms`);
+      assert.ok(paint.length > 0);
+    });
+  }
+
+  test('is complete without script: search, steps, pages and one claim', async () => {
+    report = statusReport(many(450));
+    await page.route('**/live.js', (route) => route.abort());
+    try {
+      await page.goto(url);
+      assert.match((await page.textContent('#as-of')) ?? '', /^As of 09:30:12 UTC$/);
+      assert.equal(await page.locator('#pause').isVisible(), false);
+      assert.equal(await page.locator('#reload').isVisible(), true);
+      await page.click('a[rel=next]');
+      assert.match((await page.textContent('caption')) ?? '', /201 to 400 of 450/);
+      await page.fill('#q', 'team-web/data-postgres-31');
+      await page.press('#q', 'Enter');
+      assert.equal(await page.locator('table.claims tbody tr').count(), 4, '31, 311, 315 and 319');
+      await page.click('table.claims tbody a >> nth=0');
+      assert.equal(await page.textContent('#claim-list h3'), 'team-web/data-postgres-31');
+      await page.click('#claim-list >> text=All waiting claims');
+      assert.equal(await page.inputValue('#q'), 'team-web/data-postgres-31', 'the search is kept');
+    } finally {
+      await page.unroute('**/live.js');
+    }
+  });
+
+  test('changes arrive while focus, selection of text and the place on the page stay', async () => {
+    report = statusReport(many(60));
+    await page.goto(url);
+    await live();
+    const third = page.locator('table.claims tbody a', { hasText: /-3$/ });
+    await third.focus();
+    const scrolled = await evaluate<number>('scrollTo(0, 300), scrollY');
+    report = statusReport(many(60).slice(2), { atMs: reportedAtMs + 60_000 });
+    await eventually(async () => assert.match((await page.textContent('caption')) ?? '', /^58 claims/));
+    assert.match(await evaluate<string>('document.activeElement.textContent'), /data-postgres-3$/);
+    assert.equal(await evaluate('scrollY'), scrolled);
+    const names = await page.locator('table.claims tbody th').allTextContents();
+    assert.deepEqual(
+      names.map((name) => name.trim()),
+      report.work?.claims.map(({ namespace, name }) => `${namespace}/${name}`),
+    );
+
+    await evaluate(`document.getSelection().selectAllChildren(document.querySelector('table.claims tbody tr'))`);
+    report = statusReport(many(60).slice(10), { atMs: reportedAtMs + 120_000 });
+    await eventually(async () => assert.match((await page.textContent('#as-of')) ?? '', /09:32:12/));
+    assert.match((await page.textContent('caption')) ?? '', /^58 claims/, 'nothing changes while text is selected');
+    await evaluate('document.getSelection().removeAllRanges()');
+    await eventually(async () => assert.match((await page.textContent('caption')) ?? '', /^50 claims/));
+    assert.deepEqual(complaints, []);
+  });
+
+  test('is paused and resumed by a button that the keyboard reaches', async () => {
+    report = statusReport(many(3));
+    await page.goto(url);
+    await live();
+    await page.locator('#pause').focus();
+    await page.keyboard.press('Enter');
+    assert.equal(await page.textContent('#as-of'), 'Paused');
+    report = statusReport([]);
+    await page.keyboard.press('Enter');
+    await eventually(async () => assert.match((await page.textContent('#summary')) ?? '', /Healthy/));
+  });
+
+  test('says when the process has gone, and follows the next one', async () => {
+    report = statusReport(many(3));
+    await page.goto(url);
+    await live();
+    const { port } = server;
+    await server[Symbol.asyncDispose]();
+    await eventually(async () => assert.match((await page.textContent('#as-of')) ?? '', /^Connection lost|^Not live/));
+    const next = opened.use(await startDiagnosticsServer({ address: `127.0.0.1:${port}`, logger: silentLogger }));
+    opened.use(new StatusPage({ collect: () => Promise.resolve(report), logger: silentLogger })).serveOn(next);
+    await live();
+  });
+
+  test('is read aloud in few words, and only when they change', async () => {
+    report = statusReport(many(3));
+    await page.goto(url);
+    await live();
+    assert.equal(await page.textContent('#announcement'), '');
+    report = statusReport([]);
+    await eventually(async () => assert.equal(await page.textContent('#announcement'), 'Healthy'));
+  });
+
+  test('has landmarks, headings, captions and headers that a screen reader finds', async () => {
+    report = statusReport(many(20));
+    await page.goto(url);
+    const tree = await page.locator('body').ariaSnapshot();
+    for (const part of [/- banner/, /- main/, /- search/, /heading "Waiting claims" \[level=2\]/, /- status/]) {
+      assert.match(tree, part);
+    }
+    for (const table of await page.locator('table').all()) {
+      assert.notEqual((await table.locator('caption').textContent()) ?? '', '');
+      assert.ok((await table.locator('th[scope=col]').count()) > 1);
+      assert.equal(await table.locator('tbody tr').count(), await table.locator('tbody th[scope=row]').count());
+    }
+    await page.keyboard.press('Tab');
+    assert.equal(await evaluate('document.activeElement.className'), 'skip');
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`every text has enough contrast in ${colorScheme} colours`, async () => {
+      report = statusReport(many(20));
+      await page.emulateMedia({ colorScheme });
+      await page.goto(url);
+      const least = await evaluate<{ ratio: number; text: string }>(leastContrast);
+      assert.ok(least.ratio >= 4.5, `${least.ratio.toFixed(2)} to 1: ${least.text}`);
+      await page.emulateMedia({ colorScheme: null });
+    });
+  }
+
+  test('fits on a phone: nothing is wider than the screen, and the table is still one', async () => {
+    report = statusReport(many(20));
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto(url);
+    assert.equal(await evaluate('document.documentElement.scrollWidth'), 360);
+    const tree = await page.locator('table.claims').ariaSnapshot();
+    assert.match(tree, /table "20 claims, oldest first"/);
+    assert.match(tree, /rowheader "team-payments\/data-postgres-0"/);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  test('moves nothing', async () => {
+    report = statusReport(many(20));
+    await page.goto(url);
+    await live();
+    assert.equal(await evaluate('document.getAnimations().length'), 0);
+  });
+});
+
+/** The least contrast of any text with what is behind it (WCAG 2.2, "Contrast (Minimum)"): runs in the page. */
+const leastContrast = `(() => {
+    const parse = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
+    const luminance = ([r, g, b]) => {
+      const [red, green, blue] = [r, g, b].map((value) =>
+        value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
+      );
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const behind = (element) => {
+      for (let at = element; at !== null; at = at.parentElement) {
+        const color = parse(getComputedStyle(at).backgroundColor);
+        if (color.length < 4 || color[3] !== 0) return color;
+      }
+      return [255, 255, 255];
+    };
+    let least = { ratio: Infinity, text: '' };
+    for (const element of document.querySelectorAll('body *')) {
+      const own = [...element.childNodes].some((node) => node.nodeType === 3 && (node.textContent ?? '').trim() !== '');
+      if (!own || !element.checkVisibility()) continue;
+      const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
+      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      if (ratio < least.ratio) least = { ratio, text: element.outerHTML.slice(0, 100) };
+    }
+    return least;
+})()`;

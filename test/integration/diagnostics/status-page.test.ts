@@ -1,0 +1,372 @@
+/** The status page over real HTTP: what it shows, what it never shows, and who may read it. */
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { describe, test } from 'node:test';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { type DiagnosticsServer, startDiagnosticsServer } from '../../../src/diagnostics/http-server.ts';
+import { maxStreams } from '../../../src/diagnostics/status-page/live-streams.ts';
+import { StatusPage } from '../../../src/diagnostics/status-page/status-page.ts';
+import type { StatusReport } from '../../../src/diagnostics/status-page/status-report.ts';
+import { eventually } from '../../support/eventually.ts';
+import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
+import { reportedAtMs, reportedClaim, statusReport } from '../../support/fakes/status-reports.ts';
+
+interface ServedPage extends AsyncDisposable {
+  readonly url: string;
+  readonly page: StatusPage;
+  readonly server: DiagnosticsServer;
+}
+
+async function served(report: () => StatusReport | Promise<StatusReport>, logger = silentLogger): Promise<ServedPage> {
+  const server = await startDiagnosticsServer({ address: '127.0.0.1:0', logger: silentLogger });
+  const page = new StatusPage({ collect: async () => await report(), logger });
+  page.serveOn(server);
+  return {
+    url: `http://127.0.0.1:${server.port}/status`,
+    page,
+    server,
+    [Symbol.asyncDispose]: async () => {
+      await page[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const many = (count: number) => Array.from({ length: count }, (_, number) => reportedClaim(number));
+
+async function html(report: StatusReport, query = ''): Promise<string> {
+  await using page = await served(() => report);
+  const answer = await fetch(page.url + query);
+  assert.equal(answer.status, 200);
+  return await answer.text();
+}
+
+/** Status and headers as they are sent; `fetch` would not let some of the headers of the request pass. */
+async function statusOf(url: string, options: { method?: string; headers?: Record<string, string> }): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const sent = request(url, { ...options, agent: false }, (answer) => {
+    resolve(answer.statusCode ?? 0);
+    answer.destroy();
+  });
+  sent.on('error', reject).end();
+  return await promise;
+}
+
+describe('the status page', () => {
+  test('says what the process is, what waits and why, without any script', async () => {
+    const page = await html(statusReport(many(20)));
+    assert.match(page, /<title>block\.csi\.example\.com – csi-provisioner<\/title>/);
+    assert.match(page, /7 of 20 waiting claims failing, 1 record of the journal stuck/);
+    assert.match(page, /has been leading for 27 h\.\nDriver block\.csi\.example\.com 2\.4\.1 is connected/);
+    assert.match(page, /<caption>20 claims, oldest first<\/caption>/);
+    assert.match(page, /team-web\/old-data<p class="e">the class retains its volumes, and one may have been saved/);
+    assert.match(page, /<th scope="row">CreateVolume<td>claim team-web\/data-postgres-3<td class="n">8\.2 s/);
+    assert.match(page, /<code>CREATE_DELETE_VOLUME<\/code>/);
+    assert.match(page, /4×<\/b> <a [^>]*>ResourceExhausted: pool &quot;…&quot; has … GiB left/);
+  });
+
+  test('says that all is well when nothing waits', async () => {
+    const page = await html(statusReport([]));
+    assert.match(page, /✓<\/span> Healthy/);
+    assert.match(page, /No claim waits for a volume\./);
+  });
+
+  test('of a standby says so, and sends nobody to empty lists', async () => {
+    const role = { name: 'standby', sinceMs: reportedAtMs - 5000 } as const;
+    const page = await html(statusReport([], { role, work: undefined }));
+    assert.match(page, /Standby: another instance leads/);
+    assert.match(page, /This instance is a standby: the leader has the list/);
+  });
+
+  test('says first that the driver is away, and why the process is not ready', async () => {
+    const report = statusReport(many(3));
+    const away = await html({ ...report, driver: { ...report.driver, connected: false } });
+    assert.match(away, /!<\/span> The driver does not answer/);
+    const unready = await html({ ...report, unhealthyReason: 'persistentvolumeclaims: no answer for 20 minutes' });
+    assert.match(unready, /Not ready: persistentvolumeclaims: no answer for 20 minutes/);
+  });
+
+  for (const count of [0, 20, 10_000]) {
+    test(`takes less than 60 kB with ${count} waiting claims`, async () => {
+      const page = await html(statusReport(many(count)));
+      assert.ok(Buffer.byteLength(page) < 60_000, `${Buffer.byteLength(page)} bytes`);
+    });
+  }
+
+  test('stays small with the longest names and errors, and no claim is passed over between its pages', async () => {
+    const claims = Array.from({ length: 400 }, (_, number) =>
+      reportedClaim(number, {
+        namespace: `${number}-${'n'.repeat(58)}`,
+        name: `${number}-${'p'.repeat(245)}`,
+        lastError: { message: '"<&>'.repeat(250), atMs: reportedAtMs },
+      }),
+    );
+    const report = statusReport(claims);
+    await using page = await served(() => report);
+    const seen: string[] = [];
+    for (let next: string | undefined = '?'; next !== undefined;) {
+      const text = await (await fetch(page.url + next)).text();
+      assert.ok(Buffer.byteLength(text) < 60_000, `${Buffer.byteLength(text)} bytes`);
+      seen.push(...[...text.matchAll(/<th scope="row"><a href="[^"]*">([^<]*)</g)].map(([, name]) => name ?? ''));
+      next = /<a href="([^"]*)" rel="next">/.exec(text)?.[1];
+    }
+    assert.deepEqual(
+      seen,
+      claims.map(({ namespace, name }) => `${namespace}/${name}`),
+    );
+  });
+
+  test('shows the 200 oldest of many claims and leads to the others by links', async () => {
+    const report = statusReport(many(450));
+    await using page = await served(() => report);
+    const text = async (query: string): Promise<string> => (await fetch(page.url + query)).text();
+    const first = await text('');
+    assert.match(first, /1 to 200 of 450 claims, oldest first/);
+    assert.match(first, /href="\?from=200" rel="next"/);
+    const last = await text('?from=400');
+    assert.match(last, /401 to 450 of 450 claims/);
+    assert.match(last, /href="\?from=200" rel="prev"/);
+    assert.doesNotMatch(last, /rel="next"/);
+    assert.match(await text('?from=999999'), /401 to 450 of 450/, 'beyond the end the last page is shown');
+  });
+
+  test('is searched by name, class, UID and error, and filtered by step, also both', async () => {
+    const report = statusReport(many(40));
+    await using page = await served(() => report);
+    const found = async (query: string): Promise<number> => {
+      const text = await (await fetch(page.url + query)).text();
+      return [...text.matchAll(/<th scope="row"><a href="\?claim/g)].length;
+    };
+    assert.equal(await found('?q=TEAM-web'), 10);
+    assert.equal(await found('?q=data-postgres-39'), 1);
+    assert.equal(await found('?q=archive'), 13);
+    assert.equal(await found('?q=000000000007'), 1);
+    assert.equal(await found('?q=nvme-a'), 7);
+    assert.equal(await found('?step=syncing'), 7);
+    assert.equal(await found('?step=retrying&q=deadline'), 6);
+    assert.equal(await found('?q=nothing+has+this'), 0);
+    assert.equal(await found('?step=nonsense&from=-3&claim='), 40, 'what makes no sense is left out');
+  });
+
+  test('each reason leads to the claims that fail for it', async () => {
+    const report = statusReport(many(40));
+    await using page = await served(() => report);
+    const text = await (await fetch(page.url)).text();
+    const reasons = [...text.matchAll(/<li><b>(\d+)×<\/b> <a href="([^"]*)">/g)];
+    assert.equal(reasons.length, 2);
+    for (const [, count, href = ''] of reasons) {
+      const answer = await (await fetch(page.url + href.replaceAll('&amp;', '&'))).text();
+      assert.match(answer, new RegExp(`>${count ?? ''} claims, oldest first<`));
+    }
+  });
+
+  test('of one claim shows the whole error, and of one that does not wait that it does not', async () => {
+    const report = statusReport(many(20));
+    await using page = await served(() => report);
+    const one = await (await fetch(`${page.url}?claim=team-payments/data-postgres-0`)).text();
+    assert.match(one, /<dt>Last error<dd>failed to provision volume with StorageClass &quot;fast-ssd&quot;: rpc error/);
+    assert.match(one, /<dt>Last error was<dd>42 s ago/);
+    const none = await (await fetch(`${page.url}?claim=team-payments/other`)).text();
+    assert.match(none, /It does not wait here/);
+  });
+
+  test('what others wrote cannot become markup, nor turn the direction of writing', async () => {
+    const evil = `</td><script>alert(1)</script>"'&\u202egnp.exe\u0007`;
+    const claims = [reportedClaim(0, { namespace: evil, name: evil, className: evil, createdAt: evil })];
+    const calls = [{ method: evil, about: evil, seconds: 1 }];
+    const report = statusReport(claims, { calls, unhealthyReason: evil });
+    report.work?.claims.forEach((claim) => Object.assign(claim, { lastError: { message: evil, atMs: 0 } }));
+    for (const query of ['', `?claim=${encodeURIComponent(`${evil}/${evil}`)}`, `?q=${encodeURIComponent(evil)}`]) {
+      const page = await html(report, query);
+      assert.doesNotMatch(page, /<script>|\u202e|\p{Cc}(?<!\n)/u);
+      assert.equal(page.match(/<script/g)?.length, 1, 'only its own');
+    }
+  });
+
+  test('nothing but its own files may be loaded, no frame may hold it, and other sites read nothing', async () => {
+    await using page = await served(() => statusReport(many(2)));
+    for (const path of ['', '/style.css', '/live.js', '/icon.svg', '/live']) {
+      const answer = await fetch(page.url + path, { method: 'HEAD', headers: { origin: 'https://evil.example.com' } });
+      assert.equal(answer.status, 200, path);
+      const policy = answer.headers.get('content-security-policy') ?? '';
+      assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/);
+      assert.match(policy, /frame-ancestors 'none'$/);
+      assert.doesNotMatch(policy, /unsafe|data:|\*/);
+      assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+      assert.equal(answer.headers.get('cross-origin-resource-policy'), 'same-origin');
+      assert.equal(answer.headers.get('access-control-allow-origin'), null);
+    }
+    assert.doesNotMatch(
+      await (await fetch(page.url)).text(),
+      /\son\w+=|style=/,
+      'nothing inline that the policy refuses',
+    );
+  });
+
+  test('is read only: other methods are refused, unknown files too', async () => {
+    await using page = await served(() => statusReport([]));
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      const answer = await fetch(page.url, { method });
+      assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'GET, HEAD']);
+    }
+    assert.equal((await fetch(`${page.url}/other`)).status, 404);
+    assert.equal((await fetch(`${page.url}/`)).status, 404);
+  });
+
+  test('answers for any host name, as through a port forward or a proxy', async () => {
+    await using page = await served(() => statusReport([]));
+    assert.equal(await statusOf(page.url, { headers: { host: 'pods.internal:9999' } }), 200);
+  });
+
+  test('readers share a report, and a failed one is not kept', async () => {
+    let collected = 0;
+    await using page = await served(() => {
+      collected += 1;
+      if (collected === 1) throw new Error('not now');
+      return statusReport([]);
+    });
+    assert.equal((await fetch(page.url)).status, 500);
+    await Promise.all(Array.from({ length: 20 }, async () => (await fetch(page.url)).text()));
+    assert.equal(collected, 2);
+  });
+});
+
+interface LiveMessage {
+  time: string;
+  text: string;
+  parts: Record<string, string>;
+}
+
+/** The messages of a stream, and the rest of it. */
+class Reader implements AsyncDisposable {
+  readonly messages: LiveMessage[] = [];
+  ended = false;
+  readonly #leave = new AbortController();
+
+  static async open(url: string): Promise<Reader> {
+    const reader = new Reader();
+    const answer = await fetch(url, { signal: reader.#leave.signal });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+    void reader.#read(answer.body as AsyncIterable<Uint8Array>).catch(() => (reader.ended = true));
+    return reader;
+  }
+
+  async #read(body: AsyncIterable<Uint8Array>): Promise<void> {
+    let text = '';
+    for await (const chunk of body) {
+      text += Buffer.from(chunk).toString();
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) {
+        if (block.startsWith('data: ')) this.messages.push(JSON.parse(block.slice(6)) as LiveMessage);
+      }
+    }
+    this.ended = true;
+  }
+
+  leave(): void {
+    this.#leave.abort();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.leave();
+    return Promise.resolve();
+  }
+}
+
+describe('the live stream of the status page', () => {
+  test('brings all parts first, then only those that have changed', async () => {
+    let report = statusReport(many(3));
+    await using page = await served(() => report);
+    await using reader = await Reader.open(`${page.url}/live`);
+    await eventually(() => assert.equal(reader.messages.length, 1));
+    assert.deepEqual(Object.keys(reader.messages[0]?.parts ?? {}).sort(), [
+      'calls',
+      'claim-list',
+      'intents',
+      'process',
+      'queues',
+      'reasons',
+      'requests',
+      'summary',
+    ]);
+    report = { ...report, calls: [] };
+    await eventually(() => assert.equal(reader.messages.length, 2));
+    assert.deepEqual(Object.keys(reader.messages[1]?.parts ?? {}).sort(), ['calls', 'summary']);
+  });
+
+  test('follows the search of its page', async () => {
+    await using page = await served(() => statusReport(many(20)));
+    await using reader = await Reader.open(`${page.url}/live?q=team-web`);
+    await eventually(() => assert.match(reader.messages[0]?.parts['claim-list'] ?? '', /<caption>5 claims/));
+  });
+
+  test('nothing is collected while nobody reads', async () => {
+    let collected = 0;
+    await using page = await served(() => {
+      collected += 1;
+      return statusReport([], { atMs: reportedAtMs + collected * 1000 });
+    });
+    const reader = await Reader.open(`${page.url}/live`);
+    await eventually(() => assert.ok(collected >= 2));
+    reader.leave();
+    await eventually(async () => {
+      const before = collected;
+      await new Promise((resolve) => setTimeout(resolve, 3000)); // longer than the pause between two reports
+      assert.equal(collected, before);
+    });
+  });
+
+  test(`is open to ${maxStreams} readers; a further one is sent away until one leaves`, async () => {
+    await using page = await served(() => statusReport([]));
+    const readers = await Promise.all(Array.from({ length: maxStreams }, () => Reader.open(`${page.url}/live`)));
+    const answer = await fetch(`${page.url}/live`);
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '15']);
+    assert.equal((await fetch(page.url)).status, 200, 'the page itself is there for everybody');
+    readers[0]?.leave();
+    await eventually(async () => {
+      await using next = await Reader.open(`${page.url}/live`);
+      await eventually(() => assert.ok(next.messages.length > 0));
+    });
+    for (const reader of readers) reader.leave();
+  });
+
+  test('is not open to other sites, which could occupy it', async () => {
+    await using page = await served(() => statusReport([]));
+    for (const [site, status] of [
+      ['cross-site', 403],
+      ['same-site', 403],
+      ['same-origin', 200],
+      ['none', 200],
+    ] as const) {
+      assert.equal(await statusOf(`${page.url}/live`, { headers: { 'sec-fetch-site': site } }), status, site);
+    }
+  });
+
+  test('ends at a shutdown, before the server has to cut it', async () => {
+    const page = await served(() => statusReport([]));
+    const reader = await Reader.open(`${page.url}/live`);
+    await eventually(() => assert.equal(reader.messages.length, 1));
+    await page.page[Symbol.asyncDispose]();
+    await eventually(() => assert.equal(reader.ended, true));
+    assert.equal((await fetch(`${page.url}/live`)).status, 503);
+    await page.server[Symbol.asyncDispose]();
+  });
+
+  test('goes on after a report that failed', async () => {
+    const lines: LogLine[] = [];
+    let collected = 0;
+    await using page = await served(() => {
+      collected += 1;
+      if (collected === 1) throw new Error('not now');
+      return statusReport([]);
+    }, recordedLogger(lines));
+    await using reader = await Reader.open(`${page.url}/live`);
+    await eventually(() => assert.equal(reader.messages.length, 1));
+    assert.deepEqual(
+      lines.map(({ message }) => message),
+      ['The status page could not be updated'],
+    );
+  });
+});
