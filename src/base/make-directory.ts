@@ -13,7 +13,10 @@ import { errnoOf } from './errno.ts';
  * @throws the error of the file system: `ENOENT` without a parent, `ENOTDIR` or `ELOOP` where something else has the name,
  * also a symbolic link, which is never followed.
  */
-export async function makeDirectory(path: string, { mode, gid }: { mode: number; gid?: number }): Promise<boolean> {
+export async function makeDirectory(
+  path: string | Buffer,
+  { mode, gid }: { mode: number; gid?: number },
+): Promise<boolean> {
   const made = await mkdir(path, { mode: mode & 0o777 }).then(
     () => true,
     (error: unknown) => {

@@ -4,9 +4,10 @@
  * directory stays the same one. No symbolic link below it is ever followed. Linux only.
  */
 import { constants, type OpenDirOptions } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { errnoOf } from './errno.ts';
+import { makeDirectory } from './make-directory.ts';
 
 /** Needs no right to read the directory (Linux, `open(2)`); Node.js does not name it. */
 const O_PATH = 0o10000000;
@@ -68,7 +69,7 @@ export class OpenedDirectory implements AsyncDisposable {
       return new OpenedDirectory(await open(this.entry(name), flags), place);
     } catch (error) {
       const code = errnoOf(error);
-      if (code !== 'ENOTDIR' && code !== 'ELOOP') throw error;
+      if (code !== 'ENOTDIR' && code !== 'ELOOP') throw this.#named(error);
       const found = await lstat(this.entry(name)).catch(() => undefined);
       throw new NotDirectoryError(place, found?.isSymbolicLink() === true ? 'a symbolic link' : 'not a directory');
     }
@@ -76,11 +77,9 @@ export class OpenedDirectory implements AsyncDisposable {
 
   /** As `enter`, after making the directory where it is missing, with the permission bits that the umask leaves of 0777. */
   async enterOrMake(name: EntryName): Promise<OpenedDirectory> {
-    try {
-      await mkdir(this.entry(name));
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw error;
-    }
+    await mkdir(this.entry(name)).catch((error: unknown) => {
+      if (errnoOf(error) !== 'EEXIST') throw this.#named(error);
+    });
     return this.enter(name);
   }
 
@@ -106,7 +105,7 @@ export class OpenedDirectory implements AsyncDisposable {
       return true;
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return false;
-      throw error;
+      throw this.#named(error);
     }
   }
 
@@ -118,12 +117,22 @@ export class OpenedDirectory implements AsyncDisposable {
 
   /** Moves an entry into another opened directory of the same file system. An empty directory of the new name is replaced. */
   async moveTo(name: EntryName, target: OpenedDirectory, newName: EntryName): Promise<void> {
-    await rename(this.entry(name), target.entry(newName));
+    await this.#call(rename(this.entry(name), target.entry(newName)));
+  }
+
+  /** Makes a directory in it as `makeDirectory` does, with exactly these permission bits. @returns whether it was made now. */
+  make(name: EntryName, options: { mode: number; gid?: number }): Promise<boolean> {
+    return this.#call(makeDirectory(this.entry(name), options));
+  }
+
+  /** Removes an entry that is no directory; of a symbolic link, the link. @throws the error of the file system. */
+  async unlink(name: EntryName): Promise<void> {
+    await this.#call(unlink(this.entry(name)));
   }
 
   /** Removes an empty directory. @throws the error of the file system, such as `ENOTEMPTY`. */
   async removeEmpty(name: EntryName): Promise<void> {
-    await rmdir(this.entry(name));
+    await this.#call(rmdir(this.entry(name)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -132,5 +141,18 @@ export class OpenedDirectory implements AsyncDisposable {
 
   get #path(): string {
     return `/proc/self/fd/${this.#handle.fd}/.`;
+  }
+
+  #call<T>(calling: Promise<T>): Promise<T> {
+    return calling.catch((error: unknown) => {
+      throw this.#named(error);
+    });
+  }
+
+  /** An error of the file system with the place that people know. */
+  #named(error: unknown): unknown {
+    const known = `${this.place === '/' ? '' : this.place}/`;
+    if (error instanceof Error) error.message = error.message.replace(/\/proc\/self\/fd\/\d+\//, () => known);
+    return error;
   }
 }

@@ -1,4 +1,3 @@
-import { unlink } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { errnoOf } from './errno.ts';
 import { type EntryName, NotDirectoryError, OpenedDirectory } from './opened-directory.ts';
@@ -79,7 +78,7 @@ async function removeEntry(directory: OpenedDirectory, name: EntryName, removal:
 /** @returns false when it is a directory. */
 async function removeLeaf(directory: OpenedDirectory, name: EntryName): Promise<boolean> {
   try {
-    await unlink(directory.entry(name));
+    await directory.unlink(name);
     return true;
   } catch (error) {
     if (isGone(error)) return true;

@@ -46,6 +46,10 @@ export interface ProvisionerParts {
   readonly clock: Clock;
   /** Aborts when what is under way is to be abandoned. */
   readonly signal: AbortSignal;
+  /** Has a claim synced again, as `ProvisionController.wakeClaim` does; nothing before the provisioner is returned. */
+  readonly wakeClaim: (uid: string) => void;
+  /** The same for a volume, by its name. */
+  readonly wakeVolume: (name: string) => void;
 }
 
 /** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
@@ -194,8 +198,13 @@ async function provision(
   });
   const client = new KubeClient({ transport, fieldManager: fieldManagerOf(given) });
   const { volumes } = informers;
-  const provisioner =
-    typeof source === 'function' ? await source({ client, volumes, registry, logger, clock, signal: abort }) : source;
+  const started: { controller?: ProvisionController } = {};
+  const tools: ProvisionerParts = {
+    ...{ client, volumes, registry, logger, clock, signal: abort },
+    wakeClaim: (uid) => started.controller?.wakeClaim(uid),
+    wakeVolume: (name) => started.controller?.wakeVolume(name),
+  };
+  const provisioner = typeof source === 'function' ? await source(tools) : source;
   const controller = new ProvisionController({
     ...options,
     provisioner,
@@ -205,6 +214,7 @@ async function provision(
     metrics: prometheusMetrics(registry),
     queueMetrics: workQueueMetrics(registry).forQueue,
   });
+  started.controller = controller;
   options.onController?.(controller);
   const background = new TaskGroup();
   using caches = new RunningCaches({ group: background, ready, clock });
