@@ -2,8 +2,9 @@
  * `npm run build`: the programs as one minified file each, and the licences of what is in them. Only what is used of the
  * dependencies is there; the CSI descriptor is put in as JSON, so nothing is read from disk at start.
  *
- *   node scripts/build.ts                   dist/csi-provisioner.js with its source map, and dist/csi-sandbox.js
- *   node scripts/build.ts csi-provisioner   the sidecar alone, as its image has it
+ *   node scripts/build.ts                   all of them: dist/csi-provisioner.js with its source map, dist/csi-sandbox.js,
+ *                                           and the provisioners of provisioners/ that are shipped
+ *   node scripts/build.ts csi-provisioner   one alone, as its image has it
  */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -148,7 +149,34 @@ async function buildSandbox(): Promise<string[]> {
   });
 }
 
-const sidecarAlone = process.argv[2] === 'csi-provisioner';
+/** The programs on the library that are shipped, by the folder of provisioners/ that they are in. */
+const provisioners: Readonly<Record<string, string>> = {
+  'nfs-subdir-external-provisioner': 'nfs-subdir',
+};
+
+async function buildProvisioner(name: string, folder: string): Promise<string[]> {
+  return await bundle(`${name}.js`, 'src/check-node.ts', {
+    entryPoints: [path.join(root, 'provisioners', folder, 'main.ts')],
+    plugins: [callersInlined, thinnedPackages([]), builtinsRequired],
+  });
+}
+
+const programs: Readonly<Record<string, () => Promise<string[]>>> = {
+  'csi-provisioner': buildSidecar,
+  'csi-sandbox': buildSandbox,
+  ...Object.fromEntries(
+    Object.entries(provisioners).map(([name, folder]) => [name, () => buildProvisioner(name, folder)]),
+  ),
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !Object.hasOwn(programs, name));
+if (unknown.length > 0)
+  throw new Error(`no program ${unknown.join(', ')}: there are ${Object.keys(programs).join(', ')}`);
 await mkdir(dist, { recursive: true });
-const inputs = new Set([...(await buildSidecar()), ...(sidecarAlone ? [] : await buildSandbox())]);
+const inputs = new Set<string>();
+for (const [name, make] of Object.entries(programs)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  for (const input of await make()) inputs.add(input);
+}
 await writeFile(path.join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicences(root, inputs));

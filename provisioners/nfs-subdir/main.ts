@@ -6,6 +6,9 @@ import { NfsSubdirProvisioner } from './nfs-subdir-provisioner.ts';
 import { readLeaderElection, readSettings, SettingsError } from './settings.ts';
 import { Share } from './share.ts';
 
+/** How long a process that was killed may still be making a directory, in milliseconds: later than that it is empty. */
+const maxCallMs = 15_000;
+
 async function main(): Promise<number> {
   const logger = textLogger({ level: logLevel(process.argv.slice(2)) });
   const settings = readSettings(process.env);
@@ -30,6 +33,7 @@ async function main(): Promise<number> {
       endpointsLock: true,
     },
     intentJournal: leaderElection ? 'lease' : 'off', // without an election there are no rights on Leases
+    maxCallMs, // of a process that lost the lock
     ...(httpEndpoint !== undefined && { http: { address: httpEndpoint } }),
     logger,
   });

@@ -174,6 +174,14 @@ export class LeaderElector {
     return this.#lead(options.work);
   }
 
+  /**
+   * Watches the lease before `run`, so that the time for which its holder has been silent is known by then. Ends when the
+   * signal aborts.
+   */
+  observe(signal: AbortSignal): Promise<void> {
+    return this.#watchLease().run(signal);
+  }
+
   async #acquire(stop: AbortSignal): Promise<boolean> {
     const { logger, retryPeriodMs, renewDeadlineMs, random, clock } = this.#options;
     logger.info({ lock: this.#text }, 'Attempting to acquire leader lease...');

@@ -92,7 +92,17 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
     electors.map(({ unhealthyReason }) => unhealthyReason).find((reason) => reason !== undefined),
   );
   options.ready.add(() => electors.map(({ forbidden }) => forbidden).find((reason) => reason !== undefined));
-  await holdAll(electors, options, () => options.work(shutdown.abort, held));
+  const waiting = new AbortController();
+  const observed = electors.slice(1).map((elector) => elector.observe(waiting.signal));
+  try {
+    await holdAll(electors, options, () => {
+      waiting.abort(new Error('all locks are held'));
+      return options.work(shutdown.abort, held);
+    });
+  } finally {
+    waiting.abort(new Error('the election has ended'));
+    await Promise.all(observed);
+  }
 }
 
 const leaseRule = `- apiGroups: ["${leases.group}"]\n  resources: ["${leases.plural}"]\n  verbs: ${JSON.stringify(leases.verbs)}`;

@@ -52,7 +52,7 @@ describe('nfs-subdir-external-provisioner', () => {
     running.push(started);
     return started;
   };
-  const watched = <T>(check: () => T, timeoutMs = 40_000): Promise<T> =>
+  const watched = <T>(check: () => T, timeoutMs = 90_000): Promise<T> =>
     eventually(check, {
       timeoutMs,
       hopeless: () =>
