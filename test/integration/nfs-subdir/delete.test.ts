@@ -15,7 +15,7 @@ describe('a deleted volume of nfs-subdir', () => {
   });
   afterEach(() => rig[Symbol.asyncDispose]());
 
-  const fates: [string, Record<string, string>, 'archived' | 'removed' | 'kept'][] = [
+  const fates: (readonly [string, Record<string, string>, 'archived' | 'removed' | 'kept'])[] = [
     ['no parameters', {}, 'archived'],
     ...['true', 'True', '1', 't'].map(
       (word) => [`archiveOnDelete ${word}`, { archiveOnDelete: word }, 'archived'] as const,
@@ -54,6 +54,19 @@ describe('a deleted volume of nfs-subdir', () => {
       assert.deepEqual(rig.entries(), []);
     });
   }
+
+  test('that was never saved is settled as the class says, too', async () => {
+    for (const [parameters, want] of [
+      [{ onDelete: 'delete' }, []],
+      [{}, ['archived-ns-c-pvc-1']],
+    ] as const) {
+      const storageClass = rig.storageClass(parameters);
+      const made = await rig.provisioner.provision(rig.options(storageClass, rig.claim()));
+      const unsaved = { ...made, spec: { ...made.spec, storageClassName: storageClass.metadata.name } };
+      await rig.provisioner.delete(unsaved, { signal: new AbortController().signal });
+      assert.deepEqual(rig.entries(), want);
+    }
+  });
 
   test('follows the class as it is now, not as it was', async () => {
     const storageClass = rig.storageClass({ onDelete: 'retain' });

@@ -119,8 +119,9 @@ class Scene {
     } catch {
       return;
     }
-    assert.ok(volume.spec.nfs?.path.startsWith('/exp/'));
-    assert.equal(path.posix.normalize(volume.spec.nfs.path), volume.spec.nfs.path);
+    const nfsPath = volume.spec.nfs?.path ?? '';
+    assert.ok(nfsPath.startsWith('/exp/'));
+    assert.equal(path.posix.normalize(nfsPath), nfsPath);
     this.live.set(name, volume);
     const place = this.#placeOf(volume);
     if (lstatSync(place).isDirectory()) writeFileSync(path.join(place, `mark-${name}`), String(++this.#marks));

@@ -9,6 +9,7 @@ import { NfsSubdirProvisioner } from '../../../provisioners/nfs-subdir/nfs-subdi
 import { readSettings } from '../../../provisioners/nfs-subdir/settings.ts';
 import { Share } from '../../../provisioners/nfs-subdir/share.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/index.ts';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { SandboxApi } from '../../support/sandbox-api.ts';
@@ -78,7 +79,7 @@ export class SubdirRig implements AsyncDisposable {
     const name = more.metadata?.name ?? `class-${++this.#serial}`;
     if (this.api.own.get(classesRef, { name }) !== undefined) this.api.own.delete(classesRef, { name });
     const made = { metadata: { name }, provisioner: provisionerName, ...(parameters && { parameters }), ...more };
-    this.api.own.create(classesRef, structuredClone(made));
+    this.api.own.create(classesRef, structuredClone(made) as SandboxObject);
     return made;
   }
 
