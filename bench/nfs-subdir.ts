@@ -57,7 +57,7 @@ await api.create('storageclasses', {
   metadata: { name: 'nfs' },
   provisioner,
   parameters: { onDelete: 'delete' },
-} as ApiObject);
+});
 while (!program.log().includes('Started provisioner controller')) await delay(20);
 
 async function measured(what: string, begin: () => Promise<void>, isDone: () => Promise<boolean>): Promise<void> {

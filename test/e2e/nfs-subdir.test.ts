@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 /** nfs-subdir-external-provisioner on a cluster that gives it its rights and no more. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

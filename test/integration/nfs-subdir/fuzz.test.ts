@@ -206,11 +206,11 @@ describe('nfs-subdir among hostile tenants', () => {
     const pathPattern = `\${.PVC.namespace}/\${.PVC.annotations.${storagePath}}`;
     const storageClass = rig.storageClass({ pathPattern, onDelete: 'delete' });
     const archiving = rig.storageClass({ pathPattern });
-    let ends = false;
+    const end = new AbortController();
     let swaps = 0;
     // a pod with a volume above swaps the directories below for links to the bait and back
     const pod = (async () => {
-      while (!ends) {
+      while (!end.signal.aborted) {
         for (const name of ['ns/a', 'ns/a/b']) {
           try {
             renameSync(rig.path(name), rig.path('ns/away'));
@@ -239,7 +239,7 @@ describe('nfs-subdir among hostile tenants', () => {
       rig.volumes.clear();
       assert.deepEqual(snapshot(rig.bait), before);
     }
-    ends = true;
+    end.abort();
     await pod;
     assert.ok(made > 0 && swaps > 10, `${made} made, ${swaps} swaps`);
   });

@@ -18,6 +18,10 @@ const classes = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasse
 const events = { group: '', version: 'v1', plural: 'events' };
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 
+interface NfsVolume extends SandboxObject {
+  spec: { nfs: { path: string } };
+}
+
 describe('nfs-subdir-external-provisioner', () => {
   let sandbox: Sandbox;
   let mount: string;
@@ -60,18 +64,20 @@ describe('nfs-subdir-external-provisioner', () => {
     });
   const createClass = (parameters: Record<string, string> = {}, more: object = {}): string => {
     const name = `class-${++serial}`;
-    api().create(classes, { metadata: { name }, provisioner, parameters, ...more } as SandboxObject);
+    api().create(classes, { metadata: { name }, provisioner, parameters, ...more });
     return name;
   };
   const createClaim = (storageClassName: string, spec: object = {}): { name: string; uid: string } => {
     const { metadata } = api().create(claims, {
       metadata: { name: `claim-${++serial}`, namespace: 'default' },
       spec: { storageClassName, accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } }, ...spec },
-    } as SandboxObject);
+    });
     return { name: metadata.name, uid: metadata.uid ?? '' };
   };
-  const deleteClaim = (name: string): void => void api().delete(claims, { namespace: 'default', name });
-  const bound = (name: string): Promise<SandboxObject> =>
+  const deleteClaim = (name: string): void => {
+    api().delete(claims, { namespace: 'default', name });
+  };
+  const bound = (name: string): Promise<NfsVolume> =>
     watched(() => {
       const claim = api().get(claims, { namespace: 'default', name }) as unknown as {
         spec: { volumeName?: string };
@@ -80,7 +86,7 @@ describe('nfs-subdir-external-provisioner', () => {
       assert.equal(claim.status?.phase, 'Bound');
       const volume = api().get(volumes, { name: claim.spec.volumeName ?? '' });
       assert.ok(volume);
-      return volume;
+      return volume as unknown as NfsVolume;
     });
   const gone = (name: string): Promise<void> => watched(() => assert.equal(api().get(volumes, { name }), undefined));
   const message = (uid: string, reason: string): Promise<string> =>
@@ -102,7 +108,7 @@ describe('nfs-subdir-external-provisioner', () => {
     const { name } = createClaim(createClass());
     const volume = await bound(name);
     const directory = `default-${name}-${volume.metadata.name}`;
-    assert.deepEqual((volume as unknown as { spec: { nfs: object } }).spec.nfs, {
+    assert.deepEqual(volume.spec.nfs, {
       server: 'srv',
       path: `/exp/${directory}`,
       readOnly: false,
@@ -156,7 +162,7 @@ describe('nfs-subdir-external-provisioner', () => {
       metadata: { name: className },
       provisioner,
       parameters: { onDelete: 'delete' },
-    } as SandboxObject);
+    });
     await gone(metadata.name);
     assert.ok(!existsSync(path.join(mount, `default-${name}-${metadata.name}`)));
   });
@@ -166,7 +172,7 @@ describe('nfs-subdir-external-provisioner', () => {
     const className = createClass({ archiveOnDelete: 'false' });
     const names = Array.from({ length: 50 }, () => createClaim(className).name);
     const made = [];
-    for (const name of names) made.push((await bound(name)) as unknown as { spec: { nfs: { path: string } } });
+    for (const name of names) made.push(await bound(name));
     const paths = new Set(made.map(({ spec }) => spec.nfs.path));
     assert.equal(paths.size, 50);
     for (const each of paths) assert.ok(existsSync(path.join(mount, path.basename(each))));
@@ -189,9 +195,9 @@ describe('nfs-subdir-external-provisioner', () => {
 
   test('of two, one works; when it is killed the other goes on within 30 s', async () => {
     const both = [await start(), await start()];
-    const working = () => both.filter((each) => /Started provisioner controller/.test(each.log()));
+    const working = () => both.filter((each) => each.log().includes('Started provisioner controller'));
     await watched(() => assert.equal(working().length, 1));
-    await watched(() => assert.ok(both.every((each) => /Attempting to acquire leader lease/.test(each.log()))));
+    await watched(() => assert.ok(both.every((each) => each.log().includes('Attempting to acquire leader lease'))));
     const [leader] = working();
     const lockName = 'k8s-sigs.io-nfs-subdir-external-provisioner';
     assert.ok(
