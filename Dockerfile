@@ -1,7 +1,9 @@
-# The sidecar on an image without shell or package manager, and as a second target the sample driver of deploy/.
+# The sidecar on an image without shell or package manager; as further targets the sample driver of deploy/ and the
+# provisioners of provisioners/ that are shipped.
 #
 #   docker build --build-arg VERSION=v0.1.0 --build-arg REVISION=$(git rev-parse HEAD) -t csi-provisioner:v0.1.0 .
 #   docker build --target hostpath-driver -t csi-provisioner-hostpath-driver:v0.1.0 .
+#   docker build --target nfs-subdir -t csi-provisioner-nfs-subdir:v0.1.0 .
 #
 # A registry of your own: --secret id=npmrc,src=$HOME/.npmrc. For a release give both base images by digest.
 ARG BUILD_IMAGE=node:24-bookworm-slim
@@ -18,6 +20,10 @@ COPY scripts scripts
 COPY src src
 COPY sandbox sandbox
 RUN npm run build csi-provisioner && npm run sbom
+
+FROM build AS nfs-subdir-build
+COPY provisioners provisioners
+RUN npm run build nfs-subdir-external-provisioner
 
 FROM build AS driver-build
 RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
@@ -48,6 +54,16 @@ COPY --from=driver-build /csi-provisioner/proto /app/proto
 COPY --from=driver-build /csi-provisioner/src/base /app/src/base
 COPY --from=driver-build /csi-provisioner/sandbox /app/sandbox
 ENTRYPOINT ["/nodejs/bin/node", "/app/sandbox/hostpath/main.ts"]
+
+FROM runtime AS nfs-subdir
+LABEL org.opencontainers.image.title="nfs-subdir-external-provisioner" \
+      org.opencontainers.image.description="Dynamic volume provisioning for Kubernetes: directories of an NFS export"
+COPY --from=nfs-subdir-build /csi-provisioner/LICENSE /csi-provisioner/dist/THIRD-PARTY-LICENSES.txt /licenses/
+COPY --from=nfs-subdir-build /csi-provisioner/dist/sbom.cdx.json /csi-provisioner.cdx.json
+COPY --from=nfs-subdir-build /csi-provisioner/dist/nfs-subdir-external-provisioner.js /nfs-subdir-external-provisioner.mjs
+# Each volume that is worked on waits for the NFS server in a thread; eight of them must not hold up all others.
+ENV UV_THREADPOOL_SIZE=16
+ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--use-system-ca", "--max-semi-space-size=4", "/nfs-subdir-external-provisioner.mjs"]
 
 FROM runtime AS sidecar
 LABEL org.opencontainers.image.title="csi-provisioner" \

@@ -2,10 +2,11 @@
  * `npm run build`: the programs as one minified file each, and the licences of what is in them. Only what is used of the
  * dependencies is there; the CSI descriptor is put in as JSON, so no proto file is read at start.
  *
- *   node scripts/build.ts                   dist/csi-provisioner.js, which loads dist/csi-provisioner.bundle.cjs with its
- *                                           source map, what that loads only to trace claims
- *                                           (dist/csi-provisioner-traces.mjs), and dist/csi-sandbox.js
- *   node scripts/build.ts csi-provisioner   the sidecar alone, as its image has it
+ *   node scripts/build.ts                   all of them: dist/csi-provisioner.js, which loads
+ *                                           dist/csi-provisioner.bundle.cjs with its source map, and to trace claims
+ *                                           dist/csi-provisioner-traces.mjs; dist/csi-sandbox.js; and the provisioners
+ *                                           of provisioners/ that are shipped
+ *   node scripts/build.ts csi-provisioner   one alone, as its image has it
  */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -169,7 +170,7 @@ async function buildSidecar(): Promise<string[]> {
     sourcesContent: false,
     plugins: [tracesApart, descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
   });
-  return [...loader, ...program];
+  return [...loader, ...program, ...(await buildTraces())];
 }
 
 async function buildSandbox(): Promise<string[]> {
@@ -181,11 +182,36 @@ async function buildSandbox(): Promise<string[]> {
   });
 }
 
-const sidecarAlone = process.argv[2] === 'csi-provisioner';
+/** The programs on the library that are shipped, by the folder of provisioners/ that they are in. */
+const provisioners: Readonly<Record<string, string>> = {
+  'nfs-subdir-external-provisioner': 'nfs-subdir',
+};
+
+async function buildProvisioner(name: string, folder: string): Promise<string[]> {
+  return await bundle(`${name}.js`, {
+    entryPoints: [path.join(root, 'provisioners', folder, 'main.ts')],
+    format: 'esm',
+    banner: await commandBanner('src/check-node.ts'),
+    plugins: [callersInlined, thinnedPackages([]), builtinsRequired],
+  });
+}
+
+const programs: Readonly<Record<string, () => Promise<string[]>>> = {
+  'csi-provisioner': buildSidecar,
+  'csi-sandbox': buildSandbox,
+  ...Object.fromEntries(
+    Object.entries(provisioners).map(([name, folder]) => [name, () => buildProvisioner(name, folder)]),
+  ),
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !Object.hasOwn(programs, name));
+if (unknown.length > 0)
+  throw new Error(`no program ${unknown.join(', ')}: there are ${Object.keys(programs).join(', ')}`);
 await mkdir(dist, { recursive: true });
-const inputs = new Set([
-  ...(await buildSidecar()),
-  ...(await buildTraces()),
-  ...(sidecarAlone ? [] : await buildSandbox()),
-]);
+const inputs = new Set<string>();
+for (const [name, make] of Object.entries(programs)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  for (const input of await make()) inputs.add(input);
+}
 await writeFile(path.join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicences(root, inputs));

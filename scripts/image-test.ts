@@ -1,9 +1,9 @@
 /**
- * `npm run image:test`: builds both targets of the Dockerfile and lets the images work together as the Pod of
+ * `npm run image:test`: builds the targets of the Dockerfile and lets the images of sidecar and driver work together as the Pod of
  * deploy/base/deployment.yaml does, with leader election: as its user, root file system read-only, within a memory limit,
  * on the sandbox's API over TLS with the files of a service account. A claim becomes Bound, the probes answer, SIGTERM
  * ends both in order. Then the same as root, beside a driver whose socket is root's, and with a kubeconfig that names no
- * certificate authority: that of the image's system store counts.
+ * certificate authority: that of the image's system store counts. Then the image of nfs-subdir, on a folder for an export.
  *
  * Docker is taken where an engine runs, else buildah, which needs no registry. Where there is neither: with `--install`
  * or CI=true buildah is installed by apt-get. The exit code is 77 where no image can be built at all: nothing to build
@@ -11,7 +11,7 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -37,15 +37,14 @@ const patienceMs = 60_000;
 const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** Where the base image has the certificate authorities that programs trust. */
 const systemStore = '/etc/ssl/certs';
-/** Every file that the sidecar's image may add to its base. */
+/** Every file that an image may add to its base, besides its program. */
+const commonFiles = ['/csi-provisioner.cdx.json', '/licenses/LICENSE', '/licenses/THIRD-PARTY-LICENSES.txt'];
+/** The program of the sidecar's image. */
 const sidecarFiles = [
   '/csi-provisioner.bundle.cjs',
   '/csi-provisioner.bundle.cjs.cache',
-  '/csi-provisioner.cdx.json',
   '/csi-provisioner-traces.mjs',
   '/csi-provisioner.mjs',
-  '/licenses/LICENSE',
-  '/licenses/THIRD-PARTY-LICENSES.txt',
 ];
 
 const { values } = parseArgs({ options: { install: { type: 'boolean', default: false } } });
@@ -62,11 +61,14 @@ async function main(): Promise<void> {
   console.log(`Building with ${engine.name}`);
   const sidecar = await engine.build('sidecar');
   const driver = await engine.build('hostpath-driver');
-  console.log(`Built both images in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
-  await checkContents(engine, sidecar);
-  for (const image of [sidecar, driver]) checkConfig(image);
+  const nfsSubdir = await engine.build('nfs-subdir');
+  console.log(`Built the images in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
+  await checkContents(engine, sidecar, { title: 'Sidecar', program: sidecarFiles });
+  await checkContents(engine, nfsSubdir, { title: 'nfs-subdir', program: ['/nfs-subdir-external-provisioner.mjs'] });
+  for (const image of [sidecar, driver, nfsSubdir]) checkConfig(image);
   const flags = sidecar.config.entrypoint.slice(1, -1);
   assert.deepEqual(bundled.split(' ').slice(1, -1), flags, 'benchmarks measure with the flags of the image');
+  assert.deepEqual(nfsSubdir.config.entrypoint.slice(1, -1), flags, 'every program of ours runs with them');
   const images = { engine, sidecar, driver };
   await runPod(images, {
     folder: await makeFolder(folder, 'pod', 0o755),
@@ -74,6 +76,7 @@ async function main(): Promise<void> {
     hasServiceAccount: true,
   });
   await runPod(images, { folder: await makeFolder(folder, 'root', 0o755), user: '0:0', hasServiceAccount: false });
+  await runNfsSubdir(nfsSubdir, await makeFolder(folder, 'nfs-subdir', 0o755));
 }
 
 interface Images {
@@ -123,12 +126,16 @@ async function works(program: string, args: string[]): Promise<boolean> {
   }
 }
 
-async function checkContents(engine: Engine, sidecar: Image): Promise<void> {
-  const [base, files] = [await engine.baseFiles(), await sidecar.files()];
+async function checkContents(
+  engine: Engine,
+  image: Image,
+  { title, program }: { title: string; program: string[] },
+): Promise<void> {
+  const [base, files] = [await engine.baseFiles(), await image.files()];
   const added = [...files].filter(([file]) => !base.has(file) && !/^\/(etc|run)\/|^\/\.dockerenv$/.test(file));
-  assert.deepEqual(added.map(([file]) => file).toSorted(), sidecarFiles);
+  assert.deepEqual(added.map(([file]) => file).toSorted(), [...commonFiles, ...program].toSorted());
   const megabytes = (sizes: Iterable<number>): string => ([...sizes].reduce((a, b) => a + b, 0) / 1e6).toFixed(1);
-  console.log(`Sidecar image: ${megabytes(files.values())} MB of files, unpacked`);
+  console.log(`${title} image: ${megabytes(files.values())} MB of files, unpacked`);
   console.log(`  ${megabytes(base.values())} MB base image`);
   for (const [file, size] of added) console.log(`  ${(size / 1e6).toFixed(1)} MB ${file}`);
 }
@@ -193,6 +200,36 @@ async function runPod({ engine, sidecar, driver }: Images, options: PodOptions):
     await endsWith('exit code 0', 'driver', hostpath);
   } catch (error) {
     console.error(`Sidecar:\n${provisioner.log()}\nDriver:\n${hostpath.log()}`);
+    throw error;
+  }
+}
+
+/** As its Deployment runs it: as root, with leader election, the export a mounted folder. */
+async function runNfsSubdir(image: Image, folder: string): Promise<void> {
+  await using cleanup = new AsyncDisposableStack();
+  const shared = await sharedFolders(folder, '0:0');
+  const server = await startApi(folder, shared);
+  cleanup.defer(() => server.process.stop());
+  const provisioner = await image.start({
+    args: [],
+    user: '0:0',
+    environment: {
+      ...server.environment,
+      NFS_SERVER: 'nfs.example.com',
+      NFS_PATH: '/exports',
+      PROVISIONER_NAME: driverName,
+      POD_NAMESPACE: 'default',
+    },
+    mounts: { [accountFolder]: shared.account, '/persistentvolumes': shared.state },
+    memoryBytes,
+  });
+  cleanup.defer(() => provisioner.stop('SIGKILL'));
+  try {
+    await claimBecomesBound(new KubeApi(server.url));
+    assert.equal((await readdir(shared.state)).length, 1, 'a directory of the export');
+    await endsWith('exit code 0', 'nfs-subdir', provisioner);
+  } catch (error) {
+    console.error(`nfs-subdir:\n${provisioner.log()}`);
     throw error;
   }
 }

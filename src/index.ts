@@ -31,7 +31,7 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 }
 
 // The whole process
-export { runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
+export { type ProvisionerParts, runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
 export type { ElectionSettings } from './run/election.ts';
 export type { HttpOptions } from './run/endpoint.ts';
 export type { SignalSource } from './run/shutdown.ts';
@@ -56,6 +56,15 @@ export {
   type ProvisionOptions,
 } from './provision/provisioner.ts';
 export type { FulfilContext, Plan, Recoverable, RevokeContext } from './provision/recoverable.ts';
+export { pvFor, type PvForOptions } from './provision/pv-for.ts';
+export { requireIdentity } from './provision/require-identity.ts';
+export { classOfVolume } from './provision/class-of-volume.ts';
+export {
+  type ClassParameters,
+  ParameterError,
+  readParameters,
+  type ReadParametersOptions,
+} from './provision/read-parameters.ts';
 export {
   provisionInformers,
   type ProvisionInformers,
@@ -106,6 +115,14 @@ export type {
 } from './kube/kube-object.ts';
 export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 
+// Text and directories that come from users
+export { parseGoBool, StrconvError } from './base/go-bool.ts';
+export { containedPath, pathComponents, PathError } from './base/path-components.ts';
+export { makeDirectory } from './base/make-directory.ts';
+export { type EntryName, NotDirectoryError, OpenedDirectory } from './base/opened-directory.ts';
+export { removeTree } from './base/remove-tree.ts';
+export { errnoOf } from './base/errno.ts';
+
 // The Kubernetes client
 export type { Transport } from './kube/transport.ts';
 export { KubeConfigError };
@@ -146,6 +163,7 @@ export {
   type LeaderElectorOptions,
   LeaseLostError,
 } from './kube/leader-elector.ts';
+export type { LockName } from './kube/lock-kind.ts';
 
 // Queues, back-off and metrics
 export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/work-queue.ts';

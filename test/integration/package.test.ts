@@ -86,7 +86,7 @@ describe('the package', () => {
   });
   after(() => rm(project, { recursive: true, force: true }));
 
-  test('holds the sidecar, the library, the sandbox and nothing else', () => {
+  test('holds the sidecar, the library, the sandbox, the provisioners and nothing else', () => {
     assert.deepEqual(
       files.filter((file) => !file.startsWith('dist/lib/')),
       [
@@ -99,6 +99,7 @@ describe('the package', () => {
         'dist/csi-provisioner.bundle.cjs.map',
         'dist/csi-provisioner.js',
         'dist/csi-sandbox.js',
+        'dist/nfs-subdir-external-provisioner.js',
         'package.json',
       ],
     );
@@ -109,6 +110,19 @@ describe('the package', () => {
         file,
         /^dist\/lib\/(index|(base|diagnostics|kube|kube\/protobuf|provision|provision\/intent-journal|run)\/[a-z-]+)\.(js|d\.ts)$/,
       );
+  });
+
+  test('has nfs-subdir-external-provisioner, which says what it lacks', async () => {
+    const program = await startProcess({
+      program: path.join(project, 'node_modules/.bin/nfs-subdir-external-provisioner'),
+      args: [],
+      env: {
+        PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env['PATH'] ?? ''}`,
+        NFS_SERVER: 'srv',
+      },
+    });
+    assert.equal(await program.ending(), 'exit code 1');
+    assert.match(program.log(), /error NFS_PATH not set\n$/);
   });
 
   test('imports no package that it does not declare', async () => {

@@ -1,0 +1,44 @@
+/** The command line: the logging flags of glog, which is all that there ever was. */
+import type { LogLevel } from '../../src/index.ts';
+
+/** A flag that does not exist, or a value it does not take. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Accepted, so that manifests keep working, and without effect: everything goes to standard error. */
+const withoutEffect = new Set([
+  'logtostderr',
+  'alsologtostderr',
+  'stderrthreshold',
+  'log_dir',
+  'log_backtrace_at',
+  'vmodule',
+]);
+/** These need no value: `-logtostderr`. */
+const switches = new Set(['logtostderr', 'alsologtostderr']);
+
+/**
+ * The level to log at: `-v=4` shows what is done in detail, `-v=6` everything. Flags have one dash or two, and their value
+ * follows after `=` or as the next argument.
+ *
+ * @throws {UsageError} for any other argument.
+ */
+export function logLevel(args: readonly string[]): LogLevel {
+  let verbosity = 0;
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    const [, name = '', value] = /^--?([a-z_]+)(?:=(.*))?$/s.exec(arg) ?? [];
+    if (name === 'v') verbosity = wholeNumber(value ?? rest.shift());
+    else if (!withoutEffect.has(name)) throw new UsageError(`flag provided but not defined: ${JSON.stringify(arg)}`);
+    else if (value === undefined && !switches.has(name)) rest.shift();
+  }
+  return verbosity >= 6 ? 'trace' : verbosity >= 4 ? 'debug' : 'info';
+}
+
+function wholeNumber(text: string | undefined): number {
+  if (text === undefined || !/^\d+$/.test(text)) {
+    throw new UsageError(`invalid value ${JSON.stringify(text ?? '')} for flag -v: a number is needed`);
+  }
+  return Number(text);
+}

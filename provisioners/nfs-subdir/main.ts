@@ -1,0 +1,49 @@
+/** nfs-subdir-external-provisioner: each claim gets a directory of an NFS export that is mounted already. */
+import { connect, KubeConfigError, runProvisioner, textLogger } from '../../src/index.ts';
+import { logLevel, UsageError } from './logging-flags.ts';
+import { Neighbours } from './neighbours.ts';
+import { NfsSubdirProvisioner } from './nfs-subdir-provisioner.ts';
+import { readLeaderElection, readSettings, SettingsError } from './settings.ts';
+import { Share } from './share.ts';
+
+/** How long a process that was killed may still be making a directory, in milliseconds: later than that it is empty. */
+const maxCallMs = 15_000;
+
+async function main(): Promise<number> {
+  const logger = textLogger({ level: logLevel(process.argv.slice(2)) });
+  const settings = readSettings(process.env);
+  await connect({ logger })[Symbol.asyncDispose](); // what is wrong with the way to the cluster is said before the rest
+  const leaderElection = readLeaderElection(process.env);
+  const { provisionerName, mountPoint, sharePath, httpEndpoint, namespace } = settings;
+  logger.info(
+    { server: settings.server, path: sharePath, mountPoint, provisionerName },
+    'Serving directories of the export',
+  );
+  return runProvisioner({
+    provisionerName,
+    provisioner: ({ client, volumes, clock, wakeVolume }) => {
+      const neighbours = new Neighbours({ volumes, provisionerName, sharePath, clock, onFreed: wakeVolume });
+      return new NfsSubdirProvisioner({ settings, share: new Share(mountPoint), neighbours, client, logger });
+    },
+    volumeFields: { spec: ['nfs'] },
+    // the name that the original has for its lock, of whichever kind
+    leaderElection: leaderElection && {
+      namespace,
+      lockName: provisionerName.replaceAll('/', '-'),
+      endpointsLock: true,
+    },
+    intentJournal: leaderElection ? 'lease' : 'off', // without an election there are no rights on Leases
+    maxCallMs, // of a process that lost the lock
+    ...(httpEndpoint !== undefined && { http: { address: httpEndpoint } }),
+    logger,
+  });
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const isExpected = [SettingsError, UsageError, KubeConfigError].some((expected) => error instanceof expected);
+  if (!isExpected) throw error;
+  textLogger().error({}, (error as Error).message);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+}

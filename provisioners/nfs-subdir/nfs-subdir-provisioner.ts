@@ -1,0 +1,188 @@
+import {
+  classOfVolume,
+  type FulfilContext,
+  type KubeClient,
+  type Logger,
+  type PersistentVolume,
+  type Plan,
+  ProvisionError,
+  type ProvisionContext,
+  type Provisioner,
+  type ProvisionOptions,
+  pvFor,
+  type Recoverable,
+  type RevokeContext,
+} from '../../src/index.ts';
+import { checkClaim } from './check-claim.ts';
+import { type Fate, fateOf } from './class-parameters.ts';
+import type { Neighbour, Neighbours } from './neighbours.ts';
+import { BusyPathError, PathHolds } from './path-holds.ts';
+import { recordedPlan, type VolumePlan } from './recorded-plan.ts';
+import type { Settings } from './settings.ts';
+import type { Share } from './share.ts';
+import { pathIfBelow, pathOfClaim, pathOfVolume, relation, type VolumePath } from './volume-path.ts';
+
+export interface NfsSubdirOptions {
+  settings: Pick<Settings, 'server' | 'sharePath' | 'mountPoint' | 'provisionerName'>;
+  share: Share;
+  neighbours: Neighbours;
+  client: KubeClient;
+  logger: Logger;
+}
+
+/** Volumes are directories of one NFS export, which is mounted here. */
+export class NfsSubdirProvisioner implements Provisioner, Recoverable {
+  readonly #options: NfsSubdirOptions;
+  readonly #holds = new PathHolds();
+
+  constructor(options: NfsSubdirOptions) {
+    this.#options = options;
+  }
+
+  async plan(options: ProvisionOptions): Promise<VolumePlan> {
+    const { settings, share } = this.#options;
+    const { claim, storageClass, volumeName } = options;
+    checkClaim(claim, settings.provisionerName);
+    const { path, isShared } = pathOfClaim(options, [settings.sharePath, settings.mountPoint]);
+    const nfs = { server: settings.server, path: this.#remote(path), readOnly: false };
+    return {
+      path,
+      // what has the volume's name in its own is of an earlier attempt at most
+      wasThere: isShared && (await share.has(path).catch(asProvisionError)),
+      claimUid: claim.metadata.uid ?? '',
+      className: storageClass.metadata.name,
+      volume: pvFor({ claim, storageClass, volumeName, source: { nfs } }),
+    };
+  }
+
+  async fulfil(plan: Plan, _context?: FulfilContext): Promise<PersistentVolume> {
+    const { path, volume, claimUid } = recordedPlan(plan);
+    try {
+      using _hold = this.#holds.making(path);
+      this.#options.neighbours.making(volume.metadata.name, { path, claimUid });
+      await this.#options.share.make(path);
+    } catch (error) {
+      return asProvisionError(error);
+    }
+    return structuredClone(volume);
+  }
+
+  async provision(options: ProvisionOptions): Promise<PersistentVolume> {
+    return this.fulfil(await this.plan(options));
+  }
+
+  async delete(volume: PersistentVolume, { signal }: ProvisionContext): Promise<void> {
+    const { settings, share, neighbours, client, logger } = this.#options;
+    const { name } = volume.metadata;
+    const path = pathOfVolume(volume, settings.sharePath);
+    const server = volume.spec.nfs?.server;
+    if (server !== settings.server) {
+      logger.warn(
+        { volume: name, server, ours: settings.server },
+        'The volume names another server, which counts as renamed',
+      );
+    }
+    using _hold = await this.#holds.removing(path, signal);
+    if (!(await share.has(path))) {
+      logger.warn({ volume: name }, `path ${this.#local(path)} does not exist, deletion skipped`);
+    } else {
+      const fate = fateOf(await classOfVolume(client, volume, { signal }));
+      await this.#settle(name, path, fate, signal);
+    }
+    neighbours.done(name);
+  }
+
+  /** Undoes what was made for a claim that is gone, as its class says of volumes that are deleted. */
+  async revoke(plan: Plan, context: RevokeContext): Promise<void> {
+    const { signal } = context;
+    const { share, neighbours } = this.#options;
+    const { path, wasThere, volume, className, claimUid } = recordedPlan(plan);
+    using _hold = await this.#holds.removing(path, signal);
+    if (!wasThere && (await share.has(path))) {
+      const fate = await this.#fateOfGone(className, path, signal);
+      if (fate !== 'retain') {
+        await context.beforeDelete(path.join('/'));
+        await this.#settle(volume.metadata.name, path, fate, signal);
+      }
+    }
+    neighbours.settled(claimUid);
+    neighbours.done(volume.metadata.name);
+  }
+
+  holds({ metadata, spec }: PersistentVolume, handle: string): boolean {
+    const { server, sharePath, provisionerName } = this.#options.settings;
+    const isOurs = metadata.annotations?.['pv.kubernetes.io/provisioned-by'] === provisionerName;
+    if (spec.nfs?.server !== server && !isOurs) return false;
+    const path = pathIfBelow({ spec }, sharePath);
+    const lies = path === undefined ? 'apart' : relation(handle.split('/'), path);
+    return lies === 'same' || lies === 'inside';
+  }
+
+  forget(claimUid: string): void {
+    this.#options.neighbours.settled(claimUid);
+  }
+
+  /** @throws {ProvisionError} for an operator, where the class is gone and the directory is not empty. */
+  async #fateOfGone(className: string, path: VolumePath, signal: AbortSignal): Promise<Fate> {
+    const { client, share } = this.#options;
+    const named = { metadata: { name: '' }, spec: { storageClassName: className } };
+    try {
+      return fateOf(await classOfVolume(client, named, { signal }));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (await share.isEmpty(path)) return 'remove'; // nobody can want nothing
+      throw new ProvisionError(messageOf(error), { state: 'no-change', afterUnclear: 'undecidable', cause: error });
+    }
+  }
+
+  /** Removes or archives a directory, unless other volumes lie in it. */
+  async #settle(name: string, path: VolumePath, fate: Fate, signal: AbortSignal): Promise<void> {
+    const { share, neighbours, logger } = this.#options;
+    if (fate === 'retain') return;
+    const other = neighbours.find(name, path);
+    if (other?.lies === 'inside') {
+      neighbours.blocked(name);
+      throw new Error(this.#textOf(name, path, other));
+    }
+    if (other !== undefined) {
+      logger.warn(
+        { volume: name, path: this.#local(path), other: other.name },
+        'Another volume has the directory, too: it is left',
+      );
+      return;
+    }
+    if (fate === 'remove') {
+      await share.remove(path, signal);
+      logger.info({ volume: name, path: this.#local(path) }, 'Directory removed');
+      return;
+    }
+    const archiveName = await share.archiveName(path, name);
+    using _target = await this.#holds.removing([archiveName], signal); // no claim may get the name meanwhile
+    await share.archive(path, archiveName);
+    logger.info({ volume: name, path: this.#local(path), archive: archiveName }, 'Directory archived');
+  }
+
+  #textOf(name: string, path: VolumePath, other: Neighbour): string {
+    return `volume ${other.name} lies in ${this.#remote(other.path)}, inside ${this.#remote(path)} of volume ${name}: it has to be deleted first`;
+  }
+
+  #remote(path: VolumePath): string {
+    return [this.#options.settings.sharePath.replace(/\/$/, ''), ...path].join('/');
+  }
+
+  #local(path: VolumePath): string {
+    return [this.#options.settings.mountPoint.replace(/\/$/, ''), ...path].join('/');
+  }
+}
+
+/** What making a directory fails with: it is not there, and nothing goes on. */
+function asProvisionError(error: unknown): never {
+  if (error instanceof ProvisionError) throw error;
+  const state = error instanceof BusyPathError ? 'no-change' : 'finished';
+  const message = `unable to create directory to provision new pv: ${messageOf(error)}`;
+  throw new ProvisionError(message, { state, cause: error });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,98 @@
+/**
+ * The mounted export. Pods write in it at the same time, perhaps with bad intent: all work is done below opened
+ * directories, and no symbolic link is followed.
+ */
+import { errnoOf, OpenedDirectory, removeTree } from '../../src/index.ts';
+import type { VolumePath } from './volume-path.ts';
+
+/** Permission bits of a volume: every user of a pod may write in it. Directories above it get what the umask leaves of them. */
+const volumeMode = 0o777;
+/** Bytes that a name may have in a file system. */
+const maxNameBytes = 255;
+
+export class Share {
+  readonly #mountPoint: string;
+
+  constructor(mountPoint: string) {
+    this.#mountPoint = mountPoint;
+  }
+
+  /**
+   * Makes the directory of a volume; what is there already is used, as it may be of an earlier attempt.
+   *
+   * @throws the error of the file system, or `NotDirectoryError` where anything but directories is in the way.
+   */
+  async make(path: VolumePath): Promise<void> {
+    const { parents, name } = split(path);
+    await using parent = await this.#open(parents, { make: true });
+    await parent.make(name, { mode: volumeMode });
+  }
+
+  /** Whether the directory is there. @throws `NotDirectoryError` where something else is, also a symbolic link. */
+  async has(path: VolumePath): Promise<boolean> {
+    try {
+      await using _directory = await this.#open(path);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return false;
+      throw error;
+    }
+  }
+
+  /** Removes the directory with all that is in it; directories above it stay. May be repeated. */
+  async remove(path: VolumePath, signal: AbortSignal): Promise<void> {
+    const { parents, name } = split(path);
+    await using parent = await this.#open(parents);
+    await removeTree(parent, name, { signal });
+  }
+
+  /** Whether nothing is in the directory. */
+  async isEmpty(path: VolumePath): Promise<boolean> {
+    await using directory = await this.#open(path);
+    for await (const _entry of directory.list()) return false;
+    return true;
+  }
+
+  /**
+   * A name in the root of the export under which the directory can be archived: `archived-` and its last name; where that is
+   * taken or too long, followed by the volume's name, and then by a number.
+   */
+  async archiveName(path: VolumePath, volumeName: string): Promise<string> {
+    await using root = await this.#open([]);
+    const { name } = split(path);
+    const plain = `archived-${name}`;
+    if (Buffer.byteLength(plain) <= maxNameBytes && !(await root.has(plain))) return plain;
+    for (let number = 1; ; number++) {
+      const end = `-${volumeName}${number === 1 ? '' : `-${number}`}`;
+      const longer = shortened(plain, maxNameBytes - Buffer.byteLength(end)) + end;
+      if (!(await root.has(longer))) return longer;
+    }
+  }
+
+  /** Moves the directory into the root of the export under a name that nothing has. */
+  async archive(path: VolumePath, archiveName: string): Promise<void> {
+    const { parents, name } = split(path);
+    await using root = await this.#open([]);
+    await using parent = await root.walk(parents);
+    await parent.moveTo(name, root, archiveName);
+  }
+
+  async #open(path: readonly string[], options?: { make: boolean }): Promise<OpenedDirectory> {
+    await using root = await OpenedDirectory.open(this.#mountPoint);
+    return await root.walk(path, options);
+  }
+}
+
+function split(path: VolumePath): { parents: readonly string[]; name: string } {
+  return { parents: path.slice(0, -1), name: path.at(-1) ?? '' };
+}
+
+/** The beginning of a text, in whole characters. */
+function shortened(text: string, maxBytes: number): string {
+  let kept = '';
+  for (const character of text) {
+    if (Buffer.byteLength(kept) + Buffer.byteLength(character) > maxBytes) break;
+    kept += character;
+  }
+  return kept;
+}

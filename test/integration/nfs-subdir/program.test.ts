@@ -1,0 +1,252 @@
+/** nfs-subdir-external-provisioner as a process, on the sandbox. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, afterEach, before, describe, test } from 'node:test';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
+import { Sandbox } from '../../../sandbox/sandbox.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startNfsSubdir } from '../../support/nfs-subdir-process.ts';
+import type { StartedProcess } from '../../support/started-process.ts';
+
+const provisioner = 'k8s-sigs.io/nfs-subdir-external-provisioner';
+const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
+const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
+const classes = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' };
+const events = { group: '', version: 'v1', plural: 'events' };
+const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+
+interface NfsVolume extends SandboxObject {
+  spec: { nfs: { path: string } };
+}
+
+describe('nfs-subdir-external-provisioner', () => {
+  let sandbox: Sandbox;
+  let mount: string;
+  let serial = 0;
+  const running: StartedProcess[] = [];
+  const api = () => sandbox.api.client('test');
+
+  before(async () => {
+    sandbox = await Sandbox.start({ nodes: 0 });
+    mount = await mkdtemp(path.join(tmpdir(), 'nfs-subdir-program-'));
+  });
+  afterEach(async () => {
+    for (const each of running.splice(0)) await each.stop('SIGKILL');
+    for (const { metadata } of api().list(leases)) {
+      api().delete(leases, { namespace: metadata.namespace ?? '', name: metadata.name });
+    }
+  });
+  after(async () => {
+    await sandbox.close();
+    await rm(mount, { recursive: true, force: true });
+  });
+
+  const environment = (): Record<string, string> => ({
+    NFS_SERVER: 'srv',
+    NFS_PATH: '/exp',
+    PROVISIONER_NAME: provisioner,
+    MOUNT_POINT: mount,
+    KUBECONFIG: sandbox.kubeconfig,
+  });
+  const start = async (more: Record<string, string | undefined> = {}, args: string[] = []): Promise<StartedProcess> => {
+    const started = await startNfsSubdir({ ...environment(), ...more }, args);
+    running.push(started);
+    return started;
+  };
+  const watched = <T>(check: () => T, timeoutMs = 90_000): Promise<T> =>
+    eventually(check, {
+      timeoutMs,
+      hopeless: () =>
+        running.some((each) => each.running()) ? undefined : running.map((each) => each.log()).join('\n'),
+    });
+  const createClass = (parameters: Record<string, string> = {}, more: object = {}): string => {
+    const name = `class-${++serial}`;
+    api().create(classes, { metadata: { name }, provisioner, parameters, ...more });
+    return name;
+  };
+  const createClaim = (storageClassName: string, spec: object = {}): { name: string; uid: string } => {
+    const { metadata } = api().create(claims, {
+      metadata: { name: `claim-${++serial}`, namespace: 'default' },
+      spec: { storageClassName, accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } }, ...spec },
+    });
+    return { name: metadata.name, uid: metadata.uid ?? '' };
+  };
+  const deleteClaim = (name: string): void => {
+    api().delete(claims, { namespace: 'default', name });
+  };
+  const bound = (name: string): Promise<NfsVolume> =>
+    watched(() => {
+      const claim = api().get(claims, { namespace: 'default', name }) as unknown as {
+        spec: { volumeName?: string };
+        status?: { phase?: string };
+      };
+      assert.equal(claim.status?.phase, 'Bound');
+      const volume = api().get(volumes, { name: claim.spec.volumeName ?? '' });
+      assert.ok(volume);
+      return volume as unknown as NfsVolume;
+    });
+  const gone = (name: string): Promise<void> => watched(() => assert.equal(api().get(volumes, { name }), undefined));
+  const message = (uid: string, reason: string): Promise<string> =>
+    watched(() => {
+      const found = (api().list(events) as unknown as Event[]).findLast(
+        (event) => event.involvedObject.uid === uid && event.reason === reason,
+      );
+      assert.ok(found, `no event ${reason}`);
+      return found.message;
+    });
+  interface Event {
+    involvedObject: { uid: string };
+    reason: string;
+    message: string;
+  }
+
+  test('makes a directory for a claim, archives it with the claim, and ends with code 0 at SIGTERM', async () => {
+    const program = await start();
+    const { name } = createClaim(createClass());
+    const volume = await bound(name);
+    const directory = `default-${name}-${volume.metadata.name}`;
+    assert.deepEqual(volume.spec.nfs, {
+      server: 'srv',
+      path: `/exp/${directory}`,
+      readOnly: false,
+    });
+    assert.equal(volume.metadata.annotations?.['pv.kubernetes.io/provisioned-by'], provisioner);
+    writeFileSync(path.join(mount, directory, 'file'), 'x');
+    deleteClaim(name);
+    await gone(volume.metadata.name);
+    assert.ok(existsSync(path.join(mount, `archived-${directory}`, 'file')));
+    await program.stop('SIGTERM');
+    assert.equal(await program.ending(), 'exit code 0');
+  });
+
+  test('never touches the directory of a class that retains', async () => {
+    await start({ ENABLE_LEADER_ELECTION: 'false' });
+    const { name } = createClaim(createClass({}, { reclaimPolicy: 'Retain' }));
+    const { metadata } = await bound(name);
+    deleteClaim(name);
+    const other = createClaim(createClass({ onDelete: 'delete' }));
+    const { metadata: later } = await bound(other.name);
+    deleteClaim(other.name);
+    await gone(later.name);
+    assert.ok(existsSync(path.join(mount, `default-${name}-${metadata.name}`)));
+  });
+
+  test('refuses block volumes and paths out of the export with an event on the claim', async () => {
+    await start({ ENABLE_LEADER_ELECTION: 'false' });
+    const block = createClaim(createClass(), { volumeMode: 'Block' });
+    const outside = createClaim(createClass({ pathPattern: 'a/../../x' }));
+    assert.equal(
+      await message(block.uid, 'ProvisioningFailed'),
+      `${provisioner} does not support block volume provisioning`,
+    );
+    assert.match(
+      await message(outside.uid, 'ProvisioningFailed'),
+      /pathPattern "a\/\.\.\/\.\.\/x" gives no path.*component "\.\."/,
+    );
+    assert.ok(!existsSync(path.join(mount, '../x')));
+    for (const { name } of [block, outside]) deleteClaim(name);
+  });
+
+  test('a class that was missing at deletion is found when it is there again', async () => {
+    await start({ ENABLE_LEADER_ELECTION: 'false' });
+    const className = createClass({ onDelete: 'delete' });
+    const { name } = createClaim(className);
+    const { metadata } = await bound(name);
+    api().delete(classes, { name: className });
+    deleteClaim(name);
+    assert.match(await message(metadata.uid ?? '', 'VolumeFailedDelete'), /does not exist any more/);
+    api().create(classes, {
+      metadata: { name: className },
+      provisioner,
+      parameters: { onDelete: 'delete' },
+    });
+    await gone(metadata.name);
+    assert.ok(!existsSync(path.join(mount, `default-${name}-${metadata.name}`)));
+  });
+
+  test('50 claims at once get 50 directories', async () => {
+    await start();
+    const className = createClass({ archiveOnDelete: 'false' });
+    const names = Array.from({ length: 50 }, () => createClaim(className).name);
+    const made = [];
+    for (const name of names) made.push(await bound(name));
+    const paths = new Set(made.map(({ spec }) => spec.nfs.path));
+    assert.equal(paths.size, 50);
+    for (const each of paths) assert.ok(existsSync(path.join(mount, path.basename(each))));
+    for (const name of names) deleteClaim(name);
+    await watched(() => assert.ok([...paths].every((each) => !existsSync(path.join(mount, path.basename(each))))));
+  });
+
+  test('what a killed process has made for a claim that is gone is archived', async () => {
+    const first = await start();
+    await watched(() => assert.match(first.log(), /Started provisioner controller/));
+    const { name, uid } = createClaim(createClass());
+    const volume = await bound(name);
+    await first.stop('SIGKILL');
+    assert.equal(volume.metadata.name, `pvc-${uid}`);
+    deleteClaim(name);
+    await start();
+    await gone(volume.metadata.name);
+    assert.ok(existsSync(path.join(mount, `archived-default-${name}-pvc-${uid}`)));
+  });
+
+  test('of two, one works; when it is killed the other goes on within 30 s', async () => {
+    const both = [await start(), await start()];
+    const working = () => both.filter((each) => each.log().includes('Started provisioner controller'));
+    await watched(() => assert.equal(working().length, 1));
+    await watched(() => assert.ok(both.every((each) => each.log().includes('Attempting to acquire leader lease'))));
+    const [leader] = working();
+    const lockName = 'k8s-sigs.io-nfs-subdir-external-provisioner';
+    assert.ok(
+      api().get(leases, { namespace: 'default', name: lockName }),
+      'the name that the original has for its lock',
+    );
+    await leader?.stop('SIGKILL');
+    const fromMs = performance.now();
+    const { name } = createClaim(createClass());
+    await bound(name);
+    assert.ok(performance.now() - fromMs < 30_000, `${performance.now() - fromMs} ms`);
+    assert.equal(readdirSync(mount).filter((each) => each.includes(name)).length, 1);
+  });
+
+  test('without leader election it asks for no Lease', async () => {
+    await start({ ENABLE_LEADER_ELECTION: 'false' });
+    await bound(createClaim(createClass()).name);
+    assert.deepEqual(api().list(leases), []);
+  });
+
+  describe('does not start', () => {
+    for (const [what, change, why] of [
+      ['without NFS_SERVER', { NFS_SERVER: undefined }, /error NFS_SERVER not set\n/],
+      ['with an empty NFS_PATH', { NFS_PATH: '' }, /error NFS_PATH not set\n/],
+      [
+        'without PROVISIONER_NAME',
+        { PROVISIONER_NAME: undefined },
+        /environment variable PROVISIONER_NAME is not set! Please set it\.\n/,
+      ],
+      [
+        'with an election that is neither on nor off',
+        { ENABLE_LEADER_ELECTION: 'maybe' },
+        /Unable to parse ENABLE_LEADER_ELECTION env var: strconv/,
+      ],
+      ['without a cluster', { KUBECONFIG: undefined, KUBERNETES_SERVICE_HOST: undefined }, /KUBERNETES_SERVICE_HOST/],
+      ['with a kubeconfig that is not there', { KUBECONFIG: '/nowhere/config' }, /\/nowhere\/config/],
+    ] as const) {
+      test(what, async () => {
+        const program = await start(change);
+        assert.equal(await program.ending(), 'exit code 1');
+        assert.match(program.log(), why);
+        assert.doesNotMatch(program.log(), /\n\s+at /, 'no stack');
+      });
+    }
+
+    test('with a flag that it does not have', async () => {
+      const program = await start({}, ['--port=1']);
+      assert.equal(await program.ending(), 'exit code 2');
+      assert.match(program.log(), /flag provided but not defined: "--port=1"/);
+    });
+  });
+});
