@@ -102,6 +102,10 @@ export type {
 } from './kube/kube-object.ts';
 export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 
+// What many kinds of storage need
+export { GidAllocator, gidAnnotation, type GidRange, gidRange } from './provision/gid-allocator.ts';
+export { KeyedLocks } from './base/keyed-locks.ts';
+
 // The Kubernetes client
 export type { Transport } from './kube/transport.ts';
 export { KubeConfigError };
