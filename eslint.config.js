@@ -84,6 +84,27 @@ const provisionerBorders = ['^\\.\\./', '^(\\.\\./){2,}'].map((outside, depth) =
   },
 }));
 
+/** Those that are shipped with the library are bundled from its sources: they name its public surface by its file. */
+export const shippedProvisioners = ['nfs-subdir', 'nfs-server'];
+const surfaceAlone = 'A shipped provisioner imports its own files and the public surface, src/index.ts, alone.';
+const shippedBorders = shippedProvisioners.flatMap((name) =>
+  [
+    { files: [`provisioners/${name}/*.ts`], outside: '^(?!\\.\\./\\.\\./src/index\\.ts$)\\.\\./' },
+    {
+      files: [`provisioners/${name}/*/**/*.ts`],
+      outside: '^(?!\\.\\./\\.\\./\\.\\./src/index\\.ts$)(\\.\\./){2,}',
+    },
+  ].map(({ files, outside }) => ({
+    files,
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { patterns: [{ regex: `${outside}|^csi-provisioner`, message: surfaceAlone }] },
+      ],
+    },
+  })),
+);
+
 export default tseslint.config(
   { ignores: ['node_modules', 'dist', 'coverage', '.cache', 'src/csi/generated'] },
   js.configs.recommended,
@@ -141,6 +162,7 @@ export default tseslint.config(
   ...floorRules,
   ...sandboxBorders,
   ...provisionerBorders,
+  ...shippedBorders,
   { files: ['**/*.js'], ...tseslint.configs.disableTypeChecked },
   {
     files: ['test/**/*.ts', 'scripts/**/*.ts', 'sandbox/**/*.ts', 'bench/**/*.ts'],

@@ -31,7 +31,7 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 }
 
 // The whole process
-export { runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
+export { type ProvisionerParts, runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
 export type { ElectionSettings } from './run/election.ts';
 export type { HttpOptions } from './run/endpoint.ts';
 export type { SignalSource } from './run/shutdown.ts';
@@ -52,6 +52,15 @@ export {
   type ProvisionOptions,
 } from './provision/provisioner.ts';
 export type { FulfilContext, Plan, Recoverable, RevokeContext } from './provision/recoverable.ts';
+export { pvFor, type PvForOptions } from './provision/pv-for.ts';
+export { requireIdentity } from './provision/require-identity.ts';
+export { classOfVolume } from './provision/class-of-volume.ts';
+export {
+  type ClassParameters,
+  ParameterError,
+  readParameters,
+  type ReadParametersOptions,
+} from './provision/read-parameters.ts';
 export {
   provisionInformers,
   type ProvisionInformers,
@@ -105,6 +114,13 @@ export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 // What many kinds of storage need
 export { GidAllocator, gidAnnotation, type GidRange, gidRange } from './provision/gid-allocator.ts';
 export { KeyedLocks } from './base/keyed-locks.ts';
+// Text and directories that come from users
+export { parseGoBool, StrconvError } from './base/go-bool.ts';
+export { containedPath, pathComponents, PathError } from './base/path-components.ts';
+export { makeDirectory } from './base/make-directory.ts';
+export { type EntryName, NotDirectoryError, OpenedDirectory } from './base/opened-directory.ts';
+export { removeTree } from './base/remove-tree.ts';
+export { errnoOf } from './base/errno.ts';
 
 // The Kubernetes client
 export type { Transport } from './kube/transport.ts';
@@ -145,6 +161,7 @@ export {
   type LeaderElectorOptions,
   LeaseLostError,
 } from './kube/leader-elector.ts';
+export type { LockName } from './kube/lock-kind.ts';
 
 // Queues, back-off and metrics
 export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/work-queue.ts';

@@ -1,19 +1,24 @@
 /** A provisioner whose volumes are folders of this machine: node main.ts [FOLDER] */
 import { mkdir, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import path from 'node:path';
-import { ProvisionError, type Provisioner, runProvisioner, textLogger } from 'csi-provisioner';
+import { ProvisionError, type Provisioner, pvFor, requireIdentity, runProvisioner, textLogger } from 'csi-provisioner';
 
 const root = path.resolve(process.argv[2] ?? 'volumes');
+const madeOn = 'example.com/made-on';
+const machine = process.env['NODE_NAME'] ?? hostname();
 
 const folders: Provisioner = {
-  async provision({ claim, volumeName }) {
+  async provision({ claim, storageClass, volumeName }) {
     if (claim.spec.selector) throw new ProvisionError('a claim with a selector is not served', { state: 'finished' });
     const folder = path.join(root, volumeName);
     await mkdir(folder, { recursive: true });
-    return { metadata: { name: volumeName }, spec: { hostPath: { path: folder } } };
+    const source = { hostPath: { path: folder } };
+    return pvFor({ claim, storageClass, volumeName, source, annotations: { [madeOn]: machine } });
   },
-  async delete({ metadata }) {
-    await rm(path.join(root, metadata.name), { recursive: true, force: true });
+  async delete(volume) {
+    requireIdentity(volume, madeOn, machine);
+    await rm(path.join(root, volume.metadata.name), { recursive: true, force: true });
   },
 };
 

@@ -5,11 +5,12 @@
  * others stand by.
  */
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, rm, statfs } from 'node:fs/promises';
+import { rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import {
   ExponentialLimiter,
   IgnoredError,
+  makeDirectory,
   type PersistentVolume,
   type PersistentVolumeClaim,
   ProvisionError,
@@ -38,8 +39,7 @@ class SharedFolders implements Provisioner {
     if (!existsSync(folder) && wanted > (await this.#freeBytes())) {
       throw new ProvisionError(`${wanted} bytes are more than are free`, { state: 'finished' });
     }
-    await mkdir(folder, { recursive: true });
-    await chmod(folder, parseInt(mode, 8));
+    await makeDirectory(folder, { mode: parseInt(mode, 8) });
     return { metadata: { name: volumeName }, spec: { hostPath: { path: folder, type: 'Directory' } } };
   }
 

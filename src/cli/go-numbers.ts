@@ -1,29 +1,4 @@
-import { goQuote } from '../base/go-quote.ts';
-
-/** A text that one of Go's `strconv` functions rejects; `message` is Go's, `outOfRange` distinguishes the two reasons. */
-export class StrconvError extends Error {
-  override readonly name = 'StrconvError';
-  readonly outOfRange: boolean;
-
-  constructor(operation: string, text: string, outOfRange = false) {
-    super(`strconv.${operation}: parsing ${goQuote(text)}: ${outOfRange ? 'value out of range' : 'invalid syntax'}`);
-    this.outOfRange = outOfRange;
-  }
-}
-
-const trueWords = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
-const falseWords = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
-
-/**
- * A boolean word of Go.
- *
- * @throws {StrconvError} for any other text.
- */
-export function parseGoBool(text: string): boolean {
-  if (trueWords.has(text)) return true;
-  if (falseWords.has(text)) return false;
-  throw new StrconvError('ParseBool', text);
-}
+import { StrconvError } from '../base/go-bool.ts';
 
 /** A whole number with Go's prefixes; an underscore only between digits, or between prefix and digits. */
 const prefixedInteger =

@@ -2,7 +2,8 @@ import { GoDurationError, parseGoDuration } from '../base/go-duration.ts';
 import { goQuote } from '../base/go-quote.ts';
 import { quantityBytes } from '../base/quantity.ts';
 import type { FlagKind, FlagSpec, JournalBacking, KindValues, VmoduleItem } from './flags.ts';
-import { parseGoBool, parseGoFloat, parseGoInt, parseGoUint, StrconvError } from './go-numbers.ts';
+import { parseGoBool, StrconvError } from '../base/go-bool.ts';
+import { parseGoFloat, parseGoInt, parseGoUint } from './go-numbers.ts';
 
 /** A value that its flag does not accept; `reason` is the last part of the error line. */
 export class FlagValueError extends Error {

@@ -9,8 +9,8 @@ import { warningLogger } from '../base/text-logger.ts';
 import { Informer } from './informer.ts';
 import { KubeClient, maxFieldManagerLength } from './kube-client.ts';
 import { LeaseLock } from './lease-lock.ts';
-import { type Lease, leases } from './lease-record.ts';
-import type { KubeObject } from './kube-object.ts';
+import type { Lease } from './lease-record.ts';
+import { type LockName, lockKinds } from './lock-kind.ts';
 import type { Recorder } from './recorder.ts';
 import type { Transport } from './transport.ts';
 
@@ -28,6 +28,11 @@ export interface LeaderElectorOptions {
   namespace: string;
   /** Name of the Lease. */
   name: string;
+  /**
+   * The kind of the object: a Lease, or Endpoints with an annotation, which compete with programs from before there were
+   * Leases. Default `lease`.
+   */
+  lock?: LockName;
   /** The program that the server records as the author of the Lease. Default: the name of the Lease. */
   fieldManager?: string;
   /** The holder identity, such as the name of the pod; no two processes may share it. */
@@ -98,6 +103,7 @@ export class LeaderElector {
   /** @throws {RangeError} when the timings cannot work, or without an identity. */
   constructor(options: LeaderElectorOptions) {
     this.#options = {
+      lock: 'lease',
       labels: {},
       leaseDurationMs: 15_000,
       renewDeadlineMs: 10_000,
@@ -110,10 +116,12 @@ export class LeaderElector {
     };
     checkElectionTimings(this.#options);
     if (options.identity === '') throw new RangeError('the identity of a leader election must not be empty');
-    const { transport, namespace, name, identity, labels, leaseDurationMs, clock, logger, metrics } = this.#options;
+    const { transport, lock, namespace, name, identity, labels, leaseDurationMs, clock, logger, metrics } =
+      this.#options;
     const fieldManager = options.fieldManager ?? name.slice(0, maxFieldManagerLength);
     this.#lock = new LeaseLock({
       client: new KubeClient({ transport, fieldManager }),
+      kind: lockKinds[lock],
       namespace,
       name,
       identity,
@@ -266,13 +274,14 @@ export class LeaderElector {
   }
 
   #watchLease(): Informer<Lease> {
-    const { transport, namespace, name, clock, logger, random } = this.#options;
+    const { transport, lock, namespace, name, clock, logger, random } = this.#options;
+    const { resource, toLease } = lockKinds[lock];
     const informer = new Informer<Lease>({
       transport,
-      resource: leases,
+      resource,
       namespace,
       fieldSelector: `metadata.name=${name}`,
-      transform: (object: KubeObject) => object,
+      transform: toLease,
       clock,
       logger,
       random,
@@ -309,8 +318,9 @@ export class LeaderElector {
   }
 
   get #reference(): object {
-    const { namespace, name } = this.#options;
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
+    const { lock, namespace, name } = this.#options;
+    const { group, version, kind } = lockKinds[lock].resource;
+    return { apiVersion: group === '' ? version : `${group}/${version}`, kind, namespace, name };
   }
 }
 

@@ -2,10 +2,13 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ForbiddenError, NotFoundError } from './api-error.ts';
 import type { KubeClient } from './kube-client.ts';
-import { type Lease, type LeaseRecord, leases, microTime, recordText } from './lease-record.ts';
+import { type Lease, type LeaseRecord, microTime, recordText } from './lease-record.ts';
+import type { LockKind } from './lock-kind.ts';
 
 export interface LeaseLockOptions {
   client: KubeClient;
+  /** The kind of object that holds the record. */
+  kind: LockKind;
   namespace: string;
   name: string;
   /** The holder identity. Two processes must not share it, unless one replaces the other. */
@@ -102,7 +105,7 @@ export class LeaseLock {
     }
     let lease: Lease;
     try {
-      lease = await this.#options.client.get<Lease>(leases, this.#name, { signal });
+      lease = await this.#read(signal);
     } catch (error) {
       if (error instanceof NotFoundError) return this.#create(signal);
       logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error retrieving lease lock');
@@ -123,10 +126,10 @@ export class LeaseLock {
    * @returns whether we hold it no longer. Failures are logged and count as no.
    */
   async release(signal: AbortSignal): Promise<boolean> {
-    const { client, clock, logger } = this.#options;
+    const { clock, logger } = this.#options;
     try {
       if (!this.isOurs) return true;
-      const lease = await client.get<Lease>(leases, this.#name, { signal });
+      const lease = await this.#read(signal);
       this.observe(lease);
       if (this.holder !== this.#options.identity) return true; // another took it meanwhile
       const now = microTime(clock.wallMs());
@@ -162,17 +165,20 @@ export class LeaseLock {
     return `${this.#options.namespace}/${this.#options.name}`;
   }
 
+  async #read(signal: AbortSignal): Promise<Lease> {
+    const { client, kind } = this.#options;
+    return kind.toLease(await client.get(kind.resource, this.#name, { signal }));
+  }
+
   async #create(signal: AbortSignal): Promise<boolean> {
-    const { client, labels, logger } = this.#options;
+    const { client, kind, labels, logger } = this.#options;
     const lease: Lease = {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
       metadata: { ...this.#name, ...(Object.keys(labels).length > 0 && { labels: { ...labels } }) },
       spec: { ...this.#taken(), leaseTransitions: 0 },
     };
     const sentAtMs = this.#options.clock.monotonicMs();
     try {
-      this.#wrote(await client.create(leases, lease, { signal }), sentAtMs);
+      this.#wrote(kind.toLease(await client.create(kind.resource, kind.fromLease(lease), { signal })), sentAtMs);
       return true;
     } catch (error) {
       logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error initially creating lease lock');
@@ -181,13 +187,13 @@ export class LeaseLock {
   }
 
   async #write(lease: Lease, spec: LeaseRecord, signal: AbortSignal, level: 'debug' | 'error'): Promise<boolean> {
-    const { client, labels, logger } = this.#options;
+    const { client, kind, labels, logger } = this.#options;
     const allLabels = { ...lease.metadata.labels, ...labels };
     const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
     const sentAtMs = this.#options.clock.monotonicMs();
     try {
       const written = { ...lease, metadata, spec: { ...lease.spec, ...spec } };
-      this.#wrote(await client.update(leases, written, { signal }), sentAtMs);
+      this.#wrote(kind.toLease(await client.update(kind.resource, kind.fromLease(written), { signal })), sentAtMs);
       return true;
     } catch (error) {
       logger[this.#noted(error, level)]({ err: error, lock: this.#text }, 'Failed to update lease');

@@ -4,19 +4,30 @@ import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { KubeClient } from '../kube/kube-client.ts';
-import { LeaderElector, LeaseLostError } from '../kube/leader-elector.ts';
+import { LeaderElector, type LeaderElectorOptions, LeaseLostError } from '../kube/leader-elector.ts';
+import { leases } from '../kube/lease-record.ts';
+import type { LockName } from '../kube/lock-kind.ts';
 import type { Transport } from '../kube/transport.ts';
 import { electionMetrics } from './election-metrics.ts';
 import { failureExit } from './exit.ts';
 import type { Health } from './health.ts';
 import { leaseName, sanitised } from './lease-name.ts';
 import { ownNamespace } from './own-namespace.ts';
+import { permittedLocks } from './permitted-locks.ts';
 import type { Shutdown } from './shutdown.ts';
 
 /** The Lease and its timings, in milliseconds; their defaults are those of `LeaderElector`. */
 export interface ElectionSettings {
   /** Of the Lease. Default, also when empty: the pod's own, else `default`. */
   readonly namespace?: string | undefined;
+  /** Name of the Lease. Default: made from the name of the provisioner. */
+  readonly lockName?: string | undefined;
+  /**
+   * Hold the Endpoints object of the same name, too, where that is permitted: no program from before there were Leases then
+   * leads beside this one. With the rights of such a program, which has none on Leases, the Endpoints are all that is
+   * held. Default false.
+   */
+  readonly endpointsLock?: boolean | undefined;
   readonly labels?: Readonly<Record<string, string>>;
   readonly leaseDurationMs?: number;
   readonly renewDeadlineMs?: number;
@@ -43,8 +54,8 @@ export interface ElectionOptions {
   serveHealth: (check: () => string | undefined) => void;
   /** Fails while this process lacks permission to hold the lease. */
   ready: Health;
-  /** What only the leader does. */
-  work: (abort: AbortSignal) => Promise<void>;
+  /** What only the leader does. @param held - the locks that make it the leader. */
+  work: (abort: AbortSignal, held: readonly LockName[]) => Promise<void>;
 }
 
 /**
@@ -54,27 +65,62 @@ export interface ElectionOptions {
  * @throws {RangeError} when the timings cannot work.
  */
 export async function leadAndWork(options: ElectionOptions): Promise<void> {
-  const { settings, name, fieldManager, transport, guarded, registry, shutdown, clock, logger } = options;
+  const { settings, name, fieldManager, transport, shutdown, clock, logger } = options;
   const client = new KubeClient({ transport, fieldManager });
   const component = `${name.replaceAll('/', '-')}/${os.hostname()}`;
   await using recorder = new EventRecorder({ client, component, clock, logger });
-  const { namespace = '', ...rest } = settings;
-  const elector = new LeaderElector({
-    ...rest,
+  const { namespace = '', lockName = leaseName(name, logger), endpointsLock = false, ...timings } = settings;
+  const lock = { namespace: namespace === '' ? ownNamespace() : namespace, name: lockName };
+  const held: readonly LockName[] = endpointsLock
+    ? await permittedLocks({ client, ...lock, stop: shutdown.stop, clock, logger })
+    : ['lease'];
+  if (endpointsLock && !held.includes('lease')) {
+    const fields = { lock: `${lock.namespace}/${lock.name}`, addRule: leaseRule };
+    logger.warn(
+      fields,
+      'Not permitted to use Leases: leader election is on the Endpoints object, as before there were Leases',
+    );
+  }
+  if (shutdown.stop.aborted) return;
+  const metrics = electionMetrics(options.registry);
+  const electors = held.map((kind, index) => {
+    const isLast = index === held.length - 1; // whoever holds the last lock holds all
+    const reported = isLast ? metrics : { ...metrics, leading: () => undefined };
+    return makeElector({ ...timings, ...lock, lock: kind, recorder, metrics: reported }, options);
+  });
+  options.serveHealth(() =>
+    electors.map(({ unhealthyReason }) => unhealthyReason).find((reason) => reason !== undefined),
+  );
+  options.ready.add(() => electors.map(({ forbidden }) => forbidden).find((reason) => reason !== undefined));
+  await holdAll(electors, options, () => options.work(shutdown.abort, held));
+}
+
+const leaseRule = `- apiGroups: ["${leases.group}"]\n  resources: ["${leases.plural}"]\n  verbs: ${JSON.stringify(leases.verbs)}`;
+
+function makeElector(
+  lock: Pick<LeaderElectorOptions, 'namespace' | 'name' | 'lock' | 'recorder' | 'metrics'>,
+  { transport, guarded, fieldManager, identity, releaseOnExit, clock, logger }: ElectionOptions,
+): LeaderElector {
+  return new LeaderElector({
+    ...lock,
     transport,
     guarded,
-    recorder,
-    namespace: namespace === '' ? ownNamespace() : namespace,
-    name: leaseName(name, logger),
     fieldManager,
-    identity: sanitised(options.identity ?? os.hostname()),
-    releaseOnExit: options.releaseOnExit,
+    identity: sanitised(identity ?? os.hostname()),
+    releaseOnExit,
     clock,
     logger,
-    metrics: electionMetrics(registry),
   });
-  options.serveHealth(() => elector.unhealthyReason);
-  options.ready.add(() => elector.forbidden);
+}
+
+/** Works once all locks are held, taken one after the other in this order; losing any of them ends the work. */
+async function holdAll(
+  [elector, ...others]: readonly LeaderElector[],
+  options: ElectionOptions,
+  work: () => Promise<void>,
+): Promise<void> {
+  if (elector === undefined) return work();
+  const { transport, shutdown, releaseOnExit } = options;
   const outcome = await elector.run({
     stop: shutdown.stop,
     work: (lost) => {
@@ -82,14 +128,14 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
         transport.fence(lost.reason as Error); // also for events: nothing holds up the end
         shutdown.fail(lost.reason as Error);
       });
-      return options.work(shutdown.abort);
+      return holdAll(others, options, work);
     },
   });
   if (outcome === 'lost') {
     const cause = shutdown.failure ?? new LeaseLostError('the lease was lost');
     throw failureExit('Stopped leading', { err: cause }, cause);
   }
-  if (outcome === 'done' && options.releaseOnExit && !elector.released && shutdown.failure === undefined) {
+  if (outcome === 'done' && releaseOnExit && !elector.released && shutdown.failure === undefined) {
     throw failureExit('Stopped leading without releasing the lease, another leads once it has expired');
   }
 }

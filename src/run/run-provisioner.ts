@@ -10,6 +10,8 @@ import { connect, type ConnectOptions } from '../kube/connect.ts';
 import { KubeConfigError } from '../kube/kube-config-error.ts';
 import type { Transport } from '../kube/transport.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import type { LockName } from '../kube/lock-kind.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { provisionInformers } from '../provision/informers.ts';
@@ -19,6 +21,8 @@ import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { RunOptions } from '../provision/run-options.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
+import type { PersistentVolume } from '../provision/objects.ts';
+import type { Provisioner } from '../provision/provisioner.ts';
 import { isRecoverable } from '../provision/recoverable.ts';
 import { type ElectionSettings, leadAndWork } from './election.ts';
 import { type HttpOptions, startEndpoint } from './endpoint.ts';
@@ -31,11 +35,33 @@ import { ownNamespace } from './own-namespace.ts';
 import { RunningCaches } from './running-caches.ts';
 import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.ts';
 
+/** What a provisioner may use of its process. */
+export interface ProvisionerParts {
+  /** Sends nothing any more once leadership is lost. */
+  readonly client: KubeClient;
+  /** The volumes of this provisioner, as the controller's cache has them: complete before the first claim is served. */
+  readonly volumes: Lister<PersistentVolume>;
+  readonly registry: MetricRegistry;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Aborts when what is under way is to be abandoned. */
+  readonly signal: AbortSignal;
+}
+
 /** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
 export interface RunProvisionerOptions extends Omit<
   ProvisionControllerOptions,
-  'transport' | 'informers' | 'recorder' | 'metrics' | 'queueMetrics' | 'intentJournal' | 'journalMetrics'
+  | 'provisioner'
+  | 'transport'
+  | 'informers'
+  | 'recorder'
+  | 'metrics'
+  | 'queueMetrics'
+  | 'intentJournal'
+  | 'journalMetrics'
 > {
+  /** The provisioner, or what makes it, once this process leads: before the first claim is served. */
+  provisioner: Provisioner | ((parts: ProvisionerParts) => Provisioner | Promise<Provisioner>);
   /** Where the API server is. Default: `KUBECONFIG`, else the service account of the pod. */
   connection?: Omit<ConnectOptions, 'environment' | 'logger' | 'clock'>;
   /**
@@ -46,7 +72,7 @@ export interface RunProvisionerOptions extends Omit<
   /**
    * Where the volumes of a `Recoverable` provisioner are recorded before they are made: in annotations of Leases, or in
    * ConfigMaps, both named `<Lease of the election>-journal-<n>` and in its namespace. Needs get, create and update there.
-   * Default `lease`.
+   * Default `lease`; `off` where the election has to do without Leases.
    */
   intentJournal?: 'lease' | 'configmap' | 'off';
   /**
@@ -114,8 +140,11 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
     ready,
   });
   await using _endpoint = endpoint;
-  const work = (abort: AbortSignal): Promise<void> =>
-    provision(options, { transport, registry, ready, shutdown, abort });
+  const work = (abort: AbortSignal, held: readonly LockName[] = ['lease']): Promise<void> => {
+    const withoutLeases = options.intentJournal !== 'configmap' && !held.includes('lease');
+    const settled: Settled = withoutLeases ? { ...options, intentJournal: 'off' } : options;
+    return provision(settled, { transport, registry, ready, shutdown, abort });
+  };
   if (leaderElection === false) {
     endpoint.serveHealth(() => undefined);
     await work(shutdown.abort);
@@ -126,7 +155,7 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
     settings: leaderElection === true ? {} : leaderElection,
     name: provisionerName,
     identity: `${os.hostname()}_${randomUUID()}`, // two processes of one machine elect one leader, too
-    fieldManager: options.fieldManager ?? provisionerName.slice(0, maxFieldManagerLength),
+    fieldManager: fieldManagerOf(options),
     releaseOnExit: true,
     transport: electionTransport,
     guarded: transport,
@@ -151,7 +180,7 @@ async function provision(
     abort: AbortSignal;
   },
 ): Promise<void> {
-  const { volumeFields, intentJournal: _, ...options } = given;
+  const { volumeFields, intentJournal: _, provisioner: source, ...options } = given;
   const { provisionerName, additionalProvisionerNames = [], freezeCache = false, clock, logger } = options;
   const { transport, registry, ready, shutdown, abort } = parts;
   const names = new Set([provisionerName, ...additionalProvisionerNames]);
@@ -163,11 +192,16 @@ async function provision(
     logger,
     freeze: freezeCache,
   });
+  const client = new KubeClient({ transport, fieldManager: fieldManagerOf(given) });
+  const { volumes } = informers;
+  const provisioner =
+    typeof source === 'function' ? await source({ client, volumes, registry, logger, clock, signal: abort }) : source;
   const controller = new ProvisionController({
     ...options,
+    provisioner,
     transport,
     informers,
-    ...journalOf(given, { transport, registry }),
+    ...journalOf(given, { provisioner, client, registry }),
     metrics: prometheusMetrics(registry),
     queueMetrics: workQueueMetrics(registry).forQueue,
   });
@@ -179,22 +213,26 @@ async function provision(
 }
 
 function journalOf(
-  { provisioner, provisionerName, leaderElection = false, intentJournal = 'lease', ...options }: Settled,
-  { transport, registry }: { transport: Transport; registry: MetricRegistry },
+  { provisionerName, leaderElection = false, intentJournal = 'lease', clock, logger }: Settled,
+  { provisioner, client, registry }: { provisioner: Provisioner; client: KubeClient; registry: MetricRegistry },
 ): Pick<ProvisionControllerOptions, 'intentJournal' | 'journalMetrics'> {
   if (intentJournal === 'off' || !isRecoverable(provisioner)) return {};
-  const { clock, logger, fieldManager = provisionerName.slice(0, maxFieldManagerLength) } = options;
-  const { namespace = '' } = typeof leaderElection === 'object' ? leaderElection : {};
+  const { namespace = '', lockName = leaseName(provisionerName, silentLogger) } =
+    typeof leaderElection === 'object' ? leaderElection : {};
   const metrics = journalMetrics(registry, clock);
   const journal = clusterJournal({
-    client: new KubeClient({ transport, fieldManager }),
+    client,
     backing: intentJournal,
     namespace: namespace === '' ? ownNamespace() : namespace,
-    lockName: journalLock(leaseName(provisionerName, silentLogger)),
+    lockName: journalLock(lockName),
     exclusive: leaderElection !== false,
     metrics,
     clock,
     logger,
   });
   return { intentJournal: journal, journalMetrics: metrics };
+}
+
+function fieldManagerOf({ fieldManager, provisionerName }: Settled): string {
+  return fieldManager ?? provisionerName.slice(0, maxFieldManagerLength);
 }

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
 import { ESLint, type Linter } from 'eslint';
-import { floors } from '../../eslint.config.js';
+import { floors, shippedProvisioners } from '../../eslint.config.js';
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -81,6 +81,29 @@ describe('the border rule between the floors', () => {
       }
       for (const name of ['csi-provisioner', 'node:path', './thing.ts', `${up || './'}thing.ts`]) {
         assert.deepEqual(await complaintsIn(folder, `import { thing } from '${name}'; thing();`), [], name);
+      }
+    }
+  });
+
+  test('a shipped provisioner knows its own files and the file of the public surface, and nothing else', async () => {
+    for (const name of shippedProvisioners) {
+      for (const [folder, up] of [
+        [`provisioners/${name}`, ''],
+        [`provisioners/${name}/parts`, '../'],
+      ] as const) {
+        const outside = [
+          '../../src/provision/provisioner.ts',
+          '../../src/index.tsx',
+          '../../test/a.ts',
+          '../other/main.ts',
+        ];
+        for (const from of [...outside.map((file) => up + file), 'csi-provisioner']) {
+          const [complaint] = await complaintsIn(folder, `import { thing } from '${from}'; thing();`);
+          assert.match(complaint ?? 'nothing', /public surface, src\/index\.ts, alone/, `${folder} → ${from}`);
+        }
+        for (const from of [`${up}../../src/index.ts`, 'node:path', './thing.ts', `${up || './'}thing.ts`]) {
+          assert.deepEqual(await complaintsIn(folder, `import { thing } from '${from}'; thing();`), [], from);
+        }
       }
     }
   });

@@ -1,0 +1,28 @@
+import { NotFoundError } from '../kube/api-error.ts';
+import type { CallOptions, KubeClient } from '../kube/kube-client.ts';
+import { betaStorageClassKey } from './keys.ts';
+import { type PersistentVolume, type StorageClass, storageClasses } from './objects.ts';
+
+/**
+ * The class of a volume as it is now, read live: for what `delete` decides by the class. It may have been recreated with
+ * other parameters since the volume was made.
+ *
+ * @throws {Error} when the volume names no class, or one that does not exist any more: then nothing is known of what was
+ * agreed, and nothing should be deleted.
+ * @throws {ApiError} and {TransportError} when the class cannot be read.
+ */
+export async function classOfVolume(
+  client: KubeClient,
+  { metadata, spec }: Pick<PersistentVolume, 'metadata' | 'spec'>,
+  options: CallOptions = {},
+): Promise<StorageClass> {
+  const name = metadata.annotations?.[betaStorageClassKey] ?? spec.storageClassName ?? '';
+  if (name === '') throw new Error('volume has no storage class');
+  try {
+    return await client.get<StorageClass>(storageClasses, { name }, options);
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    const message = `StorageClass ${JSON.stringify(name)} does not exist any more, and it says what becomes of the storage: recreate it`;
+    throw new Error(`${message} (${error.message})`, { cause: error });
+  }
+}

@@ -1,0 +1,69 @@
+/** The parameters of a class, checked and typed. */
+import { parseGoBool } from '../base/go-bool.ts';
+import { quantityBytes } from '../base/quantity.ts';
+import type { StorageClass } from './objects.ts';
+
+/** A parameter of a class that cannot be used. Thrown by `provision` it becomes an event on the claim. */
+export class ParameterError extends Error {
+  override readonly name = 'ParameterError';
+}
+
+/** Which parameters are known, and how their keys are compared. */
+export interface ReadParametersOptions {
+  /** The known keys. */
+  keys: readonly string[];
+  /** Whether `GID` is `gid`. Default false. */
+  ignoreCase?: boolean;
+  /** Refuse unknown keys, so that no typing error goes unnoticed. Default true. */
+  strict?: boolean;
+}
+
+/** The parameters of one class, by known key. An absent one is undefined; what is there is checked when it is read. */
+export interface ClassParameters {
+  text(key: string): string | undefined;
+  /** As Go reads it: `true`, `t`, `1`, `false`, `f`, `0` and the like. @throws {ParameterError} for any other text. */
+  boolean(key: string): boolean | undefined;
+  /** A Kubernetes quantity such as `5Gi`, in bytes, rounded up. @throws {ParameterError} for any other text. */
+  bytes(key: string): bigint | undefined;
+}
+
+/**
+ * Reads the parameters of a class.
+ *
+ * @throws {ParameterError} `invalid parameter: "KEY"` for an unknown key where that is strict, and where two spellings of one
+ * key are given.
+ * @throws {TypeError} by the methods of the result, for a key that is not among the known ones.
+ */
+export function readParameters(
+  { parameters = {} }: Pick<StorageClass, 'parameters'>,
+  { keys, ignoreCase = false, strict = true }: ReadParametersOptions,
+): ClassParameters {
+  const form = (key: string): string => (ignoreCase ? key.toLowerCase() : key);
+  const known = new Set(keys.map(form));
+  const given = new Map<string, { key: string; value: string }>();
+  for (const [key, value] of Object.entries(parameters)) {
+    const earlier = given.get(form(key));
+    if (!known.has(form(key))) {
+      if (strict) throw new ParameterError(`invalid parameter: ${JSON.stringify(key)}`);
+    } else if (earlier !== undefined) {
+      const both = [earlier.key, key].map((each) => JSON.stringify(each)).join(' and ');
+      throw new ParameterError(`the parameters ${both} differ only in case: leave one out`);
+    } else given.set(form(key), { key, value });
+  }
+  const parsed = <T>(key: string, parse: (value: string) => T): T | undefined => {
+    if (!known.has(form(key))) throw new TypeError(`${JSON.stringify(key)} is not among the known parameters`);
+    const found = given.get(form(key));
+    if (found === undefined) return undefined;
+    try {
+      return parse(found.value);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new ParameterError(`invalid value for parameter ${found.key}: ${why}`, { cause: error });
+    }
+  };
+  return {
+    text: (key) => parsed(key, (value) => value),
+    boolean: (key) => parsed(key, parseGoBool),
+    bytes: (key) => parsed(key, quantityBytes),
+  };
+}

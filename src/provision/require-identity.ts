@@ -1,0 +1,16 @@
+import type { PersistentVolume } from './objects.ts';
+import { IgnoredError } from './provisioner.ts';
+
+/**
+ * Lets `delete` go on only where this instance made the storage: for provisioners of which several serve one name, each with
+ * storage of its own. `provision` puts the identity on the volume; it must survive a restart.
+ *
+ * @param key - the annotation of the volume that names the instance which made it.
+ * @throws {IgnoredError} when it names another instance: the volume is left to that one, without an event.
+ * @throws {Error} when the volume has no such annotation: it is not known whose it is.
+ */
+export function requireIdentity(volume: PersistentVolume, key: string, identity: string): void {
+  const found = volume.metadata.annotations?.[key];
+  if (found === undefined) throw new Error('identity annotation not found on PV');
+  if (found !== identity) throw new IgnoredError('identity annotation on PV does not match ours');
+}

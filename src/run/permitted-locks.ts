@@ -1,0 +1,41 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { mayUse } from '../kube/access-review.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { lockKinds, type LockName } from '../kube/lock-kind.ts';
+
+/** Pause until a question that the API server did not answer is repeated, in milliseconds. */
+const pauseMs = 2000;
+
+/**
+ * The locks that this process is permitted to hold, in the order in which all processes must take them: Endpoints first,
+ * then the Lease. A process with both holds both, so that it competes with programs from before there were Leases as well
+ * as with those that know nothing else. The Lease where neither is permitted: what is missing is then reported.
+ *
+ * @returns an empty list when `stop` aborts first.
+ */
+export async function permittedLocks(options: {
+  client: KubeClient;
+  namespace: string;
+  name: string;
+  stop: AbortSignal;
+  clock: Clock;
+  logger: Logger;
+}): Promise<LockName[]> {
+  const { client, namespace, name, stop, clock, logger } = options;
+  const verbs = ['get', 'create', 'update'];
+  while (!stop.aborted) {
+    try {
+      const found: LockName[] = [];
+      for (const lock of ['endpoints', 'lease'] as const) {
+        const { resource } = lockKinds[lock];
+        if (await mayUse(client, resource, { namespace, name, verbs }, { signal: stop })) found.push(lock);
+      }
+      return found.length === 0 ? ['lease'] : found;
+    } catch (error) {
+      logger.warn({ err: error }, 'The API server does not say which locks may be held, asking again');
+      await clock.sleep(pauseMs, { signal: stop }).catch(() => undefined);
+    }
+  }
+  return [];
+}

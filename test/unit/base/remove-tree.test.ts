@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { OpenedDirectory } from '../../../src/base/opened-directory.ts';
+import { removeTree } from '../../../src/base/remove-tree.ts';
+
+describe('removeTree', () => {
+  let folder: string;
+  let share: string;
+  let bait: string;
+  let root: OpenedDirectory;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'remove-tree-'));
+    share = path.join(folder, 'share');
+    bait = path.join(folder, 'bait');
+    mkdirSync(share);
+    mkdirSync(bait);
+    writeFileSync(path.join(bait, 'kept'), 'outside');
+    root = await OpenedDirectory.open(share);
+  });
+  afterEach(async () => {
+    await root[Symbol.asyncDispose]();
+    assert.equal(await readFile(path.join(bait, 'kept'), 'utf8'), 'outside');
+    await rm(folder, { recursive: true });
+  });
+
+  test('removes files, directories and links with all that is in them, and is content with nothing', async () => {
+    mkdirSync(path.join(share, 'v/a/b'), { recursive: true });
+    writeFileSync(path.join(share, 'v/a/b/file'), 'x');
+    symlinkSync(bait, path.join(share, 'v/a/link'));
+    symlinkSync('nowhere', path.join(share, 'v/dangling'));
+    await removeTree(root, 'v');
+    await removeTree(root, 'v');
+    assert.deepEqual(readdirSync(share), []);
+  });
+
+  test('removes a link in the place of the directory, and not what it points to', async () => {
+    symlinkSync(bait, path.join(share, 'v'));
+    await removeTree(root, 'v');
+    assert.deepEqual(readdirSync(share), []);
+  });
+
+  test('removes names that are no UTF-8, and names with line breaks', async () => {
+    mkdirSync(path.join(share, 'v'));
+    writeFileSync(Buffer.concat([Buffer.from(`${share}/v/`), Buffer.from([0xff, 0xfe, 0x41])]), 'x');
+    writeFileSync(path.join(share, 'v/a\nb'), 'x');
+    await removeTree(root, 'v');
+    assert.deepEqual(readdirSync(share), []);
+  });
+
+  test('removes more levels than a process may have files open, and more entries than one listing has', async () => {
+    const levels = 3000;
+    mkdirSync(path.join(share, 'v'));
+    let name = path.join(share, 'chain');
+    mkdirSync(name);
+    for (let level = 0; level < levels; level++) {
+      const outer = path.join(share, `chain-${level}`);
+      mkdirSync(outer);
+      renameSync(name, path.join(outer, 'd'));
+      name = outer;
+    }
+    renameSync(name, path.join(share, 'v/deep'));
+    for (let file = 0; file < 2000; file++) writeFileSync(path.join(share, 'v', `f-${file}`), '');
+    await removeTree(root, 'v');
+    assert.deepEqual(readdirSync(share), []);
+  });
+
+  test('follows no link that takes the place of a directory meanwhile', async () => {
+    mkdirSync(path.join(share, 'v'));
+    let swaps = 0;
+    const aborted = new AbortController();
+    const swapping = (async () => {
+      while (!aborted.signal.aborted) {
+        for (const name of ['a', 'b', 'c']) {
+          const place = path.join(share, 'v', name);
+          try {
+            mkdirSync(place);
+            writeFileSync(path.join(place, 'kept'), 'x');
+            renameSync(place, `${place}-away`);
+            symlinkSync(bait, place);
+            swaps += 1;
+            rmSync(`${place}-away`, { recursive: true, force: true });
+          } catch {
+            rmSync(place, { recursive: true, force: true }); // the removal was here, too
+          }
+        }
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    for (let round = 0; round < 30; round++) await removeTree(root, 'v').catch(() => undefined);
+    aborted.abort();
+    await swapping;
+    assert.ok(swaps > 10, `${swaps} swaps`);
+    await removeTree(root, 'v');
+    assert.equal(existsSync(path.join(share, 'v')), false);
+  });
+
+  test('ends when it is told to', async () => {
+    mkdirSync(path.join(share, 'v/a'), { recursive: true });
+    const reason = new Error('enough');
+    await assert.rejects(removeTree(root, 'v', { signal: AbortSignal.abort(reason) }), reason);
+  });
+});
