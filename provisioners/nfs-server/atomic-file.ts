@@ -1,5 +1,6 @@
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { errnoOf } from '../../src/index.ts';
 
 /** A text file that others may read at any time: they see it as it was or as it will be, also after a power failure. */
 export class AtomicFile {
@@ -17,7 +18,7 @@ export class AtomicFile {
     try {
       return await readFile(this.path, 'utf8');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      if (errnoOf(error) === 'ENOENT') return undefined;
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { type KubeClient, type PersistentVolume, persistentVolumes } from 'csi-provisioner';
+import { type KubeClient, type PersistentVolume, persistentVolumes } from '../../src/index.ts';
 import { classOfOwn } from './volume-object.ts';
 
 /** How many volumes of each class exist here: what was made by this process, and what was saved before it. */

@@ -1,5 +1,5 @@
 /** The exports: what stands in the file of the server, and what the server has been told. */
-import { KeyedLocks, type Logger } from 'csi-provisioner';
+import { KeyedLocks, type Logger } from '../../src/index.ts';
 import type { AtomicFile } from './atomic-file.ts';
 import { IdPool } from './export-ids.ts';
 import type { ExportEntry, Squash } from './ganesha-config.ts';

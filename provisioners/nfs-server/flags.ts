@@ -1,5 +1,5 @@
 /** The command line, by the grammar of Go's `flag` package: one dash or two, booleans take a value only after `=`. */
-import { goBoolean } from './go-boolean.ts';
+import { parseGoBool } from '../../src/index.ts';
 
 /** A command line that cannot be used; the message says what is wrong and, where there is one, the way out. */
 export class UsageError extends Error {
@@ -77,10 +77,12 @@ export function parseFlags(args: readonly string[]): Flags | undefined {
 }
 
 function readBoolean(name: string, text = 'true'): boolean {
-  const value = goBoolean(text);
-  if (value === undefined)
-    throw new UsageError(`invalid boolean value ${JSON.stringify(text)} for -${name}: use true or false`);
-  return value;
+  try {
+    return parseGoBool(text);
+  } catch (error) {
+    const message = `invalid boolean value ${JSON.stringify(text)} for -${name}: use true or false`;
+    throw new UsageError(message, { cause: error });
+  }
 }
 
 function readValue(name: string, initial: string | number, text: string | undefined): string | number {

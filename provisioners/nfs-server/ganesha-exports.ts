@@ -1,4 +1,4 @@
-import type { Logger } from 'csi-provisioner';
+import type { Logger } from '../../src/index.ts';
 import type { ExportServer } from './exports.ts';
 import type { GaneshaBus } from './ganesha-bus.ts';
 

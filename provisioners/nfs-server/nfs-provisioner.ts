@@ -14,7 +14,7 @@ import {
   type ProvisionOptions,
   type Recoverable,
   type RevokeContext,
-} from 'csi-provisioner';
+} from '../../src/index.ts';
 import type { ClassVolumes } from './class-volumes.ts';
 import type { ExportLimit, ExportSlot } from './export-limit.ts';
 import type { Exports } from './exports.ts';
@@ -193,7 +193,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     try {
       await exports.remove(directory, signal);
       step = "deleted the volume's export but error deleting its backing path: ";
-      await directories.remove(directory);
+      await directories.remove(directory, signal);
       step = "deleted the volume's backing path & export but error deleting quota: ";
       await quota?.remove(directory);
     } catch (error) {

@@ -5,7 +5,7 @@ import net from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Logger } from 'csi-provisioner';
+import type { Logger } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import type { GaneshaBus } from './ganesha-bus.ts';
 import { defaultConfig, splitDamaged, withServerSettings } from './ganesha-config.ts';

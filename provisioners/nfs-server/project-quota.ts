@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { KeyedLocks, type Logger } from 'csi-provisioner';
+import { KeyedLocks, type Logger } from '../../src/index.ts';
 import type { AtomicFile } from './atomic-file.ts';
 import { IdPool } from './export-ids.ts';
 import { UsageError } from './flags.ts';

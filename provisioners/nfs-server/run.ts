@@ -1,14 +1,6 @@
 /** The whole program: checks, NFS server, controller. */
 import { stat, statfs } from 'node:fs/promises';
-import {
-  connect,
-  GidAllocator,
-  KubeClient,
-  KubeConfigError,
-  type Logger,
-  type ProvisionController,
-  runProvisioner,
-} from 'csi-provisioner';
+import { GidAllocator, type Logger, type ProvisionController, runProvisioner } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import { ClassVolumes } from './class-volumes.ts';
 import { ExportLimit } from './export-limit.ts';
@@ -32,24 +24,12 @@ const nfsMagic = 0x6969;
  * @throws {UsageError} when it cannot start as it is set up.
  */
 export async function run(settings: Settings, logger: Logger): Promise<number> {
-  try {
-    return await serve(settings, logger);
-  } catch (error) {
-    if (!(error instanceof KubeConfigError)) throw error;
-    logger.error({}, `Failed to create config: ${error.message}`);
-    return 1;
-  }
-}
-
-async function serve(settings: Settings, logger: Logger): Promise<number> {
   const { paths, provisionerName, httpEndpoint, intentJournal, leaderElect } = settings;
   await checkExportDirectory(paths.exportDirectory);
   const connection = {
     ...(settings.kubeconfig !== '' && { kubeconfig: settings.kubeconfig }),
     ...(settings.master !== '' && { master: settings.master }),
   };
-  await using transport = connect({ ...connection, logger });
-  const client = new KubeClient({ transport, fieldManager: 'nfs-provisioner' });
   const identity = await ownIdentity(paths.identity);
   const directories = new VolumeDirectories(paths.exportDirectory);
   let controller: ProvisionController | undefined;
@@ -67,22 +47,22 @@ async function serve(settings: Settings, logger: Logger): Promise<number> {
   });
   const onUnstable = (): void =>
     logger.warn({ cure: 'set SERVICE_NAME' }, 'Volumes get the address of this Pod, and are lost to clients with it');
-  const provisioner = new NfsProvisioner({
-    identity,
-    directories,
-    exports,
-    quota,
-    limit,
-    classVolumes: new ClassVolumes({ client, identity }),
-    gids: new GidAllocator({ client }),
-    serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),
-    whenServing: (signal) => serving.whenReady(signal),
-    logger,
-  });
   logger.info({ identity, exports: exports.count, directory: paths.exportDirectory }, 'Starting nfs-provisioner');
   return await runProvisioner({
     provisionerName,
-    provisioner,
+    provisioner: ({ client }) =>
+      new NfsProvisioner({
+        identity,
+        directories,
+        exports,
+        quota,
+        limit,
+        classVolumes: new ClassVolumes({ client, identity }),
+        gids: new GidAllocator({ client }),
+        serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),
+        whenServing: (signal) => serving.whenReady(signal),
+        logger,
+      }),
     logger,
     connection,
     leaderElection: leaderElect,

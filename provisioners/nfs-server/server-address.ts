@@ -1,7 +1,7 @@
 /** The address that volumes have as their server: one that nodes can mount from, and that outlives this Pod. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { KubeClient, KubeObject, Resource } from 'csi-provisioner';
+import type { KubeClient, KubeObject, Resource } from '../../src/index.ts';
 import type { AddressSettings } from './settings.ts';
 
 const exec = promisify(execFile);

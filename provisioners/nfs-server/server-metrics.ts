@@ -1,4 +1,4 @@
-import { createRegistry, type MetricRegistry } from 'csi-provisioner';
+import { createRegistry, type MetricRegistry } from '../../src/index.ts';
 import { Gauge } from 'prom-client';
 import type { Serving } from './serving.ts';
 

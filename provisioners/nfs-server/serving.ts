@@ -1,5 +1,5 @@
 /** The exports together with the server that serves them: our own ganesha, one that others run, or the kernel. */
-import type { Logger } from 'csi-provisioner';
+import type { Logger } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import { Exports } from './exports.ts';
 import { UsageError } from './flags.ts';

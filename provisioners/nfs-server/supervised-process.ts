@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from 'csi-provisioner';
+import type { Logger } from '../../src/index.ts';
 
 /** A program that has to run all the time. */
 export interface SupervisedOptions {

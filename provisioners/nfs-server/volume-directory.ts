@@ -1,6 +1,7 @@
 /** The directories of volumes: one per volume, directly below the export directory, with its name. */
-import { chmod, chown, lstat, mkdir, readdir, rm, statfs } from 'node:fs/promises';
+import { lstat, readdir, statfs } from 'node:fs/promises';
 import path from 'node:path';
+import { errnoOf, makeDirectory, OpenedDirectory, removeTree } from '../../src/index.ts';
 
 /** A directory that does not belong to a volume, or may hold what somebody else put there. */
 export class DirectoryError extends Error {
@@ -45,26 +46,22 @@ export class VolumeDirectories {
    * @returns whether it is new.
    * @throws {DirectoryError} `the path already exists`, when it is there, not empty, and not ours.
    */
-  async make(directory: string, options: { gid: number | undefined; isOurs: boolean }): Promise<boolean> {
-    const { gid, isOurs } = options;
-    const isNew = await this.#mkdir(directory, isOurs);
-    try {
-      await chmod(directory, gid === undefined ? openMode : groupMode); // that of mkdir is subject to the umask
-      if (gid !== undefined) await chown(directory, -1, gid);
-    } catch (error) {
-      if (isNew) await rm(directory, { recursive: true, force: true });
-      throw error;
-    }
-    return isNew;
+  async make(directory: string, { gid, isOurs }: { gid: number | undefined; isOurs: boolean }): Promise<boolean> {
+    const found = await statOf(directory);
+    const isFree = found === undefined || (found.isDirectory() && (isOurs || (await readdir(directory)).length === 0));
+    if (!isFree) throw new DirectoryError(`the path already exists: ${directory}`);
+    return await makeDirectory(directory, gid === undefined ? { mode: openMode } : { mode: groupMode, gid });
   }
 
-  /** Removes the directory with all that is in it. Safe to repeat. */
-  async remove(directory: string): Promise<void> {
-    const stat = await statOf(directory);
-    if (stat === undefined) return;
-    if (!stat.isDirectory())
+  /** Removes the directory with all that is in it; no symbolic link is followed. Safe to repeat. */
+  async remove(directory: string, signal: AbortSignal): Promise<void> {
+    const found = await statOf(directory);
+    if (found === undefined) return;
+    if (!found.isDirectory()) {
       throw new DirectoryError(`${directory} is no directory; remove it, and the volume is deleted`);
-    await rm(directory, { recursive: true, force: true });
+    }
+    await using root = await OpenedDirectory.open(this.#root);
+    await removeTree(root, path.basename(directory), { signal });
   }
 
   /** Bytes that can be written. */
@@ -72,26 +69,13 @@ export class VolumeDirectories {
     const { bavail, bsize } = await statfs(this.#root, { bigint: true });
     return bavail * bsize;
   }
-
-  async #mkdir(directory: string, isOurs: boolean): Promise<boolean> {
-    try {
-      await mkdir(directory);
-      return true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      const stat = await statOf(directory);
-      const isEmpty = stat?.isDirectory() === true && (await readdir(directory)).length === 0;
-      if (isEmpty || (isOurs && stat?.isDirectory() === true)) return false;
-      throw new DirectoryError(`the path already exists: ${directory}`, { cause: error });
-    }
-  }
 }
 
 async function statOf(directory: string): Promise<Awaited<ReturnType<typeof lstat>> | undefined> {
   try {
     return await lstat(directory); // of a symbolic link itself
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

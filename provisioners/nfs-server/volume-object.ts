@@ -1,5 +1,5 @@
 /** The PersistentVolume of a volume: the annotations have what its deletion needs. */
-import { gidAnnotation, IgnoredError, type PersistentVolume } from 'csi-provisioner';
+import { gidAnnotation, IgnoredError, type PersistentVolume } from '../../src/index.ts';
 import type { ExportEntry } from './ganesha-config.ts';
 import type { Project } from './project-quota.ts';
 import type { VolumePlan } from './volume-plan.ts';

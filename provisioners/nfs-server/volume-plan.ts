@@ -1,13 +1,14 @@
 /** What a volume is made from. It may be recorded in the cluster, so it is plain data. */
 import {
   type GidAllocator,
+  ParameterError,
   type Plan,
   ProvisionError,
   type ProvisionOptions,
   quantityBytes,
   type StorageClass,
-} from 'csi-provisioner';
-import { readParameters } from './class-parameters.ts';
+} from '../../src/index.ts';
+import { volumeParameters } from './class-parameters.ts';
 import type { Squash } from './ganesha-config.ts';
 
 /** The plan of one volume. */
@@ -38,7 +39,7 @@ export async function planVolume(
   parts: { identity: string; gids: GidAllocator; freeBytes: () => Promise<bigint>; signal: AbortSignal },
 ): Promise<VolumePlan> {
   try {
-    const { gid, squash, mountOptions, maxExports } = readParameters(storageClass);
+    const { gid, squash, mountOptions, maxExports } = volumeParameters(storageClass);
     const { selector, dataSource, dataSourceRef, resources } = claim.spec;
     if (selector != null) throw refused('claim.Spec.Selector is not supported');
     if (dataSource != null || dataSourceRef != null) {
@@ -71,8 +72,9 @@ export async function planVolume(
 /** The error with a text before its message; what it says about retries stays. */
 export function prefixed(prefix: string, error: unknown): ProvisionError {
   const message = prefix + (error instanceof Error ? error.message : String(error));
-  const { state = 'finished', infeasible = false } = error instanceof ProvisionError ? error : {};
-  return new ProvisionError(message, { state, infeasible, cause: error });
+  const known = error instanceof ProvisionError ? error : undefined;
+  const infeasible = known?.infeasible ?? error instanceof ParameterError;
+  return new ProvisionError(message, { state: known?.state ?? 'finished', infeasible, cause: error });
 }
 
 function refused(why: string): ProvisionError {

@@ -1,8 +1,10 @@
 /** Group ids for volumes, one of its own each, from a range of the class: for storage that separates users by group. */
 import { KeyedLocks } from '../base/keyed-locks.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import { betaStorageClassKey } from './keys.ts';
 import { type PersistentVolume, persistentVolumes, type StorageClass } from './objects.ts';
 import { ProvisionError } from './provisioner.ts';
+import { readParameters } from './read-parameters.ts';
 
 /**
  * The annotation of a PersistentVolume that has the kubelet add the group to the pods that mount it (Kubernetes page
@@ -34,8 +36,7 @@ export function gidRange(storageClass: StorageClass): GidRange {
 }
 
 function bound(storageClass: StorageClass, name: 'gidMin' | 'gidMax'): number | undefined {
-  const parameters = Object.entries(storageClass.parameters ?? {});
-  const value = parameters.find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1];
+  const value = readParameters(storageClass, { keys: [name], ignoreCase: true, strict: false }).text(name);
   if (value === undefined) return undefined;
   const gid = /^\d{1,10}$/.test(value) ? Number(value) : NaN;
   if (gid >= bounds.min && gid <= bounds.max) return gid;
@@ -114,7 +115,7 @@ export class GidAllocator {
 }
 
 function classOf({ metadata, spec }: PersistentVolume): string | undefined {
-  return metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? spec.storageClassName;
+  return metadata.annotations?.[betaStorageClassKey] ?? spec.storageClassName;
 }
 
 /** The group ids of one class. Volumes of a range that was changed since may share one; it is free when both are gone. */
