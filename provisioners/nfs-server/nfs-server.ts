@@ -1,6 +1,6 @@
 /** Our own NFS server: ganesha with the bus that it listens on and, for NFSv3, rpcbind and rpc.statd. */
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -93,6 +93,7 @@ export class NfsServer implements AsyncDisposable {
         await bus.showExports(signal);
       },
       onReady,
+      lastWords: () => lastProblems(paths.log),
       logger,
     });
     stack.use(ganesha);
@@ -126,6 +127,17 @@ export class NfsServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
+}
+
+/** The last lines of ganesha's log that are about failures. */
+async function lastProblems(log: string): Promise<string> {
+  const text = await readFile(log, 'utf8').catch(() => '');
+  const lines = text.slice(-20_000).split('\n');
+  return lines
+    .filter((line) => /:(?:CRIT|FATAL|MAJ) :/.test(line))
+    .slice(-4)
+    .map((line) => line.replace(/^.*? :(?=[A-Z ]+:[A-Z]+ :)/, ''))
+    .join('\n');
 }
 
 async function startBus(socket: string, logger: Logger): Promise<SupervisedProcess> {

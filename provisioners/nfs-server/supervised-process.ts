@@ -14,6 +14,8 @@ export interface SupervisedOptions {
   probe?: (signal: AbortSignal) => Promise<void>;
   /** Called each time that it answers. */
   onReady?: () => void;
+  /** What the program has last written elsewhere, for the log line about its end. Default: its output. */
+  lastWords?: () => Promise<string>;
   logger: Logger;
 }
 
@@ -114,7 +116,8 @@ export class SupervisedProcess implements AsyncDisposable {
     this.#child = undefined;
     this.#setNotReady();
     const how = child.signalCode === null ? `exit code ${child.exitCode ?? '?'}` : `signal ${child.signalCode}`;
-    return { how: output.trim() === '' ? how : `${how}: ${output.trim()}` };
+    const words = (output + ((await this.#options.lastWords?.()) ?? '')).trim();
+    return { how: words === '' ? how : `${how}: ${words}` };
   }
 
   /** SIGTERM once we are stopped, SIGKILL where that does not help. */
