@@ -2,8 +2,9 @@
  * `npm run build`: the programs as one minified file each, and the licences of what is in them. Only what is used of the
  * dependencies is there; the CSI descriptor is put in as JSON, so nothing is read from disk at start.
  *
- *   node scripts/build.ts                   dist/csi-provisioner.js with its source map, and dist/csi-sandbox.js
- *   node scripts/build.ts csi-provisioner   the sidecar alone, as its image has it
+ *   node scripts/build.ts                   dist/csi-provisioner.js with its source map, dist/csi-sandbox.js, and the
+ *                                           programs of provisioners/
+ *   node scripts/build.ts csi-provisioner   the sidecar alone, as its image has it; so with nfs-provisioner
  */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -86,6 +87,15 @@ const sandboxFilesInlined: Plugin = {
   },
 };
 
+/** A package that another one loads for something that we do not use of it, such as introspection on D-Bus. */
+const unusedOf = (name: string): Plugin => ({
+  name: `without-${name}`,
+  setup: (plugged) => {
+    plugged.onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: 'unused' }));
+    plugged.onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = undefined;' }));
+  },
+});
+
 const common = {
   bundle: true,
   minify: true,
@@ -148,7 +158,25 @@ async function buildSandbox(): Promise<string[]> {
   });
 }
 
-const sidecarAlone = process.argv[2] === 'csi-provisioner';
+async function buildNfsServer(): Promise<string[]> {
+  return await bundle('nfs-provisioner.js', 'src/check-node.ts', {
+    entryPoints: [path.join(root, 'provisioners/nfs-server/main.ts')],
+    plugins: [thinnedPackages([]), unusedOf('xml2js'), builtinsRequired],
+  });
+}
+
+const programs: Record<string, () => Promise<string[]>> = {
+  'csi-provisioner': buildSidecar,
+  'csi-sandbox': buildSandbox,
+  'nfs-provisioner': buildNfsServer,
+};
+const [only] = process.argv.slice(2);
+if (only !== undefined && programs[only] === undefined)
+  throw new Error(`${only} is none of ${Object.keys(programs).join(', ')}`);
 await mkdir(dist, { recursive: true });
-const inputs = new Set([...(await buildSidecar()), ...(sidecarAlone ? [] : await buildSandbox())]);
+const inputs = new Set<string>();
+for (const [name, buildProgram] of Object.entries(programs)) {
+  if (only !== undefined && only !== name) continue;
+  for (const input of await buildProgram()) inputs.add(input);
+}
 await writeFile(path.join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicences(root, inputs));

@@ -26,9 +26,7 @@ export class ExportLimit {
 
   /** Whether there is room for one more volume; a claim for which there is none is woken once there is. */
   admits(claimUid: string): boolean {
-    const { max, count } = this.#options;
-    const making = [...this.#making.values()].reduce((sum, each) => sum + each, 0);
-    if (max === undefined || count() + making < max) return true;
+    if (this.#hasRoom()) return true;
     this.#waiting.add(claimUid);
     return false;
   }
@@ -52,7 +50,20 @@ export class ExportLimit {
     }
     this.#waiting.delete(claimUid);
     this.#making.set(className, making + 1);
-    return { slot: { [Symbol.dispose]: () => this.#making.set(className, (this.#making.get(className) ?? 1) - 1) } };
+    return { slot: { [Symbol.dispose]: () => this.#end(className) } };
+  }
+
+  #end(className: string): void {
+    const left = (this.#making.get(className) ?? 1) - 1;
+    if (left > 0) this.#making.set(className, left);
+    else this.#making.delete(className);
+    if (this.#hasRoom()) this.freed(); // it may have come to nothing, or have been counted twice for a moment
+  }
+
+  #hasRoom(): boolean {
+    const { max, count } = this.#options;
+    const making = [...this.#making.values()].reduce((sum, each) => sum + each, 0);
+    return max === undefined || count() + making < max;
   }
 
   /** There is room again: everybody who waits is tried, as only the class of each can tell whether it is for him. */

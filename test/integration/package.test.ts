@@ -97,6 +97,7 @@ describe('the package', () => {
         'dist/csi-provisioner.js',
         'dist/csi-provisioner.js.map',
         'dist/csi-sandbox.js',
+        'dist/nfs-provisioner.js',
         'package.json',
       ],
     );
