@@ -14,7 +14,7 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
   let scene: NfsScene;
   let storageClass: string;
   let claims: NamedClaim[] = [];
-  let volumes: V1PersistentVolume[] = [];
+  const volumes: V1PersistentVolume[] = [];
 
   before(async () => {
     scene = await NfsScene.make(programs);
@@ -40,9 +40,13 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
   test('are made by claims that come at once, each with an id of its own', async (context) => {
     const stopwatch = await Stopwatch.start(scene.program.pid);
     claims = await create(count);
-    volumes = [];
-    for (const claim of claims) volumes.push(await scene.bound(claim));
+    const { admin, namespace } = scene;
+    await scene.waitFor(async () => {
+      const { items } = await admin.core.listNamespacedPersistentVolumeClaim({ namespace });
+      assert.ok(items.every(({ status }) => status?.phase === 'Bound'));
+    });
     await stopwatch.report(context, `${count} claims bound`);
+    for (const claim of claims) volumes.push(await scene.bound(claim));
     const ids = volumes.map(({ metadata }) => Number(metadata?.annotations?.['Export_Id']));
     assert.equal(new Set(ids).size, count);
     assert.ok(!ids.includes(152), 'the file system id of the pseudo root');

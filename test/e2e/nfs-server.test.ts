@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 /** The NFS provisioner with the real ganesha, and clients that go through NFS. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -147,7 +148,11 @@ describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? fals
           annotations: { ...metadata?.annotations, 'pv.kubernetes.io/provisioned-by': scene.provisioner },
         },
         spec: {
-          ...spec!,
+          nfs: spec!.nfs!,
+          capacity: spec!.capacity!,
+          accessModes: spec!.accessModes!,
+          storageClassName: spec!.storageClassName!,
+          persistentVolumeReclaimPolicy: 'Delete',
           claimRef: { namespace: scene.namespace, name: 'gone', uid: '0a3b1d5e-0000-4000-8000-000000000000' },
         },
       },

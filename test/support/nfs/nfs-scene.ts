@@ -97,7 +97,7 @@ export class NfsScene implements AsyncDisposable {
   }
 
   /** Resolves once the PersistentVolume is gone. */
-  gone(volume: V1PersistentVolume): Promise<void> {
+  gone(volume: { metadata?: { name?: string } }): Promise<void> {
     return this.waitFor(async () => {
       const name = volume.metadata?.name ?? '';
       const found = await ifFound(this.admin.core.readPersistentVolume({ name }));

@@ -26,7 +26,7 @@ describe('an export in the configuration of ganesha', () => {
     assert.partialDeepStrictEqual(root, { id: 0, path: '/' });
     assert.deepEqual(one, { id: 1, path: '/export/pvc-1', squash: 'no_root_squash', text: first });
     assert.deepEqual(two, { id: 2, path: '/export/pvc-2', squash: 'root_id_squash', text: second });
-    assert.equal((base + first + second).replace(one!.text, ''), base + second);
+    assert.equal((base + first + second).replace(one.text, ''), base + second);
   });
 
   test('is found however it is written', () => {
