@@ -26,6 +26,8 @@ const steadyMs = 60_000;
 const readyTimeoutMs = 30_000;
 const probeIntervalMs = 50;
 const killAfterMs = 10_000;
+/** How long the rest of the output may take after the end. */
+const lastOutputMs = 100;
 /** What is kept of the program's output, for the log line about its end. */
 const outputLength = 2000;
 
@@ -91,8 +93,7 @@ export class SupervisedProcess implements AsyncDisposable {
   /** One life. @returns how it ended. @throws when it could not be started. */
   async #live(signal: AbortSignal): Promise<{ how: string }> {
     const { command, environment, prepare } = this.#options;
-    await prepare?.();
-    signal.throwIfAborted();
+    await untilStopped(prepare?.() ?? Promise.resolve(), signal);
     const [program, ...args] = dyingWithUs(command);
     const child = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -102,7 +103,8 @@ export class SupervisedProcess implements AsyncDisposable {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-outputLength)));
     }
-    const ended = once(child, 'close').then(() => undefined);
+    const closed = once(child, 'close').catch(() => undefined);
+    const ended = once(child, 'exit').then(() => undefined);
     ended.catch(() => undefined);
     await once(child, 'spawn');
     this.#starts += 1;
@@ -116,6 +118,7 @@ export class SupervisedProcess implements AsyncDisposable {
     this.#child = undefined;
     this.#setNotReady();
     const how = child.signalCode === null ? `exit code ${child.exitCode ?? '?'}` : `signal ${child.signalCode}`;
+    await Promise.race([closed, delay(lastOutputMs)]); // what it has started may keep its output open
     const words = (output + ((await this.#options.lastWords?.()) ?? '')).trim();
     return { how: words === '' ? how : `${how}: ${words}` };
   }
@@ -165,6 +168,19 @@ export class SupervisedProcess implements AsyncDisposable {
     if (!this.#isReady) return;
     this.#isReady = false;
     this.#ready = Promise.withResolvers();
+  }
+}
+
+/** Waits no longer than the signal allows. @throws its reason. */
+async function untilStopped(waiting: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const stopped = Promise.withResolvers<never>();
+  const stop = (): void => stopped.reject(signal.reason as Error);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    await Promise.race([waiting, stopped.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
 }
 
