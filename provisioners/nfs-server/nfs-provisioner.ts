@@ -30,7 +30,7 @@ export interface NfsProvisionerOptions {
   directories: VolumeDirectories;
   exports: Exports;
   /** Undefined: volumes may grow. */
-  quota: ProjectQuota | undefined;
+  quota: Pick<ProjectQuota, 'set' | 'remove'> | undefined;
   limit: ExportLimit;
   classVolumes: ClassVolumes;
   gids: GidAllocator;

@@ -27,12 +27,13 @@ describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? fals
     const volume = await scene.bound(claim);
     const directory = scene.directory(claim);
     assert.partialDeepStrictEqual(volume.spec, {
-      nfs: { server: '127.0.0.1', path: directory, readOnly: false },
+      nfs: { server: '127.0.0.1', path: directory },
       mountOptions: ['vers=4.1', 'nolock'],
       capacity: { storage: '1Mi' },
       accessModes: ['ReadWriteMany'],
       persistentVolumeReclaimPolicy: 'Delete',
     });
+    assert.ok(volume.spec?.nfs?.readOnly !== true);
     assert.equal((await stat(directory)).mode & 0o7777, 0o2777);
     const { annotations = {} } = volume.metadata ?? {};
     assert.ok((await scene.config()).includes(annotations['EXPORT_block'] ?? 'none'));

@@ -6,43 +6,12 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { silentLogger } from '../../../src/index.ts';
 import { AtomicFile } from '../../../provisioners/nfs-server/atomic-file.ts';
-import { Exports, type ExportServer } from '../../../provisioners/nfs-server/exports.ts';
+import { Exports } from '../../../provisioners/nfs-server/exports.ts';
 import { defaultConfig, exportBlock, exportsIn } from '../../../provisioners/nfs-server/ganesha-config.ts';
+import { ServerInMemory } from './server-in-memory.ts';
 
 const { signal } = new AbortController();
 const base = defaultConfig({ recoveryRoot: '/export', nfsV3: true });
-
-/** Serves what it is told, as long as that stands in the file. */
-class ServerInMemory implements ExportServer {
-  readonly served = new Map<number, string>([[0, '/']]);
-  refusal: Error | undefined;
-  calls = 0;
-  readonly #file: string;
-
-  constructor(file: string) {
-    this.#file = file;
-  }
-
-  async activate({ id, path: directory }: { id: number; path: string }): Promise<void> {
-    this.calls += 1;
-    if (this.refusal !== undefined) throw this.refusal;
-    const entries = exportsIn(await readFile(this.#file, 'utf8'));
-    assert.ok(
-      entries.some((entry) => entry.id === id && entry.path === directory),
-      'it stands in the file already',
-    );
-    this.served.set(id, directory);
-  }
-
-  async deactivate({ id }: { id: number }): Promise<void> {
-    await Promise.resolve();
-    this.served.delete(id);
-  }
-
-  active(): Promise<ReadonlyMap<number, string>> {
-    return Promise.resolve(this.served);
-  }
-}
 
 describe('the exports of a ganesha', () => {
   let folder: string;
