@@ -39,7 +39,11 @@ describe('gidRange', () => {
   });
 
   for (const { name, parameters, message } of [
-    { name: 'a number below the bounds', parameters: { gidMin: '1999' }, message: /gidMin "1999" is not a number from/ },
+    {
+      name: 'a number below the bounds',
+      parameters: { gidMin: '1999' },
+      message: /gidMin "1999" is not a number from/,
+    },
     { name: 'a number above the bounds', parameters: { gidMax: '2147483648' }, message: /gidMax "2147483648"/ },
     { name: 'what is no number', parameters: { gidMin: '0x7d0' }, message: /gidMin "0x7d0"/ },
     { name: 'a range the wrong way round', parameters: { gidMin: '3001', gidMax: '3000' }, message: /3001 is above/ },
