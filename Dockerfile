@@ -41,7 +41,7 @@ ENV NODE_ENV=production
 # Clients of before a restart are remembered on the disk of the volumes, also where an older configuration does not say so.
 RUN apt-get update && \
     apt-get install --yes --no-install-recommends \
-      nfs-ganesha nfs-ganesha-vfs nfs-common dbus-daemon rpcbind util-linux xfsprogs && \
+      ca-certificates nfs-ganesha nfs-ganesha-vfs nfs-common dbus-daemon rpcbind util-linux xfsprogs && \
     rm -rf /var/lib/apt/lists/* /var/lib/nfs/ganesha && \
     mkdir -p /export /var/run/dbus && \
     ln -s /export /var/lib/nfs/ganesha

@@ -222,9 +222,12 @@ async function runNfs(engine: Engine, folder: string): Promise<void> {
   const provisioner = await image.start({
     user: '0:0',
     capabilities: ['DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'DAC_OVERRIDE', 'FSETID', 'SETUID', 'SETGID'],
-    args: [`-provisioner=${driverName}`, '-nfsv3=false', '-grace-period=0', '-v=2'],
-    environment: { ...server.environment, POD_IP: '127.0.0.1' },
-    mounts: { '/export': exports, '/run': run, [accountFolder]: shared.account },
+    args: [
+      ...[`-provisioner=${driverName}`, '-nfsv3=false', '-grace-period=0', '-v=2'],
+      ...['-kubeconfig=/config/kubeconfig', '-server-hostname=127.0.0.1'],
+    ],
+    environment: {},
+    mounts: { '/export': exports, '/run': run, '/config': shared.config, [systemStore]: shared.authorities },
   });
   cleanup.defer(() => provisioner.stop('SIGKILL'));
   try {
