@@ -151,7 +151,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
       classVolumes.add(volumeName, className);
       return volumeObject(plan, { server, entry, project });
     } catch (error) {
-      throw await this.#undone(prefixed(step, error), { plan, directory, isNew, context });
+      throw await this.#undone(prefixed(step, error), { plan, isNew });
     }
   }
 
@@ -169,14 +169,11 @@ export class NfsProvisioner implements Provisioner, Recoverable {
   }
 
   /** Takes back what a failed attempt made, and nothing that was there before. @returns what the attempt ends with. */
-  async #undone(
-    failure: ProvisionError,
-    attempt: { plan: VolumePlan; directory: string; isNew: boolean; context: FulfilContext },
-  ): Promise<ProvisionError> {
-    const { plan, directory, isNew, context } = attempt;
+  async #undone(failure: ProvisionError, attempt: { plan: VolumePlan; isNew: boolean }): Promise<ProvisionError> {
+    const { plan, isNew } = attempt;
     if (!isNew) return failure;
-    await context.beforeDelete(directory);
     try {
+      // made by this attempt, so no volume can hold it; announced as a deletion it would be retried without back-off
       await this.#remove(plan.volumeName, AbortSignal.timeout(10_000)); // also after the attempt was aborted
       return failure;
     } catch (err) {
