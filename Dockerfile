@@ -2,12 +2,14 @@
 # provisioners of provisioners/ that are shipped.
 #
 #   docker build --build-arg VERSION=v0.1.0 --build-arg REVISION=$(git rev-parse HEAD) -t csi-provisioner:v0.1.0 .
+#   docker build --target nfs-provisioner -t nfs-provisioner:v0.1.0 .
 #   docker build --target hostpath-driver -t csi-provisioner-hostpath-driver:v0.1.0 .
 #   docker build --target nfs-subdir -t csi-provisioner-nfs-subdir:v0.1.0 .
 #
 # A registry of your own: --secret id=npmrc,src=$HOME/.npmrc. For a release give both base images by digest.
 ARG BUILD_IMAGE=node:24-bookworm-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian12
+ARG DEBIAN_IMAGE=node:24-bookworm-slim
 
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /csi-provisioner
@@ -27,6 +29,32 @@ RUN npm run build nfs-subdir-external-provisioner
 
 FROM build AS driver-build
 RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM build AS nfs-build
+COPY provisioners provisioners
+RUN npm run build nfs-provisioner
+
+# Debian, as it has ganesha: a server of its own beside our one file.
+FROM ${DEBIAN_IMAGE} AS nfs-provisioner
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.title="nfs-provisioner" \
+      org.opencontainers.image.description="NFS volumes from a directory, with an NFS-Ganesha of its own" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+ENV NODE_ENV=production
+# Clients of before a restart are remembered on the disk of the volumes, also where an older configuration does not say so.
+RUN apt-get update && \
+    apt-get install --yes --no-install-recommends \
+      ca-certificates nfs-ganesha nfs-ganesha-vfs nfs-common dbus-daemon rpcbind util-linux xfsprogs && \
+    rm -rf /var/lib/apt/lists/* /var/lib/nfs/ganesha && \
+    mkdir -p /export /var/run/dbus && \
+    ln -s /export /var/lib/nfs/ganesha
+COPY --from=nfs-build /csi-provisioner/LICENSE /csi-provisioner/dist/THIRD-PARTY-LICENSES.txt /licenses/
+COPY --from=nfs-build /csi-provisioner/dist/nfs-provisioner.js /nfs-provisioner.mjs
+EXPOSE 2049 20048 32803 662 875 111
+ENTRYPOINT ["node", "--use-system-ca", "/nfs-provisioner.mjs"]
 
 FROM ${RUNTIME_IMAGE} AS runtime
 ARG VERSION=unknown

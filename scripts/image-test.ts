@@ -3,7 +3,8 @@
  * deploy/base/deployment.yaml does, with leader election: as its user, root file system read-only, within a memory limit,
  * on the sandbox's API over TLS with the files of a service account. A claim becomes Bound, the probes answer, SIGTERM
  * ends both in order. Then the same as root, beside a driver whose socket is root's, and with a kubeconfig that names no
- * certificate authority: that of the image's system store counts. Then the image of nfs-subdir, on a folder for an export.
+ * certificate authority: that of the image's system store counts. Then the image of nfs-subdir, on a folder for an export. The
+ * image of nfs-provisioner, whose base buildah needs mmdebstrap for, is tested with `--only nfs-provisioner` alone.
  *
  * Docker is taken where an engine runs, else buildah, which needs no registry. Where there is neither: with `--install`
  * or CI=true buildah is installed by apt-get. The exit code is 77 where no image can be built at all: nothing to build
@@ -47,7 +48,9 @@ const sidecarFiles = [
   '/csi-provisioner.mjs',
 ];
 
-const { values } = parseArgs({ options: { install: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: { install: { type: 'boolean', default: false }, only: { type: 'string' } },
+});
 
 async function main(): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
@@ -59,6 +62,12 @@ async function main(): Promise<void> {
   assert.doesNotMatch(dockerfile, /^ARG RUNTIME_IMAGE=.*nonroot|^USER /m, 'the user is the manifests’ to set');
   const engine = cleanup.use(await findEngine(folder));
   console.log(`Building with ${engine.name}`);
+  if (values.only !== 'nfs-provisioner') await testSidecar(engine, folder, startedMs);
+  if (values.only === 'nfs-provisioner') await runNfs(engine, await makeFolder(folder, 'nfs', 0o755));
+  else console.log('*** THE IMAGE OF nfs-provisioner WAS NOT TESTED: only with --only nfs-provisioner ***');
+}
+
+async function testSidecar(engine: Engine, folder: string, startedMs: number): Promise<void> {
   const sidecar = await engine.build('sidecar');
   const driver = await engine.build('hostpath-driver');
   const nfsSubdir = await engine.build('nfs-subdir');
@@ -230,6 +239,46 @@ async function runNfsSubdir(image: Image, folder: string): Promise<void> {
     await endsWith('exit code 0', 'nfs-subdir', provisioner);
   } catch (error) {
     console.error(`nfs-subdir:\n${provisioner.log()}`);
+    throw error;
+  }
+}
+
+/** The NFS provisioner with the ganesha of its image, on one port of this machine. */
+async function runNfs(engine: Engine, folder: string): Promise<void> {
+  const obstacle = await engine.obstacle('nfs-provisioner');
+  if (obstacle !== undefined) {
+    console.log(`*** THE IMAGE OF nfs-provisioner WAS NOT TESTED: ${obstacle} ***`);
+    return;
+  }
+  const image = await engine.build('nfs-provisioner');
+  await using cleanup = new AsyncDisposableStack();
+  const shared = await sharedFolders(folder, '0:0');
+  const server = await startApi(folder, shared);
+  cleanup.defer(() => server.process.stop());
+  const exports = await makeFolder(folder, 'export', 0o755);
+  const run = await makeFolder(folder, 'run', 0o755);
+  const core = `NFS_Port = ${await freePort()}; Bind_addr = 127.0.0.1; Protocols = 4; MNT_Port = 20048;`;
+  const quiet = 'Enable_UDP = false; Enable_NLM = false; Enable_RQUOTA = false;';
+  await writeFile(path.join(exports, 'vfs.conf'), `NFS_CORE_PARAM { ${core} ${quiet} }\n`);
+  const provisioner = await image.start({
+    user: '0:0',
+    capabilities: ['DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'DAC_OVERRIDE', 'FSETID', 'SETUID', 'SETGID'],
+    args: [
+      ...[`-provisioner=${driverName}`, '-nfsv3=false', '-grace-period=0', '-v=2'],
+      ...['-kubeconfig=/config/kubeconfig', '-server-hostname=127.0.0.1'],
+    ],
+    environment: {},
+    mounts: { '/export': exports, '/run': run, '/config': shared.config, [systemStore]: shared.authorities },
+  });
+  cleanup.defer(() => provisioner.stop('SIGKILL'));
+  try {
+    await claimBecomesBound(new KubeApi(server.url));
+    assert.match(provisioner.log(), /All exports are served/);
+    const volumes = (await readdir(exports)).filter((name) => name.startsWith('pvc-'));
+    assert.equal(volumes.length, 1);
+    await endsWith('exit code 0', 'NFS provisioner', provisioner);
+  } catch (error) {
+    console.error(`NFS provisioner:\n${provisioner.log()}`);
     throw error;
   }
 }

@@ -115,6 +115,9 @@ export type {
 } from './kube/kube-object.ts';
 export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 
+// What many kinds of storage need
+export { GidAllocator, gidAnnotation, type GidRange, gidRange } from './provision/gid-allocator.ts';
+export { KeyedLocks } from './base/keyed-locks.ts';
 // Text and directories that come from users
 export { parseGoBool, StrconvError } from './base/go-bool.ts';
 export { containedPath, pathComponents, PathError } from './base/path-components.ts';

@@ -5,12 +5,15 @@ import path from 'node:path';
 import { startProcess, type StartedProcess } from '../../test/support/started-process.ts';
 import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
 import { makeMemoryCgroup, type MemoryCgroup } from './memory-cgroup.ts';
-import { type BaseImage, buildBase, removeBase, runtimeBase } from './local-base.ts';
+import { type BaseImage, buildBase, debianBase, removeBase, runtimeBase } from './local-base.ts';
 import { npmConfig, npmSettings } from './npm-settings.ts';
 import { runTool } from './run-tool.ts';
 
 const buildImage = 'localhost/image-test/build-base';
 const runtimeImage = 'localhost/image-test/runtime-base';
+const debianImage = 'localhost/image-test/debian-base';
+/** The target on Debian. */
+const debianTarget = 'nfs-provisioner';
 
 /**
  * Becomes the container: in a mount namespace of its own, its folders are mounted and its root is made read-only. By
@@ -72,9 +75,25 @@ export async function startBuildah(parent: string, root: string): Promise<Engine
     name: 'buildah, on base images made of this machine’s Node.js and npm',
     limitsMemory,
     baseFiles: async () => filesBelow(await mounted(runtimeImage)),
+    async obstacle(target) {
+      if (target !== debianTarget) return undefined;
+      const there = await runTool('mmdebstrap', ['--version']).then(
+        () => true,
+        () => false,
+      );
+      return there ? undefined : 'mmdebstrap is missing, which makes its base image';
+    },
     async build(target) {
       const name = `localhost/image-test/${target}`;
-      const bases = ['--build-arg', `BUILD_IMAGE=${buildImage}`, '--build-arg', `RUNTIME_IMAGE=${runtimeImage}`];
+      if (target === debianTarget) await makeBase(debianImage, await debianBase(parent));
+      const bases = [
+        '--build-arg',
+        `DEBIAN_IMAGE=${debianImage}`,
+        '--build-arg',
+        `BUILD_IMAGE=${buildImage}`,
+        '--build-arg',
+        `RUNTIME_IMAGE=${runtimeImage}`,
+      ];
       const where = ['--volume', `${npmCache}:/root/.npm`, '--target', target, '--tag', name, root];
       await buildah(['build', '--quiet', '--pull-never', '--format', 'docker', ...secrets, ...bases, ...where]);
       const config = configOf(JSON.parse(await buildah(['inspect', '--type', 'image', name])) as Inspected);

@@ -28,6 +28,7 @@ export function startDocker(root: string, base: string): Engine {
       if (present === '') await docker(['pull', '--quiet', base]);
       return filesOf(base);
     },
+    obstacle: () => Promise.resolve(undefined),
     async build(target) {
       const name = `csi-provisioner-image-test:${target}`;
       await docker(['build', '--quiet', ...(await npmSettings()), '--target', target, '--tag', name, root]);
@@ -58,12 +59,13 @@ function configOf(inspected: Inspected | undefined): ImageConfig {
 
 /** `docker run` hands signals on and ends with the program's exit code. */
 function runArguments(name: string, options: ContainerOptions): string[] {
-  const { args, environment, memoryBytes, mounts, user } = options;
+  const { args, capabilities = [], environment, memoryBytes, mounts, user } = options;
+  const kept = capabilities.map((each) => `--cap-add=${each}`);
   const hardened = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges', '--network=host'];
   const variables = Object.entries(environment).map(([key, value]) => `--env=${key}=${value}`);
   const volumes = Object.entries(mounts).map(([inside, outside]) => `--volume=${outside}:${inside}`);
   const limit = memoryBytes === undefined ? [] : [`--memory=${memoryBytes}`];
-  return ['run', '--rm', `--user=${user}`, ...limit, ...hardened, ...variables, ...volumes, name, ...args];
+  return ['run', '--rm', `--user=${user}`, ...limit, ...hardened, ...kept, ...variables, ...volumes, name, ...args];
 }
 
 async function filesOf(name: string): Promise<Map<string, number>> {

@@ -17,6 +17,8 @@ export interface ContainerOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** As `USER:GROUP`, in numbers: the Pod's, whatever the image says. */
   readonly user: string;
+  /** Capabilities that the program keeps; default: none. */
+  readonly capabilities?: readonly string[];
   /** The container's memory limit; default: none. */
   readonly memoryBytes?: number;
   /** Folders of this machine by where the container sees them. */
@@ -38,6 +40,8 @@ export interface Engine extends AsyncDisposable {
   readonly limitsMemory: boolean;
   /** Files of the runtime stage's base image. */
   baseFiles(): Promise<ReadonlyMap<string, number>>;
+  /** Why a target cannot be built here; undefined: it can. */
+  obstacle(target: string): Promise<string | undefined>;
   /** @throws when the build fails, with the engine's output. */
   build(target: string): Promise<Image>;
 }

@@ -47,6 +47,15 @@ export async function runtimeBase(parent: string): Promise<BaseImage> {
   return { folder, user: '0', environment: { PATH: '/usr/bin:/bin', SSL_CERT_FILE: authorities } };
 }
 
+/** Stands for `node:24-bookworm-slim` where Debian's packages are installed into it: a Debian, and this machine's Node.js. */
+export async function debianBase(parent: string): Promise<BaseImage> {
+  const folder = await mkdtemp(path.join(parent, 'debian-'));
+  await chmod(folder, 0o755);
+  await runTool('mmdebstrap', ['--quiet', '--variant=apt', 'bookworm', folder]);
+  await add(folder, process.execPath, '/usr/local/bin/node'); // its libraries came with apt
+  return { folder, user: '0', environment: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } };
+}
+
 async function emptyRoot(parent: string): Promise<string> {
   const folder = await mkdtemp(path.join(parent, 'root-'));
   await chmod(folder, 0o755);

@@ -99,6 +99,7 @@ describe('the package', () => {
         'dist/csi-provisioner.bundle.cjs.map',
         'dist/csi-provisioner.js',
         'dist/csi-sandbox.js',
+        'dist/nfs-provisioner.js',
         'dist/nfs-subdir-external-provisioner.js',
         'package.json',
       ],

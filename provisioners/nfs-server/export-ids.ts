@@ -1,0 +1,43 @@
+/**
+ * Numbers of exports or of quota projects. One that was given back is given again only when all others were used once: a
+ * client that still has handles of the old volume would otherwise meet another one under the same number.
+ */
+export class IdPool {
+  readonly #taken = new Set<number>();
+  readonly #max: number;
+  readonly #reserved: ReadonlySet<number>;
+  #next = 1;
+
+  /** @param options.reserved - numbers that are never given. */
+  constructor({ max, reserved = [] }: { max: number; reserved?: Iterable<number> }) {
+    this.#max = max;
+    this.#reserved = new Set(reserved);
+  }
+
+  /** The number is in use. Safe to repeat. */
+  keep(id: number): void {
+    this.#taken.add(id);
+  }
+
+  /** The lowest number that was never given, else the lowest free one; undefined when all are in use. */
+  take(): number | undefined {
+    while (!this.#isFree(this.#next) && this.#next <= this.#max) this.#next += 1;
+    const id = this.#next <= this.#max ? this.#next++ : this.#lowestFree();
+    if (id !== undefined) this.#taken.add(id);
+    return id;
+  }
+
+  /** The number is free again. Safe to repeat. */
+  release(id: number): void {
+    this.#taken.delete(id);
+  }
+
+  #isFree(id: number): boolean {
+    return !this.#taken.has(id) && !this.#reserved.has(id);
+  }
+
+  #lowestFree(): number | undefined {
+    for (let id = 1; id <= this.#max; id += 1) if (this.#isFree(id)) return id;
+    return undefined;
+  }
+}

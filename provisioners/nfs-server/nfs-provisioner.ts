@@ -1,0 +1,205 @@
+/** Volumes as directories of one NFS server, with an export each. */
+import {
+  type FulfilContext,
+  type GidAllocator,
+  IgnoredError,
+  KeyedLocks,
+  type Logger,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Plan,
+  ProvisionError,
+  type Provisioner,
+  type ProvisionContext,
+  type ProvisionOptions,
+  type Recoverable,
+  type RevokeContext,
+} from '../../src/index.ts';
+import type { ClassVolumes } from './class-volumes.ts';
+import type { ExportLimit, ExportSlot } from './export-limit.ts';
+import type { Exports } from './exports.ts';
+import type { ExportEntry } from './ganesha-config.ts';
+import type { Project, ProjectQuota } from './project-quota.ts';
+import type { VolumeDirectories } from './volume-directory.ts';
+import { requireAnnotations, requireOwn, volumeObject } from './volume-object.ts';
+import { planVolume, prefixed, type VolumePlan } from './volume-plan.ts';
+
+export interface NfsProvisionerOptions {
+  /** Names us on volumes. */
+  identity: string;
+  directories: VolumeDirectories;
+  exports: Exports;
+  /** Undefined: volumes may grow. */
+  quota: Pick<ProjectQuota, 'set' | 'remove'> | undefined;
+  limit: ExportLimit;
+  classVolumes: ClassVolumes;
+  gids: GidAllocator;
+  /** The address on new volumes. */
+  serverAddress: (signal: AbortSignal) => Promise<string>;
+  /** Resolves once the NFS server answers, at the latest after some seconds. @throws when it does not. */
+  whenServing: (signal: AbortSignal) => Promise<void>;
+  logger: Logger;
+}
+
+/** Makes and deletes volumes. A repeat takes over what an earlier attempt left, also one of an earlier process. */
+export class NfsProvisioner implements Provisioner, Recoverable {
+  readonly #options: NfsProvisionerOptions;
+  readonly #locks = new KeyedLocks();
+
+  constructor(options: NfsProvisionerOptions) {
+    this.#options = options;
+  }
+
+  shouldProvision({ metadata }: PersistentVolumeClaim): boolean {
+    const { limit, exports, directories } = this.#options;
+    const uid = metadata.uid ?? '';
+    const isMade = exports.find(directories.of(`pvc-${uid}`)) !== undefined; // and not saved yet
+    return isMade || limit.admits(uid);
+  }
+
+  forget(claimUid: string): void {
+    this.#options.limit.forget(claimUid);
+  }
+
+  async provision(options: ProvisionOptions, { signal }: ProvisionContext): Promise<PersistentVolume> {
+    const plan = await this.plan(options, { signal });
+    try {
+      return await this.fulfil(plan, { signal, mayExist: false, beforeDelete: () => Promise.resolve() });
+    } catch (error) {
+      await this.release(plan);
+      throw error;
+    }
+  }
+
+  async plan(options: ProvisionOptions, { signal }: ProvisionContext): Promise<VolumePlan> {
+    const { identity, gids, directories, exports } = this.#options;
+    const isMade = exports.find(directories.of(options.volumeName)) !== undefined;
+    const freeBytes = async (): Promise<bigint> => (isMade ? 2n ** 63n : directories.freeBytes());
+    return planVolume(options, { identity, gids, freeBytes, signal });
+  }
+
+  async fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
+    const plan = this.#own(given);
+    const section = () => this.#make(plan, context);
+    return this.#locks.run(plan.volumeName, section, { signal: context.signal });
+  }
+
+  async revoke(given: Plan, context: RevokeContext): Promise<void> {
+    const plan = this.#own(given);
+    const { signal } = context;
+    const { directories, exports } = this.#options;
+    const directory = directories.of(plan.volumeName);
+    await this.#locks.run(
+      plan.volumeName,
+      async () => {
+        if (exports.find(directory) === undefined && !(await directories.exists(directory))) return;
+        await context.beforeDelete(directory);
+        await this.#remove(plan.volumeName, signal);
+      },
+      { signal },
+    );
+  }
+
+  holds({ metadata, spec }: PersistentVolume, handle: string): boolean {
+    return spec.nfs?.path === handle || handle.endsWith(`/${metadata.name}`);
+  }
+
+  release(plan: Plan): Promise<void> {
+    const { volumeName } = plan as VolumePlan;
+    const { gids, exports, directories } = this.#options;
+    if (exports.find(directories.of(volumeName)) === undefined) gids.release(volumeName);
+    return Promise.resolve();
+  }
+
+  async delete(volume: PersistentVolume, { signal }: ProvisionContext): Promise<void> {
+    requireOwn(volume, this.#options.identity);
+    requireAnnotations(volume, ['EXPORT_block', 'Export_Id', 'Project_block', 'Project_Id']);
+    const { name } = volume.metadata;
+    this.#options.directories.of(name); // throws for a name that is none of ours, before anything is touched
+    await this.#locks.run(name, () => this.#remove(name, signal), { signal });
+  }
+
+  /** @throws for a plan that another provisioner of the same name has to carry out: the data is there. */
+  #own(given: Plan): VolumePlan {
+    const plan = given as VolumePlan;
+    const { identity } = this.#options;
+    if (plan.identity === identity) return plan;
+    const message = `the volume is in the making at the provisioner with id ${plan.identity}, and this one is ${identity}`;
+    throw new ProvisionError(message, { state: 'no-change' });
+  }
+
+  async #make(plan: VolumePlan, context: FulfilContext): Promise<PersistentVolume> {
+    const { signal } = context;
+    const { directories, exports, serverAddress, whenServing, gids, classVolumes } = this.#options;
+    const server = await serverAddress(signal).catch((error: unknown) => {
+      throw prefixed('error getting NFS server IP for volume: ', error);
+    });
+    const directory = directories.of(plan.volumeName);
+    const isMade = exports.find(directory) !== undefined;
+    using _slot = isMade ? undefined : await this.#slot(plan);
+    const { gid, className, volumeName } = plan;
+    if (gid !== undefined) await gids.keep({ className, volumeName, gid }, { signal });
+    await whenServing(signal);
+    const isNew = await directories.make(directory, { gid, isOurs: isMade }).catch((error: unknown) => {
+      throw prefixed('error creating directory for volume: ', error);
+    });
+    let step = 'error creating export for volume: ';
+    try {
+      const entry: ExportEntry = await exports.add({ directory, squash: plan.squash }, signal);
+      step = 'error creating quota for volume: ';
+      const project = await this.#limitSize(directory, plan);
+      classVolumes.add(volumeName, className);
+      return volumeObject(plan, { server, entry, project });
+    } catch (error) {
+      throw await this.#undone(prefixed(step, error), { plan, isNew });
+    }
+  }
+
+  async #slot({ claimUid, className, maxExports }: VolumePlan): Promise<ExportSlot> {
+    const { limit, classVolumes } = this.#options;
+    const count = maxExports === undefined ? 0 : await classVolumes.count(className);
+    const ofClass = maxExports === undefined ? undefined : { max: maxExports, count };
+    const reserved = limit.reserve(claimUid, className, ofClass);
+    if (reserved.slot !== undefined) return reserved.slot;
+    throw new IgnoredError(`export limit of ${reserved.limit} has been reached`);
+  }
+
+  #limitSize(directory: string, { bytes }: VolumePlan): Promise<Project | undefined> {
+    return this.#options.quota?.set(directory, BigInt(bytes)) ?? Promise.resolve(undefined);
+  }
+
+  /** Takes back what a failed attempt made, and nothing that was there before. @returns what the attempt ends with. */
+  async #undone(failure: ProvisionError, attempt: { plan: VolumePlan; isNew: boolean }): Promise<ProvisionError> {
+    const { plan, isNew } = attempt;
+    if (!isNew) return failure;
+    try {
+      // made by this attempt, so no volume can hold it; announced as a deletion it would be retried without back-off
+      await this.#remove(plan.volumeName, AbortSignal.timeout(10_000)); // also after the attempt was aborted
+      return failure;
+    } catch (err) {
+      this.#options.logger.warn({ volume: plan.volumeName, err }, 'A volume that failed could not be removed at once');
+      return new ProvisionError(failure.message, { state: 'in-background', cause: failure });
+    }
+  }
+
+  /** Clients lose the volume before its data goes; an interrupted removal is repeated from the start. */
+  async #remove(volumeName: string, signal: AbortSignal): Promise<void> {
+    const { directories, exports, quota, classVolumes, gids, limit, logger } = this.#options;
+    const directory = directories.of(volumeName);
+    let step = 'error deleting export: ';
+    try {
+      await exports.remove(directory, signal);
+      step = "deleted the volume's export but error deleting its backing path: ";
+      await directories.remove(directory, signal);
+      step = "deleted the volume's backing path & export but error deleting quota: ";
+      await quota?.remove(directory);
+    } catch (error) {
+      throw prefixed(step, error);
+    } finally {
+      limit.freed();
+    }
+    classVolumes.remove(volumeName);
+    gids.release(volumeName);
+    logger.debug({ volume: volumeName, directory }, 'Directory and export removed');
+  }
+}

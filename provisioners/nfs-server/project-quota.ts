@@ -1,0 +1,147 @@
+/** Limits of size by XFS project quota (xfs_quota(8)): a volume cannot grow beyond what its claim asked for. */
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { KeyedLocks, type Logger } from '../../src/index.ts';
+import type { AtomicFile } from './atomic-file.ts';
+import { IdPool } from './export-ids.ts';
+import { UsageError } from './flags.ts';
+
+const exec = promisify(execFile);
+
+/** The quota of one volume: as it stands in the file, and on the PersistentVolume. */
+export interface Project {
+  readonly id: number;
+  /** The line, with the line breaks around it. */
+  readonly block: string;
+}
+
+interface ProjectLine extends Project {
+  readonly directory: string;
+  readonly bytes: bigint;
+}
+
+export interface ProjectQuotaOptions {
+  /** The export directory, which is the mount point. */
+  mountPoint: string;
+  file: AtomicFile;
+  logger: Logger;
+}
+
+/** Project ids of all volumes, in a file of lines `<id>:<directory>:<bytes>`. */
+export class ProjectQuota {
+  readonly #options: ProjectQuotaOptions;
+  readonly #ids = new IdPool({ max: 2 ** 31 - 1 });
+  readonly #lines = new Map<string, ProjectLine>();
+  readonly #lock = new KeyedLocks();
+
+  private constructor(options: ProjectQuotaOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Sets the quota of every volume again; lines of directories that are gone go.
+   *
+   * @param mountInfo - default `/proc/self/mountinfo`.
+   * @throws {UsageError} where the file system has no project quota, or `xfs_quota` is missing, with the way out.
+   */
+  static async open(options: ProjectQuotaOptions, mountInfo = '/proc/self/mountinfo'): Promise<ProjectQuota> {
+    await checkFileSystem(options.mountPoint, mountInfo);
+    const quota = new ProjectQuota(options);
+    await quota.#restore();
+    return quota;
+  }
+
+  /** Limits a directory. Repeated for one directory it takes the id that it has. */
+  set(directory: string, bytes: bigint): Promise<Project> {
+    return this.#lock.run('projects', async () => {
+      const old = this.#lines.get(directory);
+      const id = old?.id ?? this.#ids.take();
+      if (id === undefined) throw new Error('all project ids are in use');
+      const line = { id, directory, bytes, block: `\n${id}:${directory}:${bytes}\n` };
+      try {
+        this.#lines.set(directory, line);
+        await this.#write();
+        await this.#limit(line);
+      } catch (error) {
+        if (old === undefined) await this.#forget(line);
+        throw error;
+      }
+      return { id, block: line.block };
+    });
+  }
+
+  /** The directory is gone. Safe to repeat. */
+  remove(directory: string): Promise<void> {
+    return this.#lock.run('projects', async () => {
+      const line = this.#lines.get(directory);
+      if (line !== undefined) await this.#forget(line);
+    });
+  }
+
+  async #forget({ directory, id }: ProjectLine): Promise<void> {
+    this.#lines.delete(directory);
+    await this.#write();
+    this.#ids.release(id);
+  }
+
+  async #restore(): Promise<void> {
+    const text = (await this.#options.file.read()) ?? '';
+    for (const [, id = '', directory = '', bytes = ''] of text.matchAll(/^(\d+):(.+):(\d+)$/gm)) {
+      if (!(await isDirectory(directory))) continue;
+      const line = { id: Number(id), directory, bytes: BigInt(bytes), block: `\n${id}:${directory}:${bytes}\n` };
+      this.#lines.set(directory, line);
+      this.#ids.keep(line.id);
+      await this.#limit(line);
+    }
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    await this.#options.file.write([...this.#lines.values()].map(({ block }) => block).join(''));
+  }
+
+  async #limit({ id, directory, bytes }: ProjectLine): Promise<void> {
+    await this.#xfsQuota(`project -s -p ${directory} ${id}`);
+    await this.#xfsQuota(`limit -p bhard=${bytes} ${id}`);
+  }
+
+  async #xfsQuota(command: string): Promise<void> {
+    const { mountPoint, logger } = this.#options;
+    try {
+      await exec('xfs_quota', ['-x', '-c', command, mountPoint]);
+      logger.debug({ command }, 'xfs_quota has run');
+    } catch (error) {
+      const { stderr = '' } = error as { stderr?: string };
+      const reason = stderr.trim() === '' ? String(error) : stderr.trim();
+      throw new Error(`xfs_quota -x -c ${JSON.stringify(command)} ${mountPoint} failed: ${reason}`, { cause: error });
+    }
+  }
+}
+
+async function isDirectory(directory: string): Promise<boolean> {
+  try {
+    return (await stat(directory)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** @throws {UsageError} */
+async function checkFileSystem(mountPoint: string, mountInfo: string): Promise<void> {
+  const cure = 'mount XFS there with the option prjquota, or leave -enable-xfs-quota out';
+  const lines = (await readFile(mountInfo, 'utf8')).split('\n').map((line) => line.split(' '));
+  const mount = lines.findLast((fields) => fields[4] === mountPoint); // the last one lies on top
+  if (mount === undefined) throw new UsageError(`-enable-xfs-quota: ${mountPoint} is no mount point; ${cure}`);
+  const type = mount[mount.indexOf('-') + 1] ?? '';
+  if (type !== 'xfs') throw new UsageError(`-enable-xfs-quota: ${mountPoint} is ${type}, not xfs; ${cure}`);
+  const options = (mount.at(-1) ?? '').split(',');
+  if (!options.some((option) => option === 'pquota' || option === 'prjquota')) {
+    throw new UsageError(`-enable-xfs-quota: ${mountPoint} is mounted without project quota; ${cure}`);
+  }
+  try {
+    await exec('xfs_quota', ['-V']);
+  } catch (error) {
+    throw new UsageError('-enable-xfs-quota: xfs_quota cannot be run; install xfsprogs', { cause: error });
+  }
+}

@@ -1,0 +1,91 @@
+/** The whole program: checks, NFS server, controller. */
+import { stat, statfs } from 'node:fs/promises';
+import { GidAllocator, type Logger, type ProvisionController, runProvisioner } from '../../src/index.ts';
+import { AtomicFile } from './atomic-file.ts';
+import { ClassVolumes } from './class-volumes.ts';
+import { ExportLimit } from './export-limit.ts';
+import { UsageError } from './flags.ts';
+import { ownIdentity } from './identity-file.ts';
+import { NfsProvisioner } from './nfs-provisioner.ts';
+import { ProjectQuota } from './project-quota.ts';
+import { serverAddress } from './server-address.ts';
+import { serverMetrics } from './server-metrics.ts';
+import { startServing } from './serving.ts';
+import type { Settings } from './settings.ts';
+import { VolumeDirectories } from './volume-directory.ts';
+
+/** `statfs` of a directory that is itself on NFS (statfs(2)). */
+const nfsMagic = 0x6969;
+
+/**
+ * Runs until a signal ends it.
+ *
+ * @returns the exit code, as `runProvisioner` does.
+ * @throws {UsageError} when it cannot start as it is set up.
+ */
+export async function run(settings: Settings, logger: Logger): Promise<number> {
+  const { paths, provisionerName, httpEndpoint, intentJournal, leaderElect } = settings;
+  await checkExportDirectory(paths.exportDirectory);
+  const connection = {
+    ...(settings.kubeconfig !== '' && { kubeconfig: settings.kubeconfig }),
+    ...(settings.master !== '' && { master: settings.master }),
+  };
+  const identity = await ownIdentity(paths.identity);
+  const directories = new VolumeDirectories(paths.exportDirectory);
+  let controller: ProvisionController | undefined;
+  const quota = settings.xfsQuota ? await openQuota(settings, logger) : undefined;
+  await using serving = await startServing(settings, {
+    directories,
+    onServing: () => controller?.retryFailed(),
+    logger,
+  });
+  const { exports } = serving;
+  const limit = new ExportLimit({
+    max: settings.maxExports,
+    count: () => exports.count,
+    wake: (uid) => controller?.wakeClaim(uid),
+  });
+  const onUnstable = (): void =>
+    logger.warn({ cure: 'set SERVICE_NAME' }, 'Volumes get the address of this Pod, and are lost to clients with it');
+  logger.info({ identity, exports: exports.count, directory: paths.exportDirectory }, 'Starting nfs-provisioner');
+  return await runProvisioner({
+    provisionerName,
+    provisioner: ({ client }) =>
+      new NfsProvisioner({
+        identity,
+        directories,
+        exports,
+        quota,
+        limit,
+        classVolumes: new ClassVolumes({ client, identity }),
+        gids: new GidAllocator({ client }),
+        serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),
+        whenServing: (signal) => serving.whenReady(signal),
+        logger,
+      }),
+    logger,
+    connection,
+    leaderElection: leaderElect,
+    intentJournal,
+    ...(httpEndpoint !== '' && { http: { address: httpEndpoint } }),
+    registry: serverMetrics(serving),
+    onController: (made) => {
+      controller = made;
+    },
+  });
+}
+
+/** @throws {UsageError} */
+async function checkExportDirectory(directory: string): Promise<void> {
+  const found = await stat(directory).catch(() => undefined);
+  if (found?.isDirectory() !== true) {
+    throw new UsageError(`the export directory ${directory} does not exist: mount a volume there, or set -export-dir`);
+  }
+  if ((await statfs(directory)).type === nfsMagic) {
+    throw new UsageError(`the export directory ${directory} is on NFS: a local file system is needed`);
+  }
+}
+
+function openQuota({ paths }: Settings, logger: Logger): Promise<ProjectQuota> {
+  return ProjectQuota.open({ mountPoint: paths.exportDirectory, file: new AtomicFile(paths.projects), logger });
+}

@@ -1,0 +1,22 @@
+import { createRegistry, type MetricRegistry } from '../../src/index.ts';
+import { Gauge } from 'prom-client';
+import type { Serving } from './serving.ts';
+
+/** The metrics of the NFS server, in a registry for those of the controller, too. */
+export function serverMetrics(serving: Pick<Serving, 'exports' | 'isReady' | 'restarts'>): MetricRegistry {
+  const registry = createRegistry();
+  const gauge = (name: string, help: string, value: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value());
+      },
+    });
+  };
+  gauge('nfs_provisioner_exports', 'Volumes that are exported.', () => serving.exports.count);
+  gauge('nfs_provisioner_server_up', '1 while the NFS server answers, 0 while not.', () => Number(serving.isReady));
+  gauge('nfs_provisioner_server_restarts', 'How often the NFS server was started again.', () => serving.restarts);
+  return registry;
+}

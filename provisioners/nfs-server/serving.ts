@@ -1,0 +1,88 @@
+/** The exports together with the server that serves them: our own ganesha, one that others run, or the kernel. */
+import type { Logger } from '../../src/index.ts';
+import { AtomicFile } from './atomic-file.ts';
+import { Exports } from './exports.ts';
+import { UsageError } from './flags.ts';
+import { GaneshaBus } from './ganesha-bus.ts';
+import { exportBlock, exportsIn } from './ganesha-config.ts';
+import { ganeshaExports } from './ganesha-exports.ts';
+import { kernelFormat, kernelServer } from './kernel-exports.ts';
+import { NfsServer, prepareConfig } from './nfs-server.ts';
+import type { Settings } from './settings.ts';
+import type { VolumeDirectories } from './volume-directory.ts';
+
+/** How long a new volume waits for the NFS server, which needs a second or two for a start. */
+const servingPatienceMs = 15_000;
+/** With thousands of exports ganesha needs a while for each that it has lost. */
+const reconcileTimeoutMs = 600_000;
+
+/** Disposing it ends what it started. */
+export interface Serving extends AsyncDisposable {
+  readonly exports: Exports;
+  /** Whether the server answers; always of one that is not ours. */
+  readonly isReady: boolean;
+  readonly restarts: number;
+  /** Resolves once the server answers. @throws when it does not within 15 s. */
+  whenReady(signal: AbortSignal): Promise<void>;
+}
+
+interface ServingOptions {
+  directories: VolumeDirectories;
+  /** Called each time that a server of our own serves all exports again. */
+  onServing: () => void;
+  logger: Logger;
+}
+
+/** @throws {UsageError} when a file is missing that a server of others has to have. */
+export async function startServing(settings: Settings, options: ServingOptions): Promise<Serving> {
+  const { mode, paths, exportSubnet } = settings;
+  const { logger } = options;
+  if (mode === 'kernel') {
+    const file = await existing(new AtomicFile(paths.kernelExports, 0o644));
+    return foreign(await Exports.open({ file, format: kernelFormat(exportSubnet), server: kernelServer, logger }));
+  }
+  if (exportSubnet !== '*') logger.warn({ exportSubnet }, 'With ganesha -export-subnet has no effect');
+  const isOwn = mode === 'own-ganesha';
+  const file = isOwn ? await prepareConfig(settings, logger) : await existing(new AtomicFile(paths.config));
+  const bus = new GaneshaBus(paths.busSocket);
+  const server = ganeshaExports({ bus, configFile: paths.config, logger });
+  const exports = await Exports.open({ file, format: { write: exportBlock, read: exportsIn }, server, logger });
+  return isOwn ? startOwn(settings, { ...options, bus, exports }) : foreign(exports);
+}
+
+async function startOwn(
+  settings: Settings,
+  options: ServingOptions & { bus: GaneshaBus; exports: Exports },
+): Promise<Serving> {
+  const { directories, onServing, bus, exports, logger } = options;
+  const reconcile = async (): Promise<void> => {
+    try {
+      await exports.reconcile((directory) => directories.exists(directory), AbortSignal.timeout(reconcileTimeoutMs));
+    } catch (err) {
+      logger.warn({ err }, 'The exports could not be compared with what the NFS server serves');
+    }
+    onServing();
+  };
+  const server = await NfsServer.start({ settings, bus, onReady: () => void reconcile(), logger });
+  return {
+    exports,
+    get isReady() {
+      return server.isReady;
+    },
+    get restarts() {
+      return server.restarts;
+    },
+    whenReady: (signal) => server.whenReady(AbortSignal.any([signal, AbortSignal.timeout(servingPatienceMs)])),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+function foreign(exports: Exports): Serving {
+  const nothing = (): Promise<void> => Promise.resolve();
+  return { exports, isReady: true, restarts: 0, whenReady: nothing, [Symbol.asyncDispose]: nothing };
+}
+
+async function existing(file: AtomicFile): Promise<AtomicFile> {
+  if ((await file.read()) !== undefined) return file;
+  throw new UsageError(`${file.path} does not exist: the NFS server that is not started here has to have it`);
+}

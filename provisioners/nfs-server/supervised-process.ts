@@ -1,0 +1,190 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../src/index.ts';
+
+/** A program that has to run all the time. */
+export interface SupervisedOptions {
+  name: string;
+  command: readonly [program: string, ...args: string[]];
+  environment?: Record<string, string | undefined>;
+  /** Called before each start. */
+  prepare?: () => Promise<void>;
+  /** Resolves once the program answers; tried again and again while it rejects, for at most 30 s. Default: at once. */
+  probe?: (signal: AbortSignal) => Promise<void>;
+  /** Called each time that it answers. */
+  onReady?: () => void;
+  /** What the program has last written elsewhere, for the log line about its end. Default: its output. */
+  lastWords?: () => Promise<string>;
+  logger: Logger;
+}
+
+const minBackoffMs = 1000;
+const maxBackoffMs = 30_000;
+/** After a life of this length the next start is not delayed by earlier ends. */
+const steadyMs = 60_000;
+const readyTimeoutMs = 30_000;
+const probeIntervalMs = 50;
+const killAfterMs = 10_000;
+/** How long the rest of the output may take after the end. */
+const lastOutputMs = 100;
+/** What is kept of the program's output, for the log line about its end. */
+const outputLength = 2000;
+
+/**
+ * Starts a program, starts it again when it ends, after 1 s and then twice as long each time up to 30 s, and ends it with
+ * SIGTERM, after 10 s with SIGKILL. When our process dies without a chance to do so, the kernel ends the program.
+ */
+export class SupervisedProcess implements AsyncDisposable {
+  readonly #options: SupervisedOptions;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  #child: ChildProcess | undefined;
+  #ready = Promise.withResolvers<undefined>();
+  #isReady = false;
+  #starts = 0;
+
+  constructor(options: SupervisedOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  /** Whether it runs and has answered. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** How often it was started after the first time. */
+  get restarts(): number {
+    return Math.max(0, this.#starts - 1);
+  }
+
+  /** Of the program, while it runs. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Resolves while it runs and has answered, else as soon as it does. */
+  whenReady(): Promise<undefined> {
+    return this.#ready.promise;
+  }
+
+  /** Ends the program for good. Safe to repeat. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { name, logger } = this.#options;
+    const { signal } = this.#stop;
+    let backoffMs = minBackoffMs;
+    for (;;) {
+      const startedMs = performance.now();
+      const end = await this.#live(signal).catch((err: unknown) => ({ err }));
+      if (signal.aborted) return;
+      logger.error({ program: name, ...end, retryInMs: backoffMs }, 'A program of the NFS server has ended');
+      if (performance.now() - startedMs > steadyMs) backoffMs = minBackoffMs;
+      await delay(backoffMs, undefined, { signal }).catch(() => undefined);
+      backoffMs = Math.min(2 * backoffMs, maxBackoffMs);
+    }
+  }
+
+  /** One life. @returns how it ended. @throws when it could not be started. */
+  async #live(signal: AbortSignal): Promise<{ how: string }> {
+    const { command, environment, prepare } = this.#options;
+    await untilStopped(prepare?.() ?? Promise.resolve(), signal);
+    const [program, ...args] = dyingWithUs(command);
+    const child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...environment },
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-outputLength)));
+    }
+    const closed = once(child, 'close').catch(() => undefined);
+    const ended = once(child, 'exit').then(() => undefined);
+    ended.catch(() => undefined);
+    await once(child, 'spawn');
+    this.#starts += 1;
+    this.#child = child;
+    const over = new AbortController();
+    const ending = this.#endOn(signal, child, ended);
+    const reporting = this.#reportReady(child, over.signal);
+    await ended;
+    over.abort();
+    await Promise.all([reporting, ending.cancel()]);
+    this.#child = undefined;
+    this.#setNotReady();
+    const how = child.signalCode === null ? `exit code ${child.exitCode ?? '?'}` : `signal ${child.signalCode}`;
+    await Promise.race([closed, delay(lastOutputMs)]); // what it has started may keep its output open
+    const words = (output + ((await this.#options.lastWords?.()) ?? '')).trim();
+    return { how: words === '' ? how : `${how}: ${words}` };
+  }
+
+  /** SIGTERM once we are stopped, SIGKILL where that does not help. */
+  #endOn(signal: AbortSignal, child: ChildProcess, ended: Promise<void>): { cancel: () => Promise<void> } {
+    let killing: Promise<void> = Promise.resolve();
+    const end = (): void => {
+      child.kill();
+      const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+      killing = ended.finally(() => clearTimeout(timer));
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+    return {
+      cancel: () => {
+        signal.removeEventListener('abort', end);
+        return killing;
+      },
+    };
+  }
+
+  /** A program that does not answer in time is killed, so that it gets another chance. */
+  async #reportReady(child: ChildProcess, over: AbortSignal): Promise<void> {
+    const { name, probe, onReady, logger } = this.#options;
+    const late = AbortSignal.timeout(readyTimeoutMs);
+    let problem: unknown;
+    while (!over.aborted && !late.aborted) {
+      try {
+        await probe?.(AbortSignal.any([over, late]));
+        this.#isReady = true;
+        this.#ready.resolve(undefined);
+        logger.info({ program: name, pid: child.pid }, 'A program of the NFS server is ready');
+        onReady?.();
+        return;
+      } catch (error) {
+        problem = error;
+        await delay(probeIntervalMs, undefined, { signal: over }).catch(() => undefined);
+      }
+    }
+    if (over.aborted) return;
+    logger.error({ program: name, err: problem }, `A program of the NFS server did not answer within 30 s`);
+    child.kill('SIGKILL');
+  }
+
+  #setNotReady(): void {
+    if (!this.#isReady) return;
+    this.#isReady = false;
+    this.#ready = Promise.withResolvers();
+  }
+}
+
+/** Waits no longer than the signal allows. @throws its reason. */
+async function untilStopped(waiting: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const stopped = Promise.withResolvers<never>();
+  const stop = (): void => stopped.reject(signal.reason as Error);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    await Promise.race([waiting, stopped.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** An NFS server without its supervisor would hold the ports against the next one. */
+function dyingWithUs(command: readonly [string, ...string[]]): readonly [string, ...string[]] {
+  return ['setpriv', '--pdeathsig', 'KILL', '--', ...command];
+}

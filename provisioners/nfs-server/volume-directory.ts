@@ -1,0 +1,81 @@
+/** The directories of volumes: one per volume, directly below the export directory, with its name. */
+import { lstat, readdir, statfs } from 'node:fs/promises';
+import path from 'node:path';
+import { errnoOf, makeDirectory, OpenedDirectory, removeTree } from '../../src/index.ts';
+
+/** A directory that does not belong to a volume, or may hold what somebody else put there. */
+export class DirectoryError extends Error {
+  override readonly name = 'DirectoryError';
+}
+
+/** With the bit that gives new files the group of the directory. */
+const openMode = 0o2777;
+/** For a group: its members may do everything, others only pass. */
+const groupMode = 0o2071;
+
+/** The directories of volumes. */
+export class VolumeDirectories {
+  readonly #root: string;
+
+  /** @param root - the export directory, which exists. */
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /**
+   * Where a volume lies.
+   *
+   * @throws {DirectoryError} for a name that no volume of this provisioner has: the export directory also holds the
+   * configuration of the server, our identity, and what the server has to remember.
+   */
+  of(volumeName: string): string {
+    if (/^pvc-[\w.-]+$/.test(volumeName)) return path.join(this.#root, volumeName);
+    throw new DirectoryError(`${JSON.stringify(volumeName)} is not the name of a volume that was provisioned here`);
+  }
+
+  /** Whether it is there. */
+  async exists(directory: string): Promise<boolean> {
+    return (await statOf(directory)) !== undefined;
+  }
+
+  /**
+   * Makes the directory of a volume, with exactly the mode that its group asks for.
+   *
+   * @param options.gid - the group; undefined: everybody may write.
+   * @param options.isOurs - whether an earlier attempt may have made it: then it is taken as it is.
+   * @returns whether it is new.
+   * @throws {DirectoryError} `the path already exists`, when it is there, not empty, and not ours.
+   */
+  async make(directory: string, { gid, isOurs }: { gid: number | undefined; isOurs: boolean }): Promise<boolean> {
+    const found = await statOf(directory);
+    const isFree = found === undefined || (found.isDirectory() && (isOurs || (await readdir(directory)).length === 0));
+    if (!isFree) throw new DirectoryError(`the path already exists: ${directory}`);
+    return await makeDirectory(directory, gid === undefined ? { mode: openMode } : { mode: groupMode, gid });
+  }
+
+  /** Removes the directory with all that is in it; no symbolic link is followed. Safe to repeat. */
+  async remove(directory: string, signal: AbortSignal): Promise<void> {
+    const found = await statOf(directory);
+    if (found === undefined) return;
+    if (!found.isDirectory()) {
+      throw new DirectoryError(`${directory} is no directory; remove it, and the volume is deleted`);
+    }
+    await using root = await OpenedDirectory.open(this.#root);
+    await removeTree(root, path.basename(directory), { signal });
+  }
+
+  /** Bytes that can be written. */
+  async freeBytes(): Promise<bigint> {
+    const { bavail, bsize } = await statfs(this.#root, { bigint: true });
+    return bavail * bsize;
+  }
+}
+
+async function statOf(directory: string): Promise<Awaited<ReturnType<typeof lstat>> | undefined> {
+  try {
+    return await lstat(directory); // of a symbolic link itself
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,183 @@
+/** What becomes of exports when ganesha, its bus, or the provisioner itself ends. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, test } from 'node:test';
+import type { V1PersistentVolume } from '@kubernetes/client-node';
+import { eventually } from '../support/eventually.ts';
+import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
+import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
+
+const programs = await findNfsPrograms();
+
+describe('the exports of nfs-provisioner', { skip: programs.missing ?? false }, () => {
+  let scene: NfsScene;
+  let storageClass: string;
+  const served: { claim: NamedClaim; volume: V1PersistentVolume }[] = [];
+
+  const serve = async (count: number): Promise<void> => {
+    const claims = await Promise.all(Array.from({ length: count }, () => scene.createClaim(storageClass)));
+    for (const claim of claims) served.push({ claim, volume: await scene.bound(claim) });
+  };
+  /** Every volume can be read, and there is nothing else. */
+  const allServed = (): Promise<void> =>
+    scene.waitFor(async () => {
+      for (const { claim } of served) await scene.rig.list(scene.directory(claim));
+    });
+  const restart = async (args: string[] = []): Promise<void> => {
+    await scene.program.stop();
+    await scene.start(args);
+  };
+
+  before(async () => {
+    scene = await NfsScene.make(programs);
+    await scene.start();
+    storageClass = await scene.createClass();
+    await serve(5);
+  });
+  afterEach(async (context) => {
+    if ('passed' in context && !context.passed) console.error(await scene.rig.log());
+  });
+  after(() => scene[Symbol.asyncDispose]());
+
+  test('are all back after ganesha was killed amid writes, and no written file is lost', async () => {
+    const written: string[] = [];
+    const stop = new AbortController();
+    const writing = Promise.all(
+      served.map(async ({ claim }, writer) => {
+        for (let file = 0; !stop.signal.aborted; file += 1) {
+          const name = join(scene.directory(claim), `file-${writer}-${file}`);
+          await scene.rig.write(name, name).then(
+            () => written.push(name),
+            () => undefined, // the server was away
+          );
+        }
+      }),
+    );
+    await eventually(() => assert.ok(written.length >= 10));
+    const old = await scene.ganeshaPid();
+    process.kill(old, 'SIGKILL');
+    const late = await scene.createClaim(storageClass); // while the server is away
+    await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), old));
+    await allServed();
+    const before = written.length;
+    await eventually(() => assert.ok(written.length >= before + 10));
+    stop.abort();
+    await writing;
+    for (const name of written) assert.equal(await readFile(name, 'utf8'), name);
+    served.push({ claim: late, volume: await scene.bound(late) });
+    await allServed();
+  });
+
+  test('are all back after the bus was killed, and new ones are added', async () => {
+    const old = await scene.ganeshaPid();
+    const [, bus = ''] = /program=dbus-daemon pid=(\d+)(?!.*program=dbus-daemon pid)/s.exec(scene.program.log()) ?? [];
+    process.kill(Number(bus), 'SIGKILL');
+    await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), old));
+    await serve(1);
+    await allServed();
+  });
+
+  test('stay with a provisioner that is started again: identity, ids and volumes', async () => {
+    const identity = await readFile(join(scene.rig.exports, 'nfs-provisioner.identity'), 'utf8');
+    const stopped = scene.program;
+    const ganesha = await scene.ganeshaPid();
+    await restart();
+    assert.equal(await stopped.ending(), 'exit code 0');
+    assert.throws(() => process.kill(ganesha, 0), /ESRCH/, 'ganesha went with it');
+    await serve(1);
+    const volumes = served.map(({ volume }) => volume.metadata?.annotations ?? {});
+    assert.ok(volumes.every((annotations) => annotations['Provisioner_Id'] === identity));
+    assert.equal(new Set(volumes.map((annotations) => annotations['Export_Id'])).size, served.length);
+    await allServed();
+    const [first] = served.splice(0, 1);
+    await scene.deleteClaim(first!.claim);
+    await scene.gone(first!.volume);
+    assert.equal(await isThere(scene.directory(first!.claim)), false);
+  });
+
+  test('are taken over when the provisioner was killed, and its ganesha with it', async () => {
+    const ganesha = await scene.ganeshaPid();
+    await scene.program.stop('SIGKILL');
+    await eventually(() => assert.throws(() => process.kill(ganesha, 0), /ESRCH/));
+    await scene.start();
+    await allServed();
+  });
+
+  test('survive a configuration that has a block for a directory that is gone', async () => {
+    const [lost] = served.splice(0, 1);
+    await scene.program.stop();
+    await rm(scene.directory(lost!.claim), { recursive: true });
+    await scene.start();
+    await allServed();
+    await scene.waitFor(() => assert.match(scene.program.log(), /An export is skipped: its directory is gone/));
+    await scene.deleteClaim(lost!.claim);
+    await scene.gone(lost!.volume);
+    assert.ok(!(await scene.config()).includes(scene.directory(lost!.claim)));
+  });
+
+  test('survive a configuration whose end was never written', async () => {
+    await scene.program.stop();
+    const whole = await scene.config();
+    await writeFile(join(scene.rig.exports, 'vfs.conf'), `${whole}\nEXPORT\n{\n\tExport_Id = 77;\n\tPath = /ex`);
+    await scene.start();
+    await allServed();
+    assert.equal((await scene.config()).trimEnd(), whole.trimEnd());
+    assert.match(await readFile(join(scene.rig.exports, 'vfs.conf.damaged'), 'utf8'), /Export_Id = 77/);
+    assert.match(scene.program.log(), /The configuration of ganesha is damaged/);
+  });
+
+  test('are removed also when an earlier removal was interrupted after the block was gone', async () => {
+    const [half] = served.splice(0, 1);
+    await scene.program.stop();
+    const block = half!.volume.metadata?.annotations?.['EXPORT_block'] ?? '';
+    await writeFile(join(scene.rig.exports, 'vfs.conf'), (await scene.config()).replace(block, ''));
+    await scene.start();
+    await scene.deleteClaim(half!.claim);
+    await scene.gone(half!.volume);
+    assert.equal(await isThere(scene.directory(half!.claim)), false);
+    await allServed();
+  });
+
+  test('are limited, and a claim that waits is served as soon as a volume is gone', async () => {
+    await restart([`-max-exports=${served.length + 1}`]);
+    await serve(1);
+    const waiting = await scene.createClaim(storageClass);
+    const refused = new RegExp(`Not provisioning the claim now claim=${scene.namespace}/${waiting.name} `);
+    await scene.waitFor(() => assert.match(scene.program.log(), refused));
+    assert.equal(await isThere(scene.directory(waiting)), false);
+    const [freed] = served.splice(0, 1);
+    await scene.deleteClaim(freed!.claim);
+    served.push({ claim: waiting, volume: await scene.bound(waiting) });
+    await allServed();
+  });
+
+  test('of a class are limited where the class says so', async () => {
+    await restart();
+    const limited = await scene.createClass({ maxExports: '1' });
+    const first = await scene.createClaim(limited);
+    const volume = await scene.bound(first);
+    await restart(); // the volumes of the class are counted again
+    const second = await scene.createClaim(limited);
+    await scene.waitFor(() => assert.match(scene.program.log(), /export limit of 1 has been reached/));
+    assert.equal(await isThere(scene.directory(second)), false);
+    await scene.deleteClaim(first);
+    await scene.gone(volume);
+    served.push({ claim: second, volume: await scene.bound(second) });
+  });
+
+  test('begin anew with an empty directory: old volumes are left alone', async () => {
+    await scene.program.stop();
+    const old = await readFile(join(scene.rig.exports, 'nfs-provisioner.identity'), 'utf8');
+    await rm(scene.rig.exports, { recursive: true });
+    await mkdir(scene.rig.exports);
+    await scene.rig.writeConfig();
+    await scene.start();
+    const [lost] = served.splice(0);
+    await scene.deleteClaim(lost!.claim);
+    await scene.waitFor(() => assert.match(scene.program.log(), new RegExp(`id ${old} did & can`)));
+    assert.notEqual(await readFile(join(scene.rig.exports, 'nfs-provisioner.identity'), 'utf8'), old);
+    await serve(1);
+    await allServed();
+  });
+});

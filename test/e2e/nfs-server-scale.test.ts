@@ -1,0 +1,119 @@
+/** Many exports of one nfs-provisioner: made at once, served after a kill, deleted at once. It prints how long that takes. */
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { after, afterEach, before, describe, test, type TestContext } from 'node:test';
+import type { V1PersistentVolume } from '@kubernetes/client-node';
+import { exportsIn } from '../../provisioners/nfs-server/ganesha-config.ts';
+import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
+import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
+
+const programs = await findNfsPrograms();
+const count = 200;
+
+describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? false }, () => {
+  let scene: NfsScene;
+  let storageClass: string;
+  let claims: NamedClaim[] = [];
+  const volumes: V1PersistentVolume[] = [];
+
+  before(async () => {
+    scene = await NfsScene.make(programs);
+    await scene.start();
+    storageClass = await scene.createClass();
+  });
+  afterEach(async (context) => {
+    if ('passed' in context && !context.passed) console.error((await scene.rig.log()).slice(-20_000));
+  });
+  after(() => scene[Symbol.asyncDispose]());
+
+  const create = (number: number): Promise<NamedClaim[]> =>
+    Promise.all(Array.from({ length: number }, () => scene.createClaim(storageClass)));
+  /** Directories that stand in the configuration. */
+  const listed = async (): Promise<Set<string>> => new Set(exportsIn(await scene.config()).map(({ path }) => path));
+  /** What of these a client can mount; one client at a time, as each is a process. */
+  const mountable = async (wanted: readonly NamedClaim[]): Promise<number> => {
+    let served = 0;
+    for (const claim of wanted) await scene.rig.list(scene.directory(claim)).then(() => (served += 1));
+    return served;
+  };
+
+  test('are made by claims that come at once, each with an id of its own', async (context) => {
+    const stopwatch = await Stopwatch.start(scene.program.pid);
+    claims = await create(count);
+    await scene.waitFor(async () => {
+      const { items } = await scene.admin.core.listPersistentVolume();
+      assert.equal(items.filter(({ spec }) => spec?.storageClassName === storageClass).length, count);
+    });
+    await stopwatch.report(context, `${count} volumes made, from the first claim on,`);
+    for (const claim of claims) volumes.push(await scene.bound(claim));
+    const ids = volumes.map(({ metadata }) => Number(metadata?.annotations?.['Export_Id']));
+    assert.equal(new Set(ids).size, count);
+    assert.ok(!ids.includes(152), 'the file system id of the pseudo root');
+    assert.deepEqual(await listed(), new Set(claims.map((claim) => scene.directory(claim))));
+    assert.equal(await mountable(claims), count);
+  });
+
+  test('are all served again after ganesha was killed', async (context) => {
+    const old = await scene.ganeshaPid();
+    const stopwatch = await Stopwatch.start(scene.program.pid);
+    process.kill(old, 'SIGKILL');
+    const servedAgain = /All exports are served/g;
+    const times = (): number => scene.program.log().match(servedAgain)?.length ?? 0;
+    const before = times();
+    await scene.waitFor(() => assert.ok(times() > before));
+    await stopwatch.report(context, `${count} exports served again`);
+    assert.equal(await mountable(claims), count);
+  });
+
+  test('come and go at once, and exactly the live ones are exported', async () => {
+    const going = claims.splice(0, 10);
+    const [coming] = await Promise.all([create(20), ...going.map((claim) => scene.deleteClaim(claim))]);
+    for (const claim of coming) volumes.push(await scene.bound(claim));
+    for (const claim of going) await scene.gone({ metadata: { name: `pvc-${claim.uid}` } });
+    claims.push(...coming);
+    assert.deepEqual(await listed(), new Set(claims.map((claim) => scene.directory(claim))));
+    for (const claim of going) await assert.rejects(scene.rig.list(scene.directory(claim)));
+    assert.equal(await mountable(coming), coming.length);
+  });
+
+  test('go with their claims, and nothing is left', async (context) => {
+    const stopwatch = await Stopwatch.start(scene.program.pid);
+    await Promise.all(claims.map((claim) => scene.deleteClaim(claim)));
+    for (const claim of claims) await scene.gone({ metadata: { name: `pvc-${claim.uid}` } });
+    await stopwatch.report(context, `${claims.length} volumes deleted`);
+    assert.equal((await listed()).size, 0);
+    const left = (await readdir(scene.rig.exports)).filter((name) => name.startsWith('pvc-'));
+    assert.deepEqual(left, []);
+    for (const claim of claims.slice(0, 3)) assert.equal(await isThere(scene.directory(claim)), false);
+  });
+});
+
+/** Time on the clock, and time that a process computed. */
+class Stopwatch {
+  readonly #pid: number;
+  readonly #startedMs = performance.now();
+  readonly #cpuMs: number;
+
+  private constructor(pid: number, cpuMs: number) {
+    this.#pid = pid;
+    this.#cpuMs = cpuMs;
+  }
+
+  static async start(pid: number): Promise<Stopwatch> {
+    return new Stopwatch(pid, await cpuMs(pid));
+  }
+
+  async report(context: TestContext, what: string): Promise<void> {
+    const seconds = ((performance.now() - this.#startedMs) / 1000).toFixed(1);
+    context.diagnostic(
+      `${what} in ${seconds} s, of which nfs-provisioner computed ${(await cpuMs(this.#pid)) - this.#cpuMs} ms`,
+    );
+  }
+}
+
+/** What the kernel counts for a process, in user and system mode (proc(5), `stat`). */
+async function cpuMs(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}

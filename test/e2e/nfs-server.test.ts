@@ -1,0 +1,215 @@
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
+/** The NFS provisioner with the real ganesha, and clients that go through NFS. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
+import { isThere, NfsScene } from '../support/nfs/nfs-scene.ts';
+
+const programs = await findNfsPrograms();
+
+describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? false }, () => {
+  let scene: NfsScene;
+
+  before(async () => {
+    scene = await NfsScene.make(programs);
+    await scene.start();
+  });
+  afterEach(async (context) => {
+    if ('passed' in context && !context.passed) console.error(await scene.rig.log());
+  });
+  after(() => scene[Symbol.asyncDispose]());
+
+  test('makes an exported directory for a claim, and removes both with it', async () => {
+    const { rig } = scene;
+    const claim = await scene.createClaim(await scene.createClass({}, { mountOptions: ['vers=4.1', 'nolock'] }));
+    const volume = await scene.bound(claim);
+    const directory = scene.directory(claim);
+    assert.partialDeepStrictEqual(volume.spec, {
+      nfs: { server: '127.0.0.1', path: directory },
+      mountOptions: ['vers=4.1', 'nolock'],
+      capacity: { storage: '1Mi' },
+      accessModes: ['ReadWriteMany'],
+      persistentVolumeReclaimPolicy: 'Delete',
+    });
+    assert.ok(volume.spec?.nfs?.readOnly !== true);
+    assert.equal((await stat(directory)).mode & 0o7777, 0o2777);
+    const { annotations = {} } = volume.metadata ?? {};
+    assert.ok((await scene.config()).includes(annotations['EXPORT_block'] ?? 'none'));
+    assert.equal(annotations['Export_Id'], '1');
+    assert.equal(annotations['Provisioner_Id'], await readFile(join(rig.exports, 'nfs-provisioner.identity'), 'utf8'));
+    assert.deepEqual([annotations['Project_block'], annotations['Project_Id']], ['', '0']);
+    assert.equal(annotations['kubernetes.io/createdby'], 'nfs-dynamic-provisioner');
+
+    await rig.write(join(directory, 'letter'), 'through NFS');
+    assert.equal(await readFile(join(directory, 'letter'), 'utf8'), 'through NFS');
+    await writeFile(join(directory, 'answer'), 'from the disk');
+    assert.equal(await rig.read(join(directory, 'answer')), 'from the disk');
+
+    await scene.deleteClaim(claim);
+    await scene.gone(volume);
+    assert.equal(await isThere(directory), false);
+    await assert.rejects(rig.list(directory));
+    assert.ok(!(await scene.config()).includes(directory));
+  });
+
+  test('gives a volume to a group alone, which pods get as a supplemental group', async () => {
+    const claim = await scene.createClaim(await scene.createClass({ gid: '1001' }));
+    const volume = await scene.bound(claim);
+    const directory = scene.directory(claim);
+    const { mode, gid } = await stat(directory);
+    assert.deepEqual([mode & 0o7777, gid], [0o2071, 1001]);
+    assert.equal(volume.metadata?.annotations?.['pv.beta.kubernetes.io/gid'], '1001');
+    const file = join(directory, 'minutes');
+    await assert.rejects(scene.rig.write(file, 'from outside', { uid: 1000, gid: 1000 }));
+    await scene.rig.write(file, 'of a member', { uid: 1000, gid: 1001 });
+    assert.equal((await stat(file)).gid, 1001);
+  });
+
+  test('gives each volume of a class with a range a group of its own', async () => {
+    const storageClass = await scene.createClass({ gidMin: '3000', gidMax: '3001' });
+    const claims = [await scene.createClaim(storageClass), await scene.createClaim(storageClass)];
+    for (const claim of claims) await scene.bound(claim);
+    const gids = await Promise.all(claims.map(async (claim) => (await stat(scene.directory(claim))).gid));
+    assert.deepEqual(gids.sort(), [3000, 3001]);
+    const third = await scene.createClaim(storageClass);
+    await scene.event(third, /all 2 group ids from 3000 to 3001 are taken/);
+    assert.equal(await isThere(scene.directory(third)), false);
+    await scene.deleteClaim(third);
+  });
+
+  test('treats root of a client as nobody where the class says so', async () => {
+    const claim = await scene.createClaim(await scene.createClass({ rootSquash: 'true' }));
+    const volume = await scene.bound(claim);
+    assert.match(volume.metadata?.annotations?.['EXPORT_block'] ?? '', /\tSquash = root_id_squash;\n/);
+    const file = join(scene.directory(claim), 'of-root');
+    await scene.rig.write(file, 'root', { uid: 0, gid: 0 });
+    assert.equal((await stat(file)).uid, 4_294_967_294);
+  });
+
+  test('takes over the directory of an attempt that was cut short', async () => {
+    const storageClass = await scene.createClass({}, { volumeBindingMode: 'WaitForFirstConsumer' });
+    const { name, uid } = await scene.createClaim(storageClass);
+    await mkdir(scene.directory({ name, uid }), { mode: 0o700 });
+    await scene.admin.core.patchNamespacedPersistentVolumeClaim({
+      name,
+      namespace: scene.namespace,
+      body: [{ op: 'add', path: '/metadata/annotations', value: { 'volume.kubernetes.io/selected-node': 'any' } }],
+    });
+    const volume = await scene.bound({ name, uid });
+    assert.equal(volume.spec?.nfs?.path, scene.directory({ name, uid }));
+    assert.equal((await stat(scene.directory({ name, uid }))).mode & 0o7777, 0o2777);
+    await scene.rig.write(join(scene.directory({ name, uid }), 'file'), 'works');
+  });
+
+  test('leaves a directory alone that somebody else put there', async () => {
+    const storageClass = await scene.createClass({}, { volumeBindingMode: 'WaitForFirstConsumer' });
+    const claim = await scene.createClaim(storageClass);
+    await mkdir(scene.directory(claim));
+    await writeFile(join(scene.directory(claim), 'precious'), 'data');
+    await scene.admin.core.patchNamespacedPersistentVolumeClaim({
+      name: claim.name,
+      namespace: scene.namespace,
+      body: [{ op: 'add', path: '/metadata/annotations', value: { 'volume.kubernetes.io/selected-node': 'any' } }],
+    });
+    await scene.event(claim, /error creating directory for volume: the path already exists/);
+    await scene.deleteClaim(claim);
+    assert.equal(await readFile(join(scene.directory(claim), 'precious'), 'utf8'), 'data');
+    assert.ok(!(await scene.config()).includes(scene.directory(claim)));
+  });
+
+  test('leaves volumes alone that another provisioner of the same name has', async () => {
+    const claim = await scene.createClaim(await scene.createClass());
+    const { metadata } = await scene.bound(claim);
+    const name = metadata?.name ?? '';
+    const own = metadata?.annotations?.['Provisioner_Id'] ?? '';
+    await annotate(name, { Provisioner_Id: 'another' });
+    await scene.deleteClaim(claim);
+    await scene.waitFor(() =>
+      assert.match(scene.program.log(), /Deletion ignored .*didn't provision volume .* and so can't delete it/),
+    );
+    assert.ok(await isThere(scene.directory(claim)));
+    await annotate(name, { Provisioner_Id: null });
+    const uid = metadata?.uid ?? '';
+    await scene.event({ uid }, /PV doesn't have an annotation Provisioner_Id/, 'default');
+    assert.ok(await isThere(scene.directory(claim)));
+    await annotate(name, { Provisioner_Id: own });
+    await scene.gone({ metadata: { name } });
+    assert.equal(await isThere(scene.directory(claim)), false);
+  });
+
+  test('never touches what is no volume, whatever a PersistentVolume is called', async () => {
+    const claim = await scene.createClaim(await scene.createClass());
+    const { metadata, spec } = await scene.bound(claim);
+    const forged = await scene.admin.core.createPersistentVolume({
+      body: {
+        metadata: {
+          name: 'vfs.conf',
+          annotations: { ...metadata?.annotations, 'pv.kubernetes.io/provisioned-by': scene.provisioner },
+        },
+        spec: {
+          nfs: spec!.nfs!,
+          capacity: spec!.capacity!,
+          accessModes: spec!.accessModes!,
+          storageClassName: spec!.storageClassName!,
+          persistentVolumeReclaimPolicy: 'Delete',
+          claimRef: { namespace: scene.namespace, name: 'gone', uid: '0a3b1d5e-0000-4000-8000-000000000000' },
+        },
+      },
+    });
+    await scene.event(
+      { uid: forged.metadata?.uid ?? '' },
+      /"vfs.conf" is not the name of a volume that was provisioned here/,
+      'default',
+    );
+    assert.match(await scene.config(), /NFS_CORE_PARAM/);
+    await scene.admin.core.deletePersistentVolume({ name: 'vfs.conf' });
+    assert.deepEqual(await scene.rig.list(scene.directory(claim)), []);
+  });
+
+  for (const { title, parameters = {}, claim = {}, message } of [
+    {
+      title: 'an unknown parameter',
+      parameters: { foo: 'bar' },
+      message: /error validating options for volume: invalid parameter: "foo"/,
+    },
+    {
+      title: 'a group id of 0',
+      parameters: { gid: '0' },
+      message: /invalid value for parameter gid: 0. valid values are/,
+    },
+    { title: 'a squash that is no boolean', parameters: { rootSquash: 'asdf' }, message: /parameter rootSquash: asdf/ },
+    { title: 'a claim with a selector', claim: { selector: {} }, message: /claim.Spec.Selector is not supported/ },
+    {
+      title: 'a claim for more than there is',
+      claim: { storage: '1Ei' },
+      message: /insufficient available space \d+ bytes to satisfy claim for 1152921504606846976 bytes/,
+    },
+    {
+      title: 'a claim for a block device',
+      claim: { volumeMode: 'Block' },
+      message: /does not support block volume provisioning/,
+    },
+    {
+      title: 'a claim with a source',
+      claim: { dataSource: { kind: 'PersistentVolumeClaim', name: 'another' } },
+      message: /claim.Spec.DataSource is not supported/,
+    },
+  ] as { title: string; parameters?: Record<string, string>; claim?: object; message: RegExp }[]) {
+    test(`refuses ${title}, and makes nothing`, async () => {
+      const refused = await scene.createClaim(await scene.createClass(parameters), claim);
+      await scene.event(refused, message);
+      assert.equal(await isThere(scene.directory(refused)), false);
+      await scene.deleteClaim(refused);
+    });
+  }
+
+  async function annotate(name: string, annotations: Record<string, string | null>): Promise<void> {
+    const { admin } = scene;
+    const { metadata } = await admin.core.readPersistentVolume({ name });
+    const wanted = Object.entries({ ...metadata?.annotations, ...annotations }).filter(([, value]) => value !== null);
+    const value = Object.fromEntries(wanted);
+    await admin.core.patchPersistentVolume({ name, body: [{ op: 'add', path: '/metadata/annotations', value }] });
+  }
+});

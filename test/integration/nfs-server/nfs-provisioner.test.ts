@@ -1,0 +1,225 @@
+/** The steps of making and deleting a volume, on real directories, with a server that can refuse at any of them. */
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import {
+  type FulfilContext,
+  GidAllocator,
+  type PersistentVolumeClaim,
+  type ProvisionOptions,
+  silentLogger,
+  type StorageClass,
+} from '../../../src/index.ts';
+import { AtomicFile } from '../../../provisioners/nfs-server/atomic-file.ts';
+import { ClassVolumes } from '../../../provisioners/nfs-server/class-volumes.ts';
+import { ExportLimit } from '../../../provisioners/nfs-server/export-limit.ts';
+import { Exports } from '../../../provisioners/nfs-server/exports.ts';
+import { defaultConfig, exportBlock, exportsIn } from '../../../provisioners/nfs-server/ganesha-config.ts';
+import { NfsProvisioner } from '../../../provisioners/nfs-server/nfs-provisioner.ts';
+import { VolumeDirectories } from '../../../provisioners/nfs-server/volume-directory.ts';
+import { ServerInMemory } from './server-in-memory.ts';
+
+const { signal } = new AbortController();
+const storageClass: StorageClass = { metadata: { name: 'nfs' }, provisioner: 'example.com/nfs' };
+const base = defaultConfig({ recoveryRoot: '/export', nfsV3: true });
+
+const optionsFor = (uid: string, more: Partial<StorageClass> = {}): ProvisionOptions => {
+  const claim: PersistentVolumeClaim = {
+    metadata: { name: `claim-${uid}`, namespace: 'default', uid },
+    spec: { accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Mi' } } },
+  };
+  return { claim, storageClass: { ...storageClass, ...more }, volumeName: `pvc-${uid}`, selectedNodeName: '' };
+};
+
+describe('NfsProvisioner', () => {
+  let root: string;
+  let server: ServerInMemory;
+  let woken: string[];
+  let quotaFailure: Error | undefined;
+  const config = (): string => path.join(root, 'vfs.conf');
+  const text = (): Promise<string> => readFile(config(), 'utf8');
+  const isThere = async (name: string): Promise<boolean> =>
+    (await stat(path.join(root, name)).catch(() => undefined)) !== undefined;
+
+  beforeEach(async () => {
+    root = await mkdtemp(path.join(tmpdir(), 'nfs-provisioner-'));
+    await writeFile(config(), base);
+    server = new ServerInMemory(config());
+    woken = [];
+    quotaFailure = undefined;
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  const open = async ({ max, identity = 'me' }: { max?: number; identity?: string } = {}): Promise<NfsProvisioner> => {
+    const exports = await Exports.open({
+      file: new AtomicFile(config()),
+      format: { write: exportBlock, read: exportsIn },
+      server,
+      logger: silentLogger,
+    });
+    const client = { list: () => Promise.resolve([]) };
+    const quota = {
+      set: () =>
+        quotaFailure === undefined ? Promise.resolve({ id: 5, block: '\nline\n' }) : Promise.reject(quotaFailure),
+      remove: () => Promise.resolve(),
+    };
+    return new NfsProvisioner({
+      identity,
+      directories: new VolumeDirectories(root),
+      exports,
+      quota,
+      limit: new ExportLimit({ max, count: () => exports.count, wake: (uid) => void woken.push(uid) }),
+      classVolumes: new ClassVolumes({ client, identity }),
+      gids: new GidAllocator({ client }),
+      serverAddress: () => Promise.resolve('10.0.0.1'),
+      whenServing: () => Promise.resolve(),
+      logger: silentLogger,
+    });
+  };
+  const context = (deleted: string[] = []): FulfilContext => ({
+    signal,
+    mayExist: true,
+    beforeDelete: (handle) => Promise.resolve(void deleted.push(handle)),
+  });
+
+  test('gives the same volume at every repeat, also in another process', async () => {
+    const first = await (await open()).provision(optionsFor('a'), { signal });
+    await writeFile(path.join(root, 'pvc-a/file'), 'data');
+    const second = await (await open()).provision(optionsFor('a'), { signal });
+    assert.deepEqual(second, first);
+    assert.equal(await readFile(path.join(root, 'pvc-a/file'), 'utf8'), 'data');
+    assert.equal(first.metadata.annotations?.['Project_Id'], '5');
+  });
+
+  test('writes the mount options of the parameter on the volume, unless the class has its own', async () => {
+    const key = 'volume.beta.kubernetes.io/mount-options';
+    const provisioner = await open();
+    const parameters = { mountOptions: 'vers=4.1' };
+    const old = await provisioner.provision(optionsFor('a', { parameters }), { signal });
+    assert.equal(old.metadata.annotations?.[key], 'vers=4.1');
+    const both = optionsFor('b', { parameters, mountOptions: ['nolock'] });
+    assert.equal((await provisioner.provision(both, { signal })).metadata.annotations?.[key], undefined);
+  });
+
+  test('leaves nothing behind when the export fails, and succeeds later', async () => {
+    const provisioner = await open();
+    server.refusal = new Error('refused');
+    await assert.rejects(provisioner.provision(optionsFor('a'), { signal }), {
+      message: 'error creating export for volume: refused',
+      state: 'finished',
+    });
+    assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
+    server.refusal = undefined;
+    await provisioner.provision(optionsFor('a'), { signal });
+    assert.equal(await isThere('pvc-a'), true);
+  });
+
+  test('takes export and directory back when the quota fails', async () => {
+    quotaFailure = new Error('no such project');
+    await assert.rejects(
+      (await open()).provision(optionsFor('a'), { signal }),
+      /^.*error creating quota for volume: no/,
+    );
+    assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
+  });
+
+  test('keeps a volume that was there before a failed attempt', async () => {
+    await (await open()).provision(optionsFor('a'), { signal });
+    quotaFailure = new Error('no such project');
+    await assert.rejects((await open()).provision(optionsFor('a'), { signal }), /error creating quota/);
+    assert.equal(await isThere('pvc-a'), true);
+    assert.equal(server.served.get(1), path.join(root, 'pvc-a'));
+  });
+
+  test('serves no more volumes than it may, and wakes who waits', async () => {
+    const provisioner = await open({ max: 1 });
+    const made = await provisioner.provision(optionsFor('a'), { signal });
+    const { claim } = optionsFor('b');
+    assert.equal(provisioner.shouldProvision(claim), false);
+    assert.equal(
+      provisioner.shouldProvision(optionsFor('a').claim),
+      true,
+      'it has its export, and may not be saved yet',
+    );
+    await assert.rejects(provisioner.provision(optionsFor('c'), { signal }), {
+      name: 'IgnoredError',
+      reason: 'export limit of 1 has been reached',
+    });
+    assert.equal(await isThere('pvc-c'), false);
+    await provisioner.delete(made, { signal });
+    assert.deepEqual(woken, ['b', 'c']);
+    assert.equal(provisioner.shouldProvision(claim), true);
+  });
+
+  test('revokes what was made for a claim that is gone, and asks before', async () => {
+    const provisioner = await open();
+    const plan = await provisioner.plan(optionsFor('a'), { signal });
+    assert.deepEqual(JSON.parse(JSON.stringify(plan)), plan, 'it can be recorded');
+    assert.equal(await isThere('pvc-a'), false, 'a plan has no side effects');
+    const volume = await provisioner.fulfil(plan, context());
+    const deleted: string[] = [];
+    const revoking = { ...context(deleted), handle: undefined };
+    const next = await open();
+    await next.revoke(plan, revoking);
+    assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
+    assert.deepEqual(deleted, [path.join(root, 'pvc-a')]);
+    assert.equal(provisioner.holds(volume, deleted[0]!), true);
+    await next.revoke(plan, revoking);
+    assert.equal(deleted.length, 1, 'nothing is left to ask about');
+  });
+
+  test('does not revoke what may not be deleted', async () => {
+    const provisioner = await open();
+    const plan = await provisioner.plan(optionsFor('a'), { signal });
+    await provisioner.fulfil(plan, context());
+    const beforeDelete = (): Promise<void> => Promise.reject(new Error('a volume has it'));
+    await assert.rejects(provisioner.revoke(plan, { signal, handle: undefined, beforeDelete }), /a volume has it/);
+    assert.equal(await isThere('pvc-a'), true);
+  });
+
+  test('leaves the plans of another provisioner to that one', async () => {
+    const plan = await (await open({ identity: 'another' })).plan(optionsFor('a'), { signal });
+    const provisioner = await open();
+    const expected = { state: 'no-change', message: /at the provisioner with id another/ };
+    await assert.rejects(provisioner.fulfil(plan, context()), expected);
+    await assert.rejects(provisioner.revoke(plan, { ...context(), handle: undefined }), expected);
+  });
+
+  for (const name of ['vfs.conf', 'nfs-provisioner.identity', 'v4recov', '..', 'pvc-a/../vfs.conf']) {
+    test(`refuses to delete a volume that is called ${name}`, async () => {
+      const provisioner = await open();
+      const { metadata, spec } = await provisioner.provision(optionsFor('a'), { signal });
+      await mkdir(path.join(root, 'v4recov'));
+      const forged = { metadata: { ...metadata, name }, spec };
+      await assert.rejects(provisioner.delete(forged, { signal }), /is not the name of a volume/);
+      assert.equal((await isThere('vfs.conf')) && (await isThere('v4recov')), true);
+    });
+  }
+
+  test('deletes by the name, and says which annotation is missing', async () => {
+    const provisioner = await open();
+    const { metadata, spec } = await provisioner.provision(optionsFor('a'), { signal });
+    const annotations = { ...metadata.annotations };
+    delete annotations['Export_Id'];
+    const broken = { metadata: { ...metadata, annotations }, spec };
+    await assert.rejects(provisioner.delete(broken, { signal }), /annotation with key Export_Id/);
+    assert.equal(await isThere('pvc-a'), true);
+    const elsewhere = { metadata, spec: { nfs: { server: '10.0.0.1', path: '/etc' } } };
+    await provisioner.delete(elsewhere, { signal });
+    await provisioner.delete(elsewhere, { signal });
+    assert.equal(await isThere('pvc-a'), false);
+  });
+
+  test('follows no symbolic link when it deletes', async () => {
+    const provisioner = await open();
+    const volume = await provisioner.provision(optionsFor('a'), { signal });
+    await mkdir(path.join(root, 'bait'));
+    await writeFile(path.join(root, 'bait/precious'), 'data');
+    await symlink(path.join(root, 'bait'), path.join(root, 'pvc-a/link'));
+    await provisioner.delete(volume, { signal });
+    assert.equal(await readFile(path.join(root, 'bait/precious'), 'utf8'), 'data');
+    assert.equal(await isThere('pvc-a'), false);
+  });
+});

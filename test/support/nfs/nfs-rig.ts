@@ -1,0 +1,141 @@
+/** A folder to export, the provisioner as a process, and clients that read and write through NFS. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { startProcess, type StartedProcess } from '../started-process.ts';
+import type { NfsPrograms } from './nfs-programs.ts';
+
+const exec = promisify(execFile);
+const program = path.join(import.meta.dirname, '../../../provisioners/nfs-server/main.ts');
+
+/** Whom a client says that it is. */
+export interface Credentials {
+  uid: number;
+  gid: number;
+}
+
+export class NfsRig implements AsyncDisposable {
+  readonly folder: string;
+  /** What is exported. */
+  readonly exports: string;
+  readonly port: number;
+  readonly #programs: NfsPrograms & { missing?: undefined };
+  readonly #started: StartedProcess[] = [];
+
+  private constructor(folder: string, port: number, programs: NfsPrograms & { missing?: undefined }) {
+    this.folder = folder;
+    this.exports = path.join(folder, 'export');
+    this.port = port;
+    this.#programs = programs;
+  }
+
+  static async make(programs: NfsPrograms & { missing?: undefined }): Promise<NfsRig> {
+    const folder = await mkdtemp(path.join(tmpdir(), 'nfs-'));
+    const rig = new NfsRig(folder, await freePort(), programs);
+    await mkdir(rig.exports);
+    await rig.writeConfig();
+    return rig;
+  }
+
+  /** The configuration that the server begins with: on one port of the loopback interface, without a grace period. */
+  async writeConfig(more = ''): Promise<void> {
+    await writeFile(path.join(this.exports, 'vfs.conf'), this.config() + more, { mode: 0o600 });
+  }
+
+  config(): string {
+    const { core, nfsV4 } = this.#programs.config;
+    return `NFS_CORE_PARAM
+{
+	${core}
+	NFS_Port = ${this.port};
+	Bind_addr = 127.0.0.1;
+	Protocols = 4;
+	Enable_UDP = false;
+	Enable_NLM = false;
+	Enable_RQUOTA = false;
+	MNT_Port = 20048;
+}
+
+NFSV4
+{
+	${nfsV4}
+	Graceless = true;
+	RecoveryRoot = ${this.exports};
+	Only_Numeric_Owners = true;
+	Grace_Period = 90;
+}
+
+EXPORT_DEFAULTS
+{
+	Attr_Expiration_Time = 0;
+}
+`;
+  }
+
+  /** Starts the provisioner outside of the cluster, beside other flags. */
+  async start(options: { kubeconfig: string; args: readonly string[]; path?: string }): Promise<StartedProcess> {
+    const started = await startProcess({
+      program: process.execPath,
+      args: [
+        program,
+        ...['-kubeconfig', options.kubeconfig, '-server-hostname', '127.0.0.1', '-nfsv3=false', '-grace-period=0'],
+        ...['-export-dir', this.exports, '-ganesha-pid', path.join(this.folder, 'ganesha.pid')],
+        ...['-dbus-socket', path.join(this.folder, 'bus'), '-v=2'],
+        ...options.args,
+      ],
+      env: { PATH: `${options.path === undefined ? '' : `${options.path}:`}${this.#programs.path}` },
+    });
+    this.#started.push(started);
+    return started;
+  }
+
+  /** What the provisioner and ganesha said, for failed tests. */
+  async log(): Promise<string> {
+    const ganesha = await readFile(path.join(this.exports, 'ganesha.log'), 'utf8').catch(String);
+    return [...this.#started.map((each) => each.log()), ganesha.slice(-5000)].join('\n---\n');
+  }
+
+  /** Names in a folder, as a client sees them. @throws when it cannot be mounted. */
+  async list(directory: string, as?: Credentials): Promise<string[]> {
+    const { stdout } = await this.#client('nfs-ls', [this.#url(directory, as)]);
+    const lines = stdout.split('\n').filter((line) => line !== '');
+    return lines.map((line) => line.split(/\s+/).slice(5).join(' ')).sort();
+  }
+
+  async read(file: string, as?: Credentials): Promise<string> {
+    return (await this.#client('nfs-cat', [this.#url(file, as)])).stdout;
+  }
+
+  /** Writes a new file through NFS; one that exists is refused. */
+  async write(file: string, text: string, as?: Credentials): Promise<void> {
+    const source = path.join(await mkdtemp(path.join(this.folder, 'source-')), 'file');
+    await writeFile(source, text);
+    await this.#client('nfs-cp', [source, this.#url(file, as)]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const each of this.#started) await each.stop();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  #url(directory: string, as: Credentials = { uid: 0, gid: 0 }): string {
+    return `nfs://127.0.0.1${directory}?version=4&nfsport=${this.port}&uid=${as.uid}&gid=${as.gid}`;
+  }
+
+  #client(name: string, args: string[]): Promise<{ stdout: string }> {
+    return exec(name, args, { env: { ...process.env, PATH: this.#programs.path }, timeout: 30_000 });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
