@@ -5,42 +5,14 @@
 import { hostname } from 'node:os';
 import { v4 as uuid } from 'uuid';
 import { joinSignals, untilAborted } from '../base/abort.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
 import { TaskGroup } from '../base/task-group.ts';
-import { warningLogger } from '../base/text-logger.ts';
-import { EventRecorder } from '../kube/event-recorder.ts';
-import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
-import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
-import { WorkQueue } from '../kube/work-queue.ts';
-import { claimUid } from './claim-facts.ts';
-import { ClaimTraces } from './claim-traces.ts';
-import { noMetrics } from './controller-metrics.ts';
-import { ControllerStatus } from './controller-status.ts';
-import { type ProvisionInformers, provisionInformers } from './informers.ts';
-import { type IntentJournal, noJournal } from './intent-journal/intent-journal.ts';
-import { noJournalMetrics } from './intent-journal/journal-metrics.ts';
-import { Intents } from './intents.ts';
-import { LastErrors } from './last-errors.ts';
-import { makeRecovery, type Recovery } from './make-recovery.ts';
-import { makeVolumeStore } from './make-volume-store.ts';
+import { type ControllerParts, makeControllerParts } from './controller-parts.ts';
+import type { ControllerStatus } from './controller-status.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
-import { guardedObserver } from './provision-observer.ts';
-import { RecentlySaved } from './recently-saved.ts';
 import { isRecoverable, type Plan } from './recoverable.ts';
 import type { RunOptions } from './run-options.ts';
 import { runWorkers } from './run-workers.ts';
-import { SlowSet } from './slow-set.ts';
-import { ClaimSyncer } from './sync-claim.ts';
-import { VolumeSyncer } from './sync-volume.ts';
-import type { VolumeStore } from './volume-store.ts';
-import { WatchHandlers } from './watch-handlers.ts';
-
-const resyncDefaultMs = 900_000;
-const maxCallDefaultMs = 300_000;
-/** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
-const recentlyServedMs = 300_000;
 
 /** Thousands of claims that waited for a backend must not be retried all at once. */
 const retrySpreadMs = 1000;
@@ -56,24 +28,9 @@ export class ProvisionController {
   /** What the controller does now: for status pages. */
   readonly status: ControllerStatus;
   readonly #options: ProvisionControllerOptions;
-  readonly #informers: ProvisionInformers;
-  readonly #ownRecorder: EventRecorder;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #claimQueue: WorkQueue;
-  readonly #volumeQueue: WorkQueue;
-  readonly #queues = new Map<string, WorkQueue>();
-  readonly #store: VolumeStore;
-  readonly #slowSet: SlowSet;
-  readonly #journal: IntentJournal;
-  readonly #intents: Intents;
-  readonly #recovery: Recovery | undefined;
-  readonly #claimSyncer: ClaimSyncer;
-  readonly #volumeSyncer: VolumeSyncer;
-  readonly #watchHandlers: WatchHandlers;
-  readonly #traces: ClaimTraces | undefined;
+  readonly #parts: ControllerParts;
   /** Of the run; before it nothing is under way. */
-  #abort = new AbortController().signal;
+  readonly #running = { abort: new AbortController().signal };
   #hasRun = false;
   readonly #loaded = Promise.withResolvers<undefined>();
 
@@ -83,139 +40,14 @@ export class ProvisionController {
       throw new TypeError('volumeFields has no effect on informers that exist already: pass it to provisionInformers');
     }
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#logger = options.logger ?? warningLogger;
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
-    const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
-    const isKnownProvisioner = (name: string): boolean => names.has(name);
-    const { transport, fieldManager = options.provisionerName.slice(0, maxFieldManagerLength) } = options;
-    const client = new KubeClient({ transport, fieldManager });
-    this.#informers =
-      options.informers ??
-      provisionInformers({
-        transport,
-        isKnownProvisioner,
-        volumeFields: options.volumeFields,
-        clock: this.#clock,
-        logger: this.#logger,
-        freeze: options.freezeCache ?? false,
-      });
-    const ownRecorder = new EventRecorder({
-      client,
-      component: this.component,
-      clock: this.#clock,
-      logger: this.#logger,
-    });
-    this.#ownRecorder = ownRecorder;
-    const recorder = options.recorder ?? ownRecorder;
-    const limiter = options.limiter ?? defaultLimiter(this.#clock); // one for both queues, as in the original
-    this.#claimQueue = this.#queue('claims', limiter);
-    this.#volumeQueue = this.#queue('volumes', limiter);
-    const recentlySaved = new RecentlySaved({ clock: this.#clock });
-    const observer = guardedObserver(options.observer, this.#logger);
-    const { provisioner, intentJournal = noJournal, maxCallMs = maxCallDefaultMs } = options;
-    this.#journal = intentJournal;
-    const metrics = options.journalMetrics ?? noJournalMetrics;
-    const logger = this.#logger;
-    this.#intents = new Intents({ journal: intentJournal, maxCallMs, clock: this.#clock, logger, metrics });
-    const parts = {
-      provisioner,
-      intents: this.#intents,
-      observer,
-      isKnownProvisioner,
-      client,
-      recorder,
-      metrics: options.metrics ?? noMetrics,
-      addFinalizer: options.addFinalizer ?? false,
-      clock: this.#clock,
-      logger: this.#logger,
-      volumes: this.#informers.volumes,
-    };
-    const recentlyServed = new RecentlySaved({ clock: this.#clock, lifeMs: recentlyServedMs });
-    this.#store = makeVolumeStore({
-      ...parts,
-      onSaved: (volume) => {
-        recentlyServed.add(volume.spec.claimRef?.uid ?? '');
-        this.#recovery?.recovery.saved(volume);
-      },
-      onTaken: (volume) => this.#recovery?.recovery.taken(volume),
-      onDropped: (volume) => {
-        if (this.#recovery !== undefined) this.#claimQueue.addRateLimited(volume.spec.claimRef?.uid ?? '');
-      },
-      save: options.save,
-      informers: this.#informers,
-      recentlySaved,
-      makeQueue: (queueLimiter) => this.#queue('unsavedpvs', queueLimiter),
-      abort: () => this.#abort,
-    });
-    this.#slowSet = new SlowSet({ clock: this.#clock });
-    if (isRecoverable(provisioner)) {
-      this.#recovery = makeRecovery({
-        ...parts,
-        provisioner,
-        transport,
-        store: this.#store,
-        claims: this.#informers.claims,
-        classes: this.#informers.classes,
-        recentlyServed,
-        journalMetrics: metrics,
-        abort: () => this.#abort,
-        onReleased: (uid, afterMs) => {
-          this.#claimQueue.addAfter(uid, afterMs);
-          this.#watchHandlers.settleClaim(uid);
-        },
-        onServed: (uid) => this.#watchHandlers.settleClaim(uid),
-      });
-    }
-    this.#volumeSyncer = new VolumeSyncer({
-      ...parts,
-      quietInMs: (name) => this.#intents.quietInMs(name),
-      onTooEarly: (name, afterMs) => this.#volumeQueue.addAfter(name, afterMs),
-    });
-    this.#traces = options.tracer && new ClaimTraces({ tracer: options.tracer, clock: this.#clock });
-    const lastErrors = options.keepLastErrors === true ? new LastErrors(this.#clock) : undefined;
-    const volumeName = options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`);
-    this.#claimSyncer = new ClaimSyncer({
-      ...parts,
-      lastErrors,
-      traces: this.#traces,
-      provisionerName: options.provisionerName,
-      claims: this.#informers.claims,
-      classes: this.#informers.classes,
-      store: this.#store,
-      slowSet: this.#slowSet,
-      volumeName,
-      recentlySaved,
-      recovery: this.#recovery?.recovery,
-    });
-    this.status = new ControllerStatus({
-      isKnownProvisioner,
-      volumeName,
-      claims: () => this.#informers.claims.list(),
-      getClass: (name) => this.#informers.classes.get(name),
-      lastError: (uid) => lastErrors?.get(uid),
-      isUnsaved: (name) => this.#store.isUnsaved(name),
-      hasVolume: (name) => this.#informers.volumes.get(name) !== undefined || recentlySaved.has(name),
-      intents: () => this.#intents.list(),
-      claimQueue: this.#claimQueue,
-      queues: this.#queues,
-    });
-    this.#watchHandlers = new WatchHandlers({
-      ...parts,
-      informers: this.#informers,
-      claimQueue: this.#claimQueue,
-      volumeQueue: this.#volumeQueue,
-      claimSyncer: this.#claimSyncer,
-      volumeSyncer: this.#volumeSyncer,
-      recentlySaved,
-      traces: this.#traces,
-      resyncMs: options.resyncMs ?? resyncDefaultMs,
-    });
+    this.#parts = makeControllerParts(options, { component: this.component, running: this.#running });
+    this.status = this.#parts.status;
   }
 
   /** Claims and volumes that wait or are being worked on: for status pages. */
   get queueLengths(): { claims: number; volumes: number } {
-    return { claims: this.#claimQueue.length, volumes: this.#volumeQueue.length };
+    return { claims: this.#parts.claimQueue.length, volumes: this.#parts.volumeQueue.length };
   }
 
   /**
@@ -226,12 +58,12 @@ export class ProvisionController {
    * @param uid - of the claim; one that is gone, or has its volume, is left alone.
    */
   wakeClaim(uid: string): void {
-    this.#claimQueue.add(uid);
+    this.#parts.claimQueue.add(uid);
   }
 
   /** Requeues a volume at once: something outside Kubernetes' own volume object changed for it. */
   wakeVolume(name: string): void {
-    this.#volumeQueue.add(name);
+    this.#parts.volumeQueue.add(name);
   }
 
   /**
@@ -244,7 +76,7 @@ export class ProvisionController {
 
   /** The plans of the volumes that are recorded and may be in the making: what they are made from is in use. */
   *openPlans(): Generator<Plan> {
-    for (const { record } of this.#intents.list()) yield record.plan;
+    for (const { record } of this.#parts.intents.list()) yield record.plan;
   }
 
   /**
@@ -253,10 +85,10 @@ export class ProvisionController {
    * that reached a failure threshold still waits until it changes. Safe to repeat.
    */
   retryFailed(): void {
-    this.#slowSet.clear();
-    this.#claimQueue.retrySoon(retrySpreadMs);
-    this.#recovery?.revoker.retrySoon(retrySpreadMs);
-    this.#volumeQueue.retrySoon(retrySpreadMs);
+    this.#parts.slowSet.clear();
+    this.#parts.claimQueue.retrySoon(retrySpreadMs);
+    this.#parts.recovery?.revoker.retrySoon(retrySpreadMs);
+    this.#parts.volumeQueue.retrySoon(retrySpreadMs);
   }
 
   /**
@@ -269,42 +101,42 @@ export class ProvisionController {
     this.#hasRun = true;
     const background = new TaskGroup(); // caches and saves end last: what is under way needs them
     // a failure in the background, such as another process that writes the journal, aborts what is under way, too
-    using aborting = joinSignals([abort, background.signal], { clock: this.#clock });
-    this.#abort = aborting.signal;
-    using ending = joinSignals([stop, aborting.signal], { clock: this.#clock });
-    background.start((signal) => this.#store.run(signal));
-    if (this.#recovery !== undefined) background.start((signal) => this.#journal.run(signal));
+    using aborting = joinSignals([abort, background.signal], { clock: this.#parts.clock });
+    this.#running.abort = aborting.signal;
+    using ending = joinSignals([stop, aborting.signal], { clock: this.#parts.clock });
+    background.start((signal) => this.#parts.store.run(signal));
+    if (this.#parts.recovery !== undefined) background.start((signal) => this.#parts.journal.run(signal));
     if (this.#options.informers === undefined) {
-      const { claims, volumes, classes } = this.#informers;
+      const { claims, volumes, classes } = this.#parts.informers;
       for (const informer of [claims, volumes, classes]) background.start((signal) => informer.run(signal));
     }
-    const registrations = this.#watchHandlers.register();
+    const registrations = this.#parts.watchHandlers.register();
     try {
-      const ready = { ...registrations, classes: this.#informers.classes };
-      await waitForSync(ready, { signal: ending.signal, clock: this.#clock, logger: this.#logger });
-      this.#logger.info({ component: this.component }, 'Started provisioner controller');
-      if (this.#recovery !== undefined) await this.#loadIntents(ending.signal, background);
+      const ready = { ...registrations, classes: this.#parts.informers.classes };
+      await waitForSync(ready, { signal: ending.signal, clock: this.#parts.clock, logger: this.#parts.logger });
+      this.#parts.logger.info({ component: this.component }, 'Started provisioner controller');
+      if (this.#parts.recovery !== undefined) await this.#loadIntents(ending.signal, background);
       this.#loaded.resolve(undefined);
       await this.#work(ending.signal, aborting.signal);
-      await untilAborted(this.#store.settled(), aborting.signal);
-      await this.#journal.flush(aborting.signal);
+      await untilAborted(this.#parts.store.settled(), aborting.signal);
+      await this.#parts.journal.flush(aborting.signal);
     } catch (error) {
       if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
-      this.#traces?.stop();
+      this.#parts.traces?.stop();
       background.abort(new Error('the provision controller has ended'));
-      await background.ended().finally(() => this.#ownRecorder[Symbol.asyncDispose]());
-      this.#logger.info({ component: this.component }, 'Stopped provisioner controller');
+      await background.ended().finally(() => this.#parts.ownRecorder[Symbol.asyncDispose]());
+      this.#parts.logger.info({ component: this.component }, 'Stopped provisioner controller');
     }
   }
 
   /** What earlier processes were making is looked at first. */
   async #loadIntents(signal: AbortSignal, background: TaskGroup): Promise<void> {
     const { provisioner } = this.#options;
-    await this.#intents.load(
+    await this.#parts.intents.load(
       {
-        changed: (uid) => this.#claimQueue.add(uid),
+        changed: (uid) => this.#parts.claimQueue.add(uid),
         discarded: ({ record }) => {
           if (!isRecoverable(provisioner)) return;
           background.start(async (ending) => {
@@ -312,7 +144,10 @@ export class ProvisionController {
               await provisioner.release?.(record.plan, { signal: ending });
             } catch (error) {
               const { namespace, name } = record.claim;
-              this.#logger.error({ err: error, claim: `${namespace}/${name}` }, 'A discarded record was not released');
+              this.#parts.logger.error(
+                { err: error, claim: `${namespace}/${name}` },
+                'A discarded record was not released',
+              );
             }
           });
         },
@@ -325,21 +160,21 @@ export class ProvisionController {
   async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
     const { workers = 4, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
     const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
-    const common = { count: workers, abort, clock: this.#clock, logger: this.#logger };
+    const common = { count: workers, abort, clock: this.#parts.clock, logger: this.#parts.logger };
     const queues = new TaskGroup(stop);
     queues.start((ending) =>
       runWorkers({
         ...common,
         stop: ending,
         what: 'claim',
-        queue: this.#claimQueue,
-        sync: (uid, signal) => this.#claimSyncer.sync(uid, signal),
+        queue: this.#parts.claimQueue,
+        sync: (uid, signal) => this.#parts.claimSyncer.sync(uid, signal),
         failureThreshold: failedProvisionThreshold,
         onGiveUp: (uid) => {
-          this.#claimSyncer.giveUp(uid);
-          this.#watchHandlers.settleClaim(uid);
+          this.#parts.claimSyncer.giveUp(uid);
+          this.#parts.watchHandlers.settleClaim(uid);
         },
-        describe: (uid) => this.#claimSyncer.describe(uid),
+        describe: (uid) => this.#parts.claimSyncer.describe(uid),
         timeoutMs: provisionTimeoutMs,
       }),
     );
@@ -348,29 +183,16 @@ export class ProvisionController {
         ...common,
         stop: ending,
         what: 'volume',
-        queue: this.#volumeQueue,
-        sync: (name, signal) => this.#volumeSyncer.sync(name, signal),
+        queue: this.#parts.volumeQueue,
+        sync: (name, signal) => this.#parts.volumeSyncer.sync(name, signal),
         failureThreshold: failedDeleteThreshold,
         timeoutMs: deletionTimeoutMs,
       }),
     );
-    if (this.#recovery !== undefined) {
-      const { revoker } = this.#recovery;
+    if (this.#parts.recovery !== undefined) {
+      const { revoker } = this.#parts.recovery;
       queues.start((ending) => revoker.run({ stop: ending, abort, claimWorkers: workers }));
     }
     await queues.ended();
   }
-
-  #queue(name: 'claims' | 'volumes' | 'unsavedpvs', limiter: RateLimiter): WorkQueue {
-    const queue = new WorkQueue({ limiter, clock: this.#clock, metrics: this.#options.queueMetrics?.(name) });
-    this.#queues.set(name, queue);
-    return queue;
-  }
-}
-
-function defaultLimiter(clock: Clock): RateLimiter {
-  return new MaxOfLimiter([
-    new ExponentialLimiter({ baseMs: 15_000, maxMs: 1_000_000 }),
-    new BucketLimiter({ qps: 10, burst: 100, clock }),
-  ]);
 }

@@ -1,0 +1,214 @@
+/** What a controller is made of, and how its parts call each other. */
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { warningLogger } from '../base/text-logger.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
+import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
+import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
+import { WorkQueue } from '../kube/work-queue.ts';
+import { claimUid } from './claim-facts.ts';
+import { ClaimTraces } from './claim-traces.ts';
+import { noMetrics } from './controller-metrics.ts';
+import { ControllerStatus } from './controller-status.ts';
+import { type ProvisionInformers, provisionInformers } from './informers.ts';
+import { type IntentJournal, noJournal } from './intent-journal/intent-journal.ts';
+import { noJournalMetrics } from './intent-journal/journal-metrics.ts';
+import { Intents } from './intents.ts';
+import { LastErrors } from './last-errors.ts';
+import { makeRecovery, type Recovery } from './make-recovery.ts';
+import { makeVolumeStore } from './make-volume-store.ts';
+import type { ProvisionControllerOptions } from './provision-controller-options.ts';
+import { guardedObserver } from './provision-observer.ts';
+import { RecentlySaved } from './recently-saved.ts';
+import { isRecoverable } from './recoverable.ts';
+import { SlowSet } from './slow-set.ts';
+import { ClaimSyncer } from './sync-claim.ts';
+import { VolumeSyncer } from './sync-volume.ts';
+import type { VolumeStore } from './volume-store.ts';
+import { WatchHandlers } from './watch-handlers.ts';
+
+const resyncDefaultMs = 900_000;
+const maxCallDefaultMs = 300_000;
+/** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
+const recentlyServedMs = 300_000;
+
+export interface ControllerParts {
+  clock: Clock;
+  logger: Logger;
+  informers: ProvisionInformers;
+  /** Records events unless the caller has given another recorder. */
+  ownRecorder: EventRecorder;
+  claimQueue: WorkQueue;
+  volumeQueue: WorkQueue;
+  store: VolumeStore;
+  slowSet: SlowSet;
+  journal: IntentJournal;
+  intents: Intents;
+  /** Undefined for a provisioner that is not recoverable. */
+  recovery: Recovery | undefined;
+  claimSyncer: ClaimSyncer;
+  volumeSyncer: VolumeSyncer;
+  watchHandlers: WatchHandlers;
+  traces: ClaimTraces | undefined;
+  status: ControllerStatus;
+}
+
+/**
+ * @param component - what events name as their source.
+ * @param running - its signal aborts when what is under way is to be abandoned.
+ */
+export function makeControllerParts(
+  options: ProvisionControllerOptions,
+  { component, running }: { component: string; running: { abort: AbortSignal } },
+): ControllerParts {
+  const { clock = systemClock, logger = warningLogger } = options;
+  const queues = new Map<string, WorkQueue>();
+  const makeQueue = (name: 'claims' | 'volumes' | 'unsavedpvs', queueLimiter: RateLimiter): WorkQueue => {
+    const queue = new WorkQueue({ limiter: queueLimiter, clock, metrics: options.queueMetrics?.(name) });
+    queues.set(name, queue);
+    return queue;
+  };
+  const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
+  const isKnownProvisioner = (name: string): boolean => names.has(name);
+  const { transport, fieldManager = options.provisionerName.slice(0, maxFieldManagerLength) } = options;
+  const client = new KubeClient({ transport, fieldManager });
+  const informers =
+    options.informers ??
+    provisionInformers({
+      transport,
+      isKnownProvisioner,
+      volumeFields: options.volumeFields,
+      clock,
+      logger,
+      freeze: options.freezeCache ?? false,
+    });
+  const ownRecorder = new EventRecorder({ client, component, clock, logger });
+  const recorder = options.recorder ?? ownRecorder;
+  const limiter = options.limiter ?? defaultLimiter(clock); // one for both queues, as in the original
+  const claimQueue = makeQueue('claims', limiter);
+  const volumeQueue = makeQueue('volumes', limiter);
+  const recentlySaved = new RecentlySaved({ clock });
+  const observer = guardedObserver(options.observer, logger);
+  const { provisioner, intentJournal = noJournal, maxCallMs = maxCallDefaultMs } = options;
+  const metrics = options.journalMetrics ?? noJournalMetrics;
+  const intents = new Intents({ journal: intentJournal, maxCallMs, clock, logger, metrics });
+  const parts = {
+    provisioner,
+    intents,
+    observer,
+    isKnownProvisioner,
+    client,
+    recorder,
+    metrics: options.metrics ?? noMetrics,
+    addFinalizer: options.addFinalizer ?? false,
+    clock,
+    logger,
+    volumes: informers.volumes,
+  };
+  let recovery: Recovery | undefined;
+  const recentlyServed = new RecentlySaved({ clock, lifeMs: recentlyServedMs });
+  const store = makeVolumeStore({
+    ...parts,
+    onSaved: (volume) => {
+      recentlyServed.add(volume.spec.claimRef?.uid ?? '');
+      recovery?.recovery.saved(volume);
+    },
+    onTaken: (volume) => recovery?.recovery.taken(volume),
+    onDropped: (volume) => {
+      if (recovery !== undefined) claimQueue.addRateLimited(volume.spec.claimRef?.uid ?? '');
+    },
+    save: options.save,
+    informers,
+    recentlySaved,
+    makeQueue: (itsLimiter) => makeQueue('unsavedpvs', itsLimiter),
+    abort: () => running.abort,
+  });
+  const slowSet = new SlowSet({ clock });
+  if (isRecoverable(provisioner)) {
+    recovery = makeRecovery({
+      ...parts,
+      provisioner,
+      transport,
+      store,
+      claims: informers.claims,
+      classes: informers.classes,
+      recentlyServed,
+      journalMetrics: metrics,
+      abort: () => running.abort,
+      onReleased: (uid, afterMs) => {
+        claimQueue.addAfter(uid, afterMs);
+        watchHandlers.settleClaim(uid);
+      },
+      onServed: (uid) => watchHandlers.settleClaim(uid),
+    });
+  }
+  const volumeSyncer = new VolumeSyncer({
+    ...parts,
+    quietInMs: (name) => intents.quietInMs(name),
+    onTooEarly: (name, afterMs) => volumeQueue.addAfter(name, afterMs),
+  });
+  const traces = options.tracer && new ClaimTraces({ tracer: options.tracer, clock });
+  const lastErrors = options.keepLastErrors === true ? new LastErrors(clock) : undefined;
+  const volumeName = options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`);
+  const claimSyncer = new ClaimSyncer({
+    ...parts,
+    lastErrors,
+    traces,
+    provisionerName: options.provisionerName,
+    claims: informers.claims,
+    classes: informers.classes,
+    store,
+    slowSet,
+    volumeName,
+    recentlySaved,
+    recovery: recovery?.recovery,
+  });
+  const status = new ControllerStatus({
+    isKnownProvisioner,
+    volumeName,
+    claims: () => informers.claims.list(),
+    getClass: (name) => informers.classes.get(name),
+    lastError: (uid) => lastErrors?.get(uid),
+    isUnsaved: (name) => store.isUnsaved(name),
+    hasVolume: (name) => informers.volumes.get(name) !== undefined || recentlySaved.has(name),
+    intents: () => intents.list(),
+    claimQueue,
+    queues,
+  });
+  const watchHandlers: WatchHandlers = new WatchHandlers({
+    ...parts,
+    informers,
+    claimQueue,
+    volumeQueue,
+    claimSyncer,
+    volumeSyncer,
+    recentlySaved,
+    traces,
+    resyncMs: options.resyncMs ?? resyncDefaultMs,
+  });
+  return {
+    clock,
+    logger,
+    informers,
+    ownRecorder,
+    claimQueue,
+    volumeQueue,
+    store,
+    slowSet,
+    journal: intentJournal,
+    intents,
+    recovery,
+    claimSyncer,
+    volumeSyncer,
+    watchHandlers,
+    traces,
+    status,
+  };
+}
+
+function defaultLimiter(clock: Clock): RateLimiter {
+  return new MaxOfLimiter([
+    new ExponentialLimiter({ baseMs: 15_000, maxMs: 1_000_000 }),
+    new BucketLimiter({ qps: 10, burst: 100, clock }),
+  ]);
+}
