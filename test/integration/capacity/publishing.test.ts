@@ -79,6 +79,7 @@ describe('items', () => {
     rig.change(rig.only, { capacity: '1500M' });
     await rig.quiet();
     rig.controller.refreshClass('sc');
+    await rig.until('the question to the driver', () => rig.calls.length > 0);
     await rig.quiet();
     assert.equal(rig.calls.length, 1);
     assert.deepEqual(rig.writes, []);
