@@ -1,9 +1,10 @@
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
-import { claimReference, requestedProvisioner } from './claim-facts.ts';
+import { claimReference, claimUid, requestedProvisioner } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
 import { isReservedFor } from './existing-volume.ts';
+import { unboundForIndex } from './informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
 import type { Provisioner } from './provisioner.ts';
@@ -22,7 +23,7 @@ export interface AdmissionOptions {
 /**
  * The last checks before the backend is asked; none of them touches it.
  *
- * @throws {ProvisionStopped} when there is nothing to provision, {ApiError} and {TransportError} for a retry.
+ * @throws {ProvisionStopped} when there is nothing to provision, anything else for a retry.
  */
 export async function admitClaim(
   { claim, storageClass, volumeName }: { claim: PersistentVolumeClaim; storageClass: StorageClass; volumeName: string },
@@ -41,6 +42,12 @@ export async function admitClaim(
       );
     }
     throw new ProvisionStopped(`volume ${volumeName} exists already`);
+  }
+  const [made] = volumes.byIndex(unboundForIndex, claimUid(claim));
+  if (made !== undefined) {
+    // by a process that names volumes otherwise: a second one would be deleted once the claim is bound to the first, or the first
+    const { name } = made.metadata;
+    throw new Error(`PersistentVolume ${JSON.stringify(name)} was made for the claim, which is not bound to it yet`);
   }
   if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
     const message = `${provisionerName} does not support block volume provisioning`;

@@ -13,6 +13,7 @@ import { isWholeVolume, sameVolume, volumeTransform } from './cached-volume.ts';
 import { claimUid } from './claim-facts.ts';
 import type { KeptFields } from './kept-fields.ts';
 import { claimDecoder, volumeDecoder } from './object-decoders.ts';
+import { provisionedByKey } from './keys.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -54,6 +55,8 @@ export interface ProvisionInformers {
 
 /** Name of the claims' index by UID. */
 export const uidIndex = 'uid';
+/** Name of the volumes' index by the UID of the claim that they were made for and are not bound to yet. */
+export const unboundForIndex = 'unboundFor';
 
 /**
  * Makes the three caches; nothing is read before they are run. Their objects are for reading: `KubeClient.update` refuses
@@ -80,6 +83,7 @@ export function provisionInformers(options: ProvisionInformersOptions): Provisio
       transform: volumeTransform({ shared, isKnownProvisioner, fields: volumeFields }),
       protobuf: volumeDecoder((volume) => isWholeVolume(volume, isKnownProvisioner), volumeFields),
       sameContent: volumeFields === undefined ? sameVolume : sameButVersion,
+      indexers: { [unboundForIndex]: unboundFor },
       metrics: metrics?.(persistentVolumes.plural),
     }),
     classes: new Informer({
@@ -90,6 +94,14 @@ export function provisionInformers(options: ProvisionInformersOptions): Provisio
       metrics: metrics?.(storageClasses.plural),
     }),
   };
+}
+
+/** Only whole volumes, which are ours, have what this reads: they are few, and so is what the index holds. */
+function unboundFor({ metadata, spec, status }: PersistentVolume): string[] {
+  const { phase = 'Pending' } = status ?? {};
+  const uid = spec.claimRef?.uid ?? '';
+  const isMade = metadata.annotations?.[provisionedByKey] !== undefined && metadata.deletionTimestamp === undefined;
+  return isMade && uid !== '' && ['Pending', 'Available'].includes(phase) ? [uid] : [];
 }
 
 /** An object as it came, less the fields that only the API server reads. */

@@ -434,6 +434,31 @@ describe('whether a claim is provisioned', () => {
     }
   }
 
+  test('a volume that was made for it under another name, and is not bound yet, is waited for', async () => {
+    await using rig = await Rig.prepare();
+    rig.addClass();
+    const { uid } = rig.addClaim().metadata;
+    rig.addVolume('vol-1', 'Available', { spec: { claimRef: { ...reference, uid } } });
+    await rig.start();
+    assert.deepEqual(rig.provisioner.provisions, []);
+    const [sync] = rig.limiter.syncs(uid);
+    assert.equal(sync?.end, 'retry');
+  });
+
+  for (const { title, phase, fields } of [
+    { title: 'is on its way out', phase: 'Released', fields: {} },
+    { title: 'was made by an administrator', phase: 'Available', fields: { annotations: {} } },
+  ]) {
+    test(`a volume for it under another name that ${title} does not hold it back`, async () => {
+      await using rig = await Rig.prepare();
+      rig.addClass();
+      const { uid } = rig.addClaim().metadata;
+      rig.addVolume('vol-1', phase, { ...fields, spec: { claimRef: { ...reference, uid } } });
+      await rig.start();
+      await rig.until('the volume', () => rig.volume(`pvc-${uid}`));
+    });
+  }
+
   test('a change of the claim before it is bound does not provision it again', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();

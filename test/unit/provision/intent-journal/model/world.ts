@@ -87,7 +87,6 @@ export class World {
     const { storeKind, election, prefixChanges, broken = {} } = this.#options;
     const number = ++this.#started;
     const { api, backend, network } = this;
-    if (prefixChanges) this.bind(); // faster than a Pod with other flags starts; nobody knows the old volume by its name
     this.processes = this.alive;
     this.processes.push(
       new SimProcess({
