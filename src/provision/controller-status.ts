@@ -11,7 +11,7 @@ export interface QueueStatus {
   readonly waiting: number;
   /** Keys that a worker has. */
   readonly processing: number;
-  /** Keys whose next attempt has its time. */
+  /** Keys whose next attempt is scheduled. */
   readonly delayed: number;
   /** How long the longest piece of work is under way, in seconds; 0 without one. */
   readonly longestSeconds: number;
