@@ -36,7 +36,7 @@ function gidOf(storageClass: StorageClass, given: Given): VolumeParameters['gid'
   const text = given.text('gid');
   const hasRange = ['gidMin', 'gidMax'].some((key) => given.text(key) !== undefined);
   if (text !== undefined && hasRange) {
-    throw new ParameterError('parameter gid excludes gidMin and gidMax: give one group id, or a range of them');
+    throw new ParameterError('parameter gid excludes gidMin and gidMax: give one group id or a range');
   }
   if (hasRange) {
     gidRange(storageClass); // throws for a bad one

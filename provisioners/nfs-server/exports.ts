@@ -141,10 +141,7 @@ export class Exports {
     const { server, logger } = this.#options;
     const signal = AbortSignal.timeout(5000); // also after the attempt was aborted
     const why = (err: unknown): void =>
-      logger.warn(
-        { directory: entry.path, exportId: entry.id, err },
-        'An export that failed could not be undone at once',
-      );
+      logger.warn({ directory: entry.path, exportId: entry.id, err }, 'A failed export could not be removed at once');
     await server.deactivate(entry, signal).catch(why);
     await this.#forget([entry], signal).catch(why);
   }

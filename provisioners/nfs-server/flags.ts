@@ -31,7 +31,10 @@ export const flagTable = {
   'ganesha-config': flag<string>('', 'configuration of ganesha; default vfs.conf in the export directory'),
   'ganesha-log': flag<string>('', 'log of ganesha; default ganesha.log in the export directory'),
   'ganesha-pid': flag<string>('/var/run/ganesha.pid', 'file for the process id of ganesha'),
-  'dbus-socket': flag<string>('/var/run/dbus/system_bus_socket', 'socket of the bus between us and ganesha'),
+  'dbus-socket': flag<string>(
+    '/var/run/dbus/system_bus_socket',
+    'socket of the D-Bus through which ganesha is controlled',
+  ),
   'exports-file': flag<string>('/etc/exports', 'exports of the NFS server of the kernel'),
   nfsv3: flag<boolean>(true, 'serve NFSv3 beside NFSv4, which needs rpcbind and rpc.statd'),
   'http-endpoint': flag<string>('', 'address for metrics, /healthz and /readyz, such as :8080; empty: none'),

@@ -1,4 +1,4 @@
-/** The NFS server of the kernel: exports stand in /etc/exports, and `exportfs -r` has it read them. */
+/** The NFS server of the kernel: exports are listed in /etc/exports, and `exportfs -r` has it read them. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { ExportFormat, ExportServer } from './exports.ts';

@@ -124,7 +124,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     const plan = given as VolumePlan;
     const { identity } = this.#options;
     if (plan.identity === identity) return plan;
-    const message = `the volume is in the making at the provisioner with id ${plan.identity}, and this one is ${identity}`;
+    const message = `the volume is being created by the provisioner with identity ${plan.identity}; this provisioner is ${identity}`;
     throw new ProvisionError(message, { state: 'no-change' });
   }
 
@@ -177,7 +177,10 @@ export class NfsProvisioner implements Provisioner, Recoverable {
       await this.#remove(plan.volumeName, AbortSignal.timeout(10_000)); // also after the attempt was aborted
       return failure;
     } catch (err) {
-      this.#options.logger.warn({ volume: plan.volumeName, err }, 'A volume that failed could not be removed at once');
+      this.#options.logger.warn(
+        { volume: plan.volumeName, err },
+        'The remains of a failed volume could not be removed at once',
+      );
       return new ProvisionError(failure.message, { state: 'in-background', cause: failure });
     }
   }

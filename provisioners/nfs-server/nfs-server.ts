@@ -32,7 +32,7 @@ const busConfig = (socket: string): string => `<busconfig>
 
 /**
  * Writes the configuration if there is none, and puts the settings of the command line into it. One that is damaged is
- * repaired: what is whole stays, the rest is kept aside.
+ * repaired: complete blocks stay, a copy of the file is kept.
  */
 export async function prepareConfig(settings: Settings, logger: Logger): Promise<AtomicFile> {
   const { paths, nfsV3 } = settings;
@@ -43,7 +43,10 @@ export async function prepareConfig(settings: Settings, logger: Logger): Promise
   if (damaged !== undefined) {
     const copy = `${paths.config}.damaged`;
     await new AtomicFile(copy).write(text);
-    logger.error({ file: paths.config, copy }, 'The configuration of ganesha is damaged; what is whole is used');
+    logger.error(
+      { file: paths.config, copy },
+      'The configuration of ganesha is damaged; only its complete blocks are used',
+    );
     text = damaged.whole.trim() === '' ? defaultConfig({ recoveryRoot: paths.exportDirectory, nfsV3 }) : damaged.whole;
   }
   const wanted = withServerSettings(text, settings);
@@ -110,7 +113,8 @@ export class NfsServer implements AsyncDisposable {
     if (this.isReady) return;
     signal.throwIfAborted();
     const ended = Promise.withResolvers<never>();
-    const end = (): void => ended.reject(new Error('the NFS server is not running; it is started again by itself'));
+    const end = (): void =>
+      ended.reject(new Error('the NFS server is not running; it will be restarted automatically'));
     signal.addEventListener('abort', end, { once: true });
     try {
       await Promise.race([this.#ganesha.whenReady(), ended.promise]);

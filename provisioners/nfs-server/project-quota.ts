@@ -129,10 +129,10 @@ async function isDirectory(directory: string): Promise<boolean> {
 
 /** @throws {UsageError} */
 async function checkFileSystem(mountPoint: string, mountInfo: string): Promise<void> {
-  const cure = 'mount XFS there with the option prjquota, or leave -enable-xfs-quota out';
+  const cure = 'mount XFS there with the option prjquota, or omit -enable-xfs-quota';
   const lines = (await readFile(mountInfo, 'utf8')).split('\n').map((line) => line.split(' '));
   const mount = lines.findLast((fields) => fields[4] === mountPoint); // the last one lies on top
-  if (mount === undefined) throw new UsageError(`-enable-xfs-quota: ${mountPoint} is no mount point; ${cure}`);
+  if (mount === undefined) throw new UsageError(`-enable-xfs-quota: ${mountPoint} is not a mount point; ${cure}`);
   const type = mount[mount.indexOf('-') + 1] ?? '';
   if (type !== 'xfs') throw new UsageError(`-enable-xfs-quota: ${mountPoint} is ${type}, not xfs; ${cure}`);
   const options = (mount.at(-1) ?? '').split(',');

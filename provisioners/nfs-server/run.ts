@@ -46,7 +46,10 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     wake: (uid) => controller?.wakeClaim(uid),
   });
   const onUnstable = (): void =>
-    logger.warn({ cure: 'set SERVICE_NAME' }, 'Volumes get the address of this Pod, and are lost to clients with it');
+    logger.warn(
+      { cure: 'set SERVICE_NAME' },
+      'Volumes have the address of this Pod: clients lose them when it is replaced',
+    );
   logger.info({ identity, exports: exports.count, directory: paths.exportDirectory }, 'Starting nfs-provisioner');
   return await runProvisioner({
     provisionerName,

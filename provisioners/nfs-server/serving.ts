@@ -41,7 +41,7 @@ export async function startServing(settings: Settings, options: ServingOptions):
     const file = await existing(new AtomicFile(paths.kernelExports, 0o644));
     return foreign(await Exports.open({ file, format: kernelFormat(exportSubnet), server: kernelServer, logger }));
   }
-  if (exportSubnet !== '*') logger.warn({ exportSubnet }, 'With ganesha -export-subnet has no effect');
+  if (exportSubnet !== '*') logger.warn({ exportSubnet }, '-export-subnet has no effect with ganesha');
   const isOwn = mode === 'own-ganesha';
   const file = isOwn ? await prepareConfig(settings, logger) : await existing(new AtomicFile(paths.config));
   const bus = new GaneshaBus(paths.busSocket);
@@ -84,5 +84,5 @@ function foreign(exports: Exports): Serving {
 
 async function existing(file: AtomicFile): Promise<AtomicFile> {
   if ((await file.read()) !== undefined) return file;
-  throw new UsageError(`${file.path} does not exist: the NFS server that is not started here has to have it`);
+  throw new UsageError(`${file.path} does not exist: the NFS server, which is not started here, has to create it`);
 }

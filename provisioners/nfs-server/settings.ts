@@ -110,7 +110,7 @@ function checkName(provisionerName: string): void {
     prefix === undefined || (prefix.length <= 253 && new RegExp(`^${label}(\\.${label})*$`).test(prefix));
   if (isName && isPrefix && more.length === 0) return;
   throw new UsageError(
-    `-provisioner ${JSON.stringify(provisionerName)} is no qualified name: use one such as example.com/nfs`,
+    `-provisioner ${JSON.stringify(provisionerName)} is not a qualified name: use one such as example.com/nfs`,
   );
 }
 

@@ -58,7 +58,7 @@ export class VolumeDirectories {
     const found = await statOf(directory);
     if (found === undefined) return;
     if (!found.isDirectory()) {
-      throw new DirectoryError(`${directory} is no directory; remove it, and the volume is deleted`);
+      throw new DirectoryError(`${directory} is not a directory; remove it so that the volume can be deleted`);
     }
     await using root = await OpenedDirectory.open(this.#root);
     await removeTree(root, path.basename(directory), { signal });

@@ -79,7 +79,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     if (server !== settings.server) {
       logger.warn(
         { volume: name, server, ours: settings.server },
-        'The volume names another server, which counts as renamed',
+        'The volume names another NFS server; it is assumed to be this one under another name',
       );
     }
     using _hold = await this.#holds.removing(path, signal);
@@ -147,7 +147,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     if (other !== undefined) {
       logger.warn(
         { volume: name, path: this.#local(path), other: other.name },
-        'Another volume has the directory, too: it is left',
+        'Another volume has the same directory, which is kept',
       );
       return;
     }

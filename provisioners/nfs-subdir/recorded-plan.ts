@@ -44,7 +44,7 @@ function isOneName(name: unknown): boolean {
 function fail(field: string, value: unknown): never {
   const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, 80);
   throw new ProvisionError(
-    `the recorded plan of the volume cannot be used: its field ${field} is ${shown}. It was edited, or recorded by another version`,
+    `the recorded plan of the volume cannot be used: its field ${field} is ${shown}. It was edited, or written by another version`,
     { state: 'no-change', afterUnclear: 'undecidable' },
   );
 }

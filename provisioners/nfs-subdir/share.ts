@@ -1,5 +1,5 @@
 /**
- * The mounted export. Pods write in it at the same time, perhaps with bad intent: all work is done below opened
+ * The mounted export. Pods write in it at the same time, possibly with malicious intent: all work is done below opened
  * directories, and no symbolic link is followed.
  */
 import { errnoOf, OpenedDirectory, removeTree } from '../../src/index.ts';
@@ -87,7 +87,7 @@ function split(path: VolumePath): { parents: readonly string[]; name: string } {
   return { parents: path.slice(0, -1), name: path.at(-1) ?? '' };
 }
 
-/** The beginning of a text, in whole characters. */
+/** The longest beginning of a text that fits, in whole characters. */
 function shortened(text: string, maxBytes: number): string {
   let kept = '';
   for (const character of text) {

@@ -10,10 +10,10 @@ export interface Deletion {
   detail: string;
 }
 
-/** Exit codes: nothing to do; something is lost or stuck; not everything could be looked at. */
+/** Exit codes: nothing to do; wrong arguments or a refused deletion; something is lost or stuck; not everything could be checked. */
 export const auditCodes = { clean: 0, usage: 1, trouble: 2, unknown: 3 } as const;
 
-/** @param deletions - what is deleted counts as trouble no more. */
+/** @param deletions - a volume that was deleted no longer counts as trouble. */
 export function exitCodeOf({ findings, incomplete }: Audit, deletions: readonly Deletion[]): number {
   const deleted = new Set(deletions.filter(({ result }) => result === 'deleted').map(({ volumeId }) => volumeId));
   const left = findings.filter(({ state, volumeId = '' }) => troubles.has(state) && !deleted.has(volumeId));
@@ -47,7 +47,7 @@ export function auditText(driver: string, audit: Audit): string {
   const { findings, incomplete, notes } = audit;
   return [
     ...(findings.length > 0 ? [...table([headings, ...findings.map(cells)]), ''] : []),
-    ...incomplete.map((each) => `Not looked at: ${printable(each)}.`),
+    ...incomplete.map((each) => `Not checked: ${printable(each)}.`),
     ...notes.map((each) => `Note: ${printable(each)}.`),
     summary(driver, audit),
     '',
@@ -79,13 +79,13 @@ function summary(driver: string, audit: Audit): string {
   const { listed, persistentVolumes, inUse, elsewhere, unchecked, records, looks, unsettled } = audit;
   const parts = [
     listed === undefined ? 'driver volumes: not listed' : `driver volumes: ${listed}`,
-    `PersistentVolumes: ${persistentVolumes}, with their storage: ${inUse}`,
+    `PersistentVolumes: ${persistentVolumes}, of which with storage: ${inUse}`,
     ...(elsewhere > 0 ? [`of other nodes: ${elsewhere}`] : []),
     ...(unchecked > 0 ? [`not checked: ${unchecked}`] : []),
     `records: ${records.length}`,
-    ...(unsettled > 0 ? [`left out, as only one look found it: ${unsettled}`] : []),
+    ...(unsettled > 0 ? [`left out, as only one of two looks found them: ${unsettled}`] : []),
   ];
   const problems = audit.findings.filter(({ state }) => troubles.has(state)).length;
-  const verdict = problems > 0 ? `findings to look after: ${problems}` : 'nothing lost or stuck';
+  const verdict = problems > 0 ? `findings that need attention: ${problems}` : 'nothing is lost or stuck';
   return `${printable(driver)}: ${verdict} (${parts.join('; ')}; ${looks === 1 ? 'one look' : 'two looks'}).`;
 }

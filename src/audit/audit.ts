@@ -1,4 +1,4 @@
-/** The driver's volumes against PersistentVolumes and the intent journal. What is said must hold in two looks. */
+/** Compares the driver's volumes with PersistentVolumes and the intent journal. A finding must hold in two looks. */
 import { findingKey } from './finding.ts';
 import { type Look, look, type LookOptions } from './look.ts';
 
@@ -14,11 +14,11 @@ export interface Audit extends Look {
   unsettled: number;
 }
 
-/** How often the progress line says how long is left, in milliseconds. */
+/** Interval at which the progress line counts down, in milliseconds. */
 const countdownMs = 1000;
 
 /**
- * Looks, and if there is anything to say looks again later. Changes nothing; safe to repeat.
+ * Looks, and if there are findings looks again later. Changes nothing; safe to repeat.
  *
  * @throws as `look`.
  */
@@ -37,7 +37,7 @@ export async function audit(options: AuditOptions): Promise<Audit> {
 async function pause({ secondLookMs, progress, clock, signal }: AuditOptions): Promise<void> {
   const endMs = clock.monotonicMs() + secondLookMs;
   for (let leftMs = secondLookMs; leftMs > 0; leftMs = endMs - clock.monotonicMs()) {
-    progress.at(`Looking again in ${Math.ceil(leftMs / 1000)} s, as volumes come and go`);
+    progress.at(`Checking the findings again in ${Math.ceil(leftMs / 1000)} s`);
     await clock.sleep(Math.min(countdownMs, leftMs), { signal });
   }
 }

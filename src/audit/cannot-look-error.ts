@@ -1,4 +1,4 @@
-/** Nothing can be said; the message says which right or capability is missing, or who did not answer. */
+/** The audit cannot be carried out; the message names the missing right or capability, or who did not answer. */
 export class CannotLookError extends Error {
   override readonly name = 'CannotLookError';
 }

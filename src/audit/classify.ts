@@ -1,4 +1,4 @@
-/** From what one look found to what is said about it. Pure: nothing is asked any more. */
+/** Turns what one look found into findings. Pure: sends no requests. */
 import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
 import { compareFindings, type Finding } from './finding.ts';
 import type { IndexedRecord, RecordIndex } from './record-index.ts';
@@ -15,7 +15,7 @@ export interface Sighting {
   existence: ReadonlyMap<string, Existence>;
 }
 
-/** What is said, the worst first, and how much was compared. */
+/** The findings, the worst first, and how much was compared. */
 export interface Classified {
   findings: Finding[];
   /** PersistentVolumes whose storage is there. */
@@ -56,7 +56,7 @@ function addVolume(volume: ClusterVolume, sighting: Sighting, result: Classified
   if (known === 'there') {
     result.inUse++;
     if (!volume.isOurs)
-      result.findings.push(about(volume, 'foreign', 'this provisioner has not made the PersistentVolume'));
+      result.findings.push(about(volume, 'foreign', 'the PersistentVolume was not created by this provisioner'));
     return;
   }
   if (!sighting.isListed && known === undefined && volume.handle !== '') {
@@ -65,17 +65,20 @@ function addVolume(volume: ClusterVolume, sighting: Sighting, result: Classified
   }
   const doubt = known === 'gone' && volume.home === 'here' ? undefined : doubtAbout(volume, sighting);
   if (doubt !== undefined) result.findings.push(about(volume, 'unverified', doubt));
-  else result.findings.push(about(volume, 'lost', `the driver does not have it; the volume is ${volume.phase}`));
+  else
+    result.findings.push(about(volume, 'lost', `the driver does not have it; the PersistentVolume is ${volume.phase}`));
 }
 
 /** Why it proves nothing that the driver does not list a volume; undefined: it does. */
 function doubtAbout(volume: ClusterVolume, { isListed }: Sighting): string | undefined {
-  if (volume.handle === '') return 'the in-tree volume has no id that the driver would know';
+  if (volume.handle === '') return 'the in-tree volume has no id that the driver knows';
   if (volume.home === 'unknown')
     return 'not listed; it may be on another node: run the audit there with --node-deployment';
-  if (!isListed) return 'the driver was asked for it and gave no clear answer';
+  if (!isListed) return 'the driver gave no clear answer about it';
   if (volume.isInTree) return 'not listed; the driver may list an in-tree volume under another id';
-  return volume.isOurs ? undefined : 'not listed; it was made by hand, and the driver may not list such volumes';
+  return volume.isOurs
+    ? undefined
+    : 'not listed; it is a static PersistentVolume, and the driver may not list such volumes';
 }
 
 function about(volume: ClusterVolume, state: Finding['state'], detail: string): Finding {
@@ -94,13 +97,13 @@ function shared(all: readonly ClusterVolume[]): Finding {
     state: 'shared',
     volumeId: all[0]?.handle ?? '',
     persistentVolumes: all.map(({ name }) => name).sort(),
-    detail: 'several PersistentVolumes have it: when one with policy Delete is deleted, all lose it',
+    detail: 'several PersistentVolumes have this storage: when one with reclaim policy Delete is deleted, all lose it',
   };
 }
 
 function unclaimed(volumeId: string, publishedNodes: number): Finding {
   const attached = publishedNodes === 0 ? '' : `, and it is attached to ${publishedNodes} node(s)`;
-  return { state: 'unclaimed', volumeId, detail: `no PersistentVolume and no record knows it${attached}` };
+  return { state: 'unclaimed', volumeId, detail: `no PersistentVolume and no record refers to it${attached}` };
 }
 
 /** One finding for each id that the record names, or one without. */
@@ -128,9 +131,9 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
 }
 
 const phaseTexts = {
-  create: 'the driver is being asked for it',
-  unclear: 'an attempt ended without a clear result, and is repeated',
-  delete: 'nobody wants it, and it is being deleted',
+  create: 'the driver is creating it, or is about to',
+  unclear: 'an attempt ended without a clear result, and is being retried',
+  delete: 'no claim needs it, and it is being deleted',
   stuck: '',
 } as const;
 
@@ -138,8 +141,8 @@ function whereIsIt(handle: string, { volumes, isListed, existence }: Sighting): 
   const holder = volumes.with(handle);
   if (holder !== undefined) return `PersistentVolume ${holder.name} has its storage`;
   if (existence.get(handle) === 'gone') return 'the driver does not have its storage';
-  if (!isListed) return 'whether it has storage is not known';
-  return handle === '' ? 'no listed id has its name' : 'the driver does not list its storage';
+  if (!isListed) return 'whether its storage exists is not known';
+  return handle === '' ? 'no listed id contains its name' : 'the driver does not list its storage';
 }
 
 function chain(first: ClusterVolume): ClusterVolume[] {

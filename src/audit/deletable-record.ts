@@ -1,7 +1,7 @@
 import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';
 
-/** It must not be deleted; the message says why, and what to do instead. */
+/** The volume must not be deleted; the message says why, and what to do instead. */
 export class NotDeletableError extends Error {
   override readonly name = 'NotDeletableError';
 }
@@ -20,23 +20,23 @@ export function deletableRecord(
   const [indexed, ...others] = naming;
   if (indexed === undefined) {
     throw new NotDeletableError(
-      'no record of the journal names it: it may be of another cluster, or in use. Delete it with the tools of the storage',
+      'no record of the journal names it: it may be in use, or belong to another cluster. Delete it with the tools of the storage system',
     );
   }
   const { record, reportOnly, listedIds } = indexed;
   const why = (): string | undefined => {
     if (others.length > 0) return 'several records name it';
     if (reportOnly !== '') return `its record is only reported: ${reportOnly}. Another cluster may use the volume`;
-    if (record.phase !== 'stuck' && record.phase !== 'delete') return 'the sidecar is making it';
+    if (record.phase !== 'stuck' && record.phase !== 'delete') return 'the sidecar is creating it';
     const attached = found.strangers.get(id) ?? 0;
-    if (attached > 0) return `the driver says that it is attached to ${attached} node(s)`;
+    if (attached > 0) return `the driver reports it as attached to ${attached} node(s)`;
     const isSettled = found.findings.some((each) => each.volumeId === id && each.record === record.claim.uid);
     if (!isSettled) return 'its record has changed between the two looks: run the audit again';
     if (record.handle === id) return undefined;
-    if (listedIds.length > 1) return `${listedIds.length} volumes have the name ${record.volume.name} in their ids`;
+    if (listedIds.length > 1) return `the ids of ${listedIds.length} volumes contain its name ${record.volume.name}`;
     return hasUid(record.volume.name, record.claim.uid)
       ? undefined
-      : `its record has no id, and its name ${record.volume.name} is too short to tell it from others`;
+      : `its record has no id, and its name ${record.volume.name} does not contain the whole UID of the claim, so other volumes may match it`;
   };
   const reason = why();
   if (reason !== undefined) throw new NotDeletableError(reason);

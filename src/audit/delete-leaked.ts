@@ -1,4 +1,4 @@
-/** Deletes what a stuck record names. A volume that anybody may use is never deleted. */
+/** Deletes what a stuck record names, never a volume that may be in use. */
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
 import { claimWish } from '../provision/claim-wish.ts';
@@ -15,11 +15,11 @@ import type { IndexedRecord } from './record-index.ts';
 export type DeletionOptions = Omit<LookOptions, 'journal'> & { journal: JournalPlace };
 
 /**
- * Deletes a volume at the driver after a last live look, and has the record of it discarded. Safe to repeat: drivers answer OK
+ * Deletes a volume at the driver after a last check against the API server, and has its record discarded. Safe to repeat: drivers answer OK
  * for a volume that is gone.
  *
  * @returns what becomes of the record.
- * @throws {NotDeletableError} when somebody may use the volume, `CsiCallError` of the driver, and whatever a request throws.
+ * @throws {NotDeletableError} when the volume may be in use, `CsiCallError` of the driver, and whatever a request throws.
  */
 export async function deleteLeaked(
   id: string,
@@ -39,7 +39,7 @@ export async function deleteLeaked(
   return isThere ? 'the sidecar discards its record within a minute' : 'its record is gone';
 }
 
-/** No PersistentVolume has it, whoever made that. @throws {NotDeletableError} */
+/** No PersistentVolume has it, of whatever provisioner. @throws {NotDeletableError} */
 async function checkUnused(id: string, record: IntentRecord, options: DeletionOptions): Promise<void> {
   const { driver, transport, client, clock, logger, signal } = options;
   const migration = driverMigration(driver.name);
@@ -57,7 +57,7 @@ async function checkUnused(id: string, record: IntentRecord, options: DeletionOp
       throw new NotDeletableError(`PersistentVolume ${holder.metadata.name} has its storage or its name`);
     }
   } finally {
-    ending.abort(new Error('the question is answered'));
+    ending.abort(new Error('the search has ended'));
   }
 }
 
@@ -69,14 +69,14 @@ async function checkUnwanted(record: IntentRecord, { client, driver, signal }: D
   const isKnownProvisioner = (each: string): boolean => each === driver.name || each === record.volume.provisioner;
   const wish = await claimWish(record, claim, { isKnownProvisioner, qualifies: () => true });
   if (wish === 'wanted' || wish === 'has-it') {
-    throw new NotDeletableError(`claim ${namespace}/${name} still waits for it: delete the claim first`);
+    throw new NotDeletableError(`claim ${namespace}/${name} still needs it: delete the claim first`);
   }
 }
 
-/** Somebody may have taken his time to answer the question. @throws {NotDeletableError} */
+/** The confirmation may have taken long to come. @throws {NotDeletableError} */
 async function checkUnchanged(record: IntentRecord, { client, journal, clock }: DeletionOptions): Promise<void> {
   const { records } = await readJournal({ client, clock, ...journal });
   const now = records.find((each) => each.record.claim.uid === record.claim.uid);
   const isSame = now?.reportOnly === '' && now.record.phase === record.phase && now.record.handle === record.handle;
-  if (!isSame) throw new NotDeletableError('its record has changed meanwhile: run the audit again');
+  if (!isSame) throw new NotDeletableError('its record has changed in the meantime: run the audit again');
 }

@@ -27,7 +27,7 @@ export async function deletionSecrets(
   if (secrets !== undefined) return secrets;
   throw new NotDeletableError(
     `its secret ${reference.namespace}/${reference.name} is gone, and without it the driver may delete nothing. ` +
-      'Create the secret again, or delete the volume with the tools of the storage',
+      'Create the secret again, or delete the volume with the tools of the storage system',
   );
 }
 
@@ -44,8 +44,8 @@ async function referenceOf(
   const found = await absentAsUndefined(client.get<StorageClass>(storageClasses, name, { signal }));
   if (found === undefined) {
     throw new NotDeletableError(
-      `neither its record nor its StorageClass ${volume.className}, which is gone, says which secret the driver needs. ` +
-        'Delete it with the tools of the storage',
+      `which secret the driver needs is not known: its record does not say, and its StorageClass ${volume.className} is gone. ` +
+        'Delete it with the tools of the storage system',
     );
   }
   const storageClass = driverMigration(driver.name)?.translateClass(found) ?? found;

@@ -2,13 +2,13 @@
  * What an audit says about one volume or record, the worst first.
  *
  * - `lost`: a PersistentVolume whose storage the driver does not have.
- * - `leaked`: storage that no PersistentVolume has, and a record that only an operator can close names it.
- * - `stuck`: such a record, without storage that is known.
- * - `unverified`: a PersistentVolume whose storage was not found, and that proves nothing.
+ * - `leaked`: storage without a PersistentVolume, named by a record that only an operator can close.
+ * - `stuck`: such a record, with no known storage.
+ * - `unverified`: a PersistentVolume whose storage was not found, which does not prove that it is gone.
  * - `shared`: storage that several PersistentVolumes have.
- * - `unclaimed`: storage that no PersistentVolume and no record knows. It may be of another cluster, or made by hand.
- * - `being-deleted`, `being-made`: as the record says; the sidecar works on it.
- * - `foreign`: storage of a PersistentVolume that this provisioner has not made.
+ * - `unclaimed`: storage without a PersistentVolume and without a record. It may belong to another cluster, or have been created by hand.
+ * - `being-deleted`, `being-made`: the sidecar is working on it, according to the record.
+ * - `foreign`: storage of a PersistentVolume that this provisioner did not create.
  */
 export const findingStates = [
   'lost',
@@ -41,10 +41,10 @@ export interface Finding {
   detail: string;
 }
 
-/** States that ask for an operator. */
+/** States that need an operator. */
 export const troubles: ReadonlySet<FindingState> = new Set<FindingState>(['lost', 'leaked', 'stuck']);
 
-/** Two looks that have the same key found the same. */
+/** Findings of two looks with the same key are the same. */
 export function findingKey({ state, volumeId, persistentVolumes, record }: Finding): string {
   return JSON.stringify([state, volumeId, persistentVolumes, record]);
 }

@@ -13,12 +13,12 @@ const maxStarts = 5;
 const maxAttempts = 4;
 /** Pause before an attempt is repeated, doubling, in milliseconds. */
 const pauseMs = 500;
-/** Pages in a row that brought nothing new: the driver goes in a circle, with a new token each time. */
+/** Max pages in a row without a new volume: beyond that the driver repeats itself, with a new token each time. */
 const maxBarrenPages = 100;
 
 export interface ListDriverVolumesOptions {
   calls: Pick<CsiCalls, 'listVolumes'>;
-  /** Called at the start, and again when the driver wants the list to be started again: what came before is void. */
+  /** Called at the start, and again when the driver aborts the list, which is then read from the start: what came before is void. */
   onStart: () => void;
   /** @returns false for an id that came before. */
   onVolume: (id: string, publishedNodes: number) => boolean;
@@ -28,9 +28,9 @@ export interface ListDriverVolumesOptions {
   signal: AbortSignal;
 }
 
-/** What was odd about a list. */
+/** Irregularities of a list. */
 export interface ListedVolumes {
-  /** Entries without an id, which nobody can compare with anything. */
+  /** Entries without an id, which cannot be compared with anything. */
   unnamed: number;
   /** Entries that came twice. */
   repeated: number;
@@ -53,16 +53,14 @@ export async function listDriverVolumes(options: ListDriverVolumesOptions): Prom
     } catch (error) {
       if (!(error instanceof CsiCallError)) throw error;
       if (error.codeName === 'Unimplemented') return undefined;
-      // some drivers know no pages, or none of this size
+      // some drivers do not support paging, or not this page size
       const isSizeRefused = error.codeName === 'InvalidArgument' || error.codeName === 'OutOfRange';
       if (isSizeRefused && entries > 0) entries = 0;
       else if (error.codeName !== 'Aborted') throw failed(error);
     }
     await options.clock.sleep(pauseMs, { signal: options.signal });
   }
-  throw new CannotLookError(
-    `the driver wanted its list of volumes to be started again ${maxStarts} times: nothing is known about its volumes`,
-  );
+  throw new CannotLookError(`the driver's list of volumes had to be restarted ${maxStarts} times: try again later`);
 }
 
 /** @throws {CsiCallError} when the list is to be started again, or not to be had. */
@@ -78,7 +76,7 @@ async function readPages(options: ListDriverVolumesOptions, entries: number): Pr
     if (token === '') return listed;
     if (tokens.has(token) || barrenPages >= maxBarrenPages) {
       throw new CannotLookError(
-        `the driver's list of volumes goes in a circle: ${tokens.has(token) ? 'it gave the same next_token twice' : `${barrenPages} pages in a row had nothing new`}`,
+        `the driver's list of volumes never ends: ${tokens.has(token) ? 'it gave the same next_token twice' : `${barrenPages} pages in a row had nothing new`}`,
       );
     }
     tokens.add(token);

@@ -47,9 +47,9 @@ export interface Look extends Classified {
   records: readonly IndexedRecord[];
   /** What the driver has and no PersistentVolume: attached to how many nodes, by id. */
   strangers: ReadonlyMap<string, number>;
-  /** What could not be looked at, and so may be lost or stuck without a word. */
+  /** What could not be checked, where anything lost or stuck goes unreported. */
   incomplete: string[];
-  /** What else is to be known. */
+  /** Limits of the result that do not make it incomplete. */
   notes: string[];
 }
 
@@ -176,16 +176,15 @@ function remarks(
     : 'lacks LIST_VOLUMES';
   if (listed === undefined && driver.capabilities.getVolume) {
     notes.push(
-      `the driver ${reported}: its volumes were asked for one by one, and what no PersistentVolume has is not seen`,
+      `the driver ${reported}: its volumes were requested one by one, and storage without a PersistentVolume is not found`,
     );
   } else if (listed === undefined) {
-    incomplete.push(
-      `the driver ${reported}, and lacks GET_VOLUME: whether storage is lost or unclaimed cannot be seen`,
-    );
+    incomplete.push(`the driver ${reported}, and lacks GET_VOLUME: lost and unclaimed storage cannot be detected`);
   }
   if ((listed?.unnamed ?? 0) > 0) notes.push(`the driver lists ${listed?.unnamed} volume(s) without an id`);
   if ((listed?.repeated ?? 0) > 0) notes.push(`the driver listed ${listed?.repeated} volume(s) twice`);
-  if (place === undefined) notes.push('without an intent journal, volumes that are just being made count as unclaimed');
+  if (place === undefined)
+    notes.push('without an intent journal, volumes that are just being created count as unclaimed');
   return { incomplete, notes };
 }
 

@@ -1,8 +1,8 @@
 import { untilAborted } from './abort.ts';
 
 /**
- * Exclusive sections by key: of one key one runs at a time, in the order of the calls; sections of different keys run side
- * by side. Keys that nobody uses take no memory. Locks within this process, not across processes; a section must not enter
+ * Exclusive sections by key: sections of one key run one at a time, in the order of the calls; those of different keys run
+ * concurrently. Unused keys take no memory. Locks within this process, not across processes; a section must not enter
  * another one of its own key, which would wait for itself.
  */
 export class KeyedLocks {
@@ -17,7 +17,7 @@ export class KeyedLocks {
   /**
    * Runs `section` once all earlier ones of the key have ended, whether they succeeded or not.
    *
-   * @param options.signal - ends the wait; a section that has begun has to look at the signal itself.
+   * @param options.signal - ends the wait; a section that has begun has to check the signal itself.
    * @returns what the section returns.
    * @throws what the section throws, or the reason of the signal.
    */

@@ -149,7 +149,7 @@ export class OpenedDirectory implements AsyncDisposable {
     });
   }
 
-  /** An error of the file system with the place that people know. */
+  /** An error of the file system with the path that the operator knows. */
   #named(error: unknown): unknown {
     const known = `${this.place === '/' ? '' : this.place}/`;
     if (error instanceof Error) error.message = error.message.replace(/\/proc\/self\/fd\/\d+\//, () => known);

@@ -1,4 +1,4 @@
-/** Paths that come from users and must stay below a folder. */
+/** Paths that come from users and must stay below a directory. */
 import path from 'node:path';
 
 /** Max length of one component, in bytes (Linux, `NAME_MAX`). */

@@ -4,7 +4,7 @@ import { type EntryName, NotDirectoryError, OpenedDirectory } from './opened-dir
 
 /** Directories that are open at once: deeper ones are moved up first, so that no depth exhausts file descriptors. */
 const maxDepth = 32;
-/** Looks at a directory in which others go on making entries; into the top one those of too deep ones are moved. */
+/** Number of passes over a directory in which others keep creating entries; into the top one those of too deep ones are moved. */
 const maxLooks = 10;
 const maxLooksAtTop = 1000;
 

@@ -1,10 +1,10 @@
 /**
- * Spans of a trace, without a word of how they are exported. The span of the work under way travels with its promises; where there
+ * Spans of a trace, independent of how they are exported. The span of the work under way travels with its promises; where there
  * is none, which is always so while nothing is traced, everything here does nothing.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Plain facts about a span. Never a secret: they leave the cluster. */
+/** Attributes of a span. Never a secret: they may leave the cluster. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 /** One piece of work in a trace. */

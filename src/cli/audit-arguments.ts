@@ -28,12 +28,13 @@ interface OwnFlags {
 }
 
 const notes = `
-Further flags are those of the sidecar, and mean the same: --csi-address, --timeout, --kubeconfig,
---intent-journal, --leader-election-namespace, --node-deployment with the variable NODE_NAME, -v.
-The others are accepted without effect, so that the arguments of the sidecar can be repeated.
+All flags of the sidecar are accepted as well. These have an effect: --csi-address, --timeout,
+--kubeconfig, --intent-journal, --leader-election-namespace, --node-deployment with the variable
+NODE_NAME, and -v.
+The others have no effect: the arguments of the sidecar can be copied.
 
 Exit codes: 0 nothing is lost or stuck; 1 wrong arguments, or a volume that must not be deleted;
-2 volumes are lost or records stuck; 3 not everything could be looked at.`;
+2 volumes are lost or records stuck; 3 not everything could be checked.`;
 
 /**
  * Reads the arguments.
@@ -46,10 +47,10 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
     .description(
       "Compares the driver's volumes with PersistentVolumes and the intent journal. Changes nothing by itself.",
     )
-    .option('--second-look <duration>', 'pause before what was found is checked once more; 0: no second look', '1m')
+    .option('--second-look <duration>', 'pause before findings are checked a second time; 0: no second look', '1m')
     .option('-o, --output <format>', 'table or json', 'table')
-    .option('--delete <id...>', 'delete these volumes, which stuck records must name')
-    .option('--yes', 'delete without asking')
+    .option('--delete <id...>', 'delete these volumes; stuck records must name them')
+    .option('--yes', 'delete without confirmation')
     .option('--context <name>', 'context in the kubeconfig (default: its current one)')
     .addHelpText('after', notes)
     .allowUnknownOption()

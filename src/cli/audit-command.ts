@@ -25,7 +25,7 @@ export async function auditVolumes(call: SubcommandCall): Promise<number> {
   const args = auditArguments(call, { usageCode });
   if (args === undefined) return auditCodes.clean;
   if (args.ids.length > 0 && !args.isAgreed && call.stdin.isTTY !== true) {
-    throw usageError(call, 'without a terminal nobody can be asked whether to delete: add --yes', { usageCode });
+    throw usageError(call, '--delete cannot ask for confirmation without a terminal: add --yes', { usageCode });
   }
   const { kubeconfigPath, masterUrl } = args.config.kubernetes;
   const { transport } = connectCluster(
@@ -68,7 +68,10 @@ export async function auditVolumes(call: SubcommandCall): Promise<number> {
     progress.clear();
     const reason = signal.aborted ? (signal.reason as Error) : (error as Error);
     if (!signal.aborted && !isFailedLook(error)) throw error;
-    throw new SubcommandError(`nothing can be said: ${reason.message}`, { exitCode: failureCode, cause: error });
+    throw new SubcommandError(`the audit cannot be carried out: ${reason.message}`, {
+      exitCode: failureCode,
+      cause: error,
+    });
   }
 }
 
@@ -134,7 +137,7 @@ async function isAgreedTo(
   driver: string,
   ids: readonly string[],
 ): Promise<boolean> {
-  stderr.write(`Volumes of ${printable(driver)} that will be deleted, with all that is on them:\n`);
+  stderr.write(`These volumes of ${printable(driver)} will be deleted, with all data on them:\n`);
   for (const id of ids) stderr.write(`  ${printable(id)}\n`);
   const lines = createInterface({ input: stdin });
   try {

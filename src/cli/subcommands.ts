@@ -1,4 +1,4 @@
-/** What the program does besides being the sidecar. A subcommand is looked for as the very first argument only. */
+/** What the program does besides being the sidecar. Only the very first argument can be a subcommand. */
 import path from 'node:path';
 import { type Subcommand, type SubcommandCall, SubcommandError } from './subcommand-call.ts';
 import { auditVolumes } from './audit-command.ts';
@@ -50,7 +50,7 @@ export function findSubcommand(argv0: string, args: readonly string[]): FoundSub
 /** What the help of the program says about its subcommands. */
 export function subcommandHelp(): string {
   const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`);
-  return ['Subcommands, as the first argument, each with a --help of its own', ...rows, ''].join('\n');
+  return ['Subcommands, as the first argument (each has --help)', ...rows, ''].join('\n');
 }
 
 /** Runs a subcommand on the streams and signals of a process. @returns the exit code. */

@@ -13,9 +13,9 @@ import { connectCluster, type ConnectionFlags } from './cluster-connection.ts';
 import { fieldManager } from './kubernetes.ts';
 import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
 
-/** The exit code when nothing can be said. */
+/** The exit code when the state cannot be determined. */
 const usageCode = exitCodeOf.unknown;
-/** How long `--watch` waits between two looks, in milliseconds. */
+/** Pause between two checks of `--watch`, in milliseconds. */
 const watchPauseMs = 2000;
 
 interface WhyFlags extends ConnectionFlags {
@@ -28,17 +28,17 @@ interface WhyFlags extends ConnectionFlags {
 type WhyObject = { volume: string } | { namespace: string | undefined; claim: string };
 
 const exitCodeHelp = `
-Exit codes: 0 bound, or nothing to delete; 1 waiting for a good reason; 2 stuck; 3 not known.
-It only reads, and says which right is missing where it may not. docs/why.md has all causes.`;
+Exit codes: 0 bound, or nothing to delete; 1 waiting, and nobody has to act; 2 stuck; 3 unknown.
+It is read-only, and names the right that is missing where it may not read. docs/why.md lists all causes.`;
 
-/** Explains what a claim or a volume waits for. Reads alone: safe to repeat. */
+/** Explains what a claim or a volume waits for. Read-only: safe to repeat. */
 export async function explainWhy(call: SubcommandCall): Promise<number> {
   const parser = subcommandParser(call)
     .description('Explains why a PersistentVolumeClaim is not bound, or why a PersistentVolume stays.')
     .argument('<object>', 'NAMESPACE/CLAIM, CLAIM, or pv/NAME for a volume')
     .option('-n, --namespace <name>', 'namespace of the claim (default: that of the context)')
     .addOption(new Option('-o, --output <form>', 'text or json').choices(['text', 'json']).default('text'))
-    .option('-w, --watch', 'look again until it is bound or gone')
+    .option('-w, --watch', 'repeat until it is bound or gone')
     .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, or the service account of the Pod')
     .option('--context <name>', 'context in the kubeconfig (default: its current one)')
     .addHelpText('after', exitCodeHelp);
@@ -71,7 +71,7 @@ function readObject(call: SubcommandCall, text: string, namespace: string | unde
   }
   if (second === undefined) return { namespace, claim: first };
   if (namespace !== undefined) {
-    throw usageError(call, `${JSON.stringify(text)} names a namespace already, so --namespace is too much`, {
+    throw usageError(call, `${JSON.stringify(text)} names a namespace already: omit --namespace`, {
       usageCode,
     });
   }
@@ -111,7 +111,7 @@ async function watch(explain: () => Promise<Explanation>, flags: WhyFlags, call:
   }
 }
 
-/** Ages and counts in messages are no news. */
+/** Left out are the ages and counts in messages: a change of them alone is not printed. */
 function newsOf({ verdict, cause, steps }: Explanation): string {
   return JSON.stringify([verdict, cause, steps.map(({ step, state }) => [step, state])]);
 }

@@ -1,17 +1,17 @@
-/** What the provisioner and its driver have said about their attempts. */
+/** What the events say about the attempts of the provisioner and its driver. */
 import { isInTree } from './provisioner-facts.ts';
 import { type ClaimFacts, provisionerOf } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
 import type { Finding } from './explanation.ts';
 import { failureCause, waitingCause } from './failure-causes.ts';
-import { provisioningHistory, type History, type Told } from './provisioning-events.ts';
+import { provisioningHistory, type History, type Recorded } from './provisioning-events.ts';
 import { signOfLifeMs } from './provisioner-steps.ts';
 import { durationText } from './time-text.ts';
 
 /** Defaults of `--retry-interval-start` and `--retry-interval-max`, in milliseconds. */
 const retryStartMs = 1000;
 const retryMaxMs = 5 * 60_000;
-/** A provisioner that works has begun by then, in milliseconds. */
+/** A working provisioner has started on a claim by then, in milliseconds. */
 const beginsWithinMs = 2 * 60_000;
 
 export function lookAtAttempt(facts: ClaimFacts): Finding {
@@ -23,8 +23,8 @@ export function lookAtAttempt(facts: ClaimFacts): Finding {
     return {
       state: 'waiting',
       cause: 'volume-made',
-      message: `The provisioner made the volume ${durationText(nowMs - succeeded.atMs)} ago, and kube-controller-manager has not bound it yet. (${succeeded.text})`,
-      cure: 'Nothing, usually it takes a moment. If it stays: check that kube-controller-manager runs',
+      message: `The provisioner created the volume ${durationText(nowMs - succeeded.atMs)} ago, and kube-controller-manager has not bound it yet. (${succeeded.text})`,
+      cure: 'Usually nothing: it takes a moment. If it stays like this, check that kube-controller-manager runs',
     };
   }
   const isNewest = waiting !== undefined && waiting.atMs >= Math.max(failed?.atMs ?? 0, started?.atMs ?? 0);
@@ -44,30 +44,30 @@ export function lookAtAttempt(facts: ClaimFacts): Finding {
       state: 'waiting',
       cause: 'in-progress',
       presumes: nowMs - started.atMs > signOfLifeMs,
-      message: `The driver has been making the volume for ${durationText(nowMs - started.sinceMs)}, and no attempt has failed.`,
-      cure: 'Nothing. If it takes longer than the driver usually needs: see the log of its controller',
+      message: `The driver has been creating the volume for ${durationText(nowMs - started.sinceMs)}, and no attempt has failed.`,
+      cure: 'Nothing. If it takes longer than the driver usually needs, see the log of its controller',
     };
   }
   return notBegun(facts, nowMs - Date.parse(claim.metadata.creationTimestamp ?? ''));
 }
 
-function failing(failed: Told, { started }: History, nowMs: number): Finding {
+function failing(failed: Recorded, { started }: History, nowMs: number): Finding {
   const { cause, cure } = failureCause(failed.text);
   const again =
     started !== undefined && started.atMs > failed.atMs
-      ? `another attempt has run for ${durationText(nowMs - started.atMs)}`
+      ? `another attempt has been running for ${durationText(nowMs - started.atMs)}`
       : nextAttempt(failed, nowMs);
-  const often = failed.count === 1 ? 'once' : `${failed.count} times since ${durationText(nowMs - failed.sinceMs)}`;
+  const often = failed.count === 1 ? 'once' : `${failed.count} times in ${durationText(nowMs - failed.sinceMs)}`;
   return {
     state: 'stuck',
     cause,
-    message: `Making the volume failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; ${again}. The last words: ${failed.text}`,
+    message: `Provisioning failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; ${again}. Last error: ${failed.text}`,
     cure,
   };
 }
 
 /** The pause doubles with each failure. */
-function nextAttempt(failed: Told, nowMs: number): string {
+function nextAttempt(failed: Recorded, nowMs: number): string {
   const slow = failed.text.includes('infeasible error');
   const pauseMs = slow ? retryMaxMs : Math.min(retryMaxMs, retryStartMs * 2 ** Math.min(failed.count, 20));
   const leftMs = failed.atMs + pauseMs - nowMs;
@@ -83,18 +83,18 @@ function notBegun({ claim, provisioner, storageClass }: ClaimFacts, ageMs: numbe
       state: 'stuck',
       cause: 'provisioner-away',
       presumes: true,
-      message: `Nothing shows that the provisioner ${name} works: it has no Lease, and recorded no event about the claim, which is ${durationText(ageMs)} old.`,
-      cure: "Check that the Pods of the provisioner run, with --node-deployment on the claim's node, and what they log",
+      message: `There is no sign that the provisioner ${name} is running: it has no Lease, and has recorded no event about the claim, which is ${durationText(ageMs)} old.`,
+      cure: "Check that the Pods of the provisioner run (with --node-deployment: the one on the claim's node), and see what they log",
     };
   }
   return {
     state: 'waiting',
     cause: 'in-progress',
     presumes: true,
-    message: `The claim is with its provisioner ${name}, which has not begun with it${ageMs > beginsWithinMs ? ` although it is ${durationText(ageMs)} old` : ''}.`,
+    message: `The claim was handed to provisioner ${name}, which has not started on it yet${ageMs > beginsWithinMs ? `, although it is ${durationText(ageMs)} old` : ''}.`,
     cure:
       ageMs > beginsWithinMs
-        ? 'See the log of the provisioner: it may have much to do, or lack the right to record events'
+        ? 'See the log of the provisioner: it may be busy, or lack the right to record events'
         : 'Nothing yet',
   };
 }

@@ -29,7 +29,7 @@ import {
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 
-/** What a claim is to be filled from, with its defaults. */
+/** The data source of a claim, with its defaults. */
 export interface SourceReference {
   apiGroup: string;
   kind: string;

@@ -22,8 +22,8 @@ export function lookAtClaim(facts: ClaimFacts): Finding {
     return {
       state: 'stuck',
       cause: 'lost',
-      message: `The PersistentVolume ${volumeName} that the claim was bound to is gone, or belongs to another claim.`,
-      cure: 'The data may still be in the storage: create a PersistentVolume of this name for it. Else recreate the claim',
+      message: `The PersistentVolume ${volumeName} to which the claim was bound is gone, or belongs to another claim.`,
+      cure: 'The data may still be in the storage: create a PersistentVolume of this name for it. Otherwise recreate the claim',
     };
   }
   return { state: 'ok', detail: `it exists and is ${claim.status?.phase ?? 'new'}` };
@@ -32,7 +32,7 @@ export function lookAtClaim(facts: ClaimFacts): Finding {
 /** A claim that is being deleted stays until its finalizers are gone. */
 function deletion({ claim, pods }: ClaimFacts): Finding {
   const { finalizers = [], name } = claim.metadata;
-  const base = `The claim is being deleted and is held by ${finalizers.join(', ') || 'no finalizer any more'}`;
+  const base = `The claim is being deleted and is held by ${finalizers.join(', ') || 'no finalizer'}`;
   // kube-controller-manager does not wait for Pods without a node: none is given to them while the claim is being deleted
   const using = (found(pods) ?? [])
     .filter((pod) => usesClaim(pod, name) && (pod.spec?.nodeName ?? '') !== '')
@@ -44,7 +44,7 @@ function deletion({ claim, pods }: ClaimFacts): Finding {
       return {
         state: 'waiting',
         cause: 'deleting',
-        message: `${base}, as it is used by Pod ${named}.`,
+        message: `${base}, because it is used by Pod ${named}.`,
         cure: 'Delete the Pods that use it',
       };
     }
@@ -52,7 +52,7 @@ function deletion({ claim, pods }: ClaimFacts): Finding {
       return {
         state: 'waiting',
         cause: 'deleting',
-        message: `${base}, usually as a Pod uses it; which one is not visible: ${pods.why}.`,
+        message: `${base}, usually because a Pod uses it; which one cannot be seen: ${pods.why}.`,
         cure: 'Delete the Pods that use it',
       };
     }
@@ -61,8 +61,8 @@ function deletion({ claim, pods }: ClaimFacts): Finding {
     return {
       state: 'waiting',
       cause: 'deleting',
-      message: `${base}, as another claim is being cloned from it.`,
-      cure: 'Wait for the clone, or delete the claim that is cloned from it',
+      message: `${base}, because another claim is being cloned from it.`,
+      cure: 'Wait until the clone is complete, or delete the claim that is being cloned from it',
     };
   }
   const foreign = finalizers.filter((finalizer) => finalizer !== protection);
@@ -72,8 +72,8 @@ function deletion({ claim, pods }: ClaimFacts): Finding {
     message: `${base}. No Pod uses it.`,
     cure:
       foreign.length > 0
-        ? 'The programs that set these finalizers remove them: check that they run'
-        : 'Nothing: kube-controller-manager removes the finalizer in a moment',
+        ? 'The controllers that set these finalizers remove them: check that they run'
+        : 'Nothing: kube-controller-manager will remove the finalizer in a moment',
   };
 }
 
@@ -146,16 +146,16 @@ function madeVolume(claim: PersistentVolumeClaim, volume: PersistentVolume): Fin
 function binding(volume: PersistentVolume, claim: PersistentVolumeClaim): Finding {
   const unapplied =
     (claim.spec.volumeAttributesClassName ?? '') !== (volume.spec.volumeAttributesClassName ?? '')
-      ? ' They differ in their volume attributes class, and such a pair is not bound.'
+      ? ' Their volumeAttributesClassName differs, so they will not be bound.'
       : '';
   return {
     state: unapplied === '' ? 'waiting' : 'stuck',
     cause: unapplied === '' ? 'volume-made' : 'attributes-class',
-    message: `PersistentVolume ${volume.metadata.name} is there for the claim, and kube-controller-manager has not bound them yet.${unapplied}`,
+    message: `PersistentVolume ${volume.metadata.name} exists for the claim, and kube-controller-manager has not bound them yet.${unapplied}`,
     cure:
       unapplied === ''
-        ? 'Nothing, usually it takes a moment. If it stays: check that kube-controller-manager runs'
-        : 'Recreate the claim without spec.volumeAttributesClassName, or have the API served',
+        ? 'Usually nothing: it takes a moment. If it stays like this, check that kube-controller-manager runs'
+        : 'Recreate the claim without spec.volumeAttributesClassName, or enable the VolumeAttributesClass API',
   };
 }
 

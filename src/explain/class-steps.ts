@@ -21,11 +21,11 @@ export function lookAtClass({ claim, storageClass }: ClaimFacts): Finding {
     return {
       state: 'stuck',
       cause: 'no-class',
-      message: 'The claim names no StorageClass, and the cluster has no default one.',
+      message: 'The claim names no StorageClass, and the cluster has no default StorageClass.',
       cure: 'Mark a class with the annotation storageclass.kubernetes.io/is-default-class=true, or recreate the claim with storageClassName',
     };
   }
-  if (name === '') return staticOnly('The claim has storageClassName "", so no volume is made for it.');
+  if (name === '') return staticOnly('The claim has storageClassName "", so no volume is provisioned for it.');
   if (storageClass?.kind === 'unreadable') return { state: 'unknown', detail: storageClass.why };
   const existing = found(storageClass);
   if (existing === undefined) {
@@ -63,8 +63,8 @@ export function lookAtConsumer({ claim, storageClass, pods }: ClaimFacts): Findi
     return {
       state: 'waiting',
       cause: 'waits-for-consumer',
-      message: `StorageClass ${ofClass.metadata.name} waits for the first Pod that uses the claim, and no Pod that is to be started does.`,
-      cure: 'Nothing: the volume is made once a Pod uses the claim',
+      message: `StorageClass ${ofClass.metadata.name} waits for the first Pod that uses the claim, and there is none yet.`,
+      cure: 'Nothing: the volume is provisioned once a Pod uses the claim',
     };
   }
   const findings = using.map(podFinding);
@@ -73,7 +73,7 @@ export function lookAtConsumer({ claim, storageClass, pods }: ClaimFacts): Findi
 
 function withoutConsumer(provisioner: string): Finding | undefined {
   if (provisioner !== noProvisioner) return undefined;
-  return staticOnly(`The class has the provisioner ${noProvisioner}, which makes no volumes.`);
+  return staticOnly(`The class has the provisioner ${noProvisioner}, which provisions no volumes.`);
 }
 
 function podFinding(pod: Pod): Extract<Finding, { cause: unknown }> {
@@ -84,7 +84,7 @@ function podFinding(pod: Pod): Extract<Finding, { cause: unknown }> {
       state: 'waiting',
       cause: 'pod-unschedulable',
       message: `Pod ${name} uses the claim and is held by scheduling gates: ${gates.map((gate) => gate.name).join(', ')}.`,
-      cure: 'The programs that set the gates remove them',
+      cure: 'Wait for the controllers that set the gates to remove them',
     };
   }
   const node = pod.spec?.nodeName ?? '';
@@ -92,8 +92,8 @@ function podFinding(pod: Pod): Extract<Finding, { cause: unknown }> {
     return {
       state: 'stuck',
       cause: 'pod-unschedulable',
-      message: `Pod ${name} uses the claim and names node ${node} itself, so that the scheduler, which chooses the node of the volume, never sees it.`,
-      cure: 'Recreate the Pod with a nodeSelector (kubernetes.io/hostname) in place of spec.nodeName',
+      message: `Pod ${name} uses the claim and sets spec.nodeName to ${node}, so it bypasses the scheduler, which would choose the node for the volume.`,
+      cure: 'Recreate the Pod with a nodeSelector (kubernetes.io/hostname) instead of spec.nodeName',
     };
   }
   const condition = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
@@ -102,19 +102,19 @@ function podFinding(pod: Pod): Extract<Finding, { cause: unknown }> {
     state: 'waiting',
     cause: 'waits-for-consumer',
     message: `Pod ${name} uses the claim, and the scheduler has not chosen a node for it yet.`,
-    cure: 'Nothing, usually it takes a moment. If it stays: check that its scheduler runs',
+    cure: 'Usually nothing: it takes a moment. If it stays like this, check that its scheduler runs',
   };
 }
 
-function unschedulable(pod: string, words: string): Extract<Finding, { cause: unknown }> {
-  const noRoom = words.includes('enough free storage');
+function unschedulable(pod: string, message: string): Extract<Finding, { cause: unknown }> {
+  const noRoom = message.includes('enough free storage');
   return {
     state: 'stuck',
     cause: noRoom ? 'no-capacity' : 'pod-unschedulable',
-    message: `Pod ${pod} uses the claim and cannot be scheduled. The scheduler: ${words}`,
+    message: `Pod ${pod} uses the claim and cannot be scheduled. The scheduler: ${message}`,
     cure: noRoom
-      ? 'Make room in the storage of a node that fits the Pod, ask for less, or use another class'
-      : 'Make a node fit the Pod; the volume is made once a node is chosen',
+      ? 'Free storage on a node that fits the Pod, request less, or use another class'
+      : 'Make a node fit the Pod; the volume is provisioned once a node is chosen',
   };
 }
 
@@ -128,7 +128,7 @@ export function lookAtNode({ claim, node }: ClaimFacts): Finding | undefined {
     state: 'stuck',
     cause: 'selected-node-gone',
     message: `Node ${name}, which was chosen for the claim, does not exist.`,
-    cure: 'Usually another node is chosen at once. Else recreate the claim and its Pod',
+    cure: 'Usually another node is chosen at once. Otherwise recreate the claim and its Pod',
   };
 }
 
@@ -152,21 +152,21 @@ export function lookAtHandOver({ claim, storageClass, nowMs }: ClaimFacts): Find
     return {
       state: 'stuck',
       cause: 'not-handed-over',
-      message: `The claim was handed to ${asked}, and its class names ${serving} by now. Nothing is provisioned until both agree.`,
-      cure: 'Usually kube-controller-manager corrects the annotation. Else recreate the claim',
+      message: `The claim was handed to ${asked}, and its class now names ${serving}. Nothing is provisioned until both agree.`,
+      cure: 'Usually kube-controller-manager corrects the annotation. Otherwise recreate the claim',
     };
   }
   return { state: 'ok', detail: `kube-controller-manager handed it to ${asked}` };
 }
 
-/** A claim for which a volume is to be made cannot choose among volumes. */
+/** A claim with a selector is never provisioned for: it can only be bound to an existing volume. */
 export function lookAtSelector({ claim }: ClaimFacts): Finding | undefined {
   if (claim.spec.selector === undefined) return undefined;
   return {
     state: 'stuck',
     cause: 'selector',
     message:
-      'The claim has a selector, which chooses among existing volumes: none fits, and no volume is made for such a claim.',
+      'The claim has a selector, which matches existing volumes only: none fits, and no volume is provisioned for such a claim.',
     cure: 'Recreate the claim without spec.selector, or create a PersistentVolume that fits it',
   };
 }

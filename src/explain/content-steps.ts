@@ -8,7 +8,7 @@ import { found, type Reading } from './cluster-reader.ts';
 import type { Finding } from './explanation.ts';
 import { isInTree } from './provisioner-facts.ts';
 
-/** The claim or snapshot that the volume is to be filled from. */
+/** The claim's data source: a claim or a snapshot. */
 export function lookAtSource({ claim, source, sourceClaim, snapshot }: ClaimFacts): Finding | undefined {
   if (source === undefined) return undefined;
   const name = `${source.kind} ${source.namespace}/${source.name}`;
@@ -20,8 +20,8 @@ export function lookAtSource({ claim, source, sourceClaim, snapshot }: ClaimFact
       state: 'stuck',
       cause: 'source-missing',
       message: reading.unserved
-        ? `The claim is to be filled from ${name}, and the cluster does not know this kind.`
-        : `${name}, which the claim is to be filled from, does not exist.`,
+        ? `The data source of the claim is ${name}, and the cluster does not have this kind.`
+        : `${name}, the data source of the claim, does not exist.`,
       cure: reading.unserved
         ? 'Install the CRDs of external-snapshotter and its controller'
         : 'Create the source, or recreate the claim with another one',
@@ -32,7 +32,7 @@ export function lookAtSource({ claim, source, sourceClaim, snapshot }: ClaimFact
   return {
     state: problem.state,
     cause: 'source-not-ready',
-    message: `${name}, which the claim is to be filled from, ${problem.text}.`,
+    message: `${name}, the data source of the claim, ${problem.text}.`,
     cure: problem.state === 'waiting' ? 'Wait for the source' : 'Recreate the claim with another source or size',
   };
 }
@@ -41,7 +41,7 @@ function populator({ kind }: SourceReference): Finding {
   return {
     state: 'waiting',
     cause: 'source-not-ready',
-    message: `The claim is to be filled from a ${kind}, which a volume populator for this kind does; no provisioner makes its volume directly.`,
+    message: `The data source of the claim is a ${kind}, which needs a volume populator for this kind; the provisioner alone cannot fill the volume.`,
     cure: 'Check that a volume populator for this kind is installed and runs, and see its events about the claim',
   };
 }
@@ -82,7 +82,7 @@ export function lookAtGrant({ claim, source, grants }: ClaimFacts): Finding | un
   return {
     state: 'stuck',
     cause: 'grant-missing',
-    message: `No ReferenceGrant in namespace ${source.namespace} allows claims of ${claim.metadata.namespace ?? ''} to be filled from ${source.kind} ${source.name}.`,
+    message: `No ReferenceGrant in namespace ${source.namespace} allows claims of ${claim.metadata.namespace ?? ''} to use ${source.kind} ${source.name} as their data source.`,
     cure: `Create a ReferenceGrant in ${source.namespace} from PersistentVolumeClaims of ${claim.metadata.namespace ?? ''} to this ${source.kind}`,
   };
 }
@@ -119,12 +119,12 @@ export function lookAtAttributesClass({ claim, storageClass, attributesClass }: 
   if (driverName === driver || driver === '' || isInTree(driver)) return { state: 'ok', detail: `${name} exists` };
   return {
     ...held,
-    message: `VolumeAttributesClass ${name} is for driver ${driverName}, and the claim's is ${driver}.`,
-    cure: 'Recreate the claim with a class of its driver',
+    message: `VolumeAttributesClass ${name} is for driver ${driverName}, and the claim is for driver ${driver}.`,
+    cure: 'Recreate the claim with a VolumeAttributesClass of its driver',
   };
 }
 
-/** The Secret for `CreateVolume`. Of its content nothing is kept. */
+/** The Secret for `CreateVolume`. None of its content is kept. */
 export function lookAtSecret({ secret }: ClaimFacts): Finding | undefined {
   if (secret === undefined) return undefined;
   const { reference, reading } = secret;

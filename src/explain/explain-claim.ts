@@ -1,4 +1,4 @@
-/** Why a claim is not bound: the steps on its way in their order. */
+/** Why a claim is not bound: the steps of its provisioning in their order. */
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
 import { lookAtAttempt } from './attempt-step.ts';
 import { type ClaimFacts, type ClaimReadOptions, readClaimFacts } from './claim-facts-reader.ts';
@@ -38,14 +38,14 @@ function lookAtProvisioner({ provisioner, events, nowMs }: ClaimFacts): Finding 
   });
 }
 
-/** Goes the way of a claim over what was read. Pure. */
+/** Checks the steps of a claim against what was read. Pure. */
 export function claimExplanation(facts: ClaimFacts): Explanation {
   const { namespace = '', name } = facts.claim.metadata;
   return walk(`${namespace}/${name}`, facts, steps);
 }
 
 /**
- * Explains a claim. Reads alone, with at most 15 requests.
+ * Explains a claim. Read-only, with at most 15 requests.
  *
  * @throws the reason of the reader's signal, and nothing else: what cannot be read is part of the explanation.
  */

@@ -12,13 +12,13 @@ const steps: readonly Look<VolumeFacts>[] = [
   { step: 'deletion', look: lookAtDeletion },
 ];
 
-/** Goes the way of a volume over what was read. Pure. */
+/** Checks the steps of a volume against what was read. Pure. */
 export function volumeExplanation(facts: VolumeFacts): Explanation {
   return walk(`pv/${facts.volume.metadata.name}`, facts, steps);
 }
 
 /**
- * Explains a volume. Reads alone, with at most eight requests.
+ * Explains a volume. Read-only, with at most eight requests.
  *
  * @throws the reason of the reader's signal, and nothing else: what cannot be read is part of the explanation.
  */

@@ -1,4 +1,4 @@
-/** What an explanation consists of: the way of a claim or volume in steps, and the first thing that holds it. */
+/** What an explanation consists of: the steps of a claim or volume, and the first that it waits for. */
 
 /** Every cause with what it means; `docs/why.md` has them with their cures. */
 export const causes = [
@@ -39,9 +39,9 @@ export type Cause = (typeof causes)[number];
 
 /**
  * - `bound`: the claim has its volume; of a volume: nothing is to be deleted.
- * - `waiting`: it goes on by itself, or as soon as somebody uses it.
+ * - `waiting`: it proceeds by itself, or as soon as a Pod uses it.
  * - `stuck`: somebody must act.
- * - `unknown`: what was needed to say so could not be read.
+ * - `unknown`: what was needed to decide could not be read.
  */
 export type Verdict = 'bound' | 'waiting' | 'stuck' | 'unknown';
 
@@ -93,7 +93,7 @@ export interface Look<Facts> {
   look: (facts: Facts) => Finding | undefined;
 }
 
-/** Goes the steps in their order up to the first that holds the object. */
+/** Checks the steps in their order up to the first that the object waits for. */
 export function walk<Facts>(object: string, facts: Facts, looks: readonly Look<Facts>[]): Explanation {
   const steps: Step[] = [];
   for (const { step, look } of looks) {
@@ -118,8 +118,8 @@ function nothingFound(steps: readonly Step[]): Pick<Explanation, 'verdict' | 'ca
   return {
     verdict: 'unknown',
     cause: null,
-    message: `What holds it is not visible: ${unread.join('; ')}`,
-    cure: 'Look again once that can be read; docs/why.md lists all rights that it needs',
+    message: `What it waits for cannot be seen: ${unread.join('; ')}`,
+    cure: 'Run it again once that can be read; docs/why.md lists all rights that it needs',
   };
 }
 

@@ -8,7 +8,7 @@ interface FailureCause {
 }
 
 const secretCure =
-  'Create the Secret, or correct the secret parameters of the class (delete the class and create it again). Where it is forbidden: let the provisioner get Secrets';
+  'Create the Secret, or correct the secret parameters of the class (delete the class and create it again). If it is forbidden, let the provisioner get Secrets';
 const topologyCure =
   "Check that the driver's node plugin runs on the nodes, that CSINode objects name its topology keys, and that the class's allowedTopologies fit them";
 
@@ -24,7 +24,7 @@ const failureCauses: readonly FailureCause[] = [
   {
     pattern: /^accessing .* isn't allowed$|CrossNamespaceVolumeDataSource feature is disabled/,
     cause: 'grant-missing',
-    cure: 'Create a ReferenceGrant in the namespace of the source, and switch on the feature gate CrossNamespaceVolumeDataSource of the provisioner',
+    cure: 'Create a ReferenceGrant in the namespace of the source, and enable the feature gate CrossNamespaceVolumeDataSource of the provisioner',
   },
   {
     pattern: /error getting (PVC|snapshot|snapshotcontent) |^the PVC source (not found for PVC|does not belong) /,
@@ -39,7 +39,7 @@ const failureCauses: readonly FailureCause[] = [
   {
     pattern: /volumeattributesclass|^VAC |MODIFY_VOLUME/,
     cause: 'attributes-class',
-    cure: 'Create the VolumeAttributesClass for this driver, or recreate the claim without it. Where it is forbidden: let the provisioner get VolumeAttributesClasses',
+    cure: 'Create the VolumeAttributesClass for this driver, or recreate the claim without it. If it is forbidden, let the provisioner get VolumeAttributesClasses',
   },
   {
     pattern: /^claim Selector is not supported/,
@@ -60,7 +60,7 @@ const failureCauses: readonly FailureCause[] = [
   {
     pattern: /^StorageClass ".*" names provisioner ".*", and the claim asks for /,
     cause: 'not-handed-over',
-    cure: 'Usually kube-controller-manager corrects the annotation. Else recreate the claim',
+    cure: 'Usually kube-controller-manager corrects the annotation. Otherwise recreate the claim',
   },
   {
     pattern: /^The selected node could not be removed from the claim /,
@@ -70,12 +70,12 @@ const failureCauses: readonly FailureCause[] = [
   {
     pattern: /code = ResourceExhausted /,
     cause: 'no-capacity',
-    cure: 'Make room in the storage, ask for less, or use a class with room',
+    cure: 'Free storage, request less, or use a class with enough capacity',
   },
   {
     pattern: /infeasible error|code = InvalidArgument /,
     cause: 'driver-error',
-    cure: 'The driver cannot make such a volume: correct class or claim, and recreate both, as they cannot be edited',
+    cure: 'The driver cannot create such a volume: correct the class or the claim, and recreate it, as it cannot be edited',
   },
   {
     pattern: /^An earlier attempt may have left a volume/,
@@ -103,7 +103,7 @@ const waitingCauses: readonly (FailureCause & { state: 'waiting' | 'stuck' })[] 
     pattern: /^Waiting for a node with room /,
     cause: 'no-capacity',
     state: 'stuck',
-    cure: 'Make room on a node, ask for less, or use a class with room',
+    cure: 'Free storage on a node, request less, or use a class with enough capacity',
   },
   { pattern: /^Waiting for a node that StorageClass /, cause: 'no-topology', state: 'stuck', cure: topologyCure },
   {
@@ -116,7 +116,7 @@ const waitingCauses: readonly (FailureCause & { state: 'waiting' | 'stuck' })[] 
     pattern: /^Waiting for the API server /,
     cause: 'in-progress',
     state: 'waiting',
-    cure: 'Nothing to do for the claim; the API server is overloaded or away',
+    cure: 'Nothing to do about the claim; the API server is overloaded or unavailable',
   },
   {
     pattern: /^Waiting: /,

@@ -1,4 +1,4 @@
-/** Whether somebody serves a provisioner's name, and works. */
+/** Whether a provisioner of this name exists, and works. */
 import type { Lease } from '../kube/lease-record.ts';
 import { found } from './cluster-reader.ts';
 import type { Cause, Finding } from './explanation.ts';
@@ -35,17 +35,17 @@ export function lookAtServing(serving: Serving): Finding {
     node.spec?.drivers?.some((each) => each.name === name),
   );
   if (driver.kind === 'found' || (registered?.length ?? 0) > 0) {
-    return { state: 'ok', detail: `${name} is installed; without a Lease it is not visible who provisions` };
+    return { state: 'ok', detail: `${name} is installed; it has no Lease, so which Pod provisions cannot be seen` };
   }
   if (provisioner.csiNodes?.kind === 'unreadable') return { state: 'unknown', detail: provisioner.csiNodes.why };
   if (serving.lastSignMs !== undefined) {
-    return { state: 'ok', detail: `${name} recorded events; it has neither Lease nor CSIDriver` };
+    return { state: 'ok', detail: `${name} recorded events; it has no Lease and no CSIDriver` };
   }
   return {
     state: 'stuck',
     cause: nobody,
-    message: `There is no sign of anybody serving ${name}: no CSIDriver, no Lease and no event, and no node has registered it.`,
-    cure: 'Install the driver with its provisioner, or correct the provisioner of the class, which cannot be edited: recreate it',
+    message: `There is no sign of a provisioner for ${name}: no CSIDriver, no Lease and no event, and no node has registered it.`,
+    cure: 'Install the driver with its provisioner, or recreate the class with the right provisioner: it cannot be edited',
   };
 }
 

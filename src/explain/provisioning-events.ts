@@ -3,7 +3,7 @@ import { failedReason, succeededReason, waitingReason } from '../provision/event
 import type { ClusterEvent } from './cluster-objects.ts';
 
 /** Events of one reason, the newest of which counts. */
-export interface Told {
+export interface Recorded {
   /** The text of the newest one. */
   text: string;
   atMs: number;
@@ -14,10 +14,10 @@ export interface Told {
 }
 
 export interface History {
-  started?: Told | undefined;
-  failed?: Told | undefined;
-  waiting?: Told | undefined;
-  succeeded?: Told | undefined;
+  started?: Recorded | undefined;
+  failed?: Recorded | undefined;
+  waiting?: Recorded | undefined;
+  succeeded?: Recorded | undefined;
   /** The newest of all, as a sign of life; undefined when there are none. */
   lastMs?: number | undefined;
 }
@@ -28,7 +28,7 @@ const notProvisioners = new Set(['persistentvolume-controller', 'default-schedul
 /** The attempts to make a volume. */
 export function provisioningHistory(events: readonly ClusterEvent[]): History {
   const own = events.filter((event) => !notProvisioners.has(componentOf(event)));
-  const newest = (reason: string): Told | undefined => told(own.filter((event) => event.reason === reason));
+  const newest = (reason: string): Recorded | undefined => recordedOf(own.filter((event) => event.reason === reason));
   const history = {
     started: newest('Provisioning'),
     failed: newest(failedReason),
@@ -42,12 +42,12 @@ export function provisioningHistory(events: readonly ClusterEvent[]): History {
 /** The failed attempts to delete a volume, and what the deletion waits for. */
 export function deletionHistory(events: readonly ClusterEvent[]): Pick<History, 'failed' | 'waiting'> {
   return {
-    failed: told(events.filter(({ reason }) => reason === 'VolumeFailedDelete')),
-    waiting: told(events.filter(({ reason }) => reason === 'VolumeDeletionWaiting')),
+    failed: recordedOf(events.filter(({ reason }) => reason === 'VolumeFailedDelete')),
+    waiting: recordedOf(events.filter(({ reason }) => reason === 'VolumeDeletionWaiting')),
   };
 }
 
-function told(events: readonly ClusterEvent[]): Told | undefined {
+function recordedOf(events: readonly ClusterEvent[]): Recorded | undefined {
   const newest = events.toSorted((a, b) => lastMs(a) - lastMs(b)).at(-1);
   if (newest === undefined) return undefined;
   return {

@@ -25,7 +25,7 @@ export function lookAtVolumeState({ volume }: VolumeFacts): Finding {
         : `The volume is ${phase}: no claim was bound to it, so nothing is to be deleted.`,
     cure:
       phase === 'Released'
-        ? 'If its data is not needed: delete it at the storage and then the PersistentVolume, or set the policy to Delete'
+        ? 'If its data is not needed: delete the storage and then the PersistentVolume, or set the policy to Delete'
         : '',
   };
 }
@@ -39,7 +39,7 @@ function boundVolume(volume: PersistentVolume): Finding {
     state: 'waiting',
     cause: 'in-use',
     message: `The volume is being deleted, and claim ${claim} is still bound to it.`,
-    cure: 'x',
+    cure: 'Delete the claim, if the volume is to go',
   };
 }
 
@@ -47,7 +47,7 @@ function claimName({ spec }: PersistentVolume): string {
   return `${spec.claimRef?.namespace ?? ''}/${spec.claimRef?.name ?? ''}`;
 }
 
-/** Storage that a node may still use is not deleted. */
+/** Storage that may still be in use on a node is not deleted. */
 export function lookAtAttachments({ volume, attachments }: VolumeFacts): Finding | undefined {
   if (attachments === undefined) return undefined;
   if (attachments.kind === 'unreadable') return { state: 'unknown', detail: attachments.why };
@@ -60,11 +60,11 @@ export function lookAtAttachments({ volume, attachments }: VolumeFacts): Finding
     state: 'waiting',
     cause: 'attached',
     message: `The volume is still attached to node ${where} (VolumeAttachment ${names}).`,
-    cure: "Usually it is detached once its last Pod is gone. If not: check the driver's external-attacher, and whether the node still exists",
+    cure: "Usually it is detached once its last Pod is gone. If not, check the driver's external-attacher, and whether the node still exists",
   };
 }
 
-/** Who may delete it, and whether he is there. */
+/** The provisioner that has to delete it, and whether it is running. */
 export function lookAtDeleter({ volume, provisioner, node, events, nowMs }: VolumeFacts): Finding | undefined {
   if (!isToBeDeleted(volume)) return undefined;
   const name = deleterOf(volume);
@@ -81,7 +81,7 @@ export function lookAtDeleter({ volume, provisioner, node, events, nowMs }: Volu
     return {
       state: 'stuck',
       cause: 'no-deleter',
-      message: `The volume was made on node ${node.name}, whose provisioner alone deletes it, and that node does not exist any more.`,
+      message: `The volume was created on node ${node.name}. Only the provisioner of that node deletes it, and the node no longer exists.`,
       cure: 'Delete its storage by hand if there is any left, then the PersistentVolume, and remove its finalizers',
     };
   }
@@ -91,7 +91,7 @@ export function lookAtDeleter({ volume, provisioner, node, events, nowMs }: Volu
   return lookAtServing({ provisioner, nowMs, lastSignMs, nobody: 'no-deleter', away: 'no-deleter' });
 }
 
-/** What the driver said, and what else holds it. */
+/** What the driver answered, and which finalizers hold it. */
 export function lookAtDeletion({ volume, events, nowMs }: VolumeFacts): Finding {
   const { finalizers = [], deletionTimestamp } = volume.metadata;
   if (volume.status?.phase === 'Failed') {
@@ -104,11 +104,11 @@ export function lookAtDeletion({ volume, events, nowMs }: VolumeFacts): Finding 
   }
   const { failed } = deletionHistory(found(events) ?? []);
   if (failed !== undefined) {
-    const often = failed.count === 1 ? 'once' : `${failed.count} times since ${durationText(nowMs - failed.sinceMs)}`;
+    const often = failed.count === 1 ? 'once' : `${failed.count} times in ${durationText(nowMs - failed.sinceMs)}`;
     return {
       state: 'stuck',
       cause: 'delete-error',
-      message: `Deleting the storage failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; it is tried again. The last words: ${failed.text}`,
+      message: `Deleting the storage failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; it will be retried. Last error: ${failed.text}`,
       cure: "See the log of the driver's controller, and docs/troubleshooting.md for this text",
     };
   }
@@ -118,14 +118,14 @@ export function lookAtDeletion({ volume, events, nowMs }: VolumeFacts): Finding 
       state: 'waiting',
       cause: 'deleting',
       presumes: true,
-      message: `The provisioner ${deleterOf(volume)} is to delete the storage, and no attempt has failed.`,
-      cure: 'Nothing, usually it takes a moment. If it stays: see the log of the provisioner',
+      message: `The provisioner ${deleterOf(volume)} has to delete the storage, and no attempt has failed.`,
+      cure: 'Usually nothing: it takes a moment. If it stays like this, see the log of the provisioner',
     };
   }
   return {
     state: finalizers.length === 0 ? 'waiting' : 'stuck',
     cause: 'deleting',
-    message: `The PersistentVolume was deleted ${durationText(nowMs - Date.parse(deletionTimestamp ?? ''))} ago and is held by ${finalizers.join(', ') || 'no finalizer any more'}.`,
-    cure: 'The programs that set the finalizers remove them: check that they run',
+    message: `The PersistentVolume was deleted ${durationText(nowMs - Date.parse(deletionTimestamp ?? ''))} ago and is held by ${finalizers.join(', ') || 'no finalizer'}.`,
+    cure: 'The controllers that set the finalizers remove them: check that they run',
   };
 }

@@ -10,7 +10,7 @@ import type { PersistentVolumeClaim, StorageClass } from './objects.ts';
  * - `syncing`: a worker has it, and calls the driver or is about to.
  * - `queued`: it waits for a worker.
  * - `saving`: its volume is made, and cannot be saved yet.
- * - `retrying`: the last attempt failed, the next one has its time.
+ * - `retrying`: the last attempt failed, the next one is scheduled.
  * - `class-missing`: its StorageClass does not exist.
  * - `waiting-for-consumer`: its class has a volume made when a Pod uses the claim, and none is scheduled.
  * - `volume-made`: its PersistentVolume is there, and Kubernetes has not bound it.

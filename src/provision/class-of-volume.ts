@@ -4,8 +4,8 @@ import { betaStorageClassKey } from './keys.ts';
 import { type PersistentVolume, type StorageClass, storageClasses } from './objects.ts';
 
 /**
- * The class of a volume as it is now, read live: for what `delete` decides by the class. It may have been recreated with
- * other parameters since the volume was made.
+ * The current class of a volume, read from the API server: for what `delete` decides by the class. It may have been recreated
+ * with other parameters since the volume was made.
  *
  * @throws {Error} when the volume names no class, or one that does not exist any more: then nothing is known of what was
  * agreed, and nothing should be deleted.

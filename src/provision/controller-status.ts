@@ -11,9 +11,9 @@ export interface QueueStatus {
   readonly waiting: number;
   /** Keys that a worker has. */
   readonly processing: number;
-  /** Keys whose next attempt has its time. */
+  /** Keys whose next attempt is scheduled. */
   readonly delayed: number;
-  /** How long the longest piece of work is under way, in seconds; 0 without one. */
+  /** How long the oldest sync in progress has been running, in seconds; 0 without one. */
   readonly longestSeconds: number;
 }
 
@@ -28,7 +28,7 @@ export interface ControllerStatusParts extends Omit<ClaimProgressParts, 'stateOf
   queues: ReadonlyMap<string, WorkQueue>;
 }
 
-/** What a `ProvisionController` does now, for status pages. It is read from what is there: not reading it costs nothing. */
+/** What a `ProvisionController` does now, for status pages. It is computed when read, and costs nothing otherwise. */
 export class ControllerStatus {
   readonly #parts: ControllerStatusParts;
 

@@ -1,4 +1,4 @@
-/** Group ids for volumes, one of its own each, from a range of the class: for storage that separates users by group. */
+/** A group id for each volume, from a range of the class: for storage that separates users by group. */
 import { KeyedLocks } from '../base/keyed-locks.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { betaStorageClassKey } from './keys.ts';
@@ -7,7 +7,7 @@ import { ProvisionError } from './provisioner.ts';
 import { readParameters } from './read-parameters.ts';
 
 /**
- * The annotation of a PersistentVolume that has the kubelet add the group to the pods that mount it (Kubernetes page
+ * The annotation of a PersistentVolume from which the kubelet takes the group to add to the Pods that mount it (Kubernetes page
  * "Configure a Pod to Use a PersistentVolume for Storage", "Access control").
  */
 export const gidAnnotation = 'pv.beta.kubernetes.io/gid';
@@ -18,15 +18,15 @@ export interface GidRange {
   max: number;
 }
 
-/** Also the default. Below are groups of the system; above, file systems and tools disagree about the sign. */
+/** Bounds and default. Smaller ids belong to the system; of larger ones file systems and tools disagree about the sign. */
 const bounds: GidRange = { min: 2000, max: 2_147_483_647 };
 
 /**
  * The range that the parameters `gidMin` and `gidMax` of a class give, in whatever case; default and bounds 2000 to
  * 2147483647.
  *
- * @throws {ProvisionError} infeasible, naming parameter and value, when one is no number within the bounds, or they are the
- * wrong way round.
+ * @throws {ProvisionError} infeasible, naming parameter and value, when one is not a number within the bounds, or `gidMin` exceeds
+ * `gidMax`.
  */
 export function gidRange(storageClass: StorageClass): GidRange {
   const min = bound(storageClass, 'gidMin') ?? bounds.min;

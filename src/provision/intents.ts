@@ -171,7 +171,7 @@ export class Intents {
     if (!isKnown) {
       logger.error(
         { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, problem },
-        'A volume may be left at the backend and has to be looked at',
+        'A volume may be left at the backend and needs an operator',
       );
       metrics.reported(reason);
     }

@@ -12,7 +12,7 @@ export class ParameterError extends Error {
 export interface ReadParametersOptions {
   /** The known keys. */
   keys: readonly string[];
-  /** Whether `GID` is `gid`. Default false. */
+  /** Whether keys are case-insensitive. Default false. */
   ignoreCase?: boolean;
   /** Refuse unknown keys, so that no typing error goes unnoticed. Default true. */
   strict?: boolean;

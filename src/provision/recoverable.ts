@@ -1,13 +1,13 @@
 /**
  * A provisioner whose attempts survive a crash: the controller records the plan of a volume before anything is made, and
- * carries it out or undoes it later, also in another process and when claim and class are gone.
+ * carries it out or undoes it later, even in another process, or after claim and class are gone.
  */
 import type { PersistentVolume } from './objects.ts';
 import type { ProvisionContext, Provisioner, ProvisionOptions } from './provisioner.ts';
 
 /**
  * What a volume will be made from: plain data that survives `JSON.stringify`, so no bigints, dates or class instances.
- * It is stored in the cluster, readable for everybody who may read Leases: never a secret, only references to secrets.
+ * It is stored in the cluster, readable by everyone who may read Leases: never a secret, only references to Secrets.
  */
 export type Plan = Readonly<Record<string, unknown>>;
 
@@ -20,7 +20,7 @@ export interface FulfilContext extends ProvisionContext {
   mayExist: boolean;
   /**
    * To be awaited directly before storage that was made from the plan is deleted again, such as a volume that is too
-   * small. Records the deletion, and looks live whether a PersistentVolume holds the storage.
+   * small. Records the deletion, and checks with the API server whether a PersistentVolume refers to the storage.
    *
    * @param handle - the storage, as `holds` will be asked about it; not empty.
    * @throws when nothing may be deleted now; to be passed on unchanged.
@@ -32,14 +32,14 @@ export interface FulfilContext extends ProvisionContext {
 export interface RevokeContext extends ProvisionContext {
   /** The storage, where an earlier attempt to revoke has found it: only its deletion is left to do. */
   handle: string | undefined;
-  /** As in `FulfilContext`; also looks whether the claim wants the volume after all. */
+  /** As in `FulfilContext`; also checks whether the claim needs the volume after all. */
   beforeDelete(handle: string): Promise<void>;
 }
 
 /** The further methods of a provisioner whose attempts are journaled. `provision` is not called then. */
 export interface Recoverable {
   /**
-   * Decides what to make. Has no side effects, and may be repeated as long as nothing came of it.
+   * Decides what to create. Has no side effects; may be repeated until the plan has been recorded.
    *
    * @throws {ProvisionError} and {IgnoredError} as `provision` does.
    */

@@ -6,7 +6,7 @@ import { IgnoredError } from './provisioner.ts';
  * storage of its own. `provision` puts the identity on the volume; it must survive a restart.
  *
  * @param key - the annotation of the volume that names the instance which made it.
- * @throws {IgnoredError} when it names another instance: the volume is left to that one, without an event.
+ * @throws {IgnoredError} when it names another instance, which has to delete the volume; no event is recorded.
  * @throws {Error} when the volume has no such annotation: it is not known whose it is.
  */
 export function requireIdentity(volume: PersistentVolume, key: string, identity: string): void {

@@ -134,7 +134,7 @@ describe('why on a cluster', () => {
     const provisioner = `${scene.namespace}.away.example.com`;
     const className = await scene.createClass({ provisioner });
     const name = await claimOf({ className });
-    assert.match((await explain(name, 'no-provisioner')).message, /no sign of anybody serving/);
+    assert.match((await explain(name, 'no-provisioner')).message, /no sign of a provisioner for/);
     const long = new V1MicroTime(Date.now() - 600_000);
     await scene.admin.coordination.createNamespacedLease({
       namespace: scene.namespace,
@@ -179,7 +179,7 @@ describe('why on a cluster', () => {
     const pod = await createPod(scene, name, node);
     await scheduledNode(scene, pod);
     await scene.deleteClaim(name);
-    assert.match((await explain(name, 'deleting')).message, new RegExp(`as it is used by Pod ${pod}\\.`));
+    assert.match((await explain(name, 'deleting')).message, new RegExp(`because it is used by Pod ${pod}\\.`));
     const { metadata } = volume;
     await scene.admin.core.deletePersistentVolume({ name: metadata?.name ?? '' });
     assert.match((await volumeCause(metadata?.name ?? '', 'in-use')).message, /is still bound to it/);
@@ -234,7 +234,10 @@ describe('why on a cluster', () => {
 
     const orphan = `${scene.namespace}-orphan`;
     t.after(await createVolume(orphan, { claimRef, persistentVolumeReclaimPolicy: 'Delete' }));
-    assert.match((await volumeCause(orphan, 'no-deleter')).message, /no sign of anybody serving nobody\.example\.com/);
+    assert.match(
+      (await volumeCause(orphan, 'no-deleter')).message,
+      /no sign of a provisioner for nobody\.example\.com/,
+    );
     const attachment = `${scene.namespace}-attached`;
     await scene.admin.storage.createVolumeAttachment({
       body: {

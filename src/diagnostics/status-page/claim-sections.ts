@@ -9,25 +9,26 @@ const pageBytes = 46_000;
 const errorLength = 110;
 
 const stepTexts: Readonly<Record<ReportedStep, string>> = {
-  retrying: 'waits for next try',
+  retrying: 'waits for next attempt',
   'class-missing': 'StorageClass missing',
-  saving: 'volume made, not saved yet',
+  saving: 'volume created, not saved yet',
   syncing: 'in progress',
   queued: 'queued',
   'waiting-for-consumer': 'waits for a Pod',
-  'volume-made': 'volume made, not bound yet',
+  'volume-made': 'volume created, not bound yet',
   idle: 'not queued',
 };
 
 const stepMeanings: Readonly<Record<ReportedStep, string>> = {
-  retrying: 'The last attempt failed. The next one has its time.',
+  retrying: 'The last attempt failed. The next one is scheduled.',
   'class-missing': 'The claim names a StorageClass that does not exist.',
-  saving: 'The driver has made the volume; the API server has not accepted its PersistentVolume yet.',
+  saving: 'The driver has created the volume; the API server has not accepted its PersistentVolume yet.',
   syncing: 'A worker has the claim: it calls the driver, or is about to.',
   queued: 'The claim waits for a free worker.',
-  'waiting-for-consumer': 'The class has the volume made once a Pod that uses the claim is scheduled.',
-  'volume-made': 'The PersistentVolume is there; Kubernetes is to bind it.',
-  idle: 'Nothing is going to happen here until the claim changes, or another instance provisions it.',
+  'waiting-for-consumer':
+    'The class has WaitForFirstConsumer: the volume is created once a Pod that uses the claim is scheduled.',
+  'volume-made': 'The PersistentVolume exists; kube-controller-manager has to bind it.',
+  idle: 'Nothing happens here until the claim changes, or another instance provisions it.',
 };
 
 /** Steps in which somebody should look. */
@@ -89,7 +90,7 @@ function table(claims: readonly ReportedClaim[], query: StatusQuery, atMs: numbe
       ? `${plural(count, 'claim', 'claims')}, oldest first`
       : `${countText(from + 1)} to ${countText(last)} of ${countText(claims.length)} claims, oldest first`;
   return `<div class="scroll" role="region" aria-label="Waiting claims" tabindex="0"><table class="claims"><caption>${range}</caption>
-<thead><tr><th scope="col">Claim<th scope="col">State and last error<th scope="col" class="n">Next try<th scope="col" class="n">Waiting</thead>
+<thead><tr><th scope="col">Claim<th scope="col">State and last error<th scope="col" class="n">Next attempt<th scope="col" class="n">Waiting</thead>
 <tbody>${rows}</tbody></table></div>${pageLinks(query, { from, last, total: claims.length })}`;
 }
 
@@ -132,13 +133,13 @@ function oneClaim(claims: readonly ReportedClaim[], query: StatusQuery, atMs: nu
   const claim = claims.find(({ namespace, name }) => `${namespace}/${name}` === query.claim);
   const name = escapeHtml(query.claim ?? '');
   if (claim === undefined) {
-    return `<h3>${name}</h3><p class="empty">It does not wait here: it has its volume, is gone, or is not for this driver.</p>${back}`;
+    return `<h3>${name}</h3><p class="empty">This claim does not wait here: it has its volume, is gone, or is not for this driver.</p>${back}`;
   }
   const { lastError } = claim;
   const facts: [string, string][] = [
     ['State', `${stepTexts[claim.step]}. ${stepMeanings[claim.step]}`],
     ['Waiting for', age(claim.createdAt, atMs)],
-    ['Next try', nextTry(claim)],
+    ['Next attempt', nextTry(claim)],
     ['Failed in a row', countText(claim.failures)],
     ['Last error', lastError === undefined ? 'none' : escapeHtml(lastError.message)],
     ...(lastError === undefined ? [] : [['Last error was', ago(lastError.atMs, atMs)] as [string, string]]),

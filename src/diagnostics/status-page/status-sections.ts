@@ -136,15 +136,15 @@ function queues({ work }: StatusReport): string {
   );
   return tableOf({
     label: 'Queues',
-    caption: 'Objects that wait for a worker, are worked on, or wait for their next try',
-    head: '<th scope="col">Queue<th scope="col" class="n">Waiting<th scope="col" class="n">In progress<th scope="col" class="n">Next try later<th scope="col" class="n">Longest',
+    caption: 'Objects that wait for a worker, are worked on, or wait for their next attempt',
+    head: '<th scope="col">Queue<th scope="col" class="n">Waiting<th scope="col" class="n">In progress<th scope="col" class="n">Delayed<th scope="col" class="n">Longest',
     rows,
   });
 }
 
 function intents({ work, atMs }: StatusReport): string {
   if (work === undefined || work.phases.length === 0)
-    return '<p class="empty">No volume is recorded as in the making.</p>';
+    return '<p class="empty">No record of the intent journal is open.</p>';
   const rows = work.phases.map(({ phase, count, oldest }) => {
     const age = durationText((atMs - Date.parse(oldest.createdAt)) / 1000);
     const problem = oldest.problem === undefined ? '' : `<p class="e">${escapeHtml(shortened(oldest.problem, 300))}`;

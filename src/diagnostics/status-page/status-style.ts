@@ -75,7 +75,7 @@ td b { font-weight: 600; }
   .claims tbody :is(th, td) { border: 0; padding: 0.05rem 0; }
   .claims tbody th:first-child, .claims tbody td:nth-child(2) { grid-column: 1 / -1; width: auto; }
   .claims tbody .n { text-align: left; color: var(--muted); font-size: 0.875rem; }
-  .claims tbody td:nth-child(3)::before { content: "Next try: "; }
+  .claims tbody td:nth-child(3)::before { content: "Next attempt: "; }
   .claims tbody td:nth-child(4)::before { content: "Waiting: "; }
   .figures { gap: 0.3rem 1.2rem; }
   .facts { grid-template-columns: 1fr; gap: 0; }

@@ -29,7 +29,7 @@ export class JournalProtection {
     const addRule = missingRuleOf(error);
     logger.error(
       { namespace, journal: `${lockName}-journal-0`, err: error, ...(addRule !== undefined && { addRule }) },
-      'The intent journal cannot be written: a crash may leak volumes until this is mended, no restart is then needed',
+      'The intent journal cannot be written: a crash may leak volumes until this is fixed; no restart is needed',
     );
   }
 

@@ -14,7 +14,7 @@ const classesRef = { group: 'storage.k8s.io', version: 'v1', plural: 'storagecla
 const leasesRef = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 const shardName = { namespace: 'ns', name: 'drv-example-com-journal-0' };
 
-const unclaimed = 'no PersistentVolume and no record knows it';
+const unclaimed = 'no PersistentVolume and no record refers to it';
 
 /** What the sidecar records of a volume whose class names a secret. */
 function plan(provisioner?: { name: string; namespace: string }): Record<string, unknown> {
@@ -108,7 +108,7 @@ describe('--delete', () => {
   test('asks at a terminal, and deletes only for a yes', async () => {
     await using rig = await started();
     const no = await rig.run(['--delete', 'vol-1'], { answer: 'y' });
-    assert.match(no.stderr, /will be deleted, with all that is on them:\n {2}vol-1\n/);
+    assert.match(no.stderr, /will be deleted, with all data on them:\n {2}vol-1\n/);
     assert.equal(no.code, 2);
     const ended = await rig.run(['--delete', 'vol-1'], { answer: '' });
     assert.equal(ended.code, 2);
@@ -187,12 +187,12 @@ describe('--delete refuses a volume', () => {
     });
     await rig.put(stuckRecord({ claim: { namespace: 'ns', name: 'claim-1', uid: metadata.uid ?? '' } }));
     rig.lists('vol-1');
-    await assertRefused(rig, /claim ns\/claim-1 still waits for it/);
+    await assertRefused(rig, /claim ns\/claim-1 still needs it/);
   });
 
   test('that is being made', async () => {
     await using rig = await started(recordOf(1), [`pvc-${uidOf(1)}`]);
-    await assertRefused(rig, /the sidecar is making it/, `pvc-${uidOf(1)}`);
+    await assertRefused(rig, /the sidecar is creating it/, `pvc-${uidOf(1)}`);
   });
 
   test('that is attached to a node', async () => {
@@ -209,20 +209,20 @@ describe('--delete refuses a volume', () => {
 
   test('of which neither record nor class says the secret', async () => {
     await using rig = await started(stuckRecord({ plan: { edited: true } }));
-    await assertRefused(rig, /StorageClass fast, which is gone/);
+    await assertRefused(rig, /its StorageClass fast is gone/);
   });
 
   test('whose name is too short to be only its own', async () => {
     const record = recordOf(1);
     record.volume.name = 'pvc-0000';
     await using rig = await started({ ...record, plan: plan(), phase: 'stuck', problem: 'no id' }, ['pool/pvc-0000']);
-    await assertRefused(rig, /too short/, 'pool/pvc-0000');
+    await assertRefused(rig, /does not contain the whole UID/, 'pool/pvc-0000');
   });
 
   test('whose name is in several ids', async () => {
     const ids = ['a', 'b'].map((pool) => `${pool}/pvc-${uidOf(1)}`);
     await using rig = await started({ ...recordOf(1), plan: plan(), phase: 'stuck', problem: 'no id' }, ids);
-    await assertRefused(rig, /2 volumes have the name/, ids[0]);
+    await assertRefused(rig, /ids of 2 volumes contain its name/, ids[0]);
   });
 
   test('whose record is stuck only since the second look', async () => {
@@ -242,6 +242,6 @@ describe('--delete refuses a volume', () => {
       if (++lists === 2) await rig.sidecar.journal.removeNow(uidOf(1), never);
       return { entries: [{ volume: { volume_id: 'vol-1' } }] };
     });
-    await assertRefused(rig, /its record has changed meanwhile/);
+    await assertRefused(rig, /its record has changed in the meantime/);
   });
 });

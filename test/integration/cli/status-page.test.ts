@@ -52,14 +52,14 @@ describe('the page of --status-page', () => {
       const text = await page('?claim=ns1/data');
       const escaped = message.replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
       assert.ok(text.includes(`<dt>Last error<dd>${escaped}<`), text);
-      assert.match(text, /<dt>State<dd>waits for next try/);
-      assert.match(text, /<dt>Next try<dd>in \d+ min/);
+      assert.match(text, /<dt>State<dd>waits for next attempt/);
+      assert.match(text, /<dt>Next attempt<dd>in \d+ min/);
       assert.match(text, /<dt>Failed in a row<dd>1</);
       assert.match(text, /1 of 1 waiting claim failing/);
     });
     scene.api.update({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, touched(scene));
     await scene.volume('data');
-    await eventually(async () => assert.match(await page('?claim=ns1/data'), /volume made, not bound yet/));
+    await eventually(async () => assert.match(await page('?claim=ns1/data'), /volume created, not bound yet/));
   });
 
   test('shows claims that wait for a Pod or for a StorageClass, each with its step', async () => {

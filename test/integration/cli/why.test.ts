@@ -45,7 +45,7 @@ describe('csi-provisioner why', () => {
       '  ✗ attempt',
     ]);
     const flowing = stdout.replaceAll(/\s+/g, ' ');
-    assert.match(flowing, /Making the volume failed 3 times .* The last words: rpc error: code = Internal desc = on/);
+    assert.match(flowing, /Provisioning failed 3 times .* Last error: rpc error: code = Internal desc = on/);
     assert.match(flowing, /What to do: See the log of the driver's controller/);
     assert.ok(!stdout.includes('\u001b'), 'no control characters of others reach the terminal');
     assert.ok(lines.length <= 24 && lines.every((line) => line.length <= 100), 'it fits a screen');

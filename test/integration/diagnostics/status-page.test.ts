@@ -167,7 +167,7 @@ describe('the status page', () => {
     assert.match(one, /<dt>Last error<dd>failed to provision volume with StorageClass &quot;fast-ssd&quot;: rpc error/);
     assert.match(one, /<dt>Last error was<dd>42 s ago/);
     const none = await (await fetch(`${page.url}?claim=team-payments/other`)).text();
-    assert.match(none, /It does not wait here/);
+    assert.match(none, /This claim does not wait here/);
   });
 
   test('what others wrote cannot become markup, nor turn the direction of writing', async () => {

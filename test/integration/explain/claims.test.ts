@@ -68,7 +68,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'static-class',
-    says: /makes no volumes/,
+    says: /provisions no volumes/,
   },
   {
     name: 'a named volume that is missing',
@@ -155,7 +155,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'pod-unschedulable',
-    says: /names node n1 itself/,
+    says: /sets spec\.nodeName to n1/,
   },
   {
     name: 'a Pod behind a scheduling gate',
@@ -233,7 +233,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'not-handed-over',
-    says: /handed to old\.example\.com, and its class names d\.example\.com/,
+    says: /handed to old\.example\.com, and its class now names d\.example\.com/,
   },
   {
     name: 'a driver that nobody has installed',
@@ -244,7 +244,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'no-provisioner',
-    says: /no sign of anybody serving d\.example\.com/,
+    says: /no sign of a provisioner for d\.example\.com/,
   },
   {
     name: 'a provisioner whose Lease has expired',
@@ -393,7 +393,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'waiting',
     cause: 'in-progress',
-    says: /has been making the volume for (9|10) s/,
+    says: /has been creating the volume for (9|10) s/,
   },
   {
     name: 'a selected node whose driver does not run, in node deployment',
@@ -442,7 +442,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'waiting',
     cause: 'deleting',
-    says: /held by kubernetes\.io\/pvc-protection, as it is used by Pod p\./,
+    says: /held by kubernetes\.io\/pvc-protection, because it is used by Pod p\./,
   },
   {
     name: 'a claim that is being deleted and held by somebody',

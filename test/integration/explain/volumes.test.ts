@@ -97,7 +97,7 @@ const rows: readonly {
     arrange: (rig) => rig.addVolume('v', { claimRef }, 'Released'),
     verdict: 'stuck',
     cause: 'no-deleter',
-    says: /no sign of anybody serving d\.example\.com/,
+    says: /no sign of a provisioner for d\.example\.com/,
   },
   {
     name: 'a provisioner that is away',
@@ -118,7 +118,7 @@ const rows: readonly {
     },
     verdict: 'stuck',
     cause: 'no-deleter',
-    says: /made on node n-9, .* does not exist any more/,
+    says: /created on node n-9\. .* no longer exists/,
   },
   {
     name: 'a volume of nobody',
@@ -135,7 +135,7 @@ const rows: readonly {
     },
     verdict: 'waiting',
     cause: 'deleting',
-    says: /is to delete the storage, and no attempt has failed/,
+    says: /has to delete the storage, and no attempt has failed/,
   },
   {
     name: 'a retained volume that is deleted and held by somebody',
@@ -162,6 +162,7 @@ describe('why of a volume', () => {
         JSON.stringify(explanation, undefined, 2),
       );
       assert.match(explanation.message, says);
+      assert.match(explanation.cure, verdict === 'bound' ? /^$|^\w+ \w+/ : /^\w+ \w+/, 'what to do is said in words');
       assert.ok(rig.requests.length < 15, rig.requests.join(', '));
     });
   }

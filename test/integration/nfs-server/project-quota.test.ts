@@ -74,7 +74,7 @@ describe('project quota', () => {
   });
 
   for (const { title, mount, message } of [
-    { title: 'the directory is no mount point', mount: '', message: /is no mount point; mount XFS there/ },
+    { title: 'the directory is no mount point', mount: '', message: /is not a mount point; mount XFS there/ },
     { title: 'it is another file system', mount: 'ext4 /dev/sdb rw', message: /is ext4, not xfs/ },
     { title: 'it is mounted without the option', mount: 'xfs /dev/sdb rw,noquota', message: /without project quota/ },
   ]) {

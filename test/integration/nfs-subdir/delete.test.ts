@@ -163,7 +163,7 @@ describe('a deleted volume of nfs-subdir', () => {
       rig.write('ns-c-pvc-1/file');
       await rig.delete(volume);
       assert.deepEqual(rig.entries(), []);
-      assert.match(rig.log[0]?.message ?? '', /names another server/);
+      assert.match(rig.log[0]?.message ?? '', /names another NFS server/);
     });
   });
 

@@ -383,7 +383,7 @@ describe('what cannot be found out', () => {
     await rig.stop();
     assert.deepEqual(seen.open, { create: 0, unclear: 0, delete: 0, stuck: 1 });
     assert.deepEqual(seen.reported, ['undecidable']);
-    assert.equal(rig.log.filter(({ message }) => message.includes('has to be looked at')).length, 1);
+    assert.equal(rig.log.filter(({ message }) => message.includes('needs an operator')).length, 1);
     const [record] = journal.records.values();
     assert.equal(record?.phase, 'stuck');
     assert.equal(record.problem, 'other arguments');

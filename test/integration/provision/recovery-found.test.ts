@@ -197,7 +197,7 @@ describe('a record that must only be reported', () => {
     assert.deepEqual(backend.revokes, []);
     assert.equal(backend.storage.size, 1);
     assert.equal(journal.records.size, 1);
-    assert.equal(rig.log.filter(({ message }) => message.includes('has to be looked at')).length, 1);
+    assert.equal(rig.log.filter(({ message }) => message.includes('needs an operator')).length, 1);
   });
 
   test('as its class says Retain, deletes nothing either, and can be discarded', async () => {

@@ -7,7 +7,7 @@ const explanation: Explanation = {
   object: 'ns/c',
   verdict: 'stuck',
   cause: 'driver-error',
-  message: `Failed.\u001b[2J\nThe last words: ${'word '.repeat(30)}`,
+  message: `Failed.\u001b[2J\nLast error: ${'word '.repeat(30)}`,
   cure: 'See its log',
   steps: [
     { step: 'class', state: 'ok', detail: `sc, ${'long '.repeat(30)}` },
