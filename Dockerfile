@@ -45,12 +45,14 @@ LABEL org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.revision="${REVISION}"
 ENV NODE_ENV=production
 # Clients of before a restart are remembered on the disk of the volumes, also where an older configuration does not say so.
+# Ganesha looks for file systems in /etc/mtab, which not every container runtime adds; without it no export succeeds.
 RUN apt-get update && \
     apt-get install --yes --no-install-recommends \
       ca-certificates nfs-ganesha nfs-ganesha-vfs nfs-common dbus-daemon rpcbind util-linux xfsprogs && \
     rm -rf /var/lib/apt/lists/* /var/lib/nfs/ganesha && \
     mkdir -p /export /var/run/dbus && \
-    ln -s /export /var/lib/nfs/ganesha
+    ln -s /export /var/lib/nfs/ganesha && \
+    ln -sf /proc/mounts /etc/mtab
 COPY --from=nfs-build /csi-provisioner/LICENSE /csi-provisioner/dist/THIRD-PARTY-LICENSES.txt /licenses/
 COPY --from=nfs-build /csi-provisioner/dist/nfs-provisioner.js /nfs-provisioner.mjs
 EXPOSE 2049 20048 32803 662 875 111

@@ -3,11 +3,12 @@
  * deploy/base/deployment.yaml does, with leader election: as its user, root file system read-only, within a memory limit,
  * on the sandbox's API over TLS with the files of a service account. A claim becomes Bound, the probes answer, SIGTERM
  * ends both in order. Then the same as root, beside a driver whose socket is root's, and with a kubeconfig that names no
- * certificate authority: that of the image's system store counts. Then the image of nfs-subdir, on a folder for an export. The
- * image of nfs-provisioner, whose base buildah needs mmdebstrap for, is tested with `--only nfs-provisioner` alone.
+ * certificate authority: that of the image's system store counts. Then the image of nfs-subdir, on a folder for an export, and
+ * that of nfs-provisioner, whose ganesha exports a folder; `--only nfs-provisioner` tests this one alone.
  *
- * Docker is taken where an engine runs, else buildah, which needs no registry. Where there is neither: with `--install`
- * or CI=true buildah is installed by apt-get. The exit code is 77 where no image can be built at all: nothing to build
+ * Docker is taken where an engine runs, else buildah, which needs no registry, and for nfs-provisioner mmdebstrap. Where they
+ * are missing: with `--install` or CI=true they are installed by apt-get. Without mmdebstrap it says that nfs-provisioner was
+ * not tested. The exit code is 77 where no image can be built at all: nothing to build
  * it with, or no right to mount; 1 when something is wrong with the image.
  */
 import assert from 'node:assert/strict';
@@ -30,7 +31,7 @@ import { runTool } from './image/run-tool.ts';
 import { type ApiObject, KubeApi } from './kube-api.ts';
 
 const root = path.join(import.meta.dirname, '..');
-const installBuildah = 'apt-get update && apt-get install --yes --no-install-recommends buildah';
+const installBuildah = 'apt-get update && apt-get install --yes --no-install-recommends buildah mmdebstrap';
 const driverName = 'hostpath.csi.k8s.io';
 const memoryBytes = 256 * 2 ** 20;
 const patienceMs = 60_000;
@@ -63,8 +64,7 @@ async function main(): Promise<void> {
   const engine = cleanup.use(await findEngine(folder));
   console.log(`Building with ${engine.name}`);
   if (values.only !== 'nfs-provisioner') await testSidecar(engine, folder, startedMs);
-  if (values.only === 'nfs-provisioner') await runNfs(engine, await makeFolder(folder, 'nfs', 0o755));
-  else console.log('*** THE IMAGE OF nfs-provisioner WAS NOT TESTED: only with --only nfs-provisioner ***');
+  await runNfs(engine, await makeFolder(folder, 'nfs', 0o755));
 }
 
 async function testSidecar(engine: Engine, folder: string, startedMs: number): Promise<void> {
@@ -109,15 +109,16 @@ async function findEngine(folder: string): Promise<Engine> {
     const dockerfile = await readFile(path.join(root, 'Dockerfile'), 'utf8');
     return startDocker(root, /^ARG RUNTIME_IMAGE=(\S+)$/m.exec(dockerfile)?.[1] ?? '');
   }
-  if (!(await works('buildah', ['--version']))) {
-    if (!values.install && process.env['CI'] !== 'true') {
-      throw new NoEngine(
-        `Neither a running Docker engine nor buildah is here. To install buildah:\n  ${installBuildah}`,
-      );
+  const hasBuildah = await works('buildah', ['--version']);
+  if (values.install || process.env['CI'] === 'true') {
+    if (!hasBuildah || !(await works('mmdebstrap', ['--version']))) {
+      await runTool('sh', ['-c', installBuildah], { loud: true }).catch((cause: unknown) => {
+        if (!hasBuildah) throw new NoEngine(`buildah cannot be installed: ${String(cause)}`);
+        console.error(`mmdebstrap cannot be installed: ${String(cause)}`);
+      });
     }
-    await runTool('sh', ['-c', installBuildah], { loud: true }).catch((cause: unknown) => {
-      throw new NoEngine(`buildah cannot be installed: ${String(cause)}`);
-    });
+  } else if (!hasBuildah) {
+    throw new NoEngine(`Neither a running Docker engine nor buildah is here. To install buildah:\n  ${installBuildah}`);
   }
   if (process.getuid?.() !== 0) throw new NoEngine('Without a Docker engine this needs root, to mount and chroot');
   if (!(await works('unshare', ['--mount', '--propagation', 'private', 'mount', '-t', 'proc', 'proc', folder]))) {
@@ -251,12 +252,14 @@ async function runNfs(engine: Engine, folder: string): Promise<void> {
     return;
   }
   const image = await engine.build('nfs-provisioner');
+  checkConfig(image);
   await using cleanup = new AsyncDisposableStack();
   const shared = await sharedFolders(folder, '0:0');
   const server = await startApi(folder, shared);
   cleanup.defer(() => server.process.stop());
   const exports = await makeFolder(folder, 'export', 0o755);
   const run = await makeFolder(folder, 'run', 0o755);
+  const temporary = await makeFolder(folder, 'tmp', 0o1777);
   const core = `NFS_Port = ${await freePort()}; Bind_addr = 127.0.0.1; Protocols = 4; MNT_Port = 20048;`;
   const quiet = 'Enable_UDP = false; Enable_NLM = false; Enable_RQUOTA = false;';
   await writeFile(path.join(exports, 'vfs.conf'), `NFS_CORE_PARAM { ${core} ${quiet} }\n`);
@@ -268,7 +271,10 @@ async function runNfs(engine: Engine, folder: string): Promise<void> {
       ...['-kubeconfig=/config/kubeconfig', '-server-hostname=127.0.0.1'],
     ],
     environment: {},
-    mounts: { '/export': exports, '/run': run, '/config': shared.config, [systemStore]: shared.authorities },
+    mounts: {
+      ...{ '/export': exports, '/run': run, '/tmp': temporary },
+      ...{ '/config': shared.config, [systemStore]: shared.authorities },
+    },
   });
   cleanup.defer(() => provisioner.stop('SIGKILL'));
   try {

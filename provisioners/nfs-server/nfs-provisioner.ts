@@ -151,7 +151,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
       classVolumes.add(volumeName, className);
       return volumeObject(plan, { server, entry, project });
     } catch (error) {
-      throw await this.#undone(prefixed(step, error), { plan, isNew });
+      throw await this.#undone(prefixed(step, error), { plan, canUndo: isNew && !context.mayExist });
     }
   }
 
@@ -168,12 +168,17 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     return this.#options.quota?.set(directory, BigInt(bytes)) ?? Promise.resolve(undefined);
   }
 
-  /** Takes back what a failed attempt made, and nothing that was there before. @returns what the attempt ends with. */
-  async #undone(failure: ProvisionError, attempt: { plan: VolumePlan; isNew: boolean }): Promise<ProvisionError> {
-    const { plan, isNew } = attempt;
-    if (!isNew) return failure;
+  /**
+   * Takes back what a failed attempt made. Only a directory that is new in a first attempt cannot be in any volume; a
+   * later one leaves everything to the next, which takes it over, or to `revoke`, which asks before it deletes.
+   *
+   * @returns what the attempt ends with.
+   */
+  async #undone(failure: ProvisionError, attempt: { plan: VolumePlan; canUndo: boolean }): Promise<ProvisionError> {
+    const { plan, canUndo } = attempt;
+    if (!canUndo) return failure;
     try {
-      // made by this attempt, so no volume can hold it; announced as a deletion it would be retried without back-off
+      // without `beforeDelete`: a deletion that is recorded is followed by another attempt at once, without back-off
       await this.#remove(plan.volumeName, AbortSignal.timeout(10_000)); // also after the attempt was aborted
       return failure;
     } catch (err) {

@@ -19,6 +19,7 @@ import { Exports } from '../../../provisioners/nfs-server/exports.ts';
 import { defaultConfig, exportBlock, exportsIn } from '../../../provisioners/nfs-server/ganesha-config.ts';
 import { NfsProvisioner } from '../../../provisioners/nfs-server/nfs-provisioner.ts';
 import { VolumeDirectories } from '../../../provisioners/nfs-server/volume-directory.ts';
+import { recoveryScene } from '../provision/recovery-scene.ts';
 import { ServerInMemory } from './server-in-memory.ts';
 
 const { signal } = new AbortController();
@@ -131,6 +132,41 @@ describe('NfsProvisioner', () => {
     await assert.rejects((await open()).provision(optionsFor('a'), { signal }), /error creating quota/);
     assert.equal(await isThere('pvc-a'), true);
     assert.equal(server.served.get(1), path.join(root, 'pvc-a'));
+  });
+
+  test('a claim whose export fails is tried again with back-off, and leaves nothing behind in between', async () => {
+    server.refusal = new Error('refused');
+    const scene = await recoveryScene({ rig: { controller: { provisioner: await open() } } });
+    await using rig = scene.rig;
+    const { uid, name, journal, passPause } = scene;
+    await rig.start();
+    for (let pause = 1; pause < 4; pause += 1) {
+      await rig.settle();
+      assert.equal(server.calls, pause, 'nothing but the end of the pause brings the next attempt');
+      assert.deepEqual([await text(), await isThere(name), journal.records.size], [base, false, 0]);
+      await passPause();
+    }
+    assert.deepEqual(rig.limiter.delays(uid), [1000, 2000, 4000, 8000]);
+    assert.equal(journal.writes.includes('put delete'), false);
+    server.refusal = undefined;
+    await passPause();
+    assert.equal(rig.volume(name)?.spec.nfs?.path, path.join(root, name));
+  });
+
+  test('leaves what an earlier attempt may have put into a volume, until revoke has asked', async () => {
+    const provisioner = await open();
+    const plan = await provisioner.plan(optionsFor('a'), { signal });
+    server.refusal = new Error('refused');
+    const deleted: string[] = [];
+    await assert.rejects(provisioner.fulfil(plan, context(deleted)), { state: 'finished' });
+    assert.deepEqual([await text(), await isThere('pvc-a'), deleted], [base, true, []]);
+    server.refusal = undefined;
+    quotaFailure = new Error('no such project');
+    await assert.rejects(provisioner.fulfil(plan, context(deleted)), /error creating quota/);
+    assert.deepEqual([...server.served.values()], ['/', path.join(root, 'pvc-a')]);
+    await provisioner.revoke(plan, { ...context(deleted), handle: undefined });
+    assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
+    assert.deepEqual(deleted, [path.join(root, 'pvc-a')]);
   });
 
   test('serves no more volumes than it may, and wakes who waits', async () => {
