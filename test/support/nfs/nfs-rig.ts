@@ -8,6 +8,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { startProcess, type StartedProcess } from '../started-process.ts';
 import type { NfsPrograms } from './nfs-programs.ts';
+import { NfsRelay } from './nfs-relay.ts';
 
 const exec = promisify(execFile);
 const program = path.join(import.meta.dirname, '../../../provisioners/nfs-server/main.ts');
@@ -18,6 +19,12 @@ export interface Credentials {
   gid: number;
 }
 
+/** A client that has a new file open and its text not written yet. */
+export interface HeldWrite {
+  /** Lets it write, and resolves once it has ended. @returns its exit code and what it said. */
+  release(): Promise<string>;
+}
+
 export class NfsRig implements AsyncDisposable {
   readonly folder: string;
   /** What is exported. */
@@ -25,6 +32,8 @@ export class NfsRig implements AsyncDisposable {
   readonly port: number;
   readonly #programs: NfsPrograms & { missing?: undefined };
   readonly #started: StartedProcess[] = [];
+  readonly #clients: StartedProcess[] = [];
+  readonly #relays: NfsRelay[] = [];
 
   private constructor(folder: string, port: number, programs: NfsPrograms & { missing?: undefined }) {
     this.folder = folder;
@@ -112,18 +121,59 @@ EXPORT_DEFAULTS
 
   /** Writes a new file through NFS; one that exists is refused. */
   async write(file: string, text: string, as?: Credentials): Promise<void> {
-    const source = path.join(await mkdtemp(path.join(this.folder, 'source-')), 'file');
-    await writeFile(source, text);
-    await this.#client('nfs-cp', [source, this.#url(file, as)]);
+    await this.#client('nfs-cp', [await this.#makeSource(text), this.#url(file, as)]);
+  }
+
+  /**
+   * Starts to write a new file whose write is held back: the server has made the file, and gets the text after `release`.
+   *
+   * @param text - less than 4 KiB, of which libnfs 4 cannot write more at once.
+   */
+  async startWriting(file: string, text: string, as?: Credentials): Promise<HeldWrite> {
+    const source = await this.#makeSource(text);
+    const relay = await NfsRelay.start(this.port, text);
+    this.#relays.push(relay);
+    const client = await this.#startCopy(source, this.#url(file, as, relay.port));
+    const ended = client.ending().then((how) => {
+      throw new Error(`the client did not write: ${how}: ${client.log()}`);
+    });
+    ended.catch(() => undefined);
+    await Promise.race([relay.held(), ended]);
+    return {
+      release: async () => {
+        relay.release();
+        return `${await client.ending()} ${client.log()}`.trim();
+      },
+    };
+  }
+
+  /** Starts to copy a file of the export to a new file of this machine. */
+  startReading(file: string, target: string, as?: Credentials): Promise<StartedProcess> {
+    return this.#startCopy(this.#url(file, as), target);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const each of this.#clients) await each.stop('SIGKILL'); // one that was stopped hears nothing else
+    for (const each of this.#relays) await each[Symbol.asyncDispose]();
     for (const each of this.#started) await each.stop();
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  #url(directory: string, as: Credentials = { uid: 0, gid: 0 }): string {
-    return `nfs://127.0.0.1${directory}?version=4&nfsport=${this.port}&uid=${as.uid}&gid=${as.gid}`;
+  async #makeSource(text: string): Promise<string> {
+    const source = path.join(await mkdtemp(path.join(this.folder, 'source-')), 'file');
+    await writeFile(source, text);
+    return source;
+  }
+
+  async #startCopy(from: string, to: string): Promise<StartedProcess> {
+    const { path: PATH } = this.#programs;
+    const started = await startProcess({ program: 'nfs-cp', args: [from, to], env: { PATH } });
+    this.#clients.push(started);
+    return started;
+  }
+
+  #url(directory: string, as: Credentials = { uid: 0, gid: 0 }, port = this.port): string {
+    return `nfs://127.0.0.1${directory}?version=4&nfsport=${port}&uid=${as.uid}&gid=${as.gid}`;
   }
 
   #client(name: string, args: string[]): Promise<{ stdout: string }> {

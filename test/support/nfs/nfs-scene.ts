@@ -47,9 +47,14 @@ export class NfsScene implements AsyncDisposable {
     return this.#program;
   }
 
+  /** With all rights. */
+  get kubeconfig(): string {
+    return this.#cluster.adminKubeconfig;
+  }
+
   /** Starts the provisioner with further flags. */
   async start(args: readonly string[] = [], options: { path?: string } = {}): Promise<void> {
-    const { adminKubeconfig: kubeconfig } = this.#cluster;
+    const { kubeconfig } = this;
     this.#program = await this.rig.start({ kubeconfig, args: ['-provisioner', this.provisioner, ...args], ...options });
   }
 
