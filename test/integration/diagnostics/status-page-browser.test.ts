@@ -76,11 +76,12 @@ describe('the status page in Chromium', { skip }, () => {
       assert.match((await page.textContent('caption')) ?? '', /201 to 400 of 450/);
       await page.fill('#q', 'team-web/data-postgres-31');
       await page.press('#q', 'Enter');
+      await page.waitForURL(/q=team-web/);
       assert.equal(await page.locator('table.claims tbody tr').count(), 4, '31, 311, 315 and 319');
       await page.click('table.claims tbody a >> nth=0');
       assert.equal(await page.textContent('#claim-list h3'), 'team-web/data-postgres-31');
       await page.click('#claim-list >> text=All waiting claims');
-      assert.equal(await page.inputValue('#q'), 'team-web/data-postgres-31', 'the search is kept');
+      assert.match((await page.textContent('caption')) ?? '', /1 to 200 of 450/);
     } finally {
       await page.unroute('**/live.js');
     }
