@@ -76,7 +76,14 @@ describe('the manifests in deploy/', () => {
     }
   });
 
-  for (const name of ['.', 'nfs-subdir', 'overlays/change-over', 'overlays/node-deployment', 'overlays/production']) {
+  for (const name of [
+    '.',
+    'nfs-server',
+    'nfs-subdir',
+    'overlays/change-over',
+    'overlays/node-deployment',
+    'overlays/production',
+  ]) {
     test(`${name} is built by kubectl and accepted by the API server`, needsKubectl, async () => {
       const { core } = connectAdmin(cluster.adminKubeconfig);
       const objects = await built(name);
