@@ -4,6 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import type { FoundIntent, IntentJournal, JournalListener } from './intent-journal/intent-journal.ts';
 import type { JournalMetrics, ReportReason } from './intent-journal/journal-metrics.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
+import { ClosedNames } from './closed-names.ts';
 import { awaitOthers, foundIntent, type Intent, newIntent, quietInMs } from './intent.ts';
 import { OpenIntents } from './open-intents.ts';
 
@@ -22,10 +23,12 @@ const maxProblemLength = 2000;
 export class Intents {
   readonly #options: IntentsOptions;
   readonly #open: OpenIntents;
+  readonly #closed: ClosedNames;
 
   constructor(options: IntentsOptions) {
     this.#options = options;
     this.#open = new OpenIntents(options.metrics);
+    this.#closed = new ClosedNames(options.clock);
   }
 
   get(uid: string): Intent | undefined {
@@ -73,13 +76,21 @@ export class Intents {
   }
 
   /**
-   * Records a new intent; resolves once the backend may be asked.
+   * Records a new intent; resolves once the backend may be asked. Before that no record of another claim has the name in the
+   * journal any more: the next process could not tell which of them stands for the volume.
    *
    * @throws {NameInUseError} when the volume's name is in use, and what the journal throws.
    */
   async begin(record: IntentRecord, signal: AbortSignal): Promise<Intent> {
     const { uid } = record.claim;
-    this.checkName(uid, record.volume.name);
+    const { name } = record.volume;
+    this.checkName(uid, name);
+    const former = this.#closed.uidOf(name);
+    if (former !== undefined && former !== uid && this.#open.get(former) === undefined) {
+      await this.#options.journal.removeNow(former, signal);
+      this.#closed.forget(name);
+      this.checkName(uid, name);
+    }
     const intent = newIntent(record);
     this.#open.add(intent);
     try {
@@ -193,7 +204,9 @@ export class Intents {
   /** Nothing is left to do for it: its volume is saved, or nothing was made. Safe to repeat. */
   close(intent: Intent): void {
     if (!this.#open.remove(intent)) return;
-    this.#options.journal.remove(intent.record.claim.uid);
+    const { claim, volume } = intent.record;
+    this.#options.journal.remove(claim.uid);
+    this.#closed.add(volume.name, claim.uid);
   }
 
   /** Like `close`, but the name stays in use until the journal is written. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   ForeignIntentError,
   type FoundIntent,
@@ -202,6 +203,34 @@ describe('a volume name', () => {
     written.resolve(undefined);
     await closed;
     intents.checkName('u2', 'same');
+  });
+
+  test('is taken by the next claim once the record of the last one is out of the journal', async () => {
+    const removed = Promise.withResolvers<undefined>();
+    const order: string[] = [];
+    const { intents } = await scene([], {
+      put: ({ claim }) => {
+        order.push(`put ${claim.uid}`);
+        return Promise.resolve('durable');
+      },
+      removeNow: async (uid) => {
+        await removed.promise;
+        order.push(`removed ${uid}`);
+      },
+    });
+    intents.close(await intents.begin(named('u1'), signal));
+    const next = intents.begin(named('u2'), signal);
+    await nextTurn();
+    removed.resolve(undefined);
+    await next;
+    assert.deepEqual(order, ['put u1', 'removed u1', 'put u2']);
+  });
+
+  test('is taken again by the same claim without waiting', async () => {
+    const { intents, asked } = await scene();
+    intents.close(await intents.begin(named('u1'), signal));
+    await intents.begin(named('u1'), signal);
+    assert.deepEqual(asked, ['put create', 'remove u1', 'put create']);
   });
 
   test('of two records that were found belongs to the first', async () => {
