@@ -218,7 +218,7 @@ describe('NfsProvisioner', () => {
   test('leaves the plans of another provisioner to that one', async () => {
     const plan = await (await open({ identity: 'another' })).plan(optionsFor('a'), { signal });
     const provisioner = await open();
-    const expected = { state: 'no-change', message: /at the provisioner with id another/ };
+    const expected = { state: 'no-change', message: /by the provisioner with identity another/ };
     await assert.rejects(provisioner.fulfil(plan, context()), expected);
     await assert.rejects(provisioner.revoke(plan, { ...context(), handle: undefined }), expected);
   });
