@@ -2,7 +2,7 @@ import type { VolumeAttachment } from '../csi/attachments.ts';
 import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import { provisionerIdentity } from '../csi/identity.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
-import type { ReferenceGrant } from '../csi/sources/reference-grants.ts';
+import type { ReferenceGrant } from '../provision/reference-grant.ts';
 import type { OpenSource } from '../csi/sources/open-source.ts';
 import type { TopologyHook } from '../csi/topology/topology-hook.ts';
 import type { Lister } from '../kube/lister.ts';

@@ -10,7 +10,7 @@ import type { DriverCapabilities } from './driver-info.ts';
 import type { MigrationHook } from './migration/migration-hook.ts';
 import type { NodeHook } from './node-deployment/node-hook.ts';
 import type { OpenSource } from './sources/open-source.ts';
-import type { ReferenceGrant } from './sources/reference-grants.ts';
+import type { ReferenceGrant } from '../provision/reference-grant.ts';
 import type { TopologyHook } from './topology/topology-hook.ts';
 import type { AttributesClassApi } from './volume-attributes-class.ts';
 

@@ -11,13 +11,12 @@ import {
   type StorageClass,
   storageClasses,
 } from '../provision/objects.ts';
+import { type ReferenceGrant, referenceGrants } from '../provision/reference-grant.ts';
 import {
   type AttributesClass,
   attributesClasses,
   type ClusterEvent,
   events,
-  type Grant,
-  grants,
   nodes,
   olderAttributesClasses,
   type Pod,
@@ -57,7 +56,7 @@ export interface ClaimFacts {
   source?: SourceReference | undefined;
   sourceClaim?: Reading<PersistentVolumeClaim> | undefined;
   snapshot?: Reading<Snapshot> | undefined;
-  grants?: Reading<Grant[]> | undefined;
+  grants?: Reading<ReferenceGrant[]> | undefined;
   attributesClass?: Reading<AttributesClass> | undefined;
   secret?: { reference: SecretReference; reading: Reading<KubeObject> } | undefined;
 }
@@ -146,7 +145,7 @@ async function readSource(
   const { namespace } = source;
   const [read, allowed] = await Promise.all([
     readSourceObject(source, reader),
-    namespace === claim.metadata.namespace ? undefined : reader.list<Grant>(grants, { namespace }),
+    namespace === claim.metadata.namespace ? undefined : reader.list<ReferenceGrant>(referenceGrants, { namespace }),
   ]);
   return { source, ...read, grants: allowed };
 }

@@ -55,14 +55,6 @@ export interface AttributesClass extends KubeObject {
   driverName?: string;
 }
 
-/** gateway.networking.k8s.io/v1beta1 ReferenceGrant. */
-export interface Grant extends KubeObject {
-  spec?: {
-    from?: { group?: string; kind?: string; namespace?: string }[];
-    to?: { group?: string; kind?: string; name?: string | null }[];
-  };
-}
-
 /** What a reference of an object says, such as that of an event or a volume. */
 export type Reference = ObjectReference;
 
@@ -78,7 +70,6 @@ export const csiDrivers = resource('storage.k8s.io', 'v1', 'CSIDriver', false);
 export const csiNodes = resource('storage.k8s.io', 'v1', 'CSINode', false);
 export const attachments = resource('storage.k8s.io', 'v1', 'VolumeAttachment', false);
 export const snapshots = resource('snapshot.storage.k8s.io', 'v1', 'VolumeSnapshot', true);
-export const grants = resource('gateway.networking.k8s.io', 'v1beta1', 'ReferenceGrant', true);
 export const attributesClasses = resource(
   'storage.k8s.io',
   'v1',

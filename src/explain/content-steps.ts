@@ -1,9 +1,10 @@
 /** What the volume needs besides its driver: source, grant, attributes class, Secret. */
 import { quantityBytes } from '../base/quantity.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
+import { allowsSource } from '../provision/reference-grant.ts';
 import type { ClaimFacts, SourceReference } from './claim-facts-reader.ts';
 import { provisionerOf } from './claim-facts-reader.ts';
-import type { Grant, Snapshot } from './cluster-objects.ts';
+import type { Snapshot } from './cluster-objects.ts';
 import { found, type Reading } from './cluster-reader.ts';
 import type { Finding } from './explanation.ts';
 import { isInTree } from './provisioner-facts.ts';
@@ -77,7 +78,7 @@ function sizeProblem(claim: PersistentVolumeClaim, size: string | number | undef
 export function lookAtGrant({ claim, source, grants }: ClaimFacts): Finding | undefined {
   if (source === undefined || grants === undefined) return undefined;
   if (grants.kind === 'unreadable') return { state: 'unknown', detail: grants.why };
-  const allowed = (found(grants) ?? []).some((grant) => allows(grant, claim.metadata.namespace ?? '', source));
+  const allowed = (found(grants) ?? []).some((grant) => allowsSource(grant, claim.metadata.namespace ?? '', source));
   if (allowed) return { state: 'ok', detail: `a ReferenceGrant in ${source.namespace} allows it` };
   return {
     state: 'stuck',
@@ -88,18 +89,6 @@ export function lookAtGrant({ claim, source, grants }: ClaimFacts): Finding | un
 }
 
 /** One grant must allow both ends. */
-function allows({ spec }: Grant, claimNamespace: string, source: SourceReference): boolean {
-  const from = spec?.from?.some(
-    ({ group = '', kind, namespace }) =>
-      group === '' && kind === 'PersistentVolumeClaim' && namespace === claimNamespace,
-  );
-  const to = spec?.to?.some(
-    ({ group = '', kind, name }) =>
-      group === source.apiGroup && kind === source.kind && ((name ?? '') === '' || name === source.name),
-  );
-  return from === true && to === true;
-}
-
 export function lookAtAttributesClass({ claim, storageClass, attributesClass }: ClaimFacts): Finding | undefined {
   if (attributesClass === undefined) return undefined;
   const name = claim.spec.volumeAttributesClassName ?? '';

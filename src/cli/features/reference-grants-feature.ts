@@ -1,5 +1,5 @@
 import { OptionalApi } from '../../csi/optional-api.ts';
-import { type ReferenceGrant, referenceGrants } from '../../csi/sources/reference-grants.ts';
+import { type ReferenceGrant, referenceGrants } from '../../provision/reference-grant.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Lister } from '../../kube/lister.ts';
 import { withoutManagedFields } from '../../provision/informers.ts';

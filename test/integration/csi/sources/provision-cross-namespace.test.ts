@@ -1,7 +1,7 @@
 /** Populators, and sources in other namespaces. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ReferenceGrant } from '../../../../src/csi/sources/reference-grants.ts';
+import type { ReferenceGrant } from '../../../../src/provision/reference-grant.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, uid, volumeOf } from '../../../support/csi-rig.ts';
 
