@@ -149,7 +149,7 @@ export class Revoker {
     });
     await this.#close(intent, signal);
     metrics.revoked();
-    logger.info(this.#named(intent), 'A volume that nobody wants any more is undone');
+    logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
   }
 
   /** @throws for another attempt later. */
@@ -165,7 +165,10 @@ export class Revoker {
       return;
     }
     if (error instanceof VolumeExistsError && error.holdsStorage) {
-      logger.warn({ ...this.#named(intent), err: error }, 'A PersistentVolume has the storage, it is not deleted');
+      logger.warn(
+        { ...this.#named(intent), err: error },
+        'The storage is not deleted: a PersistentVolume refers to it',
+      );
       await this.#close(intent, signal);
       return;
     }

@@ -42,7 +42,9 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
       assert.deepEqual(scene.backend.deleted, []);
       assert.equal(scene.backend.storage.size, 1);
       assert.equal(scene.seen.revoked, 0);
-      assert.ok(rig.log.some(({ message }) => message === 'A PersistentVolume has the storage, it is not deleted'));
+      assert.ok(
+        rig.log.some(({ message }) => message === 'The storage is not deleted: a PersistentVolume refers to it'),
+      );
     });
   }
 
