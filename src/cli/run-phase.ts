@@ -83,8 +83,9 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     clones,
     sweep,
     goneNodes,
+    garbage,
   ];
-  const features = [...all, garbage].filter((feature) => feature !== undefined);
+  const features = all.filter((feature) => feature !== undefined);
   await runFeatures(features, { background, caches, shutdown, abort, clock, logger });
 }
 

@@ -45,7 +45,7 @@ export async function admitClaim(
   }
   const [made] = volumes.byIndex(unboundForIndex, claimUid(claim));
   if (made !== undefined) {
-    // by a process that names volumes otherwise: a second one would be deleted once the claim is bound to the first, or the first
+    // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
     const { name } = made.metadata;
     throw new Error(`PersistentVolume ${JSON.stringify(name)} was made for the claim, which is not bound to it yet`);
   }
