@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { SandboxObject } from '../../sandbox/api/client.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
+import { eventMessage, type RecordedEvent } from '../support/event-message.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Example, exampleFolder, installExample } from '../support/example-process.ts';
 import type { StartedProcess } from '../support/started-process.ts';
@@ -91,20 +92,7 @@ describe('provisioners/hostpath-provisioner', () => {
     });
   const gone = (volumeName: string): Promise<void> =>
     watched(() => assert.equal(api().get(volumes, { name: volumeName }), undefined));
-  /** Message of the newest event with this reason about a claim. */
-  const message = (uid: string, reason: string): Promise<string> =>
-    watched(() => {
-      const found = (api().list(events) as unknown as Event[]).findLast(
-        (event) => event.involvedObject.uid === uid && event.reason === reason,
-      );
-      assert.ok(found, `no event ${reason}`);
-      return found.message;
-    });
-  interface Event {
-    involvedObject: { uid: string };
-    reason: string;
-    message: string;
-  }
+  const message = (uid: string, reason: string): Promise<string> => watched(() => eventMessage(api(), uid, reason));
   const changeVolume = (name: string, change: (volume: SandboxObject) => void): void => {
     const volume = structuredClone(api().get(volumes, { name }));
     assert.ok(volume);
@@ -235,7 +223,7 @@ describe('provisioners/hostpath-provisioner', () => {
       deleteClaim(claim);
       await gone(volume);
       assert.ok(api().get(volumes, { name }), 'it had its turn before the other');
-      const about = (api().list(events) as unknown as Event[]).filter(
+      const about = (api().list(events) as unknown as RecordedEvent[]).filter(
         ({ involvedObject }) => involvedObject.uid === created.metadata.uid,
       );
       assert.deepEqual(about, []);

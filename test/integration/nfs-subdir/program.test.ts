@@ -7,6 +7,7 @@ import path from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
+import { eventMessage } from '../../support/event-message.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startNfsSubdir } from '../../support/nfs-subdir-process.ts';
 import type { StartedProcess } from '../../support/started-process.ts';
@@ -15,7 +16,6 @@ const provisioner = 'k8s-sigs.io/nfs-subdir-external-provisioner';
 const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
 const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
 const classes = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' };
-const events = { group: '', version: 'v1', plural: 'events' };
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 
 interface NfsVolume extends SandboxObject {
@@ -89,19 +89,7 @@ describe('nfs-subdir-external-provisioner', () => {
       return volume as unknown as NfsVolume;
     });
   const gone = (name: string): Promise<void> => watched(() => assert.equal(api().get(volumes, { name }), undefined));
-  const message = (uid: string, reason: string): Promise<string> =>
-    watched(() => {
-      const found = (api().list(events) as unknown as Event[]).findLast(
-        (event) => event.involvedObject.uid === uid && event.reason === reason,
-      );
-      assert.ok(found, `no event ${reason}`);
-      return found.message;
-    });
-  interface Event {
-    involvedObject: { uid: string };
-    reason: string;
-    message: string;
-  }
+  const message = (uid: string, reason: string): Promise<string> => watched(() => eventMessage(api(), uid, reason));
 
   test('makes a directory for a claim, archives it with the claim, and ends with code 0 at SIGTERM', async () => {
     const program = await start();
