@@ -1,5 +1,5 @@
 import type { IntentPhase, IntentRecord } from './intent-record.ts';
-import { type Cut, type PlanWriter, restorePlan } from './plan-text.ts';
+import type { Cut, PlanReader, PlanWriter } from './plan-text.ts';
 
 /** A record as it is stored. Never changed, only replaced. */
 export interface JournalEntry {
@@ -8,7 +8,7 @@ export interface JournalEntry {
   readonly key: string;
   /** JSON of the entry. */
   readonly text: string;
-  /** Texts of the values that the record shares with others, by key. */
+  /** The values that the record shares with others, as they are stored, by key. */
   readonly shared: ReadonlyMap<string, string>;
   readonly phase: IntentPhase;
   /** The process that works on it. */
@@ -60,8 +60,12 @@ export function reassigned(old: JournalEntry, writer: string, reportOnly = old.r
  * @param shared - all shared values of its shard.
  * @throws {Error} unless it is a record in the format of this version.
  */
-export function parseEntry(key: string, text: string, shared: ReadonlyMap<string, string>): JournalEntry {
-  const { writer, reportOnly = '', shared: cuts = [], record } = parsed(text, shared);
+export function parseEntry(
+  key: string,
+  text: string,
+  { shared, plans }: { shared: ReadonlyMap<string, string>; plans: PlanReader },
+): JournalEntry {
+  const { writer, reportOnly = '', shared: cuts = [], record } = parsed(text, shared, plans);
   const { uid } = record.claim;
   if (uid !== key || !isRecord(record) || typeof writer !== 'string') throw new Error('it is not a record');
   const used = new Map(cuts.map(([, each]) => [each, shared.get(each) ?? '']));
@@ -70,8 +74,8 @@ export function parseEntry(key: string, text: string, shared: ReadonlyMap<string
 }
 
 /** The record of an entry that was written or read before. */
-export function recordOf({ text, shared }: JournalEntry): IntentRecord {
-  return parsed(text, shared).record;
+export function recordOf({ text, shared }: JournalEntry, plans: PlanReader): IntentRecord {
+  return parsed(text, shared, plans).record;
 }
 
 /** Sizes of the values that entries share, by key: of key and text, in bytes. */
@@ -96,9 +100,9 @@ function isRecord({ claim, volume, plan, phase }: IntentRecord): boolean {
   );
 }
 
-function parsed(text: string, shared: ReadonlyMap<string, string>): StoredEntry {
+function parsed(text: string, shared: ReadonlyMap<string, string>, plans: PlanReader): StoredEntry {
   const stored = JSON.parse(text) as StoredEntry;
-  restorePlan(stored.record.plan, stored.shared ?? [], shared);
+  plans.restore(stored.record.plan, stored.shared ?? [], shared);
   return stored;
 }
 

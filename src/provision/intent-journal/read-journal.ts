@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { IntentRecord } from './intent-record.ts';
 import { recordOf } from './journal-entry.ts';
+import { PlanReader } from './plan-text.ts';
 import { inParallel } from './settled.ts';
 import { parseShard } from './shard-contents.ts';
 import { type JournalBacking, ShardStorage } from './shard-storage.ts';
@@ -43,6 +44,7 @@ export interface ReadJournal {
  */
 export async function readJournal(options: ReadJournalOptions): Promise<ReadJournal> {
   const storage = new ShardStorage(options);
+  const plans = new PlanReader();
   const journal: ReadJournal = { exists: false, records: [], unreadable: [] };
   /** @returns how many shards there are, as far as this one says; undefined for one of a newer version. */
   const take = async (shard: number): Promise<number | undefined> => {
@@ -56,7 +58,7 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
     }
     for (const key of contents.unreadable.keys()) journal.unreadable.push(`${storage.nameOf(shard)}/${key}`);
     for (const entry of contents.records.values()) {
-      journal.records.push({ record: recordOf(entry), shard, reportOnly: entry.reportOnly });
+      journal.records.push({ record: recordOf(entry, plans), shard, reportOnly: entry.reportOnly });
     }
     return contents.header?.shards ?? 0;
   };

@@ -4,6 +4,7 @@ import { ForeignIntentError, type JournalListener } from './intent-journal.ts';
 import { type JournalEntry, reassigned, recordOf } from './journal-entry.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
 import { mergeShard } from './merge-shard.ts';
+import { PlanReader } from './plan-text.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
 import type { ShardHeader } from './shard-header.ts';
@@ -32,6 +33,7 @@ export class RecordChanges {
   /** Foreign records that the listener knows. */
   readonly #known = new Set<string>();
   readonly #reported = new Set<string>();
+  readonly #plans = new PlanReader();
   #listener: JournalListener | undefined;
   /** Calls of the listener that wait until everything is read. */
   #held: ((listener: JournalListener) => void)[] = [];
@@ -127,7 +129,7 @@ export class RecordChanges {
   #notifyFound(entry: JournalEntry, owner: 'own' | 'foreign'): void {
     const { reportOnly } = entry;
     this.#notify((listener) =>
-      listener.onFound({ record: recordOf(entry), owner, ...(reportOnly !== '' && { reportOnly }) }),
+      listener.onFound({ record: recordOf(entry, this.#plans), owner, ...(reportOnly !== '' && { reportOnly }) }),
     );
   }
 

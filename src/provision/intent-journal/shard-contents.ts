@@ -1,4 +1,5 @@
 import { type JournalEntry, parseEntry, reassigned } from './journal-entry.ts';
+import { PlanReader } from './plan-text.ts';
 import { headerKey, parseHeader, reportOnlyReason, type ShardHeader } from './shard-header.ts';
 import type { ShardObject } from './shard-storage.ts';
 
@@ -19,11 +20,12 @@ export function parseShard(object: ShardObject, wallMs: number): ShardContents |
   if (header === 'unknown') return undefined;
   const shared = new Map([...object.entries].filter(([key]) => key.startsWith('shared-')));
   const contents: ShardContents = { object, header, records: new Map(), unreadable: new Map(), shared };
+  const plans = new PlanReader();
   const reason = reportOnlyReason(header, object.uid, wallMs);
   for (const [key, text] of object.entries) {
     if (key === headerKey || shared.has(key)) continue;
     try {
-      const entry = parseEntry(key, text, shared);
+      const entry = parseEntry(key, text, { shared, plans });
       contents.records.set(
         entry.uid,
         reason === '' || entry.reportOnly !== '' ? entry : reassigned(entry, entry.writer, reason),
