@@ -9,7 +9,7 @@ import { StorageHolders } from '../provision/storage-holders.ts';
 import { storedVolume } from '../provision/stored-volume.ts';
 import { absentAsUndefined, deletionSecrets } from './deletion-secrets.ts';
 import { NotDeletableError } from './deletable-record.ts';
-import type { JournalPlace, LookOptions } from './look.ts';
+import { type JournalPlace, type LookOptions, provisionersOf } from './look.ts';
 import type { IndexedRecord } from './record-index.ts';
 
 export type DeletionOptions = Omit<LookOptions, 'journal'> & { journal: JournalPlace };
@@ -74,8 +74,11 @@ async function checkUnwanted(record: IntentRecord, { client, driver, signal }: D
 }
 
 /** The confirmation may have taken long to come. @throws {NotDeletableError} */
-async function checkUnchanged(record: IntentRecord, { client, journal, clock }: DeletionOptions): Promise<void> {
-  const { records } = await readJournal({ client, clock, ...journal });
+async function checkUnchanged(
+  record: IntentRecord,
+  { client, driver, journal, clock }: DeletionOptions,
+): Promise<void> {
+  const { records } = await readJournal({ client, clock, ...journal, isKnownProvisioner: provisionersOf(driver) });
   const now = records.find((each) => each.record.claim.uid === record.claim.uid);
   const isSame = now?.reportOnly === '' && now.record.phase === record.phase && now.record.handle === record.handle;
   if (!isSame) throw new NotDeletableError('its record has changed in the meantime: run the audit again');

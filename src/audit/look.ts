@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Progress } from '../base/progress.ts';
 import type { Driver } from '../csi/driver.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
-import { replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
+import { provisionerNames, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { ForbiddenError } from '../kube/api-error.ts';
 import type { Transport } from '../kube/transport.ts';
@@ -81,10 +81,17 @@ export async function look(options: LookOptions): Promise<Look> {
   };
 }
 
-async function journalOf({ journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
+async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
   if (journal === undefined) return { exists: true, records: [], unreadable: [] };
   progress.at('Reading the intent journal');
-  return await permitted(readJournal({ client, clock, ...journal }), 'or use --intent-journal=off if there is none');
+  const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: provisionersOf(driver) });
+  return await permitted(reading, 'or use --intent-journal=off if there is none');
+}
+
+/** The driver's journal may hold records of another driver whose name differs in punctuation only. */
+export function provisionersOf({ name }: LookOptions['driver']): (provisioner: string) => boolean {
+  const names = new Set(provisionerNames(name));
+  return (provisioner) => names.has(provisioner);
 }
 
 async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {

@@ -14,8 +14,9 @@ import { ShardReader } from './read-shards.ts';
 import { foreignIntent, RecordChanges } from './record-changes.ts';
 import { RecordIntake } from './record-intake.ts';
 import { inParallel } from './settled.ts';
+import { parseShard, type ShardContents } from './shard-contents.ts';
 import { ShardSet } from './shard-set.ts';
-import { ShardStorage } from './shard-storage.ts';
+import { type ShardObject, ShardStorage } from './shard-storage.ts';
 import { ShardWriter } from './shard-writer.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -39,8 +40,10 @@ class ClusterJournal implements IntentJournal {
 
   constructor(options: ClusterJournalOptions) {
     const me = options.writer ?? randomUUID();
-    const { clock, client, metrics } = options;
+    const { clock, client, metrics, isKnownProvisioner } = options;
     const [shards, storage] = [this.#shards, new ShardStorage(options)];
+    const parse = (object: ShardObject): ShardContents | undefined =>
+      parseShard(object, { wallMs: clock.wallMs(), isKnownProvisioner });
     this.#options = options;
     this.#protection = new JournalProtection(options);
     this.#changes = new RecordChanges({
@@ -53,13 +56,14 @@ class ClusterJournal implements IntentJournal {
       onFenced: (writer) => this.#fence(writer),
     });
     const onChanged = this.#changes.onChanged.bind(this.#changes);
-    this.#reader = new ShardReader({ journal: options, storage, shards, onChanged });
+    this.#reader = new ShardReader({ journal: options, storage, shards, parse, onChanged });
     const writer = new ShardWriter({
       storage,
       clock,
       writer: me,
       fenced: client.fenced,
       rootFields: (shard) => this.#upkeep.rootFields(shard),
+      parse,
       onChanged,
       onWritten: ({ seconds, bytes }) => {
         metrics?.written(seconds, bytes);

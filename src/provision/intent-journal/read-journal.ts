@@ -15,6 +15,8 @@ export interface ReadJournalOptions {
   namespace: string;
   /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */
   lockName: string;
+  /** Whether the records of a provisioner are wanted; those of others are left out. */
+  isKnownProvisioner: (name: string) => boolean;
   /** Tells how long ago the journal was renewed. */
   clock: Pick<Clock, 'wallMs'>;
 }
@@ -44,6 +46,7 @@ export interface ReadJournal {
  */
 export async function readJournal(options: ReadJournalOptions): Promise<ReadJournal> {
   const storage = new ShardStorage(options);
+  const { isKnownProvisioner } = options;
   const plans = new PlanReader();
   const journal: ReadJournal = { exists: false, records: [], unreadable: [] };
   /** @returns how many shards there are, as far as this one says; undefined for one of a newer version. */
@@ -51,7 +54,7 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
     const object = await storage.read(shard);
     if (object === undefined) return 0;
     journal.exists = true;
-    const contents = parseShard(object, options.clock.wallMs());
+    const contents = parseShard(object, { wallMs: options.clock.wallMs(), isKnownProvisioner });
     if (contents === undefined) {
       journal.unreadable.push(storage.nameOf(shard));
       return undefined;

@@ -40,6 +40,7 @@ export class RecordIntake {
     signal.throwIfAborted();
     this.#checkEnded();
     const { uid } = record.claim;
+    if (shards.all().some(({ foreign }) => foreign.has(uid))) throw foreignIntent(uid);
     const shard = shards.home.get(uid);
     const old = shard?.wanted.get(uid);
     if (old !== undefined && old.writer !== me && old.phase === 'delete') throw foreignIntent(uid);
