@@ -196,6 +196,14 @@ describe('answers', () => {
     await assert.rejects(rig.client.get(configMaps, name), { name: 'TransportError', code: 'BAD_JSON' });
   });
 
+  test('a success that is not the list that was asked for is an error: it says nothing about what exists', async () => {
+    await using rig = await Rig.start();
+    for (const answer of [{}, { kind: 'Table', rows: [] }, { kind: 'Status', status: 'Success' }]) {
+      rig.server.next({}, (reply) => reply.json(200, answer));
+      await assert.rejects(rig.client.list(configMaps), /expected a ConfigMapList/);
+    }
+  });
+
   test('compressed answers are read, failures and lists too', async () => {
     await using rig = await Rig.start();
     rig.server.next(
