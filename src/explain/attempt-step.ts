@@ -16,7 +16,7 @@ const beginsWithinMs = 2 * 60_000;
 
 export function lookAtAttempt(facts: ClaimFacts): Finding {
   const { events, claim, nowMs } = facts;
-  if (events.kind === 'unreadable') return { state: 'unknown', detail: events.why };
+  if (events?.kind === 'unreadable') return { state: 'unknown', detail: events.why };
   const history = provisioningHistory(found(events) ?? []);
   const { started, failed, waiting, succeeded } = history;
   if (succeeded !== undefined && succeeded.atMs >= (failed?.atMs ?? 0)) {
