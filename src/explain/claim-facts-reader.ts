@@ -1,7 +1,7 @@
 /** Reads what is needed to explain a claim: as little as its state asks for, and what is independent at once. */
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import { className, requestedProvisioner, selectedNode } from '../provision/claim-facts.ts';
-import { migratedToKey } from '../provision/keys.ts';
+import { migratedToKey, selectedNodeKey } from '../provision/keys.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -24,6 +24,7 @@ import {
   secrets,
   type Snapshot,
   snapshots,
+  usesClaim,
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
@@ -68,9 +69,10 @@ export interface ClaimReadOptions {
   secretOf: SecretOf;
 }
 
-/** The node that was chosen for a claim whose class waits for a Pod, or none. */
+/** Whether the class waits for a Pod, and no node was chosen for the claim yet; the alpha annotation does not count. */
 export function waitsForConsumer(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): boolean {
-  return storageClass?.volumeBindingMode === 'WaitForFirstConsumer' && selectedNode(claim) === '';
+  const chosen = claim.metadata.annotations?.[selectedNodeKey] ?? '';
+  return storageClass?.volumeBindingMode === 'WaitForFirstConsumer' && chosen === '';
 }
 
 /** The provisioner that is to make the volume: the claim's, else its class's. */
@@ -112,9 +114,8 @@ async function readFurther(
   { claim, storageClass, provisioner }: Omit<ClaimFacts, 'nowMs'>,
   { reader, secretOf }: ClaimReadOptions,
 ): Promise<Partial<ClaimFacts>> {
-  const namespace = claim.metadata.namespace ?? '';
   const ofClass = found(storageClass);
-  if (waitsForConsumer(claim, ofClass)) return { pods: await readPods(namespace, 'status.phase=Pending', reader) };
+  if (waitsForConsumer(claim, ofClass)) return await readConsumers(claim, reader);
   const node = selectedNode(claim);
   const [about, serving, chosen, sources, attributesClass, secret] = await Promise.all([
     readEvents(claim, reader),
@@ -125,6 +126,14 @@ async function readFurther(
     ofClass && readSecret(secretOf, ofClass, claim, reader),
   ]);
   return { events: about, provisioner: serving, node: chosen, ...sources, attributesClass, secret };
+}
+
+/** The Pods that have not started, and if one of them uses the claim, what came of earlier nodes. */
+async function readConsumers(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Partial<ClaimFacts>> {
+  const { namespace = '', name } = claim.metadata;
+  const waiting = await readPods(namespace, 'status.phase=Pending', reader);
+  const isUsed = found(waiting)?.some((pod) => usesClaim(pod, name)) === true;
+  return { pods: waiting, ...(isUsed && { events: await readEvents(claim, reader) }) };
 }
 
 /** Its slowest request: the API server does not cache events, and reads all of the namespace to find these. */

@@ -1,14 +1,13 @@
 /** Why a claim is not bound: the steps of its provisioning in their order. */
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
-import { lookAtAttempt } from './attempt-step.ts';
+import { claimHistory, lookAtAttempt } from './attempt-step.ts';
 import { type ClaimFacts, type ClaimReadOptions, readClaimFacts } from './claim-facts-reader.ts';
 import { lookAtClaim, lookAtVolume } from './claim-state-steps.ts';
-import { lookAtClass, lookAtConsumer, lookAtHandOver, lookAtNode, lookAtSelector } from './class-steps.ts';
-import { found } from './cluster-reader.ts';
+import { lookAtClass, lookAtHandOver, lookAtNode, lookAtSelector } from './class-steps.ts';
+import { lookAtConsumer } from './consumer-step.ts';
 import { lookAtAttributesClass, lookAtGrant, lookAtSecret, lookAtSource } from './content-steps.ts';
 import { type Explanation, type Finding, type Look, walk } from './explanation.ts';
 import { lookAtServing } from './provisioner-steps.ts';
-import { provisioningHistory } from './provisioning-events.ts';
 
 const steps: readonly Look<ClaimFacts>[] = [
   { step: 'claim', look: lookAtClaim },
@@ -26,12 +25,14 @@ const steps: readonly Look<ClaimFacts>[] = [
   { step: 'attempt', look: lookAtAttempt },
 ];
 
-function lookAtProvisioner({ provisioner, events, nowMs }: ClaimFacts): Finding | undefined {
+function lookAtProvisioner(facts: ClaimFacts): Finding | undefined {
+  const { provisioner, events, nowMs } = facts;
   if (provisioner === undefined) return undefined;
-  const { lastMs } = provisioningHistory(found(events) ?? []);
+  const { lastMs } = claimHistory(facts);
   return lookAtServing({
     provisioner,
     nowMs,
+    events,
     lastSignMs: lastMs,
     nobody: 'no-provisioner',
     away: 'provisioner-away',

@@ -8,7 +8,7 @@ import { serves } from '../support/admin.ts';
 import { referenceGrantKind } from '../support/custom-kinds.ts';
 import { openScene, type ClaimOptions, type Scene } from '../support/scene.ts';
 import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
-import { named, namedCauses, readerKubeconfig } from './why-command.ts';
+import { named, namedCauses, readerKubeconfig, why } from './why-command.ts';
 
 const prefix = 'csi.storage.k8s.io/provisioner-secret';
 const late = { volumeBindingMode: 'WaitForFirstConsumer' };
@@ -81,6 +81,22 @@ describe('why on a cluster', () => {
     const { message } = await explain(name, 'pod-unschedulable');
     assert.match(message, /The scheduler: .*nodes? /);
     await deletePod(scene, pod);
+
+    await createPod(scene, name, undefined, { schedulingGates: [{ name: 'example.com/quota' }] });
+    const gated = await explain(name, 'pod-unschedulable');
+    assert.equal(gated.verdict, 'waiting');
+    assert.match(gated.message, /is held by scheduling gates: example\.com\/quota\.$/);
+    await deletePod(scene, pod);
+
+    await createPod(scene, name, undefined, { nodeName: 'n1' });
+    const bypassing = await explain(name, 'pod-unschedulable');
+    assert.equal(bypassing.verdict, 'stuck');
+    assert.match(bypassing.message, /spec\.nodeName to n1, so it bypasses the scheduler/);
+    await deletePod(scene, pod);
+
+    await createPod(scene, name, undefined, { schedulerName: 'no-such-scheduler' });
+    assert.match((await explain(name, 'waits-for-consumer')).message, /the scheduler has not chosen a node/);
+    await deletePod(scene, pod);
   });
 
   test('names the node that was chosen for a claim and is gone', async () => {
@@ -118,6 +134,21 @@ describe('why on a cluster', () => {
       },
     });
     assert.match((await explain(name, 'provisioner-away')).message, /pod-1 has not renewed Lease .* for 10 min/);
+  });
+
+  test('names what became of a plugin that was part of Kubernetes', async (t) => {
+    const ofPlugin = async (plugin: string): Promise<string> =>
+      await claimOf({ className: await scene.createClass({ provisioner: `kubernetes.io/${plugin}` }) });
+    const migrated = await explain(await ofPlugin('aws-ebs'), 'no-provisioner');
+    assert.match(migrated.message, /no sign of a provisioner for ebs\.csi\.aws\.com:/);
+    if (scene.cluster.name === 'sandbox') {
+      t.diagnostic('the sandbox says nothing of plugins that are gone');
+      return;
+    }
+    const removed = await explain(await ofPlugin('glusterfs'), 'no-provisioner');
+    assert.match(removed.message, /no volume plugin matched name: kubernetes\.io\/glusterfs$/);
+    const disabled = await explain(await ofPlugin('host-path'), 'driver-error');
+    assert.match(disabled.message, /provisioning in volume plugin "kubernetes\.io\/host-path" is disabled$/);
   });
 
   test('names what the driver says, and that it is at work', async () => {
@@ -244,6 +275,31 @@ describe('why of a claim whose driver has topology', () => {
     const { metadata } = await scene.createClaim({ className: await scene.createClass() });
     const object = `${scene.namespace}/${metadata?.name ?? ''}`;
     assert.match((await named(scene, kubeconfig, object, 'no-topology')).message, /no available topology found/);
+  });
+
+  test('names what the driver said of the chosen node, also while the scheduler chooses again', async (t) => {
+    const kubeconfig = await readerKubeconfig(scene.cluster, scene.namespace);
+    const node = `${scene.namespace}-node`;
+    t.after(await createNode(scene, { name: node, labels: { 'e2e.example.com/zone': 'a' } }));
+    await scene.driver.setFaults([{ method: 'CreateVolume', code: 'RESOURCE_EXHAUSTED', message: 'pool is full' }]);
+    const { metadata } = await scene.createClaim({ className: await scene.createClass(late) });
+    const name = metadata?.name ?? '';
+    const pod = await createPod(scene, name);
+    const object = `${scene.namespace}/${name}`;
+    await named(scene, kubeconfig, object, 'no-capacity');
+    const looks: Explanation[] = [];
+    await scene.eventually(async () => {
+      looks.push(await why(kubeconfig, object));
+      const endings = looks.map(({ steps }) => steps.at(-1)?.step);
+      assert.ok(endings.includes('consumer'), `it has a node whenever somebody looks: ${endings.join(', ')}`);
+    });
+    for (const { cause, message } of looks) {
+      assert.equal(cause, 'no-capacity', message);
+      assert.match(message, /desc = pool is full$/);
+    }
+    await scene.driver.setFaults([]);
+    await named(scene, kubeconfig, object, 'bound');
+    await deletePod(scene, pod);
   });
 });
 
