@@ -10,11 +10,12 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { type ControlPlane, startControlPlane } from '../test/support/control-plane/control-plane.ts';
+import { startControlPlane } from '../test/support/control-plane/control-plane.ts';
 import { startDriver } from '../test/support/driver-process.ts';
 import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
 import { bundled, removeFolder } from './bench-cluster.ts';
 import { boundPair } from './bound-pair.ts';
+import { putObjects, type StoredObject } from './etcd-objects.ts';
 import { buildProbe, heldText } from './event-loop.ts';
 import { type FilledStartOptions, measureFilledStart, settleMs } from './filled-start.ts';
 import { memoryText } from './process-usage.ts';
@@ -27,8 +28,6 @@ const { values } = parseArgs({
   },
 });
 const driverName = 'bench.csi.example.com';
-/** Pairs in one etcd transaction; two puts each, 128 puts are allowed. */
-const batch = 60;
 
 async function main(): Promise<void> {
   const pairs = Number(values.pairs);
@@ -38,7 +37,7 @@ async function main(): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
   const driver = await startDriver({ driverName, folder });
   try {
-    const bytes = await load(plane, pairs);
+    const bytes = await putObjects(plane.etcdUrl, storedPairs(pairs));
     console.log(
       `${pairs} bound pairs, ${(bytes / pairs / 2).toFixed(0)} bytes of JSON an object, Node ${process.version}`,
     );
@@ -54,27 +53,13 @@ async function main(): Promise<void> {
   }
 }
 
-/** Writes the pairs where the API server keeps them. @returns bytes of JSON. */
-async function load({ etcdUrl }: ControlPlane, pairs: number): Promise<number> {
-  let bytes = 0;
-  const put = (key: string, object: object): object => {
-    const value = Buffer.from(JSON.stringify(object));
-    bytes += value.length;
-    return { requestPut: { key: Buffer.from(key).toString('base64'), value: value.toString('base64') } };
-  };
-  for (let from = 0; from < pairs; from += batch) {
-    const success: object[] = [];
-    for (let index = from; index < Math.min(from + batch, pairs); index++) {
-      const { claim, volume } = boundPair(index, driverName);
-      const { namespace, name } = claim.metadata;
-      success.push(put(`/registry/persistentvolumeclaims/${namespace}/${name}`, claim));
-      success.push(put(`/registry/persistentvolumes/${volume.metadata.name}`, volume));
-    }
-    const answer = await fetch(`${etcdUrl}/v3/kv/txn`, { method: 'POST', body: JSON.stringify({ success }) });
-    const text = await answer.text();
-    if (!answer.ok || !text.includes('"succeeded":true')) throw new Error(`etcd answered ${answer.status}: ${text}`);
+function* storedPairs(pairs: number): Generator<StoredObject> {
+  for (let index = 0; index < pairs; index++) {
+    const { claim, volume } = boundPair(index, driverName);
+    const { namespace, name } = claim.metadata;
+    yield { key: `persistentvolumeclaims/${namespace}/${name}`, object: claim };
+    yield { key: `persistentvolumes/${volume.metadata.name}`, object: volume };
   }
-  return bytes;
 }
 
 async function measure(name: string, options: Omit<FilledStartOptions, 'patienceMs'>): Promise<void> {
