@@ -1,20 +1,15 @@
 /**
  * `npm run bench:journal`: what the intent journal costs. Two sidecars, with `--intent-journal=lease` and `=off`, run side
  * by side with a driver each; they are loaded in turns, so that whatever else the machine does hits both. Then a cluster
- * for each, whose driver cannot tell whether it has made a volume: all records stay open. Flags:
- *
- *   --claims N     claims in one turn (default 500)
- *   --rounds N     turns of each that count; one more comes first and does not (default 4)
- *   --quiet N      single claims for each, with a pause before each (default 20)
- *   --open N       records that are open at once (default 10000); 0 leaves that out
- *   --target T     kubernetes (default) or sandbox
- *   --profile DIR  keeps a CPU profile of each sidecar there
+ * for each, whose driver cannot tell whether it has made a volume: all records stay open.
  */
 import { mkdtemp } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
+import { Option } from 'commander';
+import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
+import { showing } from '../scripts/terminal-progress.ts';
 import { freePorts } from '../test/support/control-plane/free-ports.ts';
 import { type DriverProcess, startDriver } from '../test/support/driver-process.ts';
 import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
@@ -22,20 +17,23 @@ import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster
 import { createClaim, createClass, deleteClaim } from './claims.ts';
 import { cpuMs, peakMb, residentMb } from './process-usage.ts';
 
-const { values } = parseArgs({
-  options: {
-    claims: { type: 'string', default: '500' },
-    rounds: { type: 'string', default: '4' },
-    quiet: { type: 'string', default: '20' },
-    open: { type: 'string', default: '10000' },
-    target: { type: 'string', default: 'kubernetes' },
-    profile: { type: 'string' },
-  },
-});
-const [claimCount, rounds, quietCount, openCount] = [values.claims, values.rounds, values.quiet, values.open].map(
-  Number,
-) as [number, number, number, number];
-const target = values.target === 'sandbox' ? 'sandbox' : 'kubernetes';
+const values = scriptCommand('npm run bench:journal --', 'What the intent journal costs, in turns with and without it.')
+  .option('--claims <N>', 'claims in one turn', wholeNumber(), 500)
+  .option('--rounds <N>', 'turns of each that count; one more comes first and does not', wholeNumber(), 4)
+  .option('--quiet <N>', 'single claims for each, with a pause before each', wholeNumber(0), 20)
+  .option('--open <N>', 'records that are open at once; 0 leaves that out', wholeNumber(0), 10_000)
+  .addOption(new Option('--target <T>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
+  .option('--profile <DIR>', 'keeps a CPU profile of each sidecar there')
+  .parse()
+  .opts<{
+    claims: number;
+    rounds: number;
+    quiet: number;
+    open: number;
+    target: 'kubernetes' | 'sandbox';
+    profile?: string;
+  }>();
+const { claims: claimCount, rounds, quiet: quietCount, open: openCount, target } = values;
 const modes = ['off', 'lease'] as const;
 type Mode = (typeof modes)[number];
 /** Claims that are created, or deleted, at once. */
@@ -78,7 +76,13 @@ async function compareUnderLoad(): Promise<void> {
   for (let round = 0; round <= rounds; round++) {
     const order = round % 2 === 0 ? [off, lease] : [lease, off];
     for (const subject of order) {
-      const turn = await load(cluster, subject);
+      const { boundClaims } = cluster;
+      const others = boundClaims.size;
+      const name = `turn ${round + 1} of ${rounds + 1}, ${subject.mode}`;
+      const turn = await showing(
+        () => `${name}: ${Math.max(0, boundClaims.size - others)} of ${claimCount} claims bound`,
+        () => load(cluster, subject),
+      );
       if (round > 0) turns[subject.mode].push(turn);
       console.log(`  ${subject.mode.padEnd(6)}${turnText(turn)}${round === 0 ? ' (does not count)' : ''}`);
     }
@@ -86,11 +90,16 @@ async function compareUnderLoad(): Promise<void> {
   const quiet: Record<Mode, number[]> = { off: [], lease: [] };
   const writes = 'intent_journal_write_duration_seconds';
   const before = [await lease.metric(`${writes}_sum`), await lease.metric(`${writes}_count`)] as const;
-  for (let n = 0; n < quietCount; n++) {
-    for (const subject of n % 2 === 0 ? [off, lease] : [lease, off]) {
-      quiet[subject.mode].push(await quietClaim(cluster, subject, n));
-    }
-  }
+  await showing(
+    () => `${quiet.off.length + quiet.lease.length} of ${2 * quietCount} quiet claims`,
+    async () => {
+      for (let n = 0; n < quietCount; n++) {
+        for (const subject of n % 2 === 0 ? [off, lease] : [lease, off]) {
+          quiet[subject.mode].push(await quietClaim(cluster, subject, n));
+        }
+      }
+    },
+  );
   console.log('\nmedians            off      lease    difference of pairs');
   printRow('claims per second', turns, ({ claimsPerSecond }) => claimsPerSecond, 1);
   printRow('CPU per claim, ms', turns, ({ cpuPerClaim }) => cpuPerClaim, 2);
@@ -191,8 +200,14 @@ async function measureOpen(mode: Mode): Promise<void> {
   await driver.setFaults([{ method: 'CreateVolume', code: 'DEADLINE_EXCEEDED', times: Number.MAX_SAFE_INTEGER }]);
   await delay(lateMs);
   const [idleMb, cpuBefore, startedMs] = [residentMb(pid), cpuMs(pid), performance.now()];
-  await inParallel(openCount, width, (index) => createClaim(cluster, `open-${index}`, mode));
-  while ((await driver.calls('CreateVolume')).length <= openCount) await delay(500);
+  let called = 0;
+  await showing(
+    () => `${mode}: ${called} of ${openCount} volumes in the making`,
+    async () => {
+      await inParallel(openCount, width, (index) => createClaim(cluster, `open-${index}`, mode));
+      while ((called = (await driver.calls('CreateVolume')).length) <= openCount) await delay(500);
+    },
+  );
   const seconds = (performance.now() - startedMs) / 1000;
   await delay(2 * lateMs);
   const used = (cpuMs(pid) - cpuBefore) / openCount;
