@@ -92,13 +92,13 @@ function wrapped(span: OtelSpan, begin: (name: string, options: SpanOptions) => 
         ...(startMs !== undefined && { startTime: startMs }),
       }),
     note: (name, attributes = {}) => void span.addEvent(name, attributes),
-    end: (error) => {
+    end: (error, endMs) => {
       if (!span.isRecording()) return;
       if (error !== undefined) {
         const message = error instanceof Error ? error.message : 'failed';
         span.setStatus({ code: SpanStatusCode.ERROR, message: message.slice(0, maxErrorLength) });
       }
-      span.end();
+      span.end(endMs);
     },
   };
 }

@@ -3,6 +3,7 @@
  * `Shard` with others; the `ShardWriter` writes that; `RecordChanges` is what others do meanwhile.
  */
 import { randomUUID } from 'node:crypto';
+import { traced } from '../../base/tracing.ts';
 import type { IntentJournal, JournalListener, Protection } from './intent-journal.ts';
 import type { IntentRecord } from './intent-record.ts';
 import { entryOf, type JournalEntry, sharedBytes } from './journal-entry.ts';
@@ -122,7 +123,7 @@ class ClusterJournal implements IntentJournal {
     else this.#change(shard, entry, waiters);
     if (waiters.length === 0) return 'unprotected';
     this.#queue.wake();
-    return settled(waiting, signal);
+    return await traced('journal write', () => settled(waiting, signal), { attributes: { phase: record.phase } });
   }
 
   note(record: IntentRecord): void {
@@ -158,7 +159,7 @@ class ClusterJournal implements IntentJournal {
     shard.touch(this.#options.clock.monotonicMs(), { urgent: true });
     shard.waiters.push({ uid: '', ...waiting });
     this.#queue.wake();
-    await settled(waiting, signal);
+    await traced('journal write', () => settled(waiting, signal), { attributes: { phase: 'closed' } });
   }
 
   async flush(signal: AbortSignal): Promise<void> {
