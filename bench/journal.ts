@@ -1,9 +1,13 @@
 /**
  * `npm run bench:journal`: what the intent journal costs. Two sidecars, with `--intent-journal=lease` and `=off`, run side
  * by side with a driver each; they are loaded in turns, so that whatever else the machine does hits both. Then a cluster
- * for each, whose driver cannot tell whether it has made a volume: all records stay open.
+ * for each, whose driver cannot tell whether it has made a volume: all records stay open. `--compare traces` does the same with
+ * traces off and on.
  */
+import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -23,6 +27,11 @@ const values = scriptCommand('npm run bench:journal --', 'What the intent journa
   .option('--quiet <N>', 'single claims for each, with a pause before each', wholeNumber(0), 20)
   .option('--open <N>', 'records that are open at once; 0 leaves that out', wholeNumber(0), 10_000)
   .addOption(new Option('--target <T>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
+  .addOption(
+    new Option('--compare <WHAT>', 'what is off and on; of traces --open leaves nothing to see')
+      .choices(['journal', 'traces'])
+      .default('journal'),
+  )
   .option('--profile <DIR>', 'keeps a CPU profile of each sidecar there')
   .parse()
   .opts<{
@@ -31,10 +40,11 @@ const values = scriptCommand('npm run bench:journal --', 'What the intent journa
     quiet: number;
     open: number;
     target: 'kubernetes' | 'sandbox';
+    compare: 'journal' | 'traces';
     profile?: string;
   }>();
-const { claims: claimCount, rounds, quiet: quietCount, open: openCount, target } = values;
-const modes = ['off', 'lease'] as const;
+const { claims: claimCount, rounds, quiet: quietCount, open: openCount, target, compare } = values;
+const modes = ['off', 'on'] as const;
 type Mode = (typeof modes)[number];
 /** Claims that are created, or deleted, at once. */
 const width = 20;
@@ -69,45 +79,43 @@ async function main(): Promise<void> {
 async function compareUnderLoad(): Promise<void> {
   await using cluster = await startBenchCluster(target);
   await using off = await startSubject(cluster, 'off');
-  await using lease = await startSubject(cluster, 'lease');
+  await using on = await startSubject(cluster, 'on');
   const machine = `${cpus().length} CPUs, Node ${process.version}`;
   console.log(`${rounds} times ${claimCount} claims for each on ${cluster.name}, hostpath driver, ${machine}\n`);
-  const turns: Record<Mode, Turn[]> = { off: [], lease: [] };
+  const turns: Record<Mode, Turn[]> = { off: [], on: [] };
   for (let round = 0; round <= rounds; round++) {
-    const order = round % 2 === 0 ? [off, lease] : [lease, off];
+    const order = round % 2 === 0 ? [off, on] : [on, off];
     for (const subject of order) {
-      const { boundClaims } = cluster;
-      const others = boundClaims.size;
       const name = `turn ${round + 1} of ${rounds + 1}, ${subject.mode}`;
       const turn = await showing(
-        () => `${name}: ${Math.max(0, boundClaims.size - others)} of ${claimCount} claims bound`,
+        () => `${name}: ${cluster.volumeNames.size} volumes now`,
         () => load(cluster, subject),
       );
       if (round > 0) turns[subject.mode].push(turn);
       console.log(`  ${subject.mode.padEnd(6)}${turnText(turn)}${round === 0 ? ' (does not count)' : ''}`);
     }
   }
-  const quiet: Record<Mode, number[]> = { off: [], lease: [] };
+  const quiet: Record<Mode, number[]> = { off: [], on: [] };
   const writes = 'intent_journal_write_duration_seconds';
-  const before = [await lease.metric(`${writes}_sum`), await lease.metric(`${writes}_count`)] as const;
+  const before = [await on.metric(`${writes}_sum`), await on.metric(`${writes}_count`)] as const;
   await showing(
-    () => `${quiet.off.length + quiet.lease.length} of ${2 * quietCount} quiet claims`,
+    () => `${quiet.off.length + quiet.on.length} of ${2 * quietCount} quiet claims`,
     async () => {
       for (let n = 0; n < quietCount; n++) {
-        for (const subject of n % 2 === 0 ? [off, lease] : [lease, off]) {
+        for (const subject of n % 2 === 0 ? [off, on] : [on, off]) {
           quiet[subject.mode].push(await quietClaim(cluster, subject, n));
         }
       }
     },
   );
-  console.log('\nmedians            off      lease    difference of pairs');
+  console.log('\nmedians            off      on       difference of pairs');
   printRow('claims per second', turns, ({ claimsPerSecond }) => claimsPerSecond, 1);
   printRow('CPU per claim, ms', turns, ({ cpuPerClaim }) => cpuPerClaim, 2);
   printRow('journal writes', turns, ({ journalWritesPerClaim }) => journalWritesPerClaim, 3);
   printRow('requests per claim', turns, ({ requestsPerClaim }) => requestsPerClaim, 2);
   printRow('quiet claim, ms', quiet, (ms) => ms, 1);
-  const seconds = (await lease.metric(`${writes}_sum`)) - before[0];
-  const count = (await lease.metric(`${writes}_count`)) - before[1];
+  const seconds = (await on.metric(`${writes}_sum`)) - before[0];
+  const count = (await on.metric(`${writes}_count`)) - before[1];
   console.log(`a write of the journal took ${((seconds * 1000) / count).toFixed(1)} ms meanwhile, on average`);
 }
 
@@ -130,11 +138,14 @@ async function startSubject(cluster: BenchCluster, mode: Mode, flags: readonly s
       ...profile,
       ...words,
       ...connection,
-      `--intent-journal=${mode}`,
+      `--intent-journal=${compare === 'journal' && mode === 'off' ? 'off' : 'lease'}`,
       `--http-endpoint=127.0.0.1:${port}`,
       ...flags,
     ],
-    env: { KUBECONFIG: undefined },
+    env: {
+      KUBECONFIG: undefined,
+      OTEL_EXPORTER_OTLP_ENDPOINT: compare === 'traces' && mode === 'on' ? await receiver(cleanup) : undefined,
+    },
   });
   cleanup.defer(() => sidecar.stop());
   await waitFor(sidecar, 'the first volume', async () => {
@@ -148,6 +159,17 @@ async function startSubject(cluster: BenchCluster, mode: Mode, flags: readonly s
   };
   const owned = cleanup.move();
   return { mode, driver, sidecar, metric, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Starts a receiver of traces, which keeps none. @returns its URL. */
+async function receiver(cleanup: AsyncDisposableStack): Promise<string> {
+  const server = createServer((request, response) => request.resume().on('end', () => response.end()));
+  cleanup.defer(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** One turn: claims are made, measured, and deleted, which is not. */
@@ -238,9 +260,9 @@ journal ${turn.journalWritesPerClaim.toFixed(3)} writes and ${turn.journalBytesP
 }
 
 function printRow<T>(name: string, all: Record<Mode, T[]>, of: (one: T) => number | undefined, digits: number): void {
-  const [off, lease] = modes.map((mode) => all[mode].map((one) => of(one) ?? Number.NaN)) as [number[], number[]];
-  const differences = lease.map((value, index) => value - (off[index] ?? Number.NaN)).toSorted((a, b) => a - b);
-  const cells = [median(off), median(lease)].map((value) => value.toFixed(digits).padEnd(9));
+  const [off, on] = modes.map((mode) => all[mode].map((one) => of(one) ?? Number.NaN)) as [number[], number[]];
+  const differences = on.map((value, index) => value - (off[index] ?? Number.NaN)).toSorted((a, b) => a - b);
+  const cells = [median(off), median(on)].map((value) => value.toFixed(digits).padEnd(9));
   const [least = Number.NaN, most = Number.NaN] = [differences[0], differences.at(-1)];
   const range = `median ${median(differences).toFixed(digits)}, ${least.toFixed(digits)} to ${most.toFixed(digits)}`;
   if (Number.isNaN(median(off))) console.log(`${name.padEnd(19)}not recorded here`);

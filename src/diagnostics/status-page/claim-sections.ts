@@ -37,7 +37,11 @@ export function claimList({ report, query, found }: StatusView): string {
   if (report.work === undefined) return '<p class="empty">This instance is a standby: the leader has the list.</p>';
   const { claims } = report.work;
   if (query.claim !== undefined) return oneClaim(claims, query, report.atMs);
-  if (claims.length === 0) return '<p class="empty">No claim waits for a volume.</p>';
+  if (claims.length === 0) {
+    const text =
+      report.unhealthyReason === undefined ? 'No claim waits for a volume.' : 'No waiting claim is known yet.';
+    return `<p class="empty">${text}</p>`;
+  }
   const shown = query.step === undefined ? found : found.filter(({ step }) => step === query.step);
   return stepLinks(found, query) + table(shown, query, report.atMs);
 }

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { status } from '@grpc/grpc-js';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
+import { startOtlpTraces } from '../../../src/cli/traces/otlp-traces.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { OtlpReceiver, type ReceivedSpan } from '../../support/otlp-receiver.ts';
 import { type SidecarProcess, startSidecar } from './sidecar-process.ts';
 
@@ -216,6 +218,30 @@ describe('nothing depends on the receiver of traces', () => {
       assert.ok(warnings.length <= 1, `${warnings.length} lines`);
     });
   }
+
+  test('what waits for one that hangs is bounded, however much is traced, and is sent once it answers', async (t) => {
+    await using receiver = await OtlpReceiver.start();
+    receiver.mode = 'hang';
+    const { env } = process;
+    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_TIMEOUT: '200' };
+    Object.assign(env, variables);
+    t.after(() => Object.keys(variables).forEach((name) => Reflect.deleteProperty(env, name)));
+    const lines: LogLine[] = [];
+    const logger = recordedLogger(lines);
+    const traces = startOtlpTraces({ config: { ratio: 1 }, version: 'v0', logger, flushMs: 60_000 });
+    const begin = (name: string): void => {
+      traces.tracer.begin(name, { id: '', startMs: Date.now(), attributes: {} }).end();
+    };
+    for (let number = 0; number < 20_000; number++) begin('early');
+    await eventually(() => assert.ok(receiver.requests >= 2, 'the first request is given up in time'));
+    receiver.mode = 'receive';
+    await traces[Symbol.asyncDispose]();
+    assert.ok(receiver.spans.length > 0 && receiver.spans.length <= 4096, `${receiver.spans.length} spans`);
+    assert.deepEqual(
+      lines.map(({ message }) => message),
+      ['Traces could not be exported and are lost'],
+    );
+  });
 
   test('one that is not there costs one line, too', async () => {
     const receiver = await OtlpReceiver.start();

@@ -85,6 +85,9 @@ describe('the status page', () => {
     assert.match(away, /!<\/span> The driver does not answer/);
     const unready = await html({ ...report, unhealthyReason: 'persistentvolumeclaims: no answer for 20 minutes' });
     assert.match(unready, /Not ready: persistentvolumeclaims: no answer for 20 minutes/);
+    const unfilled = await html(statusReport([], { unhealthyReason: 'persistentvolumeclaims: not filled' }));
+    assert.match(unfilled, /No waiting claim is known yet/);
+    assert.doesNotMatch(unfilled, /No claim waits|Healthy/, 'nobody knows');
   });
 
   for (const count of [0, 20, 10_000]) {
