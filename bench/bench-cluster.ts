@@ -12,7 +12,9 @@ import { Transport } from '../src/kube/transport.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes } from '../src/provision/objects.ts';
 import { readAuditLog } from '../test/support/control-plane/audit-log.ts';
 import { startControlPlane } from '../test/support/control-plane/control-plane.ts';
+import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
+import { showing } from '../scripts/terminal-progress.ts';
 import { startSandbox } from '../test/support/sandbox-cluster.ts';
 
 const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
@@ -43,6 +45,14 @@ export interface BenchCluster extends AsyncDisposable {
 
 /** Starts the real control plane, or the sandbox. */
 export async function startBenchCluster(target: 'kubernetes' | 'sandbox'): Promise<BenchCluster> {
+  if (target === 'kubernetes') await findPrograms(); // which compiles them at first, and says so itself
+  return await showing(
+    () => `starting ${target === 'kubernetes' ? 'the control plane' : 'the sandbox'}`,
+    () => openCluster(target),
+  );
+}
+
+async function openCluster(target: 'kubernetes' | 'sandbox'): Promise<BenchCluster> {
   await using cleanup = new AsyncDisposableStack();
   let auditLogFile: string | undefined;
   let cluster;

@@ -1,19 +1,16 @@
 /**
  * `npm run bench`: what provisioning and deleting cost, on the real control plane where its programs are found or can
- * be built, else on the sandbox. Flags:
- *
- *   --claims N        claims in the larger of two runs, the other has a quarter of them (default 200)
- *   --target T        kubernetes (default) or sandbox
- *   --program 'CMD'   what to run as the sidecar, default the bundle as the image runs it
- *   --peer 'CMD'      another sidecar, run the same way on the same cluster and driver; ratios are printed
- *   --peer-flags 'F'  further flags for the peer, such as a raised client-side rate limit
+ * be built, else on the sandbox.
  */
 import { execFile } from 'node:child_process';
 import { cpus, tmpdir } from 'node:os';
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { Option } from 'commander';
+import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
+import { showing } from '../scripts/terminal-progress.ts';
 import { type PersistentVolume, persistentVolumes } from '../src/provision/objects.ts';
 import { type DriverProcess, startDriver } from '../test/support/driver-process.ts';
 import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
@@ -23,15 +20,21 @@ import { buildProbe, heldText, longestStall } from './event-loop.ts';
 import { cpuMs, memoryText, type MemoryUsage, memoryUsage, peakMb } from './process-usage.ts';
 import { perItem } from './slope.ts';
 
-const { values } = parseArgs({
-  options: {
-    claims: { type: 'string', default: '200' },
-    target: { type: 'string', default: 'kubernetes' },
-    program: { type: 'string', default: bundled },
-    peer: { type: 'string' },
-    'peer-flags': { type: 'string', default: '' },
-  },
-});
+const values = scriptCommand('npm run bench --', 'What provisioning and deleting cost.')
+  .option('--claims <N>', 'claims in the larger of two runs, the other has a quarter of them', wholeNumber(2), 200)
+  .addOption(new Option('--target <T>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
+  .option('--program <CMD>', 'what to run as the sidecar; default: the bundle as the image runs it')
+  .option('--peer <CMD>', 'another sidecar, run the same way on the same cluster and driver; ratios are printed')
+  .option('--peer-flags <F>', 'further flags for the peer, such as a raised client-side rate limit', '')
+  .parse()
+  .opts<{
+    claims: number;
+    target: 'kubernetes' | 'sandbox';
+    program?: string;
+    peer?: string;
+    peerFlags: string;
+  }>();
+const { claims: claimCount, target, program = bundled } = values;
 
 /** What one sidecar needed. */
 interface Result {
@@ -53,16 +56,13 @@ interface Result {
   deleteRequests: Map<string, number> | undefined;
 }
 
-const claimCount = Number(values.claims);
 const fewerCount = Math.max(1, Math.floor(claimCount / 4));
-if (!(claimCount >= 2)) throw new RangeError(`--claims is ${values.claims}; it must be 2 or more`);
 const driverName = 'bench.csi.example.com';
 const className = 'bench';
 /** Width of the benchmark's own requests: wide enough to keep the sidecar busy, small enough to leave it the CPU. */
 const width = 20;
 
 async function main(): Promise<void> {
-  const target = values.target === 'sandbox' ? 'sandbox' : 'kubernetes';
   await using cluster = await startBenchCluster(target);
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
   const driver = await startDriver({ driverName, folder });
@@ -71,12 +71,12 @@ async function main(): Promise<void> {
     console.log(
       `${claimCount} claims on ${cluster.name}, hostpath driver, ${cpus().length} CPUs, Node ${process.version}`,
     );
-    const ours = await measure(cluster, driver, 'ours', values.program, '');
+    const ours = await measure(cluster, driver, 'ours', program, '');
     print('ours', ours);
     await printStalls(cluster, driver, folder);
     await printFloors(cluster, driver, ours);
     if (values.peer !== undefined) {
-      const peer = await measure(cluster, driver, 'peer', values.peer, values['peer-flags']);
+      const peer = await measure(cluster, driver, 'peer', values.peer, values.peerFlags);
       print('peer', peer);
       printRatio(ours, peer);
     }
@@ -150,21 +150,27 @@ async function start(
 /** Claims are created and, once all are bound, deleted. */
 async function comeAndGo(cluster: BenchCluster, pid: number, prefix: string, count: number) {
   const before = { bound: cluster.boundClaims.size, volumes: cluster.volumeNames.size };
-  const create = await phase(cluster, pid, count, async () => {
-    await inParallel(count, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
-    await until('all claims bound', () => cluster.boundClaims.size === before.bound + count);
-  });
-  const remove = await phase(cluster, pid, count, async () => {
-    await inParallel(count, width, (index) => deleteClaim(cluster, `${prefix}-${index}`));
-    await until('all volumes gone', () => cluster.volumeNames.size === before.volumes);
-  });
+  const boundText = (): string => `${prefix}: ${cluster.boundClaims.size - before.bound} of ${count} claims bound`;
+  const create = await showing(boundText, () =>
+    phase(cluster, pid, count, async () => {
+      await inParallel(count, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
+      await until('all claims bound', () => cluster.boundClaims.size === before.bound + count);
+    }),
+  );
+  const leftText = (): string => `${prefix}: ${cluster.volumeNames.size - before.volumes} of ${count} volumes left`;
+  const remove = await showing(leftText, () =>
+    phase(cluster, pid, count, async () => {
+      await inParallel(count, width, (index) => deleteClaim(cluster, `${prefix}-${index}`));
+      await until('all volumes gone', () => cluster.volumeNames.size === before.volumes);
+    }),
+  );
   await until('all claims gone', () => cluster.boundClaims.size === before.bound);
   return { create, remove };
 }
 
 /** How long the same load holds the event loop, in a process of its own: the probe that sees it takes CPU itself. */
 async function printStalls(cluster: BenchCluster, driver: DriverProcess, folder: string): Promise<void> {
-  const sidecar = await start(cluster, driver, values.program, await buildProbe(folder));
+  const sidecar = await start(cluster, driver, program, await buildProbe(folder));
   try {
     await until('the start', () => sidecar.log().includes('Started provisioner controller'), 60_000);
     await delay(3000);

@@ -3,24 +3,33 @@
  * a volume and two of events, nothing else. Prints what it took as one line of JSON.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Client, credentials } from '@grpc/grpc-js';
 import { Agent } from 'undici';
 import { KubeConfig } from '@kubernetes/client-node';
 import { loadCsi } from '../src/csi/csi-proto.ts';
+import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { inParallel } from './bench-cluster.ts';
 
-const { values } = parseArgs({
-  options: {
-    kubeconfig: { type: 'string', default: '' },
-    address: { type: 'string', default: '' },
-    driver: { type: 'string', default: '' },
-    claims: { type: 'string', default: '100' },
-    width: { type: 'string', default: '100' },
-    'per-second': { type: 'string', default: 'Infinity' },
-  },
-});
-const count = Number(values.claims);
+const values = scriptCommand(
+  'node bench/floor.ts',
+  'The least that claims can cost in this stack; started by the benchmark.',
+)
+  .requiredOption('--kubeconfig <FILE>', 'the cluster')
+  .requiredOption('--address <ADDRESS>', 'socket of the driver')
+  .requiredOption('--driver <NAME>', 'name of the driver')
+  .option('--claims <N>', 'how many', wholeNumber(), 100)
+  .option('--width <N>', 'at once', wholeNumber(), 100)
+  .option('--per-second <N>', 'claims begun in a second; Infinity: whenever an earlier one has ended', Number, Infinity)
+  .parse()
+  .opts<{
+    kubeconfig: string;
+    address: string;
+    driver: string;
+    claims: number;
+    width: number;
+    perSecond: number;
+  }>();
+const { claims: count, perSecond } = values;
 const config = new KubeConfig();
 config.loadFromFile(values.kubeconfig);
 const cluster = config.getCurrentCluster();
@@ -115,8 +124,8 @@ async function atPace(total: number, perSecond: number, work: (index: number) =>
 
 const before = process.cpuUsage();
 const startedMs = performance.now();
-if (values['per-second'] === 'Infinity') await inParallel(count, Number(values.width), provision);
-else await atPace(count, Number(values['per-second']), provision);
+if (perSecond === Infinity) await inParallel(count, values.width, provision);
+else await atPace(count, perSecond, provision);
 const { user, system } = process.cpuUsage(before);
 const seconds = (performance.now() - startedMs) / 1000;
 process.stdout.write(`${JSON.stringify({ seconds, cpuMs: (user + system) / 1000 })}\n`);

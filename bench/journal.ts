@@ -1,20 +1,19 @@
 /**
  * `npm run bench:journal`: what the intent journal costs. Two sidecars, with `--intent-journal=lease` and `=off`, run side
  * by side with a driver each; they are loaded in turns, so that whatever else the machine does hits both. Then a cluster
- * for each, whose driver cannot tell whether it has made a volume: all records stay open. Flags:
- *
- *   --claims N     claims in one turn (default 500)
- *   --rounds N     turns of each that count; one more comes first and does not (default 4)
- *   --quiet N      single claims for each, with a pause before each (default 20)
- *   --open N       records that are open at once (default 10000); 0 leaves that out
- *   --target T     kubernetes (default) or sandbox
- *   --profile DIR  keeps a CPU profile of each sidecar there
+ * for each, whose driver cannot tell whether it has made a volume: all records stay open. `--compare traces` does the same with
+ * traces off and on.
  */
+import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
+import { Option } from 'commander';
+import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
+import { showing } from '../scripts/terminal-progress.ts';
 import { freePorts } from '../test/support/control-plane/free-ports.ts';
 import { type DriverProcess, startDriver } from '../test/support/driver-process.ts';
 import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
@@ -22,21 +21,30 @@ import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster
 import { createClaim, createClass, deleteClaim } from './claims.ts';
 import { cpuMs, peakMb, residentMb } from './process-usage.ts';
 
-const { values } = parseArgs({
-  options: {
-    claims: { type: 'string', default: '500' },
-    rounds: { type: 'string', default: '4' },
-    quiet: { type: 'string', default: '20' },
-    open: { type: 'string', default: '10000' },
-    target: { type: 'string', default: 'kubernetes' },
-    profile: { type: 'string' },
-  },
-});
-const [claimCount, rounds, quietCount, openCount] = [values.claims, values.rounds, values.quiet, values.open].map(
-  Number,
-) as [number, number, number, number];
-const target = values.target === 'sandbox' ? 'sandbox' : 'kubernetes';
-const modes = ['off', 'lease'] as const;
+const values = scriptCommand('npm run bench:journal --', 'What the intent journal costs, in turns with and without it.')
+  .option('--claims <N>', 'claims in one turn', wholeNumber(), 500)
+  .option('--rounds <N>', 'turns of each that count; one more comes first and does not', wholeNumber(), 4)
+  .option('--quiet <N>', 'single claims for each, with a pause before each', wholeNumber(0), 20)
+  .option('--open <N>', 'records that are open at once; 0 leaves that out', wholeNumber(0), 10_000)
+  .addOption(new Option('--target <T>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
+  .addOption(
+    new Option('--compare <WHAT>', 'what is off and on; of traces --open leaves nothing to see')
+      .choices(['journal', 'traces'])
+      .default('journal'),
+  )
+  .option('--profile <DIR>', 'keeps a CPU profile of each sidecar there')
+  .parse()
+  .opts<{
+    claims: number;
+    rounds: number;
+    quiet: number;
+    open: number;
+    target: 'kubernetes' | 'sandbox';
+    compare: 'journal' | 'traces';
+    profile?: string;
+  }>();
+const { claims: claimCount, rounds, quiet: quietCount, open: openCount, target, compare } = values;
+const modes = ['off', 'on'] as const;
 type Mode = (typeof modes)[number];
 /** Claims that are created, or deleted, at once. */
 const width = 20;
@@ -71,34 +79,43 @@ async function main(): Promise<void> {
 async function compareUnderLoad(): Promise<void> {
   await using cluster = await startBenchCluster(target);
   await using off = await startSubject(cluster, 'off');
-  await using lease = await startSubject(cluster, 'lease');
+  await using on = await startSubject(cluster, 'on');
   const machine = `${cpus().length} CPUs, Node ${process.version}`;
   console.log(`${rounds} times ${claimCount} claims for each on ${cluster.name}, hostpath driver, ${machine}\n`);
-  const turns: Record<Mode, Turn[]> = { off: [], lease: [] };
+  const turns: Record<Mode, Turn[]> = { off: [], on: [] };
   for (let round = 0; round <= rounds; round++) {
-    const order = round % 2 === 0 ? [off, lease] : [lease, off];
+    const order = round % 2 === 0 ? [off, on] : [on, off];
     for (const subject of order) {
-      const turn = await load(cluster, subject);
+      const name = `turn ${round + 1} of ${rounds + 1}, ${subject.mode}`;
+      const turn = await showing(
+        () => `${name}: ${cluster.volumeNames.size} volumes now`,
+        () => load(cluster, subject),
+      );
       if (round > 0) turns[subject.mode].push(turn);
       console.log(`  ${subject.mode.padEnd(6)}${turnText(turn)}${round === 0 ? ' (does not count)' : ''}`);
     }
   }
-  const quiet: Record<Mode, number[]> = { off: [], lease: [] };
+  const quiet: Record<Mode, number[]> = { off: [], on: [] };
   const writes = 'intent_journal_write_duration_seconds';
-  const before = [await lease.metric(`${writes}_sum`), await lease.metric(`${writes}_count`)] as const;
-  for (let n = 0; n < quietCount; n++) {
-    for (const subject of n % 2 === 0 ? [off, lease] : [lease, off]) {
-      quiet[subject.mode].push(await quietClaim(cluster, subject, n));
-    }
-  }
-  console.log('\nmedians            off      lease    difference of pairs');
+  const before = [await on.metric(`${writes}_sum`), await on.metric(`${writes}_count`)] as const;
+  await showing(
+    () => `${quiet.off.length + quiet.on.length} of ${2 * quietCount} quiet claims`,
+    async () => {
+      for (let n = 0; n < quietCount; n++) {
+        for (const subject of n % 2 === 0 ? [off, on] : [on, off]) {
+          quiet[subject.mode].push(await quietClaim(cluster, subject, n));
+        }
+      }
+    },
+  );
+  console.log('\nmedians            off      on       difference of pairs');
   printRow('claims per second', turns, ({ claimsPerSecond }) => claimsPerSecond, 1);
   printRow('CPU per claim, ms', turns, ({ cpuPerClaim }) => cpuPerClaim, 2);
   printRow('journal writes', turns, ({ journalWritesPerClaim }) => journalWritesPerClaim, 3);
   printRow('requests per claim', turns, ({ requestsPerClaim }) => requestsPerClaim, 2);
   printRow('quiet claim, ms', quiet, (ms) => ms, 1);
-  const seconds = (await lease.metric(`${writes}_sum`)) - before[0];
-  const count = (await lease.metric(`${writes}_count`)) - before[1];
+  const seconds = (await on.metric(`${writes}_sum`)) - before[0];
+  const count = (await on.metric(`${writes}_count`)) - before[1];
   console.log(`a write of the journal took ${((seconds * 1000) / count).toFixed(1)} ms meanwhile, on average`);
 }
 
@@ -121,11 +138,14 @@ async function startSubject(cluster: BenchCluster, mode: Mode, flags: readonly s
       ...profile,
       ...words,
       ...connection,
-      `--intent-journal=${mode}`,
+      `--intent-journal=${compare === 'journal' && mode === 'off' ? 'off' : 'lease'}`,
       `--http-endpoint=127.0.0.1:${port}`,
       ...flags,
     ],
-    env: { KUBECONFIG: undefined },
+    env: {
+      KUBECONFIG: undefined,
+      OTEL_EXPORTER_OTLP_ENDPOINT: compare === 'traces' && mode === 'on' ? await receiver(cleanup) : undefined,
+    },
   });
   cleanup.defer(() => sidecar.stop());
   await waitFor(sidecar, 'the first volume', async () => {
@@ -139,6 +159,17 @@ async function startSubject(cluster: BenchCluster, mode: Mode, flags: readonly s
   };
   const owned = cleanup.move();
   return { mode, driver, sidecar, metric, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Starts a receiver of traces, which keeps none. @returns its URL. */
+async function receiver(cleanup: AsyncDisposableStack): Promise<string> {
+  const server = createServer((request, response) => request.resume().on('end', () => response.end()));
+  cleanup.defer(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** One turn: claims are made, measured, and deleted, which is not. */
@@ -191,8 +222,14 @@ async function measureOpen(mode: Mode): Promise<void> {
   await driver.setFaults([{ method: 'CreateVolume', code: 'DEADLINE_EXCEEDED', times: Number.MAX_SAFE_INTEGER }]);
   await delay(lateMs);
   const [idleMb, cpuBefore, startedMs] = [residentMb(pid), cpuMs(pid), performance.now()];
-  await inParallel(openCount, width, (index) => createClaim(cluster, `open-${index}`, mode));
-  while ((await driver.calls('CreateVolume')).length <= openCount) await delay(500);
+  let called = 0;
+  await showing(
+    () => `${mode}: ${called} of ${openCount} volumes in the making`,
+    async () => {
+      await inParallel(openCount, width, (index) => createClaim(cluster, `open-${index}`, mode));
+      while ((called = (await driver.calls('CreateVolume')).length) <= openCount) await delay(500);
+    },
+  );
   const seconds = (performance.now() - startedMs) / 1000;
   await delay(2 * lateMs);
   const used = (cpuMs(pid) - cpuBefore) / openCount;
@@ -223,9 +260,9 @@ journal ${turn.journalWritesPerClaim.toFixed(3)} writes and ${turn.journalBytesP
 }
 
 function printRow<T>(name: string, all: Record<Mode, T[]>, of: (one: T) => number | undefined, digits: number): void {
-  const [off, lease] = modes.map((mode) => all[mode].map((one) => of(one) ?? Number.NaN)) as [number[], number[]];
-  const differences = lease.map((value, index) => value - (off[index] ?? Number.NaN)).toSorted((a, b) => a - b);
-  const cells = [median(off), median(lease)].map((value) => value.toFixed(digits).padEnd(9));
+  const [off, on] = modes.map((mode) => all[mode].map((one) => of(one) ?? Number.NaN)) as [number[], number[]];
+  const differences = on.map((value, index) => value - (off[index] ?? Number.NaN)).toSorted((a, b) => a - b);
+  const cells = [median(off), median(on)].map((value) => value.toFixed(digits).padEnd(9));
   const [least = Number.NaN, most = Number.NaN] = [differences[0], differences.at(-1)];
   const range = `median ${median(differences).toFixed(digits)}, ${least.toFixed(digits)} to ${most.toFixed(digits)}`;
   if (Number.isNaN(median(off))) console.log(`${name.padEnd(19)}not recorded here`);

@@ -1,26 +1,23 @@
 /**
  * An API server that answers lists and watches with made objects, as a process of its own: `bench/scale.ts` starts it. It
  * knows no more of the API than a sidecar needs to fill its caches. Prints its address as one line of JSON.
- *
- *   node bench/list-server.ts --pairs N --driver NAME [--lists streamed|paged] [--coding protobuf|json]
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseArgs } from 'node:util';
+import { Option } from 'commander';
+import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { encodeEvent, encodeList, encodeMessage, envelope } from '../test/support/protobuf-encoding.ts';
 import { type Coding, type MadeKind, MadeObjects } from './made-objects.ts';
 
-const { values } = parseArgs({
-  options: {
-    pairs: { type: 'string', default: '50000' },
-    driver: { type: 'string', default: '' },
-    lists: { type: 'string', default: 'streamed' },
-    coding: { type: 'string', default: 'protobuf' },
-  },
-});
-const count = Number(values.pairs);
-const coding: Coding = values.coding === 'json' ? 'json' : 'protobuf';
+const values = scriptCommand('node bench/list-server.ts', 'An API server of made lists; started by bench:scale.')
+  .requiredOption('--driver <NAME>', 'whose pairs they are')
+  .option('--pairs <N>', 'claims, and as many volumes', wholeNumber(), 50_000)
+  .addOption(new Option('--lists <L>').choices(['streamed', 'paged']).default('streamed'))
+  .addOption(new Option('--coding <C>').choices(['protobuf', 'json']).default('protobuf'))
+  .parse()
+  .opts<{ driver: string; pairs: number; lists: string; coding: Coding }>();
+const { pairs: count, coding } = values;
 const contentType = coding === 'json' ? 'application/json' : 'application/vnd.kubernetes.protobuf';
 const listVersion = '99000000';
 const chunkBytes = 128 * 1024;

@@ -1,21 +1,25 @@
 /**
  * `npm run bench:nfs-subdir`: claims become directories and are deleted again, on the sandbox. Prints claims per second, and
  * the CPU time and memory of the provisioner as the kernel counts them. The journal is on, as with leader election.
- *
- *   node bench/nfs-subdir.ts --claims 1000
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type { SandboxObject } from '../sandbox/api/client.ts';
 import { startAnnounced, startProcess } from '../test/support/started-process.ts';
 import { type ApiObject, KubeApi } from '../scripts/kube-api.ts';
+import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
+import { showing } from '../scripts/terminal-progress.ts';
 
-const { values } = parseArgs({ options: { claims: { type: 'string', default: '1000' } } });
-const count = Number(values.claims);
+const { claims: count } = scriptCommand(
+  'npm run bench:nfs-subdir --',
+  'Claims become directories and are deleted again.',
+)
+  .option('--claims <N>', 'how many', wholeNumber(), 1000)
+  .parse()
+  .opts<{ claims: number }>();
 const root = path.join(import.meta.dirname, '..');
 const provisioner = 'k8s-sigs.io/nfs-subdir-external-provisioner';
 const ticksPerSecond = 100;
@@ -63,8 +67,13 @@ while (!program.log().includes('Started provisioner controller')) await delay(20
 async function measured(what: string, begin: () => Promise<void>, isDone: () => Promise<boolean>): Promise<void> {
   const before = await usage(program.pid);
   const fromMs = performance.now();
-  await begin();
-  while (!(await isDone())) await delay(200);
+  await showing(
+    () => `${count} claims ${what}`,
+    async () => {
+      await begin();
+      while (!(await isDone())) await delay(200);
+    },
+  );
   const tookMs = performance.now() - fromMs;
   const after = await usage(program.pid);
   const perClaim = ((after.cpuMs - before.cpuMs) / count).toFixed(2);

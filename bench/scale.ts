@@ -1,16 +1,13 @@
 /**
  * `npm run bench:scale`: how memory, start and event loop grow with the number of bound pairs, up to a million. An API
- * server of the bench's own (`bench/list-server.ts`) sends made lists, so no cluster has to hold them. Flags:
- *
- *   --pairs A,B,C     claims, and as many volumes (default 50000,200000,500000,1000000)
- *   --lists L         streamed (default): as the events of a watch; paged: 500 objects in an answer
- *   --coding C        protobuf (default), or json
- *   --program 'CMD'   what to run, default the bundle with the flags of the image
+ * server of the bench's own (`bench/list-server.ts`) sends made lists, so no cluster has to hold them.
  */
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { Option } from 'commander';
+import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
+import { showing } from '../scripts/terminal-progress.ts';
 import { kubeconfigText } from '../sandbox/kubeconfig.ts';
 import { startDriver } from '../test/support/driver-process.ts';
 import { startAnnounced } from '../test/support/started-process.ts';
@@ -18,15 +15,24 @@ import { bundled, removeFolder } from './bench-cluster.ts';
 import { buildProbe, heldText } from './event-loop.ts';
 import { type FilledStart, type FilledStartOptions, measureFilledStart } from './filled-start.ts';
 
-const { values } = parseArgs({
-  options: {
-    pairs: { type: 'string', default: '50000,200000,500000,1000000' },
-    lists: { type: 'string', default: 'streamed' },
-    coding: { type: 'string', default: 'protobuf' },
-    program: { type: 'string', default: bundled },
-  },
-});
+const listForms = ['streamed', 'paged'];
+const values = scriptCommand('npm run bench:scale --', 'Memory, start and event loop with up to a million bound pairs.')
+  .option('--pairs <A,B,C>', 'claims, and as many volumes', numbers, [50_000, 200_000, 500_000, 1_000_000])
+  .addOption(
+    new Option('--lists <L>', 'as the events of a watch, or 500 objects in an answer')
+      .choices(listForms)
+      .default('streamed'),
+  )
+  .addOption(new Option('--coding <C>').choices(['protobuf', 'json']).default('protobuf'))
+  .option('--program <CMD>', 'what to run; default: the bundle with the flags of the image')
+  .parse()
+  .opts<{ pairs: number[]; lists: string; coding: string; program?: string }>();
+const { program = bundled } = values;
 const driverName = 'bench.csi.example.com';
+
+function numbers(text: string): number[] {
+  return text.split(',').map(wholeNumber());
+}
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
@@ -35,10 +41,14 @@ async function main(): Promise<void> {
     const kubeconfig = path.join(folder, 'kubeconfig');
     const probe = await buildProbe(folder);
     console.log(`Lists ${values.lists}, ${values.coding}, Node ${process.version}`);
-    for (const pairs of values.pairs.split(',').map(Number)) {
+    for (const pairs of values.pairs) {
       const patienceMs = 120_000 + 2 * pairs;
-      const sidecar = { program: values.program, csiAddress: driver.address, kubeconfig, probe, patienceMs };
-      print(pairs, await measure(pairs, sidecar));
+      const sidecar = { program, csiAddress: driver.address, kubeconfig, probe, patienceMs };
+      const measured = await showing(
+        () => `${pairs} pairs: starts and settles`,
+        () => measure(pairs, sidecar),
+      );
+      print(pairs, measured);
     }
   } finally {
     await driver.stop();

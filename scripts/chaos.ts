@@ -5,7 +5,8 @@ import { parseOptions, usage } from './chaos/options.ts';
 import { type ChaosReport, runChaos } from './chaos/run.ts';
 
 async function main(): Promise<number> {
-  const options = parseOptions(process.argv.slice(2));
+  const options = readOptions();
+  if (options === undefined) return 2;
   if (options === 'help') {
     process.stdout.write(usage);
     return 0;
@@ -19,6 +20,16 @@ disturbances: ${[...disturbances].join(', ')}`);
   const report = await runChaos(options, console.log);
   print(report);
   return isClean(report.findings) ? 0 : 1;
+}
+
+/** Undefined, and a line on standard error, where they cannot be understood. */
+function readOptions(): ReturnType<typeof parseOptions> | undefined {
+  try {
+    return parseOptions(process.argv.slice(2));
+  } catch (error) {
+    console.error(`${(error as Error).message.replace(/\.$/, '')}. See npm run chaos -- --help`);
+    return undefined;
+  }
 }
 
 function print({ findings, claims, unwanted, kills, endings, chaosMs, settledMs }: ChaosReport): void {

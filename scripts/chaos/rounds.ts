@@ -18,7 +18,6 @@ export class Rounds {
   readonly #sidecars: Sidecars;
   readonly #load: ClaimLoad;
   readonly #random: Random;
-  readonly #say: (text: string) => void;
   readonly #startedMs = performance.now();
   #kills = 0;
   /** Those while nothing else may happen. */
@@ -27,21 +26,18 @@ export class Rounds {
   /** While true names are made as before. */
   #pinned = false;
 
-  constructor(options: {
-    options: ChaosOptions;
-    world: World;
-    sidecars: Sidecars;
-    load: ClaimLoad;
-    random: Random;
-    say: (text: string) => void;
-  }) {
+  constructor(options: { options: ChaosOptions; world: World; sidecars: Sidecars; load: ClaimLoad; random: Random }) {
     this.#options = options.options;
     this.#world = options.world;
     this.#sidecars = options.sidecars;
     this.#load = options.load;
     this.#random = options.random;
-    this.#say = options.say;
     this.#life = { ...plainLife, journal: this.#options.journal };
+  }
+
+  /** SIGKILLs so far that count towards those that were asked for. */
+  get kills(): number {
+    return this.#kills;
   }
 
   /** @returns the number of kills. */
@@ -59,7 +55,6 @@ export class Rounds {
         backAt = this.#kills + 100;
         await this.#goBack();
       }
-      if (this.#kills > 0 && this.#kills % 50 === 0) this.#say(`${this.#kills} kills, ${claimed} claims`);
     }
     return this.#kills + this.#moreKills;
   }

@@ -2,6 +2,7 @@ import { appendFileSync, cpSync, mkdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { showing } from '../terminal-progress.ts';
 import { ClaimLoad } from './claim-load.ts';
 import type { Findings } from './count.ts';
 import { disturb } from './disturb.ts';
@@ -65,10 +66,12 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
   const startedMs = performance.now();
   const stop = new AbortController();
   const around = disturb({ options, world, driver, load, random, signal: stop.signal });
-  const rounds = new Rounds({ options, world, sidecars, load, random: random.stream('rounds'), say });
+  const rounds = new Rounds({ options, world, sidecars, load, random: random.stream('rounds') });
   const running = rounds.run(stop.signal);
   try {
-    await Promise.race([running, around]);
+    const state = (): string =>
+      `${rounds.kills} of ${options.kills} kills, ${load.created.length} of ${options.claims} claims`;
+    await showing(state, () => Promise.race([running, around]));
   } finally {
     stop.abort();
     await Promise.allSettled([running, around, load.end()]);
@@ -80,7 +83,11 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
   await driver.behave();
   await sidecars.end('SIGKILL');
   await sidecars.start({ ...plainLife, journal: options.journal });
-  const findings = await settled(options, world, driver, load, sidecars);
+  let state = 'settling';
+  const findings = await showing(
+    () => state,
+    () => settled(options, world, driver, load, sidecars, (now) => (state = `settling: ${findingsText(now)}`)),
+  );
   return {
     findings,
     claims: load.created.length,
@@ -90,4 +97,9 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
     chaosMs,
     settledMs: performance.now() - startedMs - chaosMs,
   };
+}
+
+/** As `2 leaked, 0 lost`. */
+function findingsText(findings: Findings): string {
+  return (Object.entries(findings) as [string, string[]][]).map(([name, list]) => `${list.length} ${name}`).join(', ');
 }

@@ -7,18 +7,20 @@ import type { ChaosOptions } from './options.ts';
 import { plainLife, type Sidecars } from './sidecars.ts';
 import { insist, readNow, type World } from './world.ts';
 
-/** Waits until nothing is wrong, or nothing changes any more. */
+/** Waits until nothing is wrong, or nothing changes any more. @param onLook - gets what each look has found. */
 export async function settled(
   options: ChaosOptions,
   world: World,
   driver: ChaosDriver,
   load: ClaimLoad,
   sidecars: Sidecars,
+  onLook: (findings: Findings) => void,
 ): Promise<Findings> {
   await delay(longestCallMs);
   let [last, lastText, sinceMs, clean] = [await look(world, driver, load), '', performance.now(), 0];
   for (;;) {
     const findings = count(last.outcome);
+    onLook(findings);
     clean = isClean(findings) ? clean + 1 : 0;
     if (clean === 3) return findings;
     const text = JSON.stringify(last.outcome.stored.length) + JSON.stringify(findings);

@@ -3,6 +3,8 @@ import { inspect } from 'node:util';
 /** What is shown instead of a secret value (the CSI libraries' own mark). */
 export const strippedText = '***stripped***';
 
+const minStrippedLength = 6;
+
 /** A secret value that is not UTF-8 text: it cannot travel in a protobuf string and must not be changed to fit. */
 export class SecretEncodingError extends Error {
   override readonly name = 'SecretEncodingError';
@@ -39,6 +41,15 @@ export class SecretString {
     } catch {
       throw new SecretEncodingError('string field contains invalid UTF-8');
     }
+  }
+
+  /**
+   * A text of others without the value, such as the error of a driver that quotes what it was given. A value of fewer than six
+   * characters stays: it would take ordinary words and numbers out of every text.
+   */
+  strippedFrom(text: string): string {
+    const value = new TextDecoder().decode(this.#bytes).trim();
+    return value.length < minStrippedLength ? text : text.replaceAll(value, strippedText);
   }
 
   toString(): string {

@@ -15,8 +15,13 @@ export interface Span {
   child(name: string, options?: { attributes?: SpanAttributes; isCall?: boolean; startMs?: number }): Span;
   /** Something that happened within it. */
   note(name: string, attributes?: SpanAttributes): void;
-  /** Ends it; further calls do nothing. @param error - what it failed with; absent: it succeeded. */
-  end(error?: unknown): void;
+  /**
+   * Ends it; further calls do nothing. One that is never ended is never exported.
+   *
+   * @param error - what it failed with; absent: it succeeded.
+   * @param endMs - when it ended, in milliseconds since the Unix epoch; default: now.
+   */
+  end(error?: unknown, endMs?: number): void;
 }
 
 /** Begins traces. */
@@ -29,7 +34,7 @@ export interface Tracer {
 }
 
 /** A key of the context, as the parameter of a function would be; it holds nothing by itself. */
-const active = new AsyncLocalStorage<Span>();
+const active = new AsyncLocalStorage<Span | undefined>();
 
 /** The span of the work that the caller is part of. */
 export function activeSpan(): Span | undefined {
@@ -39,6 +44,11 @@ export function activeSpan(): Span | undefined {
 /** Does work as that of a span, which goes on afterwards. */
 export function withinSpan<T>(span: Span, work: () => T): T {
   return active.run(span, work);
+}
+
+/** Does work that belongs to no span, also what it starts: it goes on for others once the active span has ended. */
+export function outsideSpans<T>(work: () => T): T {
+  return activeSpan() === undefined ? work() : active.run(undefined, work);
 }
 
 /** Does work as a part of the active span; just does it where there is none. */

@@ -80,8 +80,8 @@ const deadlineSlackMs = 250;
 /**
  * Makes one call and waits for its response.
  *
- * @throws {CsiCallError} for every failure of the call; an error of another kind, such as that of a closed channel,
- * reveals nothing about the driver. Ours read `context deadline exceeded`, `context canceled` and, for a secret
+ * @throws {CsiCallError} for every failure of the call, its text without the values of the request's secrets; an error of
+ * another kind, such as that of a closed channel, reveals nothing about the driver. Ours read `context deadline exceeded`, `context canceled` and, for a secret
  * that is not UTF-8, `grpc: error while marshaling: ...`. What failed before the request was sent says so in `sent`.
  */
 export async function unaryCall<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
@@ -158,7 +158,8 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
     if (error instanceof CsiCallError) throw error;
     throwIfAborted(signal, { cause: error });
     if (!isServiceError(error)) throw error;
-    throw callError(error, clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs, connection);
+    const failure = callError(error, clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs, connection);
+    throw withoutSecrets(failure, (request as { secrets?: Record<string, SecretString> }).secrets);
   } finally {
     signal?.removeEventListener('abort', cancel);
   }
@@ -245,6 +246,12 @@ function callError(error: ServiceError, atDeadline: boolean, connection: CsiConn
     return new CsiCallError(status.UNAVAILABLE, 'error reading from server: EOF', { cause: error });
   }
   return new CsiCallError(code, details, { cause: error });
+}
+
+/** A driver may quote what it was given: its text becomes an event, and goes to logs, traces and the journal. */
+function withoutSecrets(error: CsiCallError, secrets: Record<string, SecretString> = {}): CsiCallError {
+  const details = Object.values(secrets).reduce((text, secret) => secret.strippedFrom(text), error.details);
+  return details === error.details ? error : new CsiCallError(error.code, details);
 }
 
 function messageName({ type }: { type: object }): string {

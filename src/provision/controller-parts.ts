@@ -8,6 +8,7 @@ import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } fro
 import { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
 import { ClaimTraces } from './claim-traces.ts';
+import { DeletionTraces } from './deletion-traces.ts';
 import { noMetrics } from './controller-metrics.ts';
 import { ControllerStatus } from './controller-status.ts';
 import { type ProvisionInformers, provisionInformers } from './informers.ts';
@@ -49,7 +50,8 @@ export interface ControllerParts {
   claimSyncer: ClaimSyncer;
   volumeSyncer: VolumeSyncer;
   watchHandlers: WatchHandlers;
-  traces: ClaimTraces | undefined;
+  /** What is traced ends unfinished. */
+  stopTraces: () => void;
   status: ControllerStatus;
 }
 
@@ -142,12 +144,15 @@ export function makeControllerParts(
       onServed: (uid) => watchHandlers.settleClaim(uid),
     });
   }
+  const { tracer } = options;
+  const traces = tracer && new ClaimTraces({ tracer, clock });
+  const deletionTraces = tracer && new DeletionTraces({ tracer, clock });
   const volumeSyncer = new VolumeSyncer({
     ...parts,
+    traces: deletionTraces,
     quietInMs: (name) => intents.quietInMs(name),
     onTooEarly: (name, afterMs) => volumeQueue.addAfter(name, afterMs),
   });
-  const traces = options.tracer && new ClaimTraces({ tracer: options.tracer, clock });
   const lastErrors = options.keepLastErrors === true ? new LastErrors(clock) : undefined;
   const volumeName = options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`);
   const claimSyncer = new ClaimSyncer({
@@ -184,6 +189,7 @@ export function makeControllerParts(
     volumeSyncer,
     recentlySaved,
     traces,
+    deletionTraces,
     resyncMs: options.resyncMs ?? resyncDefaultMs,
   });
   return {
@@ -201,7 +207,10 @@ export function makeControllerParts(
     claimSyncer,
     volumeSyncer,
     watchHandlers,
-    traces,
+    stopTraces: () => {
+      traces?.stop();
+      deletionTraces?.stop();
+    },
     status,
   };
 }

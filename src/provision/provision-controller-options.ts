@@ -71,7 +71,7 @@ export interface ProvisionControllerOptions {
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
   /** Keeps the last error of each claim that waits, for `status`. Default false. */
   keepLastErrors?: boolean;
-  /** Traces each claim, from the watch event to the bound volume. Default: none. */
+  /** Traces each claim, from the watch event to the bound volume, and each deletion of a volume. Default: none. */
   tracer?: Tracer | undefined;
   clock?: Clock;
   /** Default: warnings and errors, to standard error. */

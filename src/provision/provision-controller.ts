@@ -124,7 +124,7 @@ export class ProvisionController {
       if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
-      this.#parts.traces?.stop();
+      this.#parts.stopTraces();
       background.abort(new Error('the provision controller has ended'));
       await background.ended().finally(() => this.#parts.ownRecorder[Symbol.asyncDispose]());
       this.#parts.logger.info({ component: this.component }, 'Stopped provisioner controller');

@@ -6,6 +6,7 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
+import type { DeletionTraces } from './deletion-traces.ts';
 import { volumeFinalizer } from './keys.ts';
 import { type PersistentVolume, persistentVolumes } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
@@ -27,6 +28,8 @@ export interface VolumeSyncerOptions {
   quietInMs: (name: string) => number;
   /** The volume is to be synced again, after so many milliseconds. */
   onTooEarly: (name: string, afterMs: number) => void;
+  /** Undefined: nothing is traced. */
+  traces: DeletionTraces | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -69,7 +72,7 @@ export class VolumeSyncer {
     if (guarded || !shouldDelete(volume, addFinalizer)) return;
     const waitMs = this.#options.quietInMs(name);
     if (waitMs > 0) this.#options.onTooEarly(name, waitMs);
-    else await this.#measured(volume, () => this.#delete(volume, signal));
+    else await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
   }
 
   async #keepFinalizer(volume: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume> {
@@ -96,6 +99,11 @@ export class VolumeSyncer {
     }
   }
 
+  async #traced(volume: PersistentVolume, work: () => Promise<'deleted' | 'ignored'>): Promise<void> {
+    const { traces } = this.#options;
+    await (traces === undefined ? work() : traces.deletion(volume, work));
+  }
+
   async #measured(volume: PersistentVolume, work: () => Promise<void>): Promise<void> {
     const { metrics, clock } = this.#options;
     const labels = { class: volume.spec.storageClassName ?? '' };
@@ -110,7 +118,7 @@ export class VolumeSyncer {
   }
 
   /** Storage first, then the object, then the finalizer that held the object until now. */
-  async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
+  async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<'deleted' | 'ignored'> {
     const { provisioner, observer, client, recorder, logger, addFinalizer } = this.#options;
     const { name, uid, finalizers = [] } = volume.metadata;
     try {
@@ -118,7 +126,7 @@ export class VolumeSyncer {
     } catch (error) {
       if (error instanceof IgnoredError) {
         logger.debug({ volume: name, reason: error.reason }, 'Deletion ignored');
-        return;
+        return 'ignored';
       }
       const message = error instanceof Error ? error.message : String(error);
       recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true });
@@ -131,6 +139,7 @@ export class VolumeSyncer {
     if (released) await this.#release(name, signal);
     if (uid !== undefined) this.#deleted.set(name, { uid, released });
     if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
+    return 'deleted';
   }
 
   async #release(name: string, signal: AbortSignal): Promise<void> {

@@ -3,10 +3,12 @@ import { type HandlerRegistration, Tombstone } from '../kube/informer.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
 import type { ClaimTraces } from './claim-traces.ts';
+import type { DeletionTraces } from './deletion-traces.ts';
 import type { ProvisionInformers } from './informers.ts';
 import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
+import { shouldDelete } from './should-delete.ts';
 import type { ClaimSyncer } from './sync-claim.ts';
 import type { VolumeSyncer } from './sync-volume.ts';
 
@@ -21,6 +23,8 @@ export interface WatchHandlersOptions {
   recentlySaved: RecentlySaved;
   /** Undefined: nothing is traced. */
   traces: ClaimTraces | undefined;
+  /** Undefined: nothing is traced. */
+  deletionTraces: DeletionTraces | undefined;
   resyncMs: number;
 }
 
@@ -84,20 +88,23 @@ export class WatchHandlers {
 
   /** @param old - as for a claim. */
   #onVolume(volume: PersistentVolume, old?: PersistentVolume): void {
-    const { isKnownProvisioner, addFinalizer, volumeQueue, recentlySaved } = this.#options;
+    const { isKnownProvisioner, addFinalizer, volumeQueue, recentlySaved, deletionTraces } = this.#options;
     const { name } = volume.metadata;
     recentlySaved.delete(name);
     if (volumeNeedsSync(volume, { isKnownProvisioner, addFinalizer })) {
+      if (shouldDelete(volume, addFinalizer)) deletionTraces?.seen(volume);
       volumeQueue.add(name);
     } else if (old !== undefined && old !== volume) {
       volumeQueue.forget(name);
+      deletionTraces?.settled(name);
     }
   }
 
   #onVolumeGone(name: string): void {
-    const { volumeQueue, volumeSyncer, recentlySaved } = this.#options;
+    const { volumeQueue, volumeSyncer, recentlySaved, deletionTraces } = this.#options;
     recentlySaved.delete(name);
     volumeQueue.forget(name);
     volumeSyncer.forget(name);
+    deletionTraces?.settled(name);
   }
 }

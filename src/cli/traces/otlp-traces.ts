@@ -35,7 +35,7 @@ export interface OtlpTraces extends AsyncDisposable {
 
 /** Spans that wait for the exporter; further ones are dropped. */
 const maxQueueSize = 4096;
-/** A request to the receiver may take this long, in milliseconds, its retries included. */
+/** An export may take this long, in milliseconds, its retries included; `OTEL_EXPORTER_OTLP_TIMEOUT` may say less. */
 const exportTimeoutMs = 10_000;
 const flushDefaultMs = 3000;
 /** A receiver that is away is logged once in this time, in milliseconds. */
@@ -45,7 +45,7 @@ const maxErrorLength = 500;
 /** Endpoint, headers, certificates and time-outs come from the `OTEL_EXPORTER_OTLP_*` variables of the process. */
 export function startOtlpTraces({ config, version, logger, flushMs = flushDefaultMs }: OtlpTracesOptions): OtlpTraces {
   const ids = new ChosenIds();
-  const exporter = new ReportingExporter(new OTLPTraceExporter({ timeoutMillis: exportTimeoutMs }), logger);
+  const exporter = new ReportingExporter(new OTLPTraceExporter(), logger);
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'csi-provisioner', 'service.version': version }))
@@ -92,13 +92,13 @@ function wrapped(span: OtelSpan, begin: (name: string, options: SpanOptions) => 
         ...(startMs !== undefined && { startTime: startMs }),
       }),
     note: (name, attributes = {}) => void span.addEvent(name, attributes),
-    end: (error) => {
+    end: (error, endMs) => {
       if (!span.isRecording()) return;
       if (error !== undefined) {
         const message = error instanceof Error ? error.message : 'failed';
         span.setStatus({ code: SpanStatusCode.ERROR, message: message.slice(0, maxErrorLength) });
       }
-      span.end();
+      span.end(endMs);
     },
   };
 }

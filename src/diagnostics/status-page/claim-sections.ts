@@ -1,6 +1,7 @@
 import { countText, durationText, errorText, escapeHtml, plural, shortened } from './html.ts';
 import { queryText, type StatusQuery } from './status-query.ts';
-import { claimSteps, type ReportedClaim, type ReportedStep, type StatusReport } from './status-report.ts';
+import { badSteps, claimSteps, type ReportedClaim, type ReportedStep } from './status-report.ts';
+import type { StatusView } from './status-view.ts';
 
 /** Claims on one page, and the bytes that they may take: names and errors may be long. */
 const pageLength = 200;
@@ -31,30 +32,18 @@ const stepMeanings: Readonly<Record<ReportedStep, string>> = {
   idle: 'Nothing happens here until the claim changes, or another instance provisions it.',
 };
 
-/** Steps in which somebody should look. */
-const badSteps: ReadonlySet<ReportedStep> = new Set(['retrying', 'class-missing', 'saving']);
-
-/** Whether its last attempt failed, or something is missing. */
-export function isFailing({ step, lastError }: ReportedClaim): boolean {
-  return badSteps.has(step) || (lastError !== undefined && step !== 'volume-made');
-}
-
 /** The list of claims, or the one that was asked for. */
-export function claimList(report: StatusReport, query: StatusQuery): string {
+export function claimList({ report, query, found }: StatusView): string {
   if (report.work === undefined) return '<p class="empty">This instance is a standby: the leader has the list.</p>';
   const { claims } = report.work;
   if (query.claim !== undefined) return oneClaim(claims, query, report.atMs);
-  if (claims.length === 0) return '<p class="empty">No claim waits for a volume.</p>';
-  const found = claims.filter((claim) => isSearched(claim, query.search.toLowerCase()));
+  if (claims.length === 0) {
+    const text =
+      report.unhealthyReason === undefined ? 'No claim waits for a volume.' : 'No waiting claim is known yet.';
+    return `<p class="empty">${text}</p>`;
+  }
   const shown = query.step === undefined ? found : found.filter(({ step }) => step === query.step);
   return stepLinks(found, query) + table(shown, query, report.atMs);
-}
-
-function isSearched({ namespace, name, className, uid, lastError }: ReportedClaim, search: string): boolean {
-  if (search === '') return true;
-  const error = lastError?.message ?? '';
-  const texts = [`${namespace}/${name}`, className, uid, error, errorText(error)]; // as it is, and as it is shown
-  return texts.some((text) => text.toLowerCase().includes(search));
 }
 
 /** How many claims are in each step; each is a link to them alone. */
@@ -79,7 +68,7 @@ function table(claims: readonly ReportedClaim[], query: StatusQuery, atMs: numbe
   let rows = '';
   let count = 0;
   for (const claim of claims.slice(from, from + pageLength)) {
-    const row = claimRow(claim, atMs);
+    const row = claimRow(claim, query, atMs);
     if (count > 0 && rows.length + row.length > pageBytes) break;
     rows += row;
     count += 1;
@@ -90,19 +79,19 @@ function table(claims: readonly ReportedClaim[], query: StatusQuery, atMs: numbe
       ? `${plural(count, 'claim', 'claims')}, oldest first`
       : `${countText(from + 1)} to ${countText(last)} of ${countText(claims.length)} claims, oldest first`;
   return `<div class="scroll" role="region" aria-label="Waiting claims" tabindex="0"><table class="claims"><caption>${range}</caption>
-<thead><tr><th scope="col">Claim<th scope="col">State and last error<th scope="col" class="n">Next attempt<th scope="col" class="n">Waiting</thead>
+<thead><tr><th scope="col">Claim<th scope="col">State and last error<th scope="col">Next attempt<th scope="col">Waiting</thead>
 <tbody>${rows}</tbody></table></div>${pageLinks(query, { from, last, total: claims.length })}`;
 }
 
-function claimRow(claim: ReportedClaim, atMs: number): string {
+function claimRow(claim: ReportedClaim, query: StatusQuery, atMs: number): string {
   const name = `${claim.namespace}/${claim.name}`;
-  const link = `?claim=${encodeURIComponent(name).replaceAll('%2F', '/')}`;
+  const link = queryText(query, { claim: name });
   const error =
     claim.lastError === undefined
       ? ''
       : `<p class="e">${escapeHtml(shortened(errorText(claim.lastError.message), errorLength))}`;
   const state = `${badSteps.has(claim.step) ? '<b class="bad">' : '<b>'}${stepTexts[claim.step]}</b>`;
-  return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(name)}</a><td>${state}${failuresText(claim)}${error}<td class="n">${nextTry(claim)}<td class="n">${age(claim.createdAt, atMs)}\n`;
+  return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(name)}</a><td>${state}${failuresText(claim)}${error}<td>${nextTry(claim)}<td>${age(claim.createdAt, atMs)}\n`;
 }
 
 function failuresText({ failures }: ReportedClaim): string {
@@ -129,7 +118,9 @@ function pageLinks(query: StatusQuery, { from, last, total }: { from: number; la
 }
 
 function oneClaim(claims: readonly ReportedClaim[], query: StatusQuery, atMs: number): string {
-  const back = `<p><a href="${escapeHtml(queryText(query, { claim: undefined }))}">All waiting claims</a></p>`;
+  const isNarrowed = query.search !== '' || query.step !== undefined || query.from > 0;
+  const backText = isNarrowed ? 'Back to the list' : 'All waiting claims';
+  const back = `<p><a href="${escapeHtml(queryText(query, { claim: undefined }))}">${backText}</a></p>`;
   const claim = claims.find(({ namespace, name }) => `${namespace}/${name}` === query.claim);
   const name = escapeHtml(query.claim ?? '');
   if (claim === undefined) {

@@ -1,15 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Clock, Timer } from '../../base/clock.ts';
+import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { DigestedReport } from './report-digest.ts';
 import { parseStatusQuery, type StatusQuery } from './status-query.ts';
-import type { StatusReport } from './status-report.ts';
 import { headline, renderSections, type SectionId } from './status-sections.ts';
+import { statusView } from './status-view.ts';
 
 /** Open streams; a reader beyond them reads the page as it is. */
 export const maxStreams = 8;
 const intervalMs = 2000;
-const maxIntervalMs = 30_000;
+/** Well below the idle timeout of a connection. */
+const maxIntervalMs = 15_000;
 /** A report may take this share of the time. */
 const maxShare = 0.05;
 /** A stream in which nothing changes is kept open by a comment, in milliseconds. */
@@ -25,13 +28,13 @@ interface Stream {
 
 /** Readers of the page that follow it as server-sent events (HTML Standard, "Server-sent events"). */
 export class LiveStreams implements Disposable {
-  readonly #options: { report: () => Promise<StatusReport>; clock: Clock; logger: Logger };
+  readonly #options: { report: () => Promise<DigestedReport>; clock: Clock; logger: Logger };
   readonly #streams = new Set<Stream>();
   #timer: Timer | undefined;
   #delay: ReturnType<typeof monitorEventLoopDelay> | undefined;
   #closed = false;
 
-  constructor(options: { report: () => Promise<StatusReport>; clock: Clock; logger: Logger }) {
+  constructor(options: { report: () => Promise<DigestedReport>; clock: Clock; logger: Logger }) {
     this.#options = options;
   }
 
@@ -92,17 +95,22 @@ export class LiveStreams implements Disposable {
   async #send(streams: readonly Stream[]): Promise<void> {
     try {
       const report = await this.#options.report();
-      for (const stream of streams) this.#sendTo(stream, report);
+      for (const stream of streams) {
+        if (sliceSpent()) await nextSlice();
+        await this.#sendTo(stream, report);
+      }
     } catch (error) {
       this.#options.logger.error({ err: error }, 'The status page could not be updated');
     }
   }
 
-  #sendTo(stream: Stream, report: StatusReport): void {
+  async #sendTo(stream: Stream, report: DigestedReport): Promise<void> {
     const { response, query, sent } = stream;
-    if (response.writableEnded || response.destroyed || response.writableNeedDrain) return; // a slow reader skips this one
+    if (!isReading(response)) return; // a slow reader skips this one
+    const view = await statusView(report, query);
+    if (!isReading(response)) return;
     const parts: Partial<Record<SectionId, string>> = {};
-    for (const [id, html] of renderSections(report, query)) {
+    for (const [id, html] of renderSections(view)) {
       if (sent.get(id) === html) continue;
       parts[id] = html;
       sent.set(id, html);
@@ -120,4 +128,9 @@ export class LiveStreams implements Disposable {
     this.#closed = true;
     for (const { response } of this.#streams) response.end();
   }
+}
+
+/** Whether it has taken what was written before. */
+function isReading(response: ServerResponse): boolean {
+  return !response.writableEnded && !response.destroyed && !response.writableNeedDrain;
 }

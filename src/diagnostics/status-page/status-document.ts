@@ -1,16 +1,18 @@
 import { escapeHtml } from './html.ts';
-import { queryText, type StatusQuery } from './status-query.ts';
-import type { StatusReport } from './status-report.ts';
+import { queryText } from './status-query.ts';
 import { renderSections, type SectionId } from './status-sections.ts';
+import type { StatusView } from './status-view.ts';
 
 /** The whole page. It is complete without its script. */
-export function statusDocument(report: StatusReport, query: StatusQuery): string {
-  const sections = renderSections(report, query);
+export function statusDocument(view: StatusView): string {
+  const { report, query } = view;
+  const sections = renderSections(view);
   const part = (id: SectionId, element = 'div'): string =>
     `<${element} id="${id}">${sections.get(id) ?? ''}</${element}>`;
   const section = (id: SectionId, heading: string): string =>
     `<section aria-labelledby="${id}-heading"><h2 id="${id}-heading">${heading}</h2>${part(id)}</section>\n`;
   const name = escapeHtml(report.driver.name);
+  const title = query.claim === undefined ? name : `${escapeHtml(query.claim)} – ${name}`;
   const time = new Date(report.atMs).toISOString();
   return `<!doctype html>
 <html lang="en">
@@ -18,7 +20,7 @@ export function statusDocument(report: StatusReport, query: StatusQuery): string
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${name} – csi-provisioner</title>
+<title>${title} – csi-provisioner</title>
 <link rel="icon" href="status/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="status/style.css">
 <script src="status/live.js" defer></script>

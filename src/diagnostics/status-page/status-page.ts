@@ -9,10 +9,12 @@ import type { DiagnosticsServer } from '../http-server.ts';
 import { acceptsGzip } from '../metrics-handler.ts';
 import { statusPath } from '../paths.ts';
 import { LiveStreams } from './live-streams.ts';
+import { type DigestedReport, digested } from './report-digest.ts';
 import { statusDocument } from './status-document.ts';
 import { parseStatusQuery } from './status-query.ts';
 import type { StatusReport } from './status-report.ts';
 import { statusScript } from './status-script.ts';
+import { statusView } from './status-view.ts';
 import { statusIcon, statusStyle } from './status-style.ts';
 
 export interface StatusPageOptions {
@@ -49,7 +51,7 @@ export class StatusPage implements AsyncDisposable {
   readonly #options: StatusPageOptions;
   readonly #clock: Clock;
   readonly #streams: LiveStreams;
-  #report: Promise<StatusReport> | undefined;
+  #report: Promise<DigestedReport> | undefined;
   #expiry: Timer | undefined;
 
   constructor(options: StatusPageOptions) {
@@ -85,7 +87,7 @@ export class StatusPage implements AsyncDisposable {
 
   async #page(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const report = await this.#shared();
-    const text = statusDocument(report, parseStatusQuery(request.url ?? ''));
+    const text = statusDocument(await statusView(report, parseStatusQuery(request.url ?? '')));
     await send(request, response, { type: 'text/html; charset=utf-8', text });
   }
 
@@ -104,9 +106,9 @@ export class StatusPage implements AsyncDisposable {
   }
 
   /** The report of the last second, or a new one. */
-  #shared(): Promise<StatusReport> {
+  #shared(): Promise<DigestedReport> {
     if (this.#report !== undefined) return this.#report;
-    const report = this.#options.collect({ delay: this.#streams.delay });
+    const report = this.#options.collect({ delay: this.#streams.delay }).then(digested);
     this.#report = report;
     const drop = (): void => {
       if (this.#report === report) this.#report = undefined;

@@ -14,6 +14,9 @@ export const claimSteps = [
 
 export type ReportedStep = (typeof claimSteps)[number];
 
+/** Steps in which somebody should look. */
+export const badSteps: ReadonlySet<ReportedStep> = new Set(['retrying', 'class-missing', 'saving']);
+
 /** A claim without a volume. */
 export interface ReportedClaim {
   readonly namespace: string;

@@ -8,12 +8,13 @@ export const statusScript = `'use strict';
   const asOf = document.getElementById('as-of');
   const button = document.getElementById('pause');
   const announceEveryMs = 20000;
+  const announceNumbersEveryMs = 120000;
   let source;
   let retry;
   let held = new Map();
   let paused = false;
   let headline;
-  let announcedAtMs = 0;
+  let announcedAtMs = Date.now() - announceEveryMs;
 
   const keyOf = (node) => (node.nodeName === 'TR' && node.cells[0] ? node.cells[0].textContent : undefined);
 
@@ -71,14 +72,18 @@ export const statusScript = `'use strict';
     }
   }
 
-  /** Spoken at most every 20 seconds, and only when it differs. */
+  /** Spoken when it differs, at most every 20 seconds; where only numbers do, every two minutes. */
   function announce(text) {
     if (headline === undefined) headline = text;
-    if (text === headline || Date.now() - announcedAtMs < announceEveryMs) return;
+    if (text === headline) return;
+    const isSameKind = withoutNumbers(text) === withoutNumbers(headline);
+    if (Date.now() - announcedAtMs < (isSameKind ? announceNumbersEveryMs : announceEveryMs)) return;
     headline = text;
     announcedAtMs = Date.now();
     announcement.textContent = text;
   }
+
+  const withoutNumbers = (text) => text.replace(/[\\d,]+/g, '');
 
   const state = (text) => {
     if (asOf.textContent !== text) asOf.textContent = text;

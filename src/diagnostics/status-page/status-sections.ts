@@ -1,7 +1,9 @@
-import { claimList, isFailing } from './claim-sections.ts';
-import { countText, durationText, errorText, escapeHtml, latencyText, plural, shortened } from './html.ts';
+import { claimList } from './claim-sections.ts';
+import { countText, durationText, escapeHtml, latencyText, plural, shortened } from './html.ts';
+import type { DigestedReport } from './report-digest.ts';
 import { queryText, type StatusQuery } from './status-query.ts';
 import type { StatusReport } from './status-report.ts';
+import type { StatusView } from './status-view.ts';
 
 /** The parts of the page that change, by the id of the element that holds them. */
 export type Sections = ReadonlyMap<SectionId, string>;
@@ -9,13 +11,13 @@ export type Sections = ReadonlyMap<SectionId, string>;
 export type SectionId = 'summary' | 'reasons' | 'claim-list' | 'calls' | 'queues' | 'intents' | 'requests' | 'process';
 
 const maxCalls = 20;
-const maxReasons = 5;
 
-export function renderSections(report: StatusReport, query: StatusQuery): Sections {
+export function renderSections(view: StatusView): Sections {
+  const { report, query } = view;
   return new Map([
     ['summary', summary(report)],
     ['reasons', reasons(report, query)],
-    ['claim-list', claimList(report, query)],
+    ['claim-list', claimList(view)],
     ['calls', calls(report)],
     ['queues', queues(report)],
     ['intents', intents(report)],
@@ -25,18 +27,17 @@ export function renderSections(report: StatusReport, query: StatusQuery): Sectio
 }
 
 /** The state in one sentence: for the top of the page, and for screen readers when it changes. */
-export function headline(report: StatusReport): { text: string; isGood: boolean } {
-  const { unhealthyReason, driver, work, role } = report;
+export function headline(report: DigestedReport): { text: string; isGood: boolean } {
+  const { unhealthyReason, driver, work, role, digest } = report;
   if (!driver.connected) return { text: 'The driver does not answer', isGood: false };
   if (unhealthyReason !== undefined) return { text: `Not ready: ${unhealthyReason}`, isGood: false };
   if (work === undefined) {
     const text = role.name === 'standby' ? 'Standby: another instance leads' : 'Starting';
     return { text, isGood: true };
   }
-  const failing = work.claims.filter(isFailing).length;
   const problems = [
-    ...(failing > 0
-      ? [`${countText(failing)} of ${plural(work.claims.length, 'waiting claim', 'waiting claims')} failing`]
+    ...(digest.failing > 0
+      ? [`${countText(digest.failing)} of ${plural(work.claims.length, 'waiting claim', 'waiting claims')} failing`]
       : []),
     ...(stuckCount(work) > 0 ? [`${plural(stuckCount(work), 'record', 'records')} of the journal stuck`] : []),
   ];
@@ -49,8 +50,8 @@ function stuckCount({ phases }: NonNullable<StatusReport['work']>): number {
   return phases.find(({ phase }) => phase === 'stuck')?.count ?? 0;
 }
 
-function summary(report: StatusReport): string {
-  const { driver, program, role, work, calls, atMs } = report;
+function summary(report: DigestedReport): string {
+  const { driver, program, role, work, calls, atMs, digest } = report;
   const { text, isGood } = headline(report);
   const roles = {
     leader: 'has been leading',
@@ -58,16 +59,15 @@ function summary(report: StatusReport): string {
     alone: 'has been running without leader election',
   } as const;
   const duration = durationText((atMs - role.sinceMs) / 1000);
-  const failing = work?.claims.filter(isFailing).length ?? 0;
   const figures: [string, string][] =
     work === undefined
       ? []
       : [
           ['waiting', countText(work.claims.length)],
-          ['failing', countText(failing)],
-          ['calls in flight', countText(calls.length)],
+          ['failing', countText(digest.failing)],
+          [calls.length === 1 ? 'call in flight' : 'calls in flight', countText(calls.length)],
           ['longest call', calls[0] === undefined ? '–' : latencyText(calls[0].seconds)],
-          ['records stuck', countText(stuckCount(work))],
+          [stuckCount(work) === 1 ? 'record stuck' : 'records stuck', countText(stuckCount(work))],
         ];
   const list = figures.map(([label, value]) => `<li><b>${value}</b> ${label}`).join('');
   return `<p class="headline ${isGood ? 'good' : 'bad'}"><span aria-hidden="true">${isGood ? '✓' : '!'}</span> ${escapeHtml(text)}</p>
@@ -76,36 +76,14 @@ Driver ${escapeHtml(driver.name)} ${escapeHtml(driver.version)} is ${driver.conn
 ${list === '' ? '' : `<ul class="figures">${list}</ul>`}`;
 }
 
-/** What the errors have in common, without the names that differ from claim to claim. */
-function reasons({ work }: StatusReport, query: StatusQuery): string {
-  if (work === undefined || query.claim !== undefined) return '';
-  const counts = new Map<string, number>();
-  for (const { lastError } of work.claims) {
-    if (lastError === undefined) continue;
-    const reason = commonText(errorText(lastError.message));
-    counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  }
-  if (counts.size === 0) return '';
-  const most = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, maxReasons);
-  const items = most.map(([reason, count]) => {
-    const search =
-      reason
-        .split('…')
-        .toSorted((a, b) => b.length - a.length)[0]
-        ?.trim()
-        .slice(0, 80) ?? '';
-    const href = escapeHtml(queryText(query, { search, from: 0, step: undefined }));
-    return `<li><b>${countText(count)}×</b> <a href="${href}">${escapeHtml(shortened(reason, 200))}</a>`;
+function reasons({ work, digest }: DigestedReport, query: StatusQuery): string {
+  if (work === undefined || query.claim !== undefined || digest.reasons.length === 0) return '';
+  const items = digest.reasons.map(({ text, count }) => {
+    const longest = text.split('…').toSorted((a, b) => b.length - a.length)[0] ?? '';
+    const href = escapeHtml(queryText(query, { search: longest.trim().slice(0, 80), from: 0, step: undefined }));
+    return `<li><b>${countText(count)}×</b> <a href="${href}">${escapeHtml(shortened(text, 200))}</a>`;
   });
   return `<h2>Why claims fail</h2><ol class="reasons">${items.join('')}</ol>`;
-}
-
-function commonText(message: string): string {
-  return message
-    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '…')
-    .replace(/"[^"]{1,300}"/g, '"…"')
-    .replace(/\b\d+(\.\d+)?\b/g, '…')
-    .slice(0, 300);
 }
 
 function calls({ calls: all }: StatusReport): string {

@@ -56,25 +56,30 @@ thead th { color: var(--muted); font-weight: 600; font-size: 0.8125rem; overflow
 tbody th { font-weight: 400; }
 tbody tr:hover { background: var(--band); }
 td b { font-weight: 600; }
-.n { text-align: right; padding-right: 0; padding-left: 0.9rem; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.n, .claims :is(th, td):nth-child(n + 3) { text-align: right; padding-right: 0; padding-left: 0.9rem; white-space: nowrap;
+  font-variant-numeric: tabular-nums; }
 .n + :not(.n) { padding-left: 2rem; }
 .claims th:first-child { width: 30%; }
-.e { margin: 0; color: var(--muted); font-size: 0.875rem; }
+.e { margin: 0; color: var(--muted); font-size: 0.93em; }
 .reasons { margin: 0; padding-left: 1.4rem; overflow-wrap: anywhere; }
 .pages { display: flex; gap: 1.5rem; margin-top: 0.7rem; }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: 0.25rem 1.5rem; margin: 0; }
+.facts + p { margin-top: 0.8rem; }
+.live button { margin-left: 0.4rem; }
 .facts dt { color: var(--muted); }
 .facts dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 40rem) {
   body { padding: 0 0.8rem 2rem; }
   th, td { padding-right: 0.5rem; }
-  .n { padding-left: 0.5rem; }
+  .n, .claims :is(th, td):nth-child(n + 3) { padding-left: 0.5rem; }
   .n + :not(.n) { padding-left: 1rem; }
+  table:not(.claims) { font-size: 0.8125rem; }
+  thead .n { white-space: normal; }
   .claims thead { position: absolute; clip-path: inset(50%); }
   .claims tbody tr { display: grid; grid-template-columns: 1fr 1fr; padding: 0.4rem 0; border-bottom: 1px solid var(--line); }
   .claims tbody :is(th, td) { border: 0; padding: 0.05rem 0; }
   .claims tbody th:first-child, .claims tbody td:nth-child(2) { grid-column: 1 / -1; width: auto; }
-  .claims tbody .n { text-align: left; color: var(--muted); font-size: 0.875rem; }
+  .claims tbody td:nth-child(n + 3) { padding-left: 0; text-align: left; color: var(--muted); font-size: 0.875rem; }
   .claims tbody td:nth-child(3)::before { content: "Next attempt: "; }
   .claims tbody td:nth-child(4)::before { content: "Waiting: "; }
   .figures { gap: 0.3rem 1.2rem; }

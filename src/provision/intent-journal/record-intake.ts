@@ -1,4 +1,5 @@
 /** Records as the controller gives them: each becomes an entry of the shard that has it, or waits for one. */
+import { traced } from '../../base/tracing.ts';
 import type { Protection } from './intent-journal.ts';
 import type { IntentRecord } from './intent-record.ts';
 import { entryOf, type JournalEntry, sharedBytes } from './journal-entry.ts';
@@ -53,7 +54,7 @@ export class RecordIntake {
     else this.#change(shard, entry, waiters);
     if (waiters.length === 0) return 'unprotected';
     queue.wake();
-    return settled(waiting, signal);
+    return traced('journal write', () => settled(waiting, signal), { attributes: { phase: record.phase } });
   }
 
   note(record: IntentRecord): void {
@@ -92,7 +93,7 @@ export class RecordIntake {
     shard.touch(this.#nowMs, { urgent: true });
     shard.waiters.push({ uid: '', ...waiting });
     queue.wake();
-    await settled(waiting, signal);
+    await traced('journal write', () => settled(waiting, signal), { attributes: { phase: 'closed' } });
   }
 
   /** The journal was read: new records whose claims have a shard already go there. */

@@ -1,4 +1,5 @@
 import type { Timer } from '../../base/clock.ts';
+import { outsideSpans } from '../../base/tracing.ts';
 import { GroupPace } from './group-pace.ts';
 import type { JournalEntry } from './journal-entry.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
@@ -69,10 +70,11 @@ export class WriteQueue {
   wake(): void {
     if (this.#isQueued) return;
     this.#isQueued = true;
-    queueMicrotask(() => {
+    const startDue = (): void => {
       this.#isQueued = false;
       this.#startDue();
-    });
+    };
+    outsideSpans(() => queueMicrotask(startDue)); // one write is for many claims, and leads to the next
   }
 
   /** Writes everything, until it is done, nothing more can be written, or the signal aborts. Never rejects. */

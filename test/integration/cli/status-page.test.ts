@@ -1,11 +1,13 @@
 /** The whole program with `--status-page`: what the page says of real claims, a real driver and a real API server. */
 import assert from 'node:assert/strict';
 import { status } from '@grpc/grpc-js';
+import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { Scene, type SceneOptions } from '../csi/scene.ts';
 import { freePort } from '../provision/free-port.ts';
+import { startSidecar } from './sidecar-process.ts';
 
 async function opened(
   options: SceneOptions = {},
@@ -112,6 +114,76 @@ describe('the page of --status-page', () => {
     await eventually(async () => assert.match(await page(), /Healthy/));
     scene.driver.kill();
     await eventually(async () => assert.match(await page(), /The driver does not answer/));
+  });
+
+  test('of a standby says that another instance leads, and shows no list', async () => {
+    const port = await freePort();
+    const now = new Date().toISOString().replace('Z', '000Z');
+    await using sidecar = await startSidecar({
+      flags: [
+        `--http-endpoint=127.0.0.1:${port}`,
+        '--status-page',
+        '--leader-election',
+        '--leader-election-namespace=ns1',
+      ],
+      objects: [
+        {
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          metadata: { namespace: 'ns1', name: 'd-example-com' },
+          spec: { holderIdentity: 'another', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now },
+        },
+      ],
+    });
+    await eventually(async () => {
+      const text = await (await fetch(`http://127.0.0.1:${port}/status`)).text();
+      assert.match(text, /Standby: another instance leads/);
+      assert.match(text, /the leader has the list/);
+      assert.match(text, /Queues are filled on the leader/);
+    });
+    assert.ok(sidecar.process.running());
+  });
+
+  const noIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ address }) => address === '::1'),
+  )
+    ? false
+    : 'this machine has no IPv6 loopback address';
+  test('is served on an IPv6 address', { skip: noIpv6 }, async () => {
+    const port = await freePort();
+    await using sidecar = await startSidecar({ flags: [`--http-endpoint=[::1]:${port}`, '--status-page'] });
+    await eventually(async () => {
+      const answer = await fetch(`http://[::1]:${port}/status`);
+      assert.match(await answer.text(), /<title>d\.example\.com – csi-provisioner<\/title>/);
+    });
+    assert.ok(sidecar.process.running());
+  });
+
+  test('shows no secret that the driver quotes in its error, and nothing that a browser takes for markup', async () => {
+    const secret = 'hunter2<b>hunter2';
+    const { scene, page } = await opened({
+      flags: ['--retry-interval-start=1h', '--retry-interval-max=1h'],
+      storageClass: {
+        parameters: {
+          'csi.storage.k8s.io/provisioner-secret-name': 'creds',
+          'csi.storage.k8s.io/provisioner-secret-namespace': 'ns1',
+        },
+      },
+      script: (driver) =>
+        driver.next('CreateVolume', new DriverFailure(status.INTERNAL, `<i>no</i> ${secret} \u001b[31m`)),
+    });
+    await using _scene = scene;
+    scene.api.create(
+      { group: '', version: 'v1', plural: 'secrets' },
+      { metadata: { namespace: 'ns1', name: 'creds' }, data: { password: Buffer.from(secret).toString('base64') } },
+    );
+    scene.addClaim('data');
+    await eventually(async () => assert.match(await page(), /1 of 1 waiting claim failing/), { timeoutMs: 30_000 });
+    for (const query of ['', '?claim=ns1/data', '?q=hunter2']) {
+      const text = await page(query);
+      assert.doesNotMatch(text.replace('value="hunter2"', '').replaceAll('q=hunter2', ''), /hunter2|<i>/, query);
+    }
+    assert.match(await page('?claim=ns1/data'), /desc = &lt;i&gt;no&lt;\/i&gt; \*\*\*stripped\*\*\* �\[31m/);
   });
 
   test('is not there without the flag', async () => {

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { status } from '@grpc/grpc-js';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
+import { startOtlpTraces } from '../../../src/cli/traces/otlp-traces.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { OtlpReceiver, type ReceivedSpan } from '../../support/otlp-receiver.ts';
 import { type SidecarProcess, startSidecar } from './sidecar-process.ts';
 
@@ -99,6 +101,10 @@ describe('a claim is traced', () => {
     assert.equal(sync.failure, undefined);
     const parts = ['get secrets', 'csi.v1.Controller/CreateVolume', 'create persistentvolumes'];
     for (const part of parts) assert.equal(only(receiver, part).parentId, sync.spanId, part);
+    const [written] = named(receiver, 'journal write');
+    assert.deepEqual([written?.parentId, written?.attributes['phase']], [sync.spanId, 'create']);
+    const leases = receiver.spans.filter(({ name }) => name.endsWith(' leases'));
+    assert.deepEqual(leases, [], 'one write of the journal is for many claims, and in no trace');
     const syncs = new Set(named(receiver, 'sync').map(({ spanId }) => spanId));
     for (const event of named(receiver, 'create events')) assert.ok(syncs.has(event.parentId));
 
@@ -111,17 +117,20 @@ describe('a claim is traced', () => {
     }
   });
 
-  test('with each attempt and its failure, in the same trace', async () => {
+  test('with each attempt and its failure, in the same trace, and without the secret that a driver quotes', async () => {
     await using receiver = await OtlpReceiver.start();
     await using sidecar = await traced(receiver);
-    sidecar.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'pool is full'));
+    const text = `pool is full, and ${secretValue} is no help`;
+    sidecar.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, text));
     await sidecar.logged(/Started provisioner controller/);
     addClaim(sidecar);
     await bind(sidecar);
     await eventually(() => only(receiver, 'claim ns1/data'));
     const failed = named(receiver, 'sync').filter(({ failure }) => failure !== undefined);
     assert.equal(failed.length, 1);
-    assert.match(failed[0]?.failure ?? '', /pool is full/);
+    assert.match(failed[0]?.failure ?? '', /pool is full, and \*\*\*stripped\*\*\* is no help/);
+    assert.ok(!sidecar.process.log().includes(secretValue));
+    for (const body of receiver.bodies) assert.ok(!body.includes(secretValue));
     assert.deepEqual(
       named(receiver, 'csi.v1.Controller/CreateVolume').map(({ failure }) => failure),
       ['ResourceExhausted', undefined],
@@ -141,6 +150,58 @@ describe('a claim is traced', () => {
   });
 });
 
+/** What the control plane does once the claim is gone. @returns the volume as it was. */
+function release({ cluster }: SidecarProcess): SandboxObject {
+  const api = cluster.server.client('test');
+  const [volume] = api.list(core('persistentvolumes'));
+  assert.ok(volume !== undefined);
+  api.updateStatus(core('persistentvolumes'), { ...structuredClone(volume), status: { phase: 'Released' } });
+  return volume;
+}
+
+describe('the deletion of a volume is traced', () => {
+  test('from the queue over secret and driver until the object is gone, in a trace that the UID of the volume names', async () => {
+    await using receiver = await OtlpReceiver.start();
+    await using sidecar = await traced(receiver);
+    sidecar.driver.next('DeleteVolume', new DriverFailure(status.FAILED_PRECONDITION, `in use, token ${secretValue}`));
+    await sidecar.logged(/Started provisioner controller/);
+    const claimUid = addClaim(sidecar);
+    await bind(sidecar);
+    const { metadata } = release(sidecar);
+    const whole = await eventually(() => only(receiver, `delete volume ${metadata.name}`));
+    assert.equal(whole.traceId, metadata.uid?.replaceAll('-', ''));
+    assert.equal(whole.parentId, '');
+    assert.equal(whole.attributes['k8s.persistentvolume.name'], metadata.name);
+    assert.equal(whole.attributes['k8s.persistentvolumeclaim.uid'], claimUid);
+
+    const own = receiver.spans.filter(({ traceId }) => traceId === whole.traceId);
+    const children = (name: string): ReceivedSpan[] => own.filter((span) => span.name === name);
+    assert.deepEqual(
+      children('queue').map(({ parentId }) => parentId),
+      [whole.spanId],
+    );
+    const [failed, done, ...others] = children('sync');
+    assert.match(failed?.failure ?? '', /FailedPrecondition desc = in use, token \*\*\*stripped\*\*\*$/);
+    assert.equal(done?.failure, undefined);
+    assert.deepEqual(others, []);
+    for (const part of ['get secrets', 'csi.v1.Controller/DeleteVolume']) {
+      assert.deepEqual(
+        children(part).map(({ parentId }) => parentId),
+        [failed?.spanId, done?.spanId],
+        part,
+      );
+    }
+    assert.deepEqual(
+      children('delete persistentvolumes').map(({ parentId }) => parentId),
+      [done?.spanId],
+    );
+    const [, call] = sidecar.driver.callsOf('DeleteVolume');
+    const [, span] = children('csi.v1.Controller/DeleteVolume');
+    assert.deepEqual(call?.metadata.get('traceparent'), [`00-${whole.traceId}-${span?.spanId ?? ''}-01`]);
+    for (const body of receiver.bodies) assert.ok(!body.includes(secretValue));
+  });
+});
+
 describe('nothing depends on the receiver of traces', () => {
   for (const mode of ['fail', 'hang'] as const) {
     test(`claims get their volumes while it does ${mode}, one line says so, and the process ends in time`, async () => {
@@ -157,6 +218,30 @@ describe('nothing depends on the receiver of traces', () => {
       assert.ok(warnings.length <= 1, `${warnings.length} lines`);
     });
   }
+
+  test('what waits for one that hangs is bounded, however much is traced, and is sent once it answers', async (t) => {
+    await using receiver = await OtlpReceiver.start();
+    receiver.mode = 'hang';
+    const { env } = process;
+    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_TIMEOUT: '200' };
+    Object.assign(env, variables);
+    t.after(() => Object.keys(variables).forEach((name) => Reflect.deleteProperty(env, name)));
+    const lines: LogLine[] = [];
+    const logger = recordedLogger(lines);
+    const traces = startOtlpTraces({ config: { ratio: 1 }, version: 'v0', logger, flushMs: 60_000 });
+    const begin = (name: string): void => {
+      traces.tracer.begin(name, { id: '', startMs: Date.now(), attributes: {} }).end();
+    };
+    for (let number = 0; number < 20_000; number++) begin('early');
+    await eventually(() => assert.ok(receiver.requests >= 2, 'the first request is given up in time'));
+    receiver.mode = 'receive';
+    await traces[Symbol.asyncDispose]();
+    assert.ok(receiver.spans.length > 0 && receiver.spans.length <= 4096, `${receiver.spans.length} spans`);
+    assert.deepEqual(
+      lines.map(({ message }) => message),
+      ['Traces could not be exported and are lost'],
+    );
+  });
 
   test('one that is not there costs one line, too', async () => {
     const receiver = await OtlpReceiver.start();

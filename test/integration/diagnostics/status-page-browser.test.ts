@@ -80,11 +80,31 @@ describe('the status page in Chromium', { skip }, () => {
       assert.equal(await page.locator('table.claims tbody tr').count(), 4, '31, 311, 315 and 319');
       await page.click('table.claims tbody a >> nth=0');
       assert.equal(await page.textContent('#claim-list h3'), 'team-web/data-postgres-31');
-      await page.click('#claim-list >> text=All waiting claims');
-      assert.match((await page.textContent('caption')) ?? '', /1 to 200 of 450/);
+      await page.click('#claim-list >> text=Back to the list');
+      assert.equal(await page.inputValue('#q'), 'team-web/data-postgres-31', 'the search is kept');
+      assert.equal(await page.locator('table.claims tbody tr').count(), 4);
     } finally {
       await page.unroute('**/live.js');
     }
+  });
+
+  test('a search, a step and a page are kept while one claim is looked at, on the way back and as it is followed', async () => {
+    report = statusReport(many(1000));
+    const query = '?q=data&step=retrying&from=200';
+    await page.goto(url + query);
+    const caption = (await page.textContent('caption')) ?? '';
+    assert.match(caption, /^201 to 333 of 333 claims/);
+    await page.click('table.claims tbody a >> nth=0');
+    await live();
+    assert.match(await page.title(), /^team-\w+\/data-postgres-\d+ – block\.csi\.example\.com – csi-provisioner$/);
+    await page.click('#claim-list >> text=Back to the list');
+    await page.waitForURL(url + query);
+    assert.equal(await page.textContent('caption'), caption);
+    await page.click('table.claims tbody a >> nth=0');
+    await page.goBack();
+    assert.equal(await page.textContent('caption'), caption);
+    assert.equal(await page.inputValue('#q'), 'data');
+    assert.match((await page.textContent('.steps [aria-current]')) ?? '', /^waits for next attempt/);
   });
 
   test('changes arrive while focus, selection of text and the place on the page stay', async () => {

@@ -9,6 +9,7 @@ import { StatusPage } from '../../../src/diagnostics/status-page/status-page.ts'
 import type { StatusReport } from '../../../src/diagnostics/status-page/status-report.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
+import { LiveReader } from '../../support/live-reader.ts';
 import { reportedAtMs, reportedClaim, statusReport } from '../../support/fakes/status-reports.ts';
 
 interface ServedPage extends AsyncDisposable {
@@ -84,6 +85,9 @@ describe('the status page', () => {
     assert.match(away, /!<\/span> The driver does not answer/);
     const unready = await html({ ...report, unhealthyReason: 'persistentvolumeclaims: no answer for 20 minutes' });
     assert.match(unready, /Not ready: persistentvolumeclaims: no answer for 20 minutes/);
+    const unfilled = await html(statusReport([], { unhealthyReason: 'persistentvolumeclaims: not filled' }));
+    assert.match(unfilled, /No waiting claim is known yet/);
+    assert.doesNotMatch(unfilled, /No claim waits|Healthy/, 'nobody knows');
   });
 
   for (const count of [0, 20, 10_000]) {
@@ -135,7 +139,7 @@ describe('the status page', () => {
     await using page = await served(() => report);
     const found = async (query: string): Promise<number> => {
       const text = await (await fetch(page.url + query)).text();
-      return [...text.matchAll(/<th scope="row"><a href="\?claim/g)].length;
+      return [...text.matchAll(/<th scope="row"><a href="\?[^"]*claim=/g)].length;
     };
     assert.equal(await found('?q=TEAM-web'), 10);
     assert.equal(await found('?q=data-postgres-39'), 1);
@@ -231,55 +235,11 @@ describe('the status page', () => {
   });
 });
 
-interface LiveMessage {
-  time: string;
-  text: string;
-  parts: Record<string, string>;
-}
-
-/** The messages of a stream, and the rest of it. */
-class Reader implements AsyncDisposable {
-  readonly messages: LiveMessage[] = [];
-  ended = false;
-  readonly #leave = new AbortController();
-
-  static async open(url: string): Promise<Reader> {
-    const reader = new Reader();
-    const answer = await fetch(url, { signal: reader.#leave.signal });
-    assert.equal(answer.status, 200);
-    assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
-    void reader.#read(answer.body as AsyncIterable<Uint8Array>).catch(() => (reader.ended = true));
-    return reader;
-  }
-
-  async #read(body: AsyncIterable<Uint8Array>): Promise<void> {
-    let text = '';
-    for await (const chunk of body) {
-      text += Buffer.from(chunk).toString();
-      const blocks = text.split('\n\n');
-      text = blocks.pop() ?? '';
-      for (const block of blocks) {
-        if (block.startsWith('data: ')) this.messages.push(JSON.parse(block.slice(6)) as LiveMessage);
-      }
-    }
-    this.ended = true;
-  }
-
-  leave(): void {
-    this.#leave.abort();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    this.leave();
-    return Promise.resolve();
-  }
-}
-
 describe('the live stream of the status page', () => {
   test('brings all parts first, then only those that have changed', async () => {
     let report = statusReport(many(3));
     await using page = await served(() => report);
-    await using reader = await Reader.open(`${page.url}/live`);
+    await using reader = await LiveReader.open(`${page.url}/live`);
     await eventually(() => assert.equal(reader.messages.length, 1));
     assert.deepEqual(Object.keys(reader.messages[0]?.parts ?? {}).sort(), [
       'calls',
@@ -298,7 +258,7 @@ describe('the live stream of the status page', () => {
 
   test('follows the search of its page', async () => {
     await using page = await served(() => statusReport(many(20)));
-    await using reader = await Reader.open(`${page.url}/live?q=team-web`);
+    await using reader = await LiveReader.open(`${page.url}/live?q=team-web`);
     await eventually(() => assert.match(reader.messages[0]?.parts['claim-list'] ?? '', /<caption>5 claims/));
   });
 
@@ -308,7 +268,7 @@ describe('the live stream of the status page', () => {
       collected += 1;
       return statusReport([], { atMs: reportedAtMs + collected * 1000 });
     });
-    const reader = await Reader.open(`${page.url}/live`);
+    const reader = await LiveReader.open(`${page.url}/live`);
     await eventually(() => assert.ok(collected >= 2));
     reader.leave();
     await eventually(async () => {
@@ -320,13 +280,13 @@ describe('the live stream of the status page', () => {
 
   test(`is open to ${maxStreams} readers; a further one is sent away until one leaves`, async () => {
     await using page = await served(() => statusReport([]));
-    const readers = await Promise.all(Array.from({ length: maxStreams }, () => Reader.open(`${page.url}/live`)));
+    const readers = await Promise.all(Array.from({ length: maxStreams }, () => LiveReader.open(`${page.url}/live`)));
     const answer = await fetch(`${page.url}/live`);
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '15']);
     assert.equal((await fetch(page.url)).status, 200, 'the page itself is there for everybody');
     readers[0]?.leave();
     await eventually(async () => {
-      await using next = await Reader.open(`${page.url}/live`);
+      await using next = await LiveReader.open(`${page.url}/live`);
       await eventually(() => assert.ok(next.messages.length > 0));
     });
     for (const reader of readers) reader.leave();
@@ -346,7 +306,7 @@ describe('the live stream of the status page', () => {
 
   test('ends at a shutdown, before the server has to cut it', async () => {
     const page = await served(() => statusReport([]));
-    const reader = await Reader.open(`${page.url}/live`);
+    const reader = await LiveReader.open(`${page.url}/live`);
     await eventually(() => assert.equal(reader.messages.length, 1));
     await page.page[Symbol.asyncDispose]();
     await eventually(() => assert.equal(reader.ended, true));
@@ -362,7 +322,7 @@ describe('the live stream of the status page', () => {
       if (collected === 1) throw new Error('not now');
       return statusReport([]);
     }, recordedLogger(lines));
-    await using reader = await Reader.open(`${page.url}/live`);
+    await using reader = await LiveReader.open(`${page.url}/live`);
     await eventually(() => assert.equal(reader.messages.length, 1));
     assert.deepEqual(
       lines.map(({ message }) => message),

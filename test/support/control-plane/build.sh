@@ -7,8 +7,8 @@
 #   MOD-FILE        go.mod, the default, or the kubernetes-MINOR.mod of an older Kubernetes
 #   --built         compile nothing: exit code 1 where programs are missing
 #
-# Prints the folder of the finished programs on stdout, everything else on stderr. Returns at once when they are
-# there. Otherwise it needs Go (see the .mod file for the version), 5 GB of disk for Go's caches and, on two cores,
+# Prints the folder of the finished programs on stdout, everything else on stderr: on a terminal one line of progress
+# that is drawn again and again, elsewhere a plain line every ten seconds. Returns at once when they are there. Otherwise it needs Go (see the .mod file for the version), 5 GB of disk for Go's caches and, on two cores,
 # about ten minutes.
 #
 #   KUBE_BIN_DIR    where the programs go; default ${XDG_CACHE_HOME:-~/.cache}/kube-bin/<Kubernetes version>
@@ -45,13 +45,46 @@ mkdir -p "$target"
 unfinished=$(mktemp "$target/.unfinished-XXXXXX")
 trap 'rm -f "$unfinished"' EXIT
 
+# Says how far `go` is, from the names of modules and packages that it prints; whatever else it prints passes.
+#   show_progress TOTAL
+show_progress() {
+  local line state='' compiled=0 next=0 drawn=''
+  while IFS= read -r line; do
+    case $line in
+      'go: downloading '*) state="downloading ${line#go: downloading }" ;;
+      *[!A-Za-z0-9._~/+-]* | '') # no package: an error
+        printf '%s%s\n' "$drawn" "$line"
+        continue
+        ;;
+      *)
+        compiled=$((compiled + 1))
+        state="$compiled of at most $1 packages compiled"
+        ;;
+    esac
+    if [[ -t 1 ]]; then
+      drawn=$'\r\e[K'
+      printf '%s%.79s' "$drawn" "$state, $SECONDS s"
+    elif ((SECONDS >= next)); then
+      next=$((SECONDS + 10))
+      echo "$state, $SECONDS s"
+    fi
+  done
+  printf '%s' "$drawn"
+}
+
 # Without a stamped version the API server reports v0.0.0, which clients and feature gates take at its word.
 stamp=()
 for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
   stamp+=(-X "$package.gitVersion=v$version" -X "$package.gitMajor=${version%%.*}")
   stamp+=(-X "$package.gitMinor=$(cut -d. -f2 <<<"$version")" -X "$package.gitTreeState=archive")
 done
-CGO_ENABLED=0 go build -modfile="$mod_file" -trimpath -ldflags "-s -w ${stamp[*]}" -o "$unfinished" . >&2
+packages=$(mktemp)
+trap 'rm -f "$unfinished" "$packages"' EXIT
+export CGO_ENABLED=0
+go list -modfile="$mod_file" -deps . 2>&1 >"$packages" | show_progress '?' >&2
+go build -v -modfile="$mod_file" -trimpath -ldflags "-s -w ${stamp[*]}" -o "$unfinished" . 2>&1 |
+  show_progress "$(wc -l <"$packages")" >&2
+rm -f "$packages"
 
 # A rename is atomic: a second build at the same time never runs a half-written program.
 chmod 755 "$unfinished"

@@ -31,6 +31,20 @@ describe('SecretString', () => {
     assert.equal(SecretString.fromBytes(new TextEncoder().encode(text)).reveal(), text);
   });
 
+  test('is taken out of the texts of others, wherever it stands and without the line end of a file', () => {
+    const password = SecretString.fromText('s3cret.*\n');
+    assert.equal(
+      password.strippedFrom('login with s3cret.* failed, s3cret.*: no'),
+      'login with ***stripped*** failed, ***stripped***: no',
+    );
+    assert.equal(password.strippedFrom('s3cretxx'), 's3cretxx');
+    assert.equal(
+      SecretString.fromText('true').strippedFrom('it is true'),
+      'it is true',
+      'too short to be told from words',
+    );
+  });
+
   test('bytes are copied', () => {
     const bytes = new TextEncoder().encode(value);
     const copy = SecretString.fromBytes(bytes);

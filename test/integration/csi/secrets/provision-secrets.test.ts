@@ -1,6 +1,7 @@
 /** Secret references, templates, reading the provisioner secret. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
 import {
   assertFailed,
   assertNoCreate,
@@ -11,6 +12,7 @@ import {
   uid,
   volumeOf,
 } from '../../../support/csi-rig.ts';
+import { DriverFailure } from '../../../support/fakes/recording-driver.ts';
 
 const prefix = 'csi.storage.k8s.io/';
 const deletionName = 'volume.kubernetes.io/provisioner-deletion-secret-name';
@@ -223,6 +225,19 @@ describe('CsiProvisioner, secrets', () => {
       [modifyNamespace]: 'ns',
     });
     assert.deepEqual(volume.spec, plain.spec);
+  });
+
+  test('a value that the driver quotes in its error is taken out, the code and the rest stay', async () => {
+    await using rig = await Rig.start();
+    putSecret(rig, 'ns', 's', { password: Buffer.from('hunter2hunter2').toString('base64') });
+    const text = 'login of admin with hunter2hunter2 was refused';
+    rig.driver.next('CreateVolume', new DriverFailure(status.UNAUTHENTICATED, text));
+    const outcome = await rig.provision(makeClaim(), makeClass(pair('provisioner', 's', 'ns')));
+    const { error } = outcome as { error: Error };
+    assert.match(error.message, /code = Unauthenticated desc = login of admin with \*\*\*stripped\*\*\* was refused/);
+    for (let at: unknown = error; at instanceof Error; at = at.cause) {
+      assert.ok(!`${at.message}${at.stack ?? ''}${JSON.stringify(at)}`.includes('hunter2'));
+    }
   });
 
   test('a value that is not UTF-8 never leaves the process', async () => {

@@ -1,0 +1,66 @@
+/** The command lines of scripts and benchmarks, each as a process. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+const root = path.join(import.meta.dirname, '../..');
+
+interface Ending {
+  code: unknown;
+  stdout: string;
+  stderr: string;
+}
+
+function run(script: string, ...args: string[]): Promise<Ending> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [path.join(root, script), ...args], (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : error.code, stdout, stderr });
+    });
+  });
+}
+
+const scripts: [script: string, flag: string, name: string][] = [
+  ['bench/bench.ts', '--peer-flags', 'npm run bench --'],
+  ['bench/journal.ts', '--open', 'npm run bench:journal --'],
+  ['bench/memory.ts', '--pairs', 'npm run bench:memory --'],
+  ['bench/scale.ts', '--lists', 'npm run bench:scale --'],
+  ['bench/nfs-subdir.ts', '--claims', 'npm run bench:nfs-subdir --'],
+  ['scripts/chaos.ts', '--without', 'npm run chaos --'],
+];
+
+describe('a script with flags', { concurrency: 2 }, () => {
+  for (const [script, flag, name] of scripts) {
+    test(`${script} prints its usage for --help, and refuses an unknown flag`, async () => {
+      const help = await run(script, '--help');
+      assert.deepEqual([help.code, help.stderr], [0, '']);
+      assert.ok(help.stdout.includes(name) && help.stdout.includes(flag), help.stdout);
+      const unknown = await run(script, '--nonsense');
+      assert.deepEqual([unknown.code, unknown.stdout], [2, '']);
+      assert.match(unknown.stderr, /nknown option '--nonsense'/);
+      assert.ok(unknown.stderr.includes(`${name} --help`), unknown.stderr);
+      assert.doesNotMatch(unknown.stderr, /^ +at /m);
+    });
+  }
+
+  const refused: [script: string, args: string[], message: RegExp][] = [
+    [
+      'bench/bench.ts',
+      ['--claims', '1'],
+      /--claims <N>' argument '1' is invalid\. It must be a whole number of at least 2/,
+    ],
+    ['bench/bench.ts', ['--target', 'moon'], /argument 'moon' is invalid\. Allowed choices are kubernetes, sandbox/],
+    [
+      'scripts/chaos.ts',
+      ['--kills', 'many'],
+      /--kills: "many" is no whole number above 0\. See npm run chaos -- --help/,
+    ],
+  ];
+  for (const [script, args, message] of refused) {
+    test(`${script} refuses ${args.join(' ')}, and says what may stand there`, async () => {
+      const { code, stderr } = await run(script, ...args);
+      assert.equal(code, 2);
+      assert.match(stderr, message);
+    });
+  }
+});
