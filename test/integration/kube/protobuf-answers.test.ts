@@ -147,12 +147,17 @@ describe('objects requested as protobuf', () => {
   }
 
   const whole = listOf(['a', 'b'], 10);
+  const turned = (kind: string, list: Buffer): Buffer => {
+    const typeMeta = encodeMessage('Unknown', { typeMeta: { apiVersion: 'v1', kind } });
+    return Buffer.concat([list.subarray(0, 4), list.subarray(4 + typeMeta.length), typeMeta]);
+  };
   const huge = Buffer.concat([Buffer.from('ffffffff', 'hex'), Buffer.from('abc')]);
   for (const { name, answer } of [
     { name: 'a list that ends early', answer: whole.subarray(0, -20) },
     { name: 'a list with another prefix', answer: Buffer.concat([Buffer.from('K8S\0'), whole.subarray(4)]) },
     { name: 'a list without anything', answer: Buffer.alloc(0) },
     { name: 'a list with an object without metadata', answer: encodeList('NodeList', {}, [Buffer.alloc(0)]) },
+    { name: 'a list that says its kind last', answer: turned('NodeList', whole) },
     { name: 'text', answer: Buffer.from('<html>Bad gateway</html>') },
     { name: 'a list whose message is compressed', answer: envelope('NodeList', whole, { encoding: 'gzip' }) },
     {
