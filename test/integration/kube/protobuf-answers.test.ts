@@ -15,7 +15,7 @@ const watches: RequestMatch = { path, query: { watch: 'true', sendInitialEvents:
 const streams: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: 'true' } };
 const protobuf = 'application/vnd.kubernetes.protobuf';
 const inProtobuf = { headers: { 'content-type': protobuf } };
-const fallenBack = 'A resource could not be read as protobuf, reading it as JSON from now on';
+const fallenBack = 'A resource could not be read as protobuf, reading it as JSON for some hours';
 
 function metadata(name: string, version: number): object {
   return { name, uid: `uid-${name}`, resourceVersion: String(version) };
@@ -129,7 +129,7 @@ describe('objects requested as protobuf', () => {
     [406, 'NotAcceptable'],
     [415, 'UnsupportedMediaType'],
   ] as const) {
-    test(`are requested as JSON at once, and from then on, when the answer is ${code}`, async () => {
+    test(`are requested as JSON at once, and for a while, when the answer is ${code}`, async () => {
       await using rig = await Rig.start();
       rig.server.next(
         lists,
@@ -165,7 +165,7 @@ describe('objects requested as protobuf', () => {
       answer: Buffer.concat([whole.subarray(0, 4), Buffer.from('0affffffff0f', 'hex')]),
     },
   ]) {
-    test(`are requested as JSON after a pause, and from then on, when the answer is ${name}`, async () => {
+    test(`are requested as JSON after a pause, and for a while, when the answer is ${name}`, async () => {
       await using rig = await Rig.start();
       rig.server.next(
         lists,
@@ -180,6 +180,26 @@ describe('objects requested as protobuf', () => {
       assert.equal(warnings(rig), 1);
     });
   }
+
+  test('are requested as protobuf again after an hour, and after two more when that fails again', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, jsonListOf(['a'], 10)));
+    const hour = 3_600_000;
+    const startMs = rig.clock.monotonicMs();
+    const askedAtHours: number[] = [];
+    rig.server.otherwise((reply, { headers }) => {
+      if (headers.accept === 'application/json') {
+        reply.open();
+        return;
+      }
+      askedAtHours.push(Math.floor((rig.clock.monotonicMs() - startMs) / hour));
+      reply.text(406, 'no such media type');
+    });
+    informer(rig);
+    await rig.clock.until(() => askedAtHours.length === 4, { withinMs: 8 * hour });
+    assert.deepEqual(askedAtHours, [0, 1, 3, 7]);
+    assert.equal(warnings(rig), 4);
+  });
 
   test('are requested as JSON after a pause when the decoder fails', async () => {
     await using rig = await Rig.start();
