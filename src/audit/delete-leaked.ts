@@ -54,10 +54,9 @@ async function discarded(
 async function checkUnused(id: string, record: IntentRecord, options: DeletionOptions): Promise<void> {
   const { driver, transport, client, clock, logger, signal } = options;
   const migration = driverMigration(driver.name);
-  const holds = ({ spec, ...rest }: PersistentVolume, handle: string): boolean =>
-    spec.csi === undefined
-      ? (migration?.holds({ spec, ...rest }, handle) ?? false)
-      : spec.csi.driver === driver.name && spec.csi.volumeHandle === handle;
+  // of any driver: two of them may share a storage system, as when a driver is installed again under another name
+  const holds = (volume: PersistentVolume, handle: string): boolean =>
+    volume.spec.csi?.volumeHandle === handle || (migration?.holds(volume, handle) ?? false);
   const ending = new AbortController();
   const abort = AbortSignal.any([signal, ending.signal]);
   try {

@@ -229,6 +229,12 @@ describe('--delete refuses a volume', () => {
     await assertRefused(rig, /PersistentVolume pv-late has its storage or its name/);
   });
 
+  test('whose id a PersistentVolume of another driver has', async () => {
+    await using rig = await started();
+    rig.addVolume('pv-other', 'vol-1', { spec: { csi: { driver: 'renamed.example.com', volumeHandle: 'vol-1' } } });
+    await assertRefused(rig, /PersistentVolume pv-other has its storage or its name/);
+  });
+
   test('whose name a PersistentVolume has', async () => {
     await using rig = await started();
     rig.addVolume(`pvc-${uidOf(1)}`, 'another');
