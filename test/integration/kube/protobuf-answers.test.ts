@@ -108,6 +108,29 @@ describe('objects requested as protobuf', () => {
     assert.equal(rig.server.matching(lists).length, 0);
   });
 
+  test('may have megabytes each, as large as an API server stores them', async () => {
+    await using rig = await Rig.start();
+    const size = 1_500_000;
+    const large = (name: string, version: number): Buffer => {
+      const annotations = { large: 'é'.repeat(size / 2) };
+      return encodeMessage('Node', { metadata: { ...metadata(name, version), annotations } });
+    };
+    const list = encodeList('NodeList', { resourceVersion: '10' }, [large('a', 1), message('b', 2)]);
+    rig.server.next(lists, (reply) => reply.text(200, list, inProtobuf));
+    rig.server.next(watches, (reply) =>
+      openWatch(reply)
+        .write(encodeEvent('ADDED', envelope('Node', large('c', 11))))
+        .write(event('ADDED', 'd', 12)),
+    );
+    rig.server.otherwise(quiet);
+    const cache = informer(rig);
+    await rig.clock.until(() => cache.size === 4);
+    assert.deepEqual(contents(cache), ['a@1', 'b@2', 'c@11', 'd@12']);
+    for (const name of ['a', 'c']) {
+      assert.equal(Buffer.byteLength(cache.get(name)?.metadata.annotations?.['large'] ?? ''), size);
+    }
+  });
+
   test('may come as JSON, as those of custom resources and aggregated APIs do', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, jsonListOf(['a'], 10)));
