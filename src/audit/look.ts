@@ -70,7 +70,8 @@ export async function look(options: LookOptions): Promise<Look> {
   });
   const existence = await verify(options, { volumes, records, strangers });
   const isListed = listed !== undefined;
-  const classified = classify({ volumes, records, strangers, isListed, existence });
+  const { repeated = 0 } = listed ?? {};
+  const classified = classify({ volumes, records, strangers, isListed, repeated, existence });
   return {
     ...classified,
     persistentVolumes: volumes.count,
