@@ -555,6 +555,22 @@ describe('stopping', () => {
     assert.equal(got.error, reason);
   });
 
+  for (const { state, reach } of states.filter((each) => each.rateLimit !== true)) {
+    test(`a fence in ${state} is no failure of the informer`, async () => {
+      await using rig = await Rig.start();
+      const informer = rig.newInformer();
+      const stop = new AbortController();
+      const run = informer.run(stop.signal);
+      await reach(rig);
+      const logged = rig.log.length;
+      rig.transport.fence(new Error('the lease is lost'));
+      await rig.clock.advance(60_000);
+      assert.deepEqual(rig.log.slice(logged), []);
+      stop.abort(new Error('stopping'));
+      await run;
+    });
+  }
+
   test('a fence keeps in what waits for its credentials', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(ok);
