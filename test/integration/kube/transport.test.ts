@@ -79,6 +79,14 @@ describe('retries', () => {
     }
   });
 
+  test('an answer that asks for hours is followed by another try after a minute', async () => {
+    await using rig = await Rig.start();
+    rig.server.next({}, busy({ 'retry-after': '86400' }, 503), ok);
+    const sent = outcome(rig.client.create(configMaps, configMap('a', 1)));
+    assert.equal(await rig.clock.until(() => sent.done), 60_000);
+    assert.equal(sent.error, undefined);
+  });
+
   for (const { title, call } of [
     { title: 'PUT', call: (rig: Rig) => rig.client.update(configMaps, configMap('a', 1)) },
     { title: 'POST', call: (rig: Rig) => rig.client.create(configMaps, configMap('a', 1)) },
