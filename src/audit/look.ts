@@ -70,7 +70,8 @@ export async function look(options: LookOptions): Promise<Look> {
   });
   const existence = await verify(options, { volumes, records, strangers });
   const isListed = listed !== undefined;
-  const classified = classify({ volumes, records, strangers, isListed, existence });
+  const { repeated = 0 } = listed ?? {};
+  const classified = classify({ volumes, records, strangers, isListed, repeated, existence });
   return {
     ...classified,
     persistentVolumes: volumes.count,
@@ -125,11 +126,12 @@ async function markListed(
     },
     onVolume: (id, publishedNodes) => {
       const known = volumes.with(id);
-      if (known?.isListed ?? strangers.has(id)) return false;
-      if (known === undefined) strangers.set(id, publishedNodes);
+      const isRepeated = known?.isListed ?? strangers.has(id);
+      // of a volume that is listed twice, what would keep it from being deleted
+      if (known === undefined) strangers.set(id, Math.max(publishedNodes, strangers.get(id) ?? 0));
       else mark(volumes, id, true);
-      count++;
-      return true;
+      if (!isRepeated) count++;
+      return !isRepeated;
     },
     onPage: () => progress.at(`Reading the driver's volumes: ${count}`),
     clock,
