@@ -7,6 +7,8 @@
  *   --program 'CMD'   what to run as the sidecar, default the bundle as the image runs it
  *   --peer 'CMD'      another sidecar, run the same way on the same cluster and driver; ratios are printed
  *   --peer-flags 'F'  further flags for the peer, such as a raised client-side rate limit
+ *   --turns N         with a peer: how often each is run, in alternating order, after one run that does not count
+ *                     (default 2); means are printed
  */
 import { execFile } from 'node:child_process';
 import { cpus, tmpdir } from 'node:os';
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     program: { type: 'string', default: bundled },
     peer: { type: 'string' },
     'peer-flags': { type: 'string', default: '' },
+    turns: { type: 'string', default: '2' },
   },
 });
 
@@ -56,6 +59,8 @@ interface Result {
 const claimCount = Number(values.claims);
 const fewerCount = Math.max(1, Math.floor(claimCount / 4));
 if (!(claimCount >= 2)) throw new RangeError(`--claims is ${values.claims}; it must be 2 or more`);
+const turns = Number(values.turns);
+if (!(turns >= 1)) throw new RangeError(`--turns is ${values.turns}; it must be 1 or more`);
 const driverName = 'bench.csi.example.com';
 const className = 'bench';
 /** Width of the benchmark's own requests: wide enough to keep the sidecar busy, small enough to leave it the CPU. */
@@ -71,14 +76,19 @@ async function main(): Promise<void> {
     console.log(
       `${claimCount} claims on ${cluster.name}, hostpath driver, ${cpus().length} CPUs, Node ${process.version}`,
     );
-    const ours = await measure(cluster, driver, 'ours', values.program, '');
-    print('ours', ours);
-    await printStalls(cluster, driver, folder);
-    await printFloors(cluster, driver, ours);
-    if (values.peer !== undefined) {
-      const peer = await measure(cluster, driver, 'peer', values.peer, values['peer-flags']);
+    const { peer: peerProgram, program } = values;
+    if (peerProgram === undefined) {
+      const ours = await measure(cluster, driver, 'ours', program);
+      print('ours', ours);
+      await printStalls(cluster, driver, folder);
+      await printFloors(cluster, driver, ours);
+    } else {
+      const [ours, peer] = await inTurns(cluster, driver, [program, `${peerProgram} ${values['peer-flags']}`]);
+      print('ours', ours);
       print('peer', peer);
       printRatio(ours, peer);
+      await printStalls(cluster, driver, folder);
+      await printFloors(cluster, driver, ours);
     }
   } finally {
     await driver.stop();
@@ -86,16 +96,59 @@ async function main(): Promise<void> {
   }
 }
 
+/** Each is first as often as second: what runs later finds a warmer cluster. */
+async function inTurns(
+  cluster: BenchCluster,
+  driver: DriverProcess,
+  programs: readonly [string, string],
+): Promise<[Result, Result]> {
+  const results: [Result[], Result[]] = [[], []];
+  await measure(cluster, driver, 'warm-up', programs[0]);
+  for (let turn = 0; turn < turns; turn++) {
+    for (const index of turn % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+      const result = await measure(cluster, driver, `turn-${turn}-${index}`, programs[index]);
+      results[index].push(result);
+      console.log(`turn ${turn + 1}, ${['ours', 'peer'][index]}: ${result.claimsPerSecond.toFixed(1)} claims per second`);
+    }
+  }
+  return [mean(results[0]), mean(results[1])];
+}
+
+/** The requests are those of the last run. */
+function mean(results: readonly Result[]): Result {
+  const of = (get: (result: Result) => number): number =>
+    results.reduce((sum, result) => sum + get(result), 0) / results.length;
+  const memory = (get: (result: Result) => MemoryUsage): MemoryUsage => ({
+    residentMb: of((result) => get(result).residentMb),
+    anonymousMb: of((result) => get(result).anonymousMb),
+    proportionalMb: of((result) => get(result).proportionalMb),
+  });
+  return {
+    firstVolumeMs: of((result) => result.firstVolumeMs),
+    startCpuMs: of((result) => result.startCpuMs),
+    claimsPerSecond: of((result) => result.claimsPerSecond),
+    deletesPerSecond: of((result) => result.deletesPerSecond),
+    cpuMsPerClaim: of((result) => result.cpuMsPerClaim),
+    cpuMsPerDelete: of((result) => result.cpuMsPerDelete),
+    cpuMsPerFurtherClaim: of((result) => result.cpuMsPerFurtherClaim),
+    cpuMsPerFurtherDelete: of((result) => result.cpuMsPerFurtherDelete),
+    idle: memory((result) => result.idle),
+    after: memory((result) => result.after),
+    peakMb: of((result) => result.peakMb),
+    createRequests: results.at(-1)?.createRequests,
+    deleteRequests: results.at(-1)?.deleteRequests,
+  };
+}
+
 async function measure(
   cluster: BenchCluster,
   driver: DriverProcess,
   prefix: string,
   program: string,
-  flags: string,
 ): Promise<Result> {
   await createClaim(cluster, `${prefix}-first`, className); // it waits for the sidecar: the time to the first volume
   const spawnedMs = performance.now();
-  const sidecar = await start(cluster, driver, `${program} ${flags}`);
+  const sidecar = await start(cluster, driver, program);
   try {
     await until('the first volume', () => cluster.volumeNames.size > 0, 60_000);
     const firstVolumeMs = performance.now() - spawnedMs;
