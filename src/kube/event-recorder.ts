@@ -35,6 +35,8 @@ export interface EventRecorderOptions {
 
 /** Max events waiting to be sent; further ones are dropped and logged. */
 const bufferSize = 1000;
+/** How often dropped events are logged, in milliseconds. */
+const dropReportMs = 60_000;
 /** Max events being sent. One after another they could not keep up with a hundred claims a second. */
 const maxInFlight = 8;
 /** Max tries of one event over a broken connection, and the pause between them. */
@@ -57,6 +59,8 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #sending = new Map<string, Promise<void>>();
   #lastNanoseconds = 0n;
   #closed = false;
+  #dropped = 0;
+  #dropReportAtMs = -Infinity;
 
   constructor(options: EventRecorderOptions) {
     const { clock = systemClock, logger = warningLogger } = options;
@@ -74,8 +78,12 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   ): void {
     const { logger } = this.#options;
     const fields = { object: objectText(about), kind: about.kind, type, reason, message };
-    if (this.#closed || this.#waiting.length >= bufferSize) {
-      logger.error(fields, this.#closed ? 'Event dropped, shutting down' : 'Event dropped, too many are waiting');
+    if (this.#closed) {
+      logger.error(fields, 'Event dropped, shutting down');
+      return;
+    }
+    if (this.#waiting.length >= bufferSize) {
+      this.#reportDrop(fields);
       return;
     }
     if (!logged) logger.info(fields, 'Event occurred');
@@ -96,6 +104,16 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       timer.cancel();
       this.#stop.abort(new Error('the event recorder is closed'));
     }
+  }
+
+  /** Events are dropped by the thousand: a line for each would be one more burden on a process that cannot keep up. */
+  #reportDrop(fields: object): void {
+    const { clock, logger } = this.#options;
+    this.#dropped++;
+    const nowMs = clock.monotonicMs();
+    if (nowMs < this.#dropReportAtMs) return;
+    this.#dropReportAtMs = nowMs + dropReportMs;
+    logger.error({ ...fields, dropped: this.#dropped }, 'Event dropped, too many are waiting');
   }
 
   #sendWaiting(): void {
