@@ -35,7 +35,7 @@ It is read-only, and names the right that is missing where it may not read. docs
 export async function explainWhy(call: SubcommandCall): Promise<number> {
   const parser = subcommandParser(call)
     .description('Explains why a PersistentVolumeClaim is not bound, or why a PersistentVolume stays.')
-    .argument('<object>', 'NAMESPACE/CLAIM, CLAIM, or pv/NAME for a volume')
+    .argument('<object>', 'NAMESPACE/CLAIM, CLAIM, pvc/CLAIM, or pv/NAME for a volume')
     .option('-n, --namespace <name>', 'namespace of the claim (default: that of the context)')
     .addOption(new Option('-o, --output <form>', 'text or json').choices(['text', 'json']).default('text'))
     .option('-w, --watch', 'repeat until it is bound or gone')
@@ -44,7 +44,7 @@ export async function explainWhy(call: SubcommandCall): Promise<number> {
     .addHelpText('after', exitCodeHelp);
   if (!readArguments(parser, call, { usageCode })) return 0;
   const flags = parser.opts<WhyFlags>();
-  const object = readObject(call, parser.args[0] ?? '', flags.namespace);
+  const object = readObject(call, parser.args[0] ?? '', flags.namespace || undefined);
 
   let serverAheadMs = 0;
   const onRequest = ({ date = '' }: RequestObservation): void => {
@@ -70,12 +70,13 @@ function readObject(call: SubcommandCall, text: string, namespace: string | unde
     throw usageError(call, `${JSON.stringify(text)} is neither NAMESPACE/CLAIM nor pv/NAME`, { usageCode });
   }
   if (second === undefined) return { namespace, claim: first };
+  if (first === 'pv') return { volume: second };
+  if (first === 'pvc') return { namespace, claim: second };
   if (namespace !== undefined) {
     throw usageError(call, `${JSON.stringify(text)} names a namespace already: omit --namespace`, {
       usageCode,
     });
   }
-  if (first === 'pv') return { volume: second };
   return { namespace: first, claim: second };
 }
 
@@ -95,6 +96,7 @@ async function watch(explain: () => Promise<Explanation>, flags: WhyFlags, call:
   const { signal, stdout } = call;
   let code = usageCode;
   let shown = '';
+  let isToGo = false;
   try {
     for (;;) {
       const explanation = await explain();
@@ -102,7 +104,9 @@ async function watch(explain: () => Promise<Explanation>, flags: WhyFlags, call:
       const news = stdout.isTTY === true ? JSON.stringify(explanation) : newsOf(explanation);
       if (news !== shown) writeChange(explanation, flags, call);
       shown = news;
-      if (explanation.verdict === 'bound' || explanation.cause === 'not-found') return code;
+      if (explanation.verdict === 'bound') return code;
+      if (explanation.cause === 'not-found') return isToGo ? exitCodeOf.bound : code;
+      isToGo = explanation.object.startsWith('pv/') || explanation.cause === 'deleting';
       await systemClock.sleep(watchPauseMs, { signal });
     }
   } catch (error) {

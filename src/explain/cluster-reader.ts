@@ -1,5 +1,5 @@
 /** Reads from the cluster what an explanation needs. What cannot be read is a fact, too. */
-import { ForbiddenError, isUnservedResource, NotFoundError } from '../kube/api-error.ts';
+import { ApiError, ForbiddenError, isUnservedResource, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient, ListOptions } from '../kube/kube-client.ts';
 import type { KubeObject, ObjectName, Resource } from '../kube/kube-object.ts';
 
@@ -30,16 +30,19 @@ export class ClusterReader {
     return this.get(resource, name, { metadataOnly: true });
   }
 
-  get<T extends KubeObject>(
+  async get<T extends KubeObject>(
     resource: Resource,
     name: ObjectName,
     options: { metadataOnly?: boolean } = {},
   ): Promise<Reading<T>> {
     const where = resource.namespaced ? ` in namespace ${name.namespace ?? ''}` : '';
-    return this.#read(
+    const what = `get ${fullName(resource)}${where}`;
+    const reading = await this.#read(
       () => this.#client.get<T>(resource, name, { ...options, signal: this.#signal, optional: 'reported' }),
-      `get ${fullName(resource)}${where}`,
+      what,
     );
+    const isObject = reading.kind !== 'found' || (reading.value as Partial<T> | undefined)?.metadata !== undefined;
+    return isObject ? reading : { kind: 'unreadable', why: `could not ${what}: ${foreign('no object')}` };
   }
 
   list<T extends KubeObject>(resource: Resource, options: Omit<ListOptions, 'signal'> = {}): Promise<Reading<T[]>> {
@@ -58,12 +61,25 @@ export class ClusterReader {
       return { kind: 'found', value: await read() };
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (error instanceof NotFoundError) return { kind: 'missing', unserved: isUnservedResource(error) };
       if (error instanceof TypeError) return { kind: 'missing', unserved: false }; // no object can have such a name
+      if (error instanceof ApiError && !isOfApiServer(error)) {
+        return { kind: 'unreadable', why: `could not ${what}: ${foreign(String(error.code))}` };
+      }
+      if (error instanceof NotFoundError) return { kind: 'missing', unserved: isUnservedResource(error) };
       if (error instanceof ForbiddenError) return { kind: 'unreadable', why: `the right to ${what} is missing` };
       return { kind: 'unreadable', why: `could not ${what}: ${(error as Error).message}` };
     }
   }
+}
+
+/** Whether an API server has sent it: a proxy before it knows neither what exists nor who has which right. */
+function isOfApiServer({ status, message, request }: ApiError): boolean {
+  if (status.kind === 'Status') return true;
+  return request.resource.group !== '' && message === '404 page not found'; // of a group that it does not serve
+}
+
+function foreign(answer: string): string {
+  return `the answer (${answer}) is not that of an API server. Check the server in the kubeconfig, and proxies before it`;
 }
 
 function fullName({ plural, group }: Resource): string {

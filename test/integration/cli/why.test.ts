@@ -2,11 +2,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import type { Explanation } from '../../../src/explain/explanation.ts';
 import { ExplainRig } from '../explain/rig.ts';
 import { mainFile, runProgram, type ProgramRun } from './program-run.ts';
 
@@ -85,6 +88,56 @@ describe('csi-provisioner why', () => {
     const { code, stdout } = await why('ns1/c');
     assert.equal(code, 3);
     assert.match(stdout, /^ns1\/c: unknown\n {2}\? claim {2}could not get persistentvolumeclaims in namespace ns1: /);
+  });
+
+  for (const { code, body } of [
+    { code: 404, body: '' },
+    { code: 403, body: '<html>Who are you?</html>' },
+    { code: 200, body: '{}' },
+  ]) {
+    test(`takes answer ${code} ${JSON.stringify(body)} of a proxy for no word on the claim`, async (t) => {
+      const proxy = createServer((_request, response) => response.writeHead(code).end(body)).listen(0, '127.0.0.1');
+      t.after(() => proxy.close());
+      await once(proxy, 'listening');
+      const { port } = proxy.address() as AddressInfo;
+      await writeFile(kubeconfig, rig.kubeconfig().replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${port}`));
+      const run = await why('ns1/c', '-o', 'json');
+      assert.equal(run.code, 3);
+      const { verdict, cause, message } = JSON.parse(run.stdout) as Explanation;
+      assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
+      assert.match(message, /is not that of an API server/);
+    });
+  }
+
+  test('understands names as kubectl does', async () => {
+    rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' });
+    rig.addVolume('v', { claimRef: { namespace: 'ns1', name: 'c' } }, 'Bound');
+    for (const args of [['pvc/c'], ['pvc/c', '-n', 'ns1'], ['c', '-n', ''], ['pv/v', '-n', 'ns2']]) {
+      const { code, stdout } = await why(...args);
+      assert.equal(code, 0, `${args.join(' ')}: ${stdout}`);
+    }
+    assert.equal((await why('pvc/c', '-n', 'ns2')).code, 3);
+    assert.match((await why('ns1/c', '-n', 'ns2')).stderr, /"ns1\/c" names a namespace already: omit --namespace/);
+  });
+
+  test('watches a claim that is being deleted, and ends with 0 once it is gone', async () => {
+    const claim = rig.addClaim({ volumeName: 'v' }, { phase: 'Bound', finalizers: ['example.com/backup'] });
+    rig.delete('claims', 'c', 'ns1');
+    const child = spawn(process.execPath, [mainFile, 'why', 'ns1/c', '--watch', `--kubeconfig=${kubeconfig}`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'close');
+    const lines: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line.replace(/^\d\d:\d\d:\d\d /, ''));
+      const { metadata, spec } = claim;
+      if (lines.length === 1)
+        rig.change('claims', { metadata: { ...metadata, resourceVersion: undefined, finalizers: [] }, spec } as never);
+    }
+    await ended;
+    assert.match(lines[0] ?? '', /^ns1\/c: stuck \(deleting\): /);
+    assert.match(lines[1] ?? '', /^ns1\/c: unknown \(not-found\): /);
+    assert.equal(child.exitCode, 0);
   });
 
   test('watches with a line for each change, and ends once the claim is bound', async () => {
