@@ -7,12 +7,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { showing } from '../scripts/terminal-progress.ts';
-import { type ControlPlane, startControlPlane } from '../test/support/control-plane/control-plane.ts';
+import { startControlPlane } from '../test/support/control-plane/control-plane.ts';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { startDriver } from '../test/support/driver-process.ts';
 import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
 import { bundled, removeFolder } from './bench-cluster.ts';
 import { boundPair } from './bound-pair.ts';
+import { putObjects, type StoredObject } from './etcd-objects.ts';
 import { buildProbe, heldText } from './event-loop.ts';
 import { type FilledStartOptions, measureFilledStart, settleMs } from './filled-start.ts';
 import { memoryText } from './process-usage.ts';
@@ -25,8 +26,6 @@ const values = scriptCommand('npm run bench:memory --', 'Memory and event loop o
   .opts<{ pairs: number; program?: string; peer?: string }>();
 const { pairs, program = bundled } = values;
 const driverName = 'bench.csi.example.com';
-/** Pairs in one etcd transaction; two puts each, 128 puts are allowed. */
-const batch = 60;
 
 async function main(): Promise<void> {
   const binDir = await findPrograms(); // which compiles them at first, and says so itself
@@ -39,15 +38,14 @@ async function main(): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
   const driver = await startDriver({ driverName, folder });
   try {
-    const bytes = await load(plane);
+    const bytes = await writePairs(plane.etcdUrl);
     console.log(
       `${pairs} bound pairs, ${(bytes / pairs / 2).toFixed(0)} bytes of JSON an object, Node ${process.version}`,
     );
-    const kubeconfig = await attached.sidecarKubeconfig();
-    const probe = await buildProbe(folder);
-    const cluster = { csiAddress: driver.address, kubeconfig };
-    await measure('ours', { ...cluster, program, probe });
-    if (values.peer !== undefined) await measure('peer', { ...cluster, program: values.peer, probe: undefined });
+    const cluster = { csiAddress: driver.address, kubeconfig: await attached.sidecarKubeconfig() };
+    await measure('ours', { ...cluster, program });
+    if (values.peer !== undefined) await measure('peer', { ...cluster, program: values.peer });
+    await printStalls({ ...cluster, program, probe: await buildProbe(folder) });
   } finally {
     await driver.stop();
     await attached.stop();
@@ -56,47 +54,47 @@ async function main(): Promise<void> {
 }
 
 /** Writes the pairs where the API server keeps them. @returns bytes of JSON. */
-async function load({ etcdUrl }: ControlPlane): Promise<number> {
-  let [bytes, from] = [0, 0];
-  const put = (key: string, object: object): object => {
-    const value = Buffer.from(JSON.stringify(object));
-    bytes += value.length;
-    return { requestPut: { key: Buffer.from(key).toString('base64'), value: value.toString('base64') } };
-  };
-  const putBatch = async (): Promise<void> => {
-    const success: object[] = [];
-    for (let index = from; index < Math.min(from + batch, pairs); index++) {
-      const { claim, volume } = boundPair(index, driverName);
+async function writePairs(etcdUrl: string): Promise<number> {
+  let written = 0;
+  function* objects(): Generator<StoredObject> {
+    for (; written < pairs; written++) {
+      const { claim, volume } = boundPair(written, driverName);
       const { namespace, name } = claim.metadata;
-      success.push(put(`/registry/persistentvolumeclaims/${namespace}/${name}`, claim));
-      success.push(put(`/registry/persistentvolumes/${volume.metadata.name}`, volume));
+      yield { key: `persistentvolumeclaims/${namespace}/${name}`, object: claim };
+      yield { key: `persistentvolumes/${volume.metadata.name}`, object: volume };
     }
-    const answer = await fetch(`${etcdUrl}/v3/kv/txn`, { method: 'POST', body: JSON.stringify({ success }) });
-    const text = await answer.text();
-    if (!answer.ok || !text.includes('"succeeded":true')) throw new Error(`etcd answered ${answer.status}: ${text}`);
-  };
-  await showing(
-    () => `${from} of ${pairs} pairs written`,
-    async () => {
-      for (; from < pairs; from += batch) await putBatch();
-    },
+  }
+  return await showing(
+    () => `${written} of ${pairs} pairs written`,
+    () => putObjects(etcdUrl, objects()),
   );
-  return bytes;
 }
 
-async function measure(name: string, options: Omit<FilledStartOptions, 'patienceMs'>): Promise<void> {
-  const patienceMs = 120_000 + 2 * pairs;
-  const { readySeconds, cpuSeconds, settled, peakMb, held } = await showing(
+type Options = Omit<FilledStartOptions, 'patienceMs' | 'probe'>;
+const patienceMs = 120_000 + 2 * pairs;
+
+async function measure(name: string, options: Options): Promise<void> {
+  const start = await showing(
     () => `${name}: starts and settles`,
-    () => measureFilledStart({ ...options, patienceMs }),
+    () => measureFilledStart({ ...options, patienceMs, probe: undefined }),
   );
   console.log(`
 ${name}
-  caches ready     ${readySeconds.toFixed(1)} s after the start of the process
-  CPU              ${cpuSeconds.toFixed(1)} s until ${settleMs / 1000} s later
-  memory           ${memoryText(settled)}, settled; ${peakMb.toFixed(0)} MB resident at the peak`);
+  caches ready     ${start.readySeconds.toFixed(1)} s after the start of the process
+  CPU              ${start.cpuSeconds.toFixed(1)} s until ${settleMs / 1000} s later
+  memory           ${memoryText(start.settled)}, settled; ${start.peakMb.toFixed(0)} MB resident at the peak`);
+}
+
+/** In a run of their own: the probe takes memory and CPU too. */
+async function printStalls(options: Options & { probe: string }): Promise<void> {
+  const { held } = await showing(
+    () => 'ours, with the probe: starts and settles',
+    () => measureFilledStart({ ...options, patienceMs }),
+  );
   if (held === undefined) return;
-  console.log(`  event loop       held for ${heldText(held.start)} at the start, ${heldText(held.resync)} at a resync`);
+  console.log(`
+ours, with the probe
+  event loop       held for ${heldText(held.start)} at the start, ${heldText(held.resync)} at a resync`);
 }
 
 await main();

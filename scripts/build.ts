@@ -50,12 +50,12 @@ const builtinsRequired: Plugin = {
 };
 
 /**
- * The check of the Node.js version as a statement. It can be the first one of the bundle because nothing is imported there
- * and no syntax is newer than `oldestParser`.
+ * A file as a statement, such as the check of the Node.js version. It can be the first one of the bundle because nothing is
+ * imported there and no syntax is newer than `oldestParser`.
  *
- * @param source - the file with the check, relative to the root.
+ * @param source - the file, relative to the root.
  */
-async function versionCheck(source: string): Promise<string> {
+async function statementOf(source: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [path.join(root, source)],
     write: false,
@@ -120,7 +120,8 @@ const requireMade = "const require = process.getBuiltinModule('node:module').cre
  * @param check - the file that refuses an old Node.js, relative to the root.
  */
 async function commandBanner(check: string): Promise<{ js: string }> {
-  return { js: ['#!/usr/bin/env node', await versionCheck(check), requireMade].join('\n') };
+  const statements = await Promise.all([check, 'src/report-crash.ts'].map(statementOf));
+  return { js: ['#!/usr/bin/env node', ...statements, requireMade].join('\n') };
 }
 
 /** Bundles one file and prints what is in it. @returns the files that went into it. */

@@ -65,20 +65,20 @@ export class RecordFolder<T extends StoredRecord> {
    * @param makeContent - creates the file or directory at the path it is given.
    */
   async add(fields: Omit<T, 'serial'>, makeContent: (contentPath: string) => Promise<void> | void): Promise<T> {
-    this.#lastSerial += 1;
-    const record = { ...fields, serial: this.#lastSerial } as T;
-    const unfinished = path.join(this.#folder, `.new-${record.id}`);
+    const unfinished = path.join(this.#folder, `.new-${fields.id}`);
     mkdirSync(unfinished);
     try {
       await makeContent(path.join(unfinished, 'data'));
+      // not before: a record that is finished later must not come into the part of a list that was read already
+      const record = { ...fields, serial: this.#lastSerial + 1 } as T;
       writeFileSync(path.join(unfinished, 'record.json'), JSON.stringify(record, null, 2) + '\n');
       renameSync(unfinished, path.join(this.#folder, record.id));
+      this.#remember(record);
+      return record;
     } catch (error) {
       await rm(unfinished, { recursive: true, force: true });
       throw error;
     }
-    this.#remember(record);
-    return record;
   }
 
   /** Replaces a record, on disk first. */

@@ -11,6 +11,8 @@ export interface Sighting {
   strangers: ReadonlyMap<string, number>;
   /** The driver lists its volumes; else nothing is known of those without a PersistentVolume. */
   isListed: boolean;
+  /** Entries of that list that came twice: its pages overlap, and so may leave volumes out. */
+  repeated: number;
   /** What the driver said about single volumes, by id. */
   existence: ReadonlyMap<string, Existence>;
 }
@@ -70,11 +72,12 @@ function addVolume(volume: ClusterVolume, sighting: Sighting, result: Classified
 }
 
 /** Why it proves nothing that the driver does not list a volume; undefined: it does. */
-function doubtAbout(volume: ClusterVolume, { isListed }: Sighting): string | undefined {
+function doubtAbout(volume: ClusterVolume, { isListed, repeated }: Sighting): string | undefined {
   if (volume.handle === '') return 'the in-tree volume has no id that the driver knows';
   if (volume.home === 'unknown')
     return 'not listed; it may be on another node: run the audit there with --node-deployment';
   if (!isListed) return 'the driver gave no clear answer about it';
+  if (repeated > 0) return 'not listed; the driver listed others twice, so its list may be incomplete';
   if (volume.isInTree) return 'not listed; the driver may list an in-tree volume under another id';
   return volume.isOurs
     ? undefined

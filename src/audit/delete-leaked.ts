@@ -9,7 +9,7 @@ import { StorageHolders } from '../provision/storage-holders.ts';
 import { storedVolume } from '../provision/stored-volume.ts';
 import { absentAsUndefined, deletionSecrets } from './deletion-secrets.ts';
 import { NotDeletableError } from './deletable-record.ts';
-import type { JournalPlace, LookOptions } from './look.ts';
+import { type JournalPlace, type LookOptions, provisionersOf } from './look.ts';
 import type { IndexedRecord } from './record-index.ts';
 
 export type DeletionOptions = Omit<LookOptions, 'journal'> & { journal: JournalPlace };
@@ -26,7 +26,7 @@ export async function deleteLeaked(
   { record, shard }: IndexedRecord,
   options: DeletionOptions,
 ): Promise<string> {
-  const { driver, client, journal, signal } = options;
+  const { driver, signal } = options;
   const secrets = await deletionSecrets(options, record);
   await checkUnused(id, record, options);
   await checkUnwanted(record, options);
@@ -34,19 +34,29 @@ export async function deleteLeaked(
   signal.throwIfAborted();
   await driver.calls.deleteVolume({ volume_id: id, secrets }, { signal });
   if (record.phase !== 'stuck') return 'the sidecar closes its record';
-  const { uid } = record.claim;
-  const isThere = await discardRecord({ client, ...journal }, { shard, uid });
-  return isThere ? 'the sidecar discards its record within a minute' : 'its record is gone';
+  return await discarded(options, { shard, uid: record.claim.uid });
+}
+
+async function discarded(
+  { client, journal }: DeletionOptions,
+  stored: { shard: number; uid: string },
+): Promise<string> {
+  try {
+    const isThere = await discardRecord({ client, ...journal }, stored);
+    return isThere ? 'the sidecar discards its record within a minute' : 'its record is gone';
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new Error(`the volume is deleted, but its record is still to be discarded: ${why}`, { cause: error });
+  }
 }
 
 /** No PersistentVolume has it, of whatever provisioner. @throws {NotDeletableError} */
 async function checkUnused(id: string, record: IntentRecord, options: DeletionOptions): Promise<void> {
   const { driver, transport, client, clock, logger, signal } = options;
   const migration = driverMigration(driver.name);
-  const holds = ({ spec, ...rest }: PersistentVolume, handle: string): boolean =>
-    spec.csi === undefined
-      ? (migration?.holds({ spec, ...rest }, handle) ?? false)
-      : spec.csi.driver === driver.name && spec.csi.volumeHandle === handle;
+  // of any driver: two of them may share a storage system, as when a driver is installed again under another name
+  const holds = (volume: PersistentVolume, handle: string): boolean =>
+    volume.spec.csi?.volumeHandle === handle || (migration?.holds(volume, handle) ?? false);
   const ending = new AbortController();
   const abort = AbortSignal.any([signal, ending.signal]);
   try {
@@ -74,8 +84,11 @@ async function checkUnwanted(record: IntentRecord, { client, driver, signal }: D
 }
 
 /** The confirmation may have taken long to come. @throws {NotDeletableError} */
-async function checkUnchanged(record: IntentRecord, { client, journal, clock }: DeletionOptions): Promise<void> {
-  const { records } = await readJournal({ client, clock, ...journal });
+async function checkUnchanged(
+  record: IntentRecord,
+  { client, driver, journal, clock }: DeletionOptions,
+): Promise<void> {
+  const { records } = await readJournal({ client, clock, ...journal, isKnownProvisioner: provisionersOf(driver) });
   const now = records.find((each) => each.record.claim.uid === record.claim.uid);
   const isSame = now?.reportOnly === '' && now.record.phase === record.phase && now.record.handle === record.handle;
   if (!isSame) throw new NotDeletableError('its record has changed in the meantime: run the audit again');

@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Progress } from '../base/progress.ts';
 import type { Driver } from '../csi/driver.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
-import { replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
+import { provisionerNames, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { ForbiddenError } from '../kube/api-error.ts';
 import type { Transport } from '../kube/transport.ts';
@@ -70,7 +70,8 @@ export async function look(options: LookOptions): Promise<Look> {
   });
   const existence = await verify(options, { volumes, records, strangers });
   const isListed = listed !== undefined;
-  const classified = classify({ volumes, records, strangers, isListed, existence });
+  const { repeated = 0 } = listed ?? {};
+  const classified = classify({ volumes, records, strangers, isListed, repeated, existence });
   return {
     ...classified,
     persistentVolumes: volumes.count,
@@ -81,10 +82,17 @@ export async function look(options: LookOptions): Promise<Look> {
   };
 }
 
-async function journalOf({ journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
+async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
   if (journal === undefined) return { exists: true, records: [], unreadable: [] };
   progress.at('Reading the intent journal');
-  return await permitted(readJournal({ client, clock, ...journal }), 'or use --intent-journal=off if there is none');
+  const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: provisionersOf(driver) });
+  return await permitted(reading, 'or use --intent-journal=off if there is none');
+}
+
+/** The driver's journal may hold records of another driver whose name differs in punctuation only. */
+export function provisionersOf({ name }: LookOptions['driver']): (provisioner: string) => boolean {
+  const names = new Set(provisionerNames(name));
+  return (provisioner) => names.has(provisioner);
 }
 
 async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {
@@ -118,11 +126,12 @@ async function markListed(
     },
     onVolume: (id, publishedNodes) => {
       const known = volumes.with(id);
-      if (known?.isListed ?? strangers.has(id)) return false;
-      if (known === undefined) strangers.set(id, publishedNodes);
+      const isRepeated = known?.isListed ?? strangers.has(id);
+      // of a volume that is listed twice, what would keep it from being deleted
+      if (known === undefined) strangers.set(id, Math.max(publishedNodes, strangers.get(id) ?? 0));
       else mark(volumes, id, true);
-      count++;
-      return true;
+      if (!isRepeated) count++;
+      return !isRepeated;
     },
     onPage: () => progress.at(`Reading the driver's volumes: ${count}`),
     clock,

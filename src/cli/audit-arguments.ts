@@ -63,7 +63,7 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
       context: flags.context,
       secondLookMs: durationOf(flags.secondLook),
       output: outputOf(flags.output),
-      ids: [...new Set(flags.delete)],
+      ids: idsOf(flags.delete),
       isAgreed: flags.yes ?? false,
     };
   } catch (error) {
@@ -99,6 +99,12 @@ function durationOf(text: string): number {
     if (!(error instanceof GoDurationError)) throw error;
   }
   throw new RangeError(`--second-look must be a duration such as 1m or 90s, got ${JSON.stringify(text)}`);
+}
+
+/** @throws {RangeError} */
+function idsOf(texts: readonly string[] = []): string[] {
+  if (texts.includes('')) throw new RangeError('--delete must be followed by the ids of volumes, got an empty one');
+  return [...new Set(texts)];
 }
 
 /** @throws {RangeError} */

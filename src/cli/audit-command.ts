@@ -126,9 +126,12 @@ async function deleteOne(
   try {
     return { volumeId, result: 'deleted', detail: await deleteLeaked(volumeId, record, options) };
   } catch (error) {
-    options.signal.throwIfAborted();
-    const result = error instanceof NotDeletableError ? 'refused' : 'failed';
-    return { volumeId, result, detail: (error as Error).message };
+    const { message } = error as Error;
+    if (error instanceof NotDeletableError) return { volumeId, result: 'refused', detail: message };
+    // an interruption must not hide what was deleted before it
+    const stopped = options.signal.aborted ? (options.signal.reason as Error) : undefined;
+    const detail = stopped === undefined || stopped === error ? message : `${stopped.message}: ${message}`;
+    return { volumeId, result: 'failed', detail };
   }
 }
 

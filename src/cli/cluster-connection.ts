@@ -67,6 +67,17 @@ export function connectCluster(
 function usualKubeconfig(environment: SubcommandCall['environment']): string | undefined {
   const named = environment['KUBECONFIG'] ?? '';
   if (named !== '') return named;
-  const usual = path.join(environment['HOME'] ?? os.homedir(), '.kube', 'config');
-  return existsSync(usual) ? usual : undefined;
+  const home = homeOf(environment);
+  const usual = home && path.join(home, '.kube', 'config');
+  return usual !== undefined && existsSync(usual) ? usual : undefined;
+}
+
+function homeOf(environment: SubcommandCall['environment']): string | undefined {
+  const named = environment['HOME'] ?? '';
+  if (named !== '') return named;
+  try {
+    return os.homedir() || undefined;
+  } catch {
+    return undefined; // the user has no name, as in containers whose platform chooses a number
+  }
 }

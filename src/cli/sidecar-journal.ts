@@ -1,5 +1,6 @@
 /** Where the intent journal of this process lies, and what it is made with. */
 import { silentLogger } from '../base/logger.ts';
+import { provisionerNames } from '../csi/migration/in-tree-plugins.ts';
 import type { Resource } from '../kube/kube-object.ts';
 import { leases } from '../kube/lease-record.ts';
 import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
@@ -53,7 +54,8 @@ const configMaps: Resource = {
 
 /** Undefined with `--intent-journal=off`. */
 export function sidecarJournal(options: FeatureOptions): IntentJournal | undefined {
-  const { config, client, metrics, clock, logger } = options;
+  const { config, client, driver, metrics, clock, logger } = options;
+  const names = new Set(provisionerNames(driver.name));
   const objects = journalObjects(options);
   if (objects === undefined) return undefined;
   const { backing, namespace, lockName } = objects;
@@ -62,6 +64,7 @@ export function sidecarJournal(options: FeatureOptions): IntentJournal | undefin
     backing,
     namespace,
     lockName,
+    isKnownProvisioner: (name) => names.has(name), // names of drivers that differ in punctuation give the same lock
     // in node deployment each node writes a journal of its own, and a Pod's successor may overlap with it
     exclusive: config.leaderElection !== null && config.nodeDeployment === null,
     metrics: metrics.journal,

@@ -1,5 +1,6 @@
 /** What the program does besides being the sidecar. Only the very first argument can be a subcommand. */
 import path from 'node:path';
+import { printable } from '../base/printable.ts';
 import { type Subcommand, type SubcommandCall, SubcommandError } from './subcommand-call.ts';
 import { auditVolumes } from './audit-command.ts';
 import { explainWhy } from './why.ts';
@@ -53,14 +54,23 @@ export function subcommandHelp(): string {
   return ['Subcommands, as the first argument (each has --help)', ...rows, ''].join('\n');
 }
 
+/**
+ * Exit codes where standard output takes no more: a reader that has gone away, such as `head`, ends it in silence, as SIGPIPE
+ * ends other programs. Never 0, which stands for a good result.
+ */
+const outputCodes = { readerGone: 128 + 13, failed: 3 } as const;
+
 /** Runs a subcommand on the streams and signals of a process. @returns the exit code. */
 export async function runSubcommand(
   { run, program, args }: FoundSubcommand,
   process: Pick<NodeJS.Process, 'env' | 'stdin' | 'stdout' | 'stderr' | 'once' | 'exit'>,
 ): Promise<number> {
   const { stdin, stdout, stderr, env: environment } = process;
-  // A reader that goes away, such as head, ends it in silence.
-  stdout.on('error', () => process.exit(0));
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    const isReaderGone = error.code === 'EPIPE';
+    if (!isReaderGone) stderr.write(`${program}: the output cannot be written: ${error.message}\n`);
+    process.exit(isReaderGone ? outputCodes.readerGone : outputCodes.failed);
+  });
   stderr.on('error', () => undefined);
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -70,7 +80,7 @@ export async function runSubcommand(
     return await run({ program, args, environment, stdin, stdout, stderr, signal: stop.signal });
   } catch (error) {
     if (!(error instanceof SubcommandError)) throw error;
-    stderr.write(`${program}: ${error.message}\n`);
+    stderr.write(`${program}: ${error.message.split('\n').map(printable).join('\n')}\n`);
     return error.exitCode;
   }
 }

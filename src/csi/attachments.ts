@@ -1,4 +1,12 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { Informer } from '../kube/informer.ts';
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
+import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
+import { markReduced } from '../kube/reduced-object.ts';
+import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
+import { SharedValues } from '../kube/shared-values.ts';
+import type { Transport } from '../kube/transport.ts';
 
 /** storage.k8s.io/v1 VolumeAttachment: the fields a deletion reads. */
 export interface VolumeAttachment extends KubeObject {
@@ -20,4 +28,43 @@ export const attachmentsByVolume = 'persistentVolumeName';
 export function attachedVolume(attachment: VolumeAttachment): string[] {
   const name = attachment.spec?.source?.persistentVolumeName ?? '';
   return name === '' ? [] : [name];
+}
+
+/**
+ * Makes the cache of attachments; nothing is read before it is run. There is one for each volume that is in use, so no more is
+ * kept than a deletion reads: not the status either, into which attachers write what they like.
+ */
+export function attachmentInformer(options: {
+  transport: Transport;
+  metrics: (resource: string) => ReflectorMetrics;
+  clock: Clock;
+  logger: Logger;
+}): Informer<VolumeAttachment> {
+  const { metrics, ...common } = options;
+  const shared = new SharedValues();
+  return new Informer<VolumeAttachment>({
+    ...common,
+    resource: volumeAttachments,
+    transform: (object) => {
+      const { metadata, spec } = object as VolumeAttachment;
+      const { name, uid, resourceVersion } = metadata;
+      const persistentVolumeName = spec?.source?.persistentVolumeName;
+      return markReduced({
+        metadata: { name, uid, resourceVersion } as KubeObject['metadata'],
+        spec: {
+          nodeName: shared.string(spec?.nodeName ?? ''),
+          source: persistentVolumeName === undefined ? {} : { persistentVolumeName },
+        },
+      });
+    },
+    protobuf: messageDecoder('VolumeAttachment', {
+      metadata: { name: true, uid: true, resourceVersion: true },
+      spec: { nodeName: true, source: { persistentVolumeName: true } },
+    }),
+    sameContent: (old, attachment) =>
+      old.spec?.nodeName === attachment.spec?.nodeName &&
+      old.spec?.source?.persistentVolumeName === attachment.spec?.source?.persistentVolumeName,
+    indexers: { [attachmentsByVolume]: attachedVolume },
+    metrics: metrics(volumeAttachments.plural),
+  });
 }

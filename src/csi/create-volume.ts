@@ -1,4 +1,4 @@
-/** Carries out a plan: everything that has side effects, on the source and at the driver. */
+/** Carries out a plan at the driver. */
 import type { SecretString } from '../base/secret-string.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
@@ -11,7 +11,6 @@ import { createVolumeError } from './error-policy.ts';
 import { type BeforeDelete, failingAs } from './failing-as.ts';
 import type { CreateVolumeResponse__Output } from './generated/csi/v1/CreateVolumeResponse.ts';
 import { persistentVolume } from './persistent-volume.ts';
-import { protectSource } from './sources/planned-source.ts';
 import { topologyRequirement } from './topology/planned-topology.ts';
 import type { CallOptions } from './unary-call.ts';
 
@@ -20,16 +19,14 @@ export type ProvisionerSecrets = Record<string, SecretString>;
 
 export interface CreateContext {
   secrets: ProvisionerSecrets;
-  /** An earlier attempt may have reached the driver: the source is not looked up again, nor protected. */
-  mayExist: boolean;
   /** Awaited before a volume that does not fit the plan is deleted again; what it throws passes unchanged. */
   beforeDelete: BeforeDelete;
   signal: AbortSignal;
 }
 
 /**
- * Makes the volume and describes it. Needs neither claim nor class; safe to repeat with the same plan, also by another
- * process.
+ * Makes the volume and describes it. Needs neither claim nor class, and the source to be protected; safe to repeat with the
+ * same plan, also by another process.
  *
  * @throws {ProvisionError} with what is then known about the backend, and what `beforeDelete` throws.
  */
@@ -38,7 +35,6 @@ export async function createVolume(
   plan: VolumePlan,
   context: CreateContext,
 ): Promise<PersistentVolume> {
-  if (!context.mayExist) await protectSource(settings, plan.source, context.signal);
   const { mayReschedule } = plan;
   const response = await sendCreateVolume(settings, plan, { ...context, mayReschedule });
   const created = checkResponse(response, {

@@ -23,7 +23,7 @@ import { recordedPlan } from './recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
 import { SecretHandOver } from './secrets/secret-hand-over.ts';
 import { type OpenSource, openSource } from './sources/open-source.ts';
-import { unprotectSource } from './sources/planned-source.ts';
+import { protectFoundSource, protectSource, unprotectSource } from './sources/planned-source.ts';
 import { snapshotsInUse } from './sources/snapshot-sweep.ts';
 import { SharedRequisite } from './topology/planned-topology.ts';
 import { PopulatorError } from './validate-claim.ts';
@@ -41,7 +41,8 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   readonly #inBackground = new Set<string>();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
   readonly #copied = new Set<string>();
-
+  /** Plans whose source this process has protected. */
+  readonly #protected = new WeakSet<Plan>();
   /** Claims of plans without a volume attributes class, made in this process. */
   readonly #withoutClass = new WeakMap<Plan, PersistentVolumeClaim>();
 
@@ -72,8 +73,11 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     return failingAs('in-background', async () => {
       const { plan, secrets } = await this.#plan(options, context);
       const beforeDelete = (): Promise<void> => Promise.resolve();
-      const attempt = createVolume(this.#options, plan, { ...context, secrets, mayExist: false, beforeDelete });
-      const volume = await attempt.catch((error: unknown) => {
+      const attempt = async (): Promise<PersistentVolume> => {
+        await protectSource(this.#options, plan.source, context.signal);
+        return createVolume(this.#options, plan, { ...context, secrets, beforeDelete });
+      };
+      const volume = await attempt().catch((error: unknown) => {
         this.#noteFailure(plan.claim.uid, error);
         throw error;
       });
@@ -102,6 +106,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
       const kept = this.#handOver.take(given); // then the plan is known, too
       const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
       const secrets = kept ?? (await secretsOf(this.#options, plan, context.signal));
+      await this.#protect(given, plan, context);
       const volume = await createVolume(this.#options, plan, { ...context, secrets });
       await this.#unprotect(plan, context);
       const claim = this.#withoutClass.get(given);
@@ -183,6 +188,13 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   #decided(claimUid: string): void {
     this.#inBackground.delete(claimUid);
     this.#options.topology?.forget(claimUid);
+  }
+
+  async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
+    if (this.#protected.has(given)) return;
+    if (!mayExist) await protectSource(this.#options, source, signal);
+    else if (!(await protectFoundSource(this.#options, source, signal))) return;
+    this.#protected.add(given);
   }
 
   async #unprotect({ claim, source }: VolumePlan, { signal }: ProvisionContext): Promise<void> {

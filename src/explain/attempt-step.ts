@@ -2,11 +2,11 @@
 import { isInTree } from './provisioner-facts.ts';
 import { type ClaimFacts, provisionerOf } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
-import type { Finding } from './explanation.ts';
+import type { Finding, Holding } from './explanation.ts';
 import { failureCause, waitingCause } from './failure-causes.ts';
 import { provisioningHistory, type History, type Recorded } from './provisioning-events.ts';
 import { signOfLifeMs } from './provisioner-steps.ts';
-import { durationText } from './time-text.ts';
+import { durationText, lastChangeMs } from './time-text.ts';
 
 /** Defaults of `--retry-interval-start` and `--retry-interval-max`, in milliseconds. */
 const retryStartMs = 1000;
@@ -14,10 +14,15 @@ const retryMaxMs = 5 * 60_000;
 /** A working provisioner has started on a claim by then, in milliseconds. */
 const beginsWithinMs = 2 * 60_000;
 
+/** After these codes the driver may still be at work (CSI specification, "Error Scheme"). */
+const unfinished = /code = (DeadlineExceeded|Aborted) /;
+/** A volume that takes longer than this needs somebody, in milliseconds. */
+const unfinishedMs = 10 * 60_000;
+
 export function lookAtAttempt(facts: ClaimFacts): Finding {
   const { events, claim, nowMs } = facts;
-  if (events.kind === 'unreadable') return { state: 'unknown', detail: events.why };
-  const history = provisioningHistory(found(events) ?? []);
+  if (events?.kind === 'unreadable') return { state: 'unknown', detail: events.why };
+  const history = claimHistory(facts);
   const { started, failed, waiting, succeeded } = history;
   if (succeeded !== undefined && succeeded.atMs >= (failed?.atMs ?? 0)) {
     return {
@@ -38,7 +43,7 @@ export function lookAtAttempt(facts: ClaimFacts): Finding {
       message: `The provisioner ${durationText(nowMs - waiting.atMs)} ago: ${waiting.text}.`,
     };
   }
-  if (failed !== undefined) return failing(failed, history, nowMs);
+  if (failed !== undefined) return failedAttempt(failed, facts);
   if (started !== undefined) {
     return {
       state: 'waiting',
@@ -48,21 +53,34 @@ export function lookAtAttempt(facts: ClaimFacts): Finding {
       cure: 'Nothing. If it takes longer than the driver usually needs, see the log of its controller',
     };
   }
-  return notBegun(facts, nowMs - Date.parse(claim.metadata.creationTimestamp ?? ''));
+  return notBegun(facts, nowMs - lastChangeMs(claim));
 }
 
-function failing(failed: Recorded, { started }: History, nowMs: number): Finding {
+/** The attempts to make the claim's volume, as far as they were read. */
+export function claimHistory({ claim, storageClass, events }: ClaimFacts): History {
+  return provisioningHistory(found(events) ?? [], provisionerOf(claim, found(storageClass)));
+}
+
+/**
+ * What a failure says.
+ *
+ * @param next - what happens then, unless another attempt is running already. Default: the usual next attempt.
+ */
+export function failedAttempt(failed: Recorded, facts: ClaimFacts, next?: string): Holding {
+  const { nowMs } = facts;
+  const { started } = claimHistory(facts);
   const { cause, cure } = failureCause(failed.text);
-  const again =
-    started !== undefined && started.atMs > failed.atMs
-      ? `another attempt has been running for ${durationText(nowMs - started.atMs)}`
-      : nextAttempt(failed, nowMs);
+  const isRunning = started !== undefined && started.atMs > failed.atMs;
+  const again = isRunning
+    ? `another attempt has been running for ${durationText(nowMs - started.atMs)}`
+    : (next ?? nextAttempt(failed, nowMs));
   const often = failed.count === 1 ? 'once' : `${failed.count} times in ${durationText(nowMs - failed.sinceMs)}`;
+  const goesOn = unfinished.test(failed.text) && nowMs - failed.sinceMs < unfinishedMs;
   return {
-    state: 'stuck',
+    state: goesOn ? 'waiting' : 'stuck',
     cause,
     message: `Provisioning failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; ${again}. Last error: ${failed.text}`,
-    cure,
+    cure: goesOn ? 'Usually nothing: the driver may still be creating the volume, and is asked again' : cure,
   };
 }
 
@@ -83,7 +101,7 @@ function notBegun({ claim, provisioner, storageClass }: ClaimFacts, ageMs: numbe
       state: 'stuck',
       cause: 'provisioner-away',
       presumes: true,
-      message: `There is no sign that the provisioner ${name} is running: it has no Lease, and has recorded no event about the claim, which is ${durationText(ageMs)} old.`,
+      message: `There is no sign that the provisioner ${name} is running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
       cure: "Check that the Pods of the provisioner run (with --node-deployment: the one on the claim's node), and see what they log",
     };
   }
@@ -91,7 +109,7 @@ function notBegun({ claim, provisioner, storageClass }: ClaimFacts, ageMs: numbe
     state: 'waiting',
     cause: 'in-progress',
     presumes: true,
-    message: `The claim was handed to provisioner ${name}, which has not started on it yet${ageMs > beginsWithinMs ? `, although it is ${durationText(ageMs)} old` : ''}.`,
+    message: `The claim was handed to provisioner ${name}, which has not started on it${ageMs > beginsWithinMs ? ` for ${durationText(ageMs)}` : ' yet'}.`,
     cure:
       ageMs > beginsWithinMs
         ? 'See the log of the provisioner: it may be busy, or lack the right to record events'

@@ -1,7 +1,7 @@
 /** Reads what is needed to explain a claim: as little as its state asks for, and what is independent at once. */
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import { className, requestedProvisioner, selectedNode } from '../provision/claim-facts.ts';
-import { migratedToKey } from '../provision/keys.ts';
+import { migratedToKey, selectedNodeKey } from '../provision/keys.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -24,6 +24,7 @@ import {
   secrets,
   type Snapshot,
   snapshots,
+  usesClaim,
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
@@ -44,7 +45,8 @@ export interface ClaimFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
   claim: PersistentVolumeClaim;
-  events: Reading<ClusterEvent[]>;
+  /** About the claim. */
+  events?: Reading<ClusterEvent[]> | undefined;
   /** Absent where the claim names none. */
   storageClass?: Reading<StorageClass> | undefined;
   /** The volume that the claim names, else the one that is usually made for it. */
@@ -67,9 +69,10 @@ export interface ClaimReadOptions {
   secretOf: SecretOf;
 }
 
-/** The node that was chosen for a claim whose class waits for a Pod, or none. */
+/** Whether the class waits for a Pod, and no node was chosen for the claim yet; the alpha annotation does not count. */
 export function waitsForConsumer(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): boolean {
-  return storageClass?.volumeBindingMode === 'WaitForFirstConsumer' && selectedNode(claim) === '';
+  const chosen = claim.metadata.annotations?.[selectedNodeKey] ?? '';
+  return storageClass?.volumeBindingMode === 'WaitForFirstConsumer' && chosen === '';
 }
 
 /** The provisioner that is to make the volume: the claim's, else its class's. */
@@ -81,23 +84,21 @@ export function provisionerOf(claim: PersistentVolumeClaim, storageClass: Storag
 /** A Pod that has ended holds no claim any more. */
 const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
 
-/** Reads the surroundings of a claim that is not bound, or that is being deleted. At most 14 requests. */
+/** Reads the surroundings of a claim that is not bound, or that is being deleted. At most 13 requests. */
 export async function readClaimFacts(claim: PersistentVolumeClaim, options: ClaimReadOptions): Promise<ClaimFacts> {
   const { reader, now } = options;
   const { namespace = '', uid = '', deletionTimestamp } = claim.metadata;
   if (deletionTimestamp !== undefined) {
-    const [read, using] = await Promise.all([readEvents(claim, reader), readPods(namespace, notEnded, reader)]);
-    return { claim, events: read, pods: using, nowMs: now() };
+    return { claim, pods: await readPods(namespace, notEnded, reader), nowMs: now() };
   }
   const name = className(claim);
   const asked = requestedProvisioner(claim) === undefined ? '' : provisionerOf(claim, undefined);
-  const [read, storageClass, volume, early] = await Promise.all([
-    readEvents(claim, reader),
+  const [storageClass, volume, early] = await Promise.all([
     name === '' ? undefined : reader.get<StorageClass>(storageClasses, { name }),
     reader.get<PersistentVolume>(persistentVolumes, { name: claim.spec.volumeName || `pvc-${uid}` }),
     asked === '' ? undefined : readProvisioner(asked, reader),
   ]);
-  const facts = { claim, events: read, storageClass, volume, provisioner: early };
+  const facts = { claim, storageClass, volume, provisioner: early };
   const further = isSettled(facts) ? {} : await readFurther(facts, options);
   return { ...facts, ...further, nowMs: now() };
 }
@@ -113,20 +114,29 @@ async function readFurther(
   { claim, storageClass, provisioner }: Omit<ClaimFacts, 'nowMs'>,
   { reader, secretOf }: ClaimReadOptions,
 ): Promise<Partial<ClaimFacts>> {
-  const namespace = claim.metadata.namespace ?? '';
   const ofClass = found(storageClass);
-  if (waitsForConsumer(claim, ofClass)) return { pods: await readPods(namespace, 'status.phase=Pending', reader) };
+  if (waitsForConsumer(claim, ofClass)) return await readConsumers(claim, reader);
   const node = selectedNode(claim);
-  const [serving, chosen, sources, attributesClass, secret] = await Promise.all([
+  const [about, serving, chosen, sources, attributesClass, secret] = await Promise.all([
+    readEvents(claim, reader),
     provisioner ?? (ofClass && readProvisioner(ofClass.provisioner, reader)),
     node === '' ? undefined : reader.exists(nodes, { name: node }),
     readSource(claim, reader),
     readAttributesClass(claim, reader),
     ofClass && readSecret(secretOf, ofClass, claim, reader),
   ]);
-  return { provisioner: serving, node: chosen, ...sources, attributesClass, secret };
+  return { events: about, provisioner: serving, node: chosen, ...sources, attributesClass, secret };
 }
 
+/** The Pods that have not started, and if one of them uses the claim, what came of earlier nodes. */
+async function readConsumers(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Partial<ClaimFacts>> {
+  const { namespace = '', name } = claim.metadata;
+  const waiting = await readPods(namespace, 'status.phase=Pending', reader);
+  const isUsed = found(waiting)?.some((pod) => usesClaim(pod, name)) === true;
+  return { pods: waiting, ...(isUsed && { events: await readEvents(claim, reader) }) };
+}
+
+/** Its slowest request: the API server does not cache events, and reads all of the namespace to find these. */
 function readEvents(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Reading<ClusterEvent[]>> {
   const { namespace = '', uid = '' } = claim.metadata;
   return reader.list<ClusterEvent>(events, { namespace, fieldSelector: `involvedObject.uid=${uid}` });

@@ -1,10 +1,11 @@
 /** The first steps of a claim: what it says itself, and the volume that it names. */
 import { quantityBytes } from '../base/quantity.ts';
 import { className } from '../provision/claim-facts.ts';
+import { betaStorageClassKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../provision/objects.ts';
 import type { ClaimFacts } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
-import type { Pod } from './cluster-objects.ts';
+import { usesClaim } from './cluster-objects.ts';
 import type { Finding } from './explanation.ts';
 
 const protection = 'kubernetes.io/pvc-protection';
@@ -77,15 +78,6 @@ function deletion({ claim, pods }: ClaimFacts): Finding {
   };
 }
 
-/** Whether a Pod has a claim among its volumes; of an ephemeral volume it is named after both. */
-export function usesClaim({ metadata, spec }: Pod, claimName: string): boolean {
-  return (spec?.volumes ?? []).some(
-    ({ name, persistentVolumeClaim, ephemeral }) =>
-      persistentVolumeClaim?.claimName === claimName ||
-      (ephemeral !== undefined && `${metadata.name}-${name}` === claimName),
-  );
-}
-
 /** The volume that the claim names, or that was made for it. */
 export function lookAtVolume({ claim, volume }: ClaimFacts): Finding | undefined {
   const named = (claim.spec.volumeName ?? '') !== '';
@@ -116,7 +108,7 @@ export function lookAtVolume({ claim, volume }: ClaimFacts): Finding | undefined
         : 'Recreate the claim for another volume',
     };
   }
-  const misfit = whyUnfit(claim, existing);
+  const misfit = claimRef === undefined ? whyUnfit(claim, existing) : undefined; // a volume that names the claim is not compared
   if (misfit !== undefined) {
     return {
       ...held,
@@ -144,6 +136,14 @@ function madeVolume(claim: PersistentVolumeClaim, volume: PersistentVolume): Fin
 }
 
 function binding(volume: PersistentVolume, claim: PersistentVolumeClaim): Finding {
+  if (volume.metadata.deletionTimestamp !== undefined) {
+    return {
+      state: 'waiting',
+      cause: 'volume-made',
+      message: `PersistentVolume ${volume.metadata.name} exists for the claim and is being deleted, so they are not bound.`,
+      cure: `Usually nothing: another one is provisioned once it is gone. See why it stays with: why pv/${volume.metadata.name}`,
+    };
+  }
   const unapplied =
     (claim.spec.volumeAttributesClassName ?? '') !== (volume.spec.volumeAttributesClassName ?? '')
       ? ' Their volumeAttributesClassName differs, so they will not be bound.'
@@ -160,7 +160,8 @@ function binding(volume: PersistentVolume, claim: PersistentVolumeClaim): Findin
 }
 
 /** As the binder compares them (Kubernetes page "Persistent Volumes", "Binding"). */
-function whyUnfit(claim: PersistentVolumeClaim, { spec }: PersistentVolume): string | undefined {
+function whyUnfit(claim: PersistentVolumeClaim, { metadata, spec }: PersistentVolume): string | undefined {
+  if (metadata.deletionTimestamp !== undefined) return 'it is being deleted';
   const requested = claim.spec.resources?.requests?.['storage'] ?? 0;
   const offered = spec.capacity?.['storage'] ?? 0;
   if (quantityBytes(offered) < quantityBytes(requested))
@@ -169,7 +170,7 @@ function whyUnfit(claim: PersistentVolumeClaim, { spec }: PersistentVolume): str
   if (missing.length > 0) return `it does not offer ${missing.join(', ')}`;
   const modes = [claim.spec.volumeMode ?? 'Filesystem', spec.volumeMode ?? 'Filesystem'];
   if (modes[0] !== modes[1]) return `its volumeMode is ${modes[1] ?? ''}, and the claim asks for ${modes[0] ?? ''}`;
-  const ofVolume = spec.storageClassName ?? '';
+  const ofVolume = metadata.annotations?.[betaStorageClassKey] ?? spec.storageClassName ?? '';
   const ofClaim = className(claim);
   return ofVolume === ofClaim ? undefined : `its class is "${ofVolume}", and the claim's is "${ofClaim}"`;
 }

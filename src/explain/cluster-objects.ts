@@ -21,13 +21,25 @@ export interface ClusterEvent extends KubeObject {
 export interface Pod extends KubeObject {
   spec?: {
     nodeName?: string;
+    schedulerName?: string;
     schedulingGates?: { name: string }[];
     volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[];
   };
   status?: {
     phase?: string;
+    /** The node on which the scheduler makes room for it. */
+    nominatedNodeName?: string;
     conditions?: { type: string; status: string; reason?: string; message?: string }[];
   };
+}
+
+/** Whether a Pod has a claim among its volumes; of an ephemeral volume it is named after both. */
+export function usesClaim({ metadata, spec }: Pod, claimName: string): boolean {
+  return (spec?.volumes ?? []).some(
+    ({ name, persistentVolumeClaim, ephemeral }) =>
+      persistentVolumeClaim?.claimName === claimName ||
+      (ephemeral !== undefined && `${metadata.name}-${name}` === claimName),
+  );
 }
 
 /** storage.k8s.io/v1 CSINode. */

@@ -1,14 +1,13 @@
 /** Why a claim is not bound: the steps of its provisioning in their order. */
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
-import { lookAtAttempt } from './attempt-step.ts';
+import { claimHistory, lookAtAttempt } from './attempt-step.ts';
 import { type ClaimFacts, type ClaimReadOptions, readClaimFacts } from './claim-facts-reader.ts';
 import { lookAtClaim, lookAtVolume } from './claim-state-steps.ts';
-import { lookAtClass, lookAtConsumer, lookAtHandOver, lookAtNode, lookAtSelector } from './class-steps.ts';
-import { found } from './cluster-reader.ts';
+import { lookAtClass, lookAtHandOver, lookAtNode, lookAtSelector } from './class-steps.ts';
+import { lookAtConsumer } from './consumer-step.ts';
 import { lookAtAttributesClass, lookAtGrant, lookAtSecret, lookAtSource } from './content-steps.ts';
 import { type Explanation, type Finding, type Look, walk } from './explanation.ts';
 import { lookAtServing } from './provisioner-steps.ts';
-import { provisioningHistory } from './provisioning-events.ts';
 
 const steps: readonly Look<ClaimFacts>[] = [
   { step: 'claim', look: lookAtClaim },
@@ -26,12 +25,14 @@ const steps: readonly Look<ClaimFacts>[] = [
   { step: 'attempt', look: lookAtAttempt },
 ];
 
-function lookAtProvisioner({ provisioner, events, nowMs }: ClaimFacts): Finding | undefined {
+function lookAtProvisioner(facts: ClaimFacts): Finding | undefined {
+  const { provisioner, events, nowMs } = facts;
   if (provisioner === undefined) return undefined;
-  const { lastMs } = provisioningHistory(found(events) ?? []);
+  const { lastMs } = claimHistory(facts);
   return lookAtServing({
     provisioner,
     nowMs,
+    events,
     lastSignMs: lastMs,
     nobody: 'no-provisioner',
     away: 'provisioner-away',
@@ -45,7 +46,7 @@ export function claimExplanation(facts: ClaimFacts): Explanation {
 }
 
 /**
- * Explains a claim. Read-only, with at most 15 requests.
+ * Explains a claim. Read-only, with at most 14 requests.
  *
  * @throws the reason of the reader's signal, and nothing else: what cannot be read is part of the explanation.
  */
@@ -57,11 +58,8 @@ export async function explainClaim(
   const claim = await options.reader.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name });
   if (claim.kind !== 'found') return walk(object, claim, [{ step: 'claim', look: unreadClaim }]);
   const isBound = claim.value.status?.phase === 'Bound' && claim.value.metadata.deletionTimestamp === undefined;
-  const nothing = { kind: 'found', value: [] } as const;
   return claimExplanation(
-    isBound
-      ? { claim: claim.value, events: { ...nothing, value: [] }, nowMs: options.now() }
-      : await readClaimFacts(claim.value, options),
+    isBound ? { claim: claim.value, nowMs: options.now() } : await readClaimFacts(claim.value, options),
   );
 
   function unreadClaim(reading: typeof claim): Finding {

@@ -51,6 +51,11 @@ const failureCauses: readonly FailureCause[] = [
     cause: 'selected-node-gone',
     cure: 'Usually the scheduler chooses another node at once. If it chooses this one again, check that the driver runs there',
   },
+  {
+    pattern: /^no volume plugin matched/,
+    cause: 'no-provisioner',
+    cure: 'Kubernetes has no such plugin, or has it no longer: recreate the class with the name of a CSI driver',
+  },
   { pattern: /^error generating accessibility requirements: /, cause: 'no-topology', cure: topologyCure },
   {
     pattern: /^PersistentVolume ".*" exists already|PersistentVolume ".*" exists already /,

@@ -1,6 +1,7 @@
 /** Whether a provisioner of this name exists, and works. */
 import type { Lease } from '../kube/lease-record.ts';
-import { found } from './cluster-reader.ts';
+import type { ClusterEvent } from './cluster-objects.ts';
+import { found, type Reading } from './cluster-reader.ts';
 import type { Cause, Finding } from './explanation.ts';
 import type { ProvisionerFacts } from './provisioner-facts.ts';
 import { durationText } from './time-text.ts';
@@ -15,6 +16,8 @@ const usualLeaseSeconds = 15;
 export interface Serving {
   provisioner: ProvisionerFacts;
   nowMs: number;
+  /** About the object. */
+  events: Reading<ClusterEvent[]> | undefined;
   /** When an event of the provisioner about the object was recorded last. */
   lastSignMs?: number | undefined;
   /** The causes to name: claims and volumes have different ones. */
@@ -41,6 +44,7 @@ export function lookAtServing(serving: Serving): Finding {
   if (serving.lastSignMs !== undefined) {
     return { state: 'ok', detail: `${name} recorded events; it has no Lease and no CSIDriver` };
   }
+  if (serving.events?.kind === 'unreadable') return { state: 'unknown', detail: serving.events.why };
   return {
     state: 'stuck',
     cause: nobody,

@@ -1,6 +1,7 @@
 /** What the events about a claim or volume say of the attempts of its provisioner. */
 import { failedReason, succeededReason, waitingReason } from '../provision/event-reasons.ts';
 import type { ClusterEvent } from './cluster-objects.ts';
+import { isInTree } from './provisioner-facts.ts';
 
 /** Events of one reason, the newest of which counts. */
 export interface Recorded {
@@ -22,12 +23,17 @@ export interface History {
   lastMs?: number | undefined;
 }
 
+/** Of kube-controller-manager, which is the provisioner of in-tree plugins. */
+const binder = 'persistentvolume-controller';
 /** Components of Kubernetes itself, whose events use the same reasons. */
-const notProvisioners = new Set(['persistentvolume-controller', 'default-scheduler', 'volume_expand']);
+const notProvisioners = new Set([binder, 'default-scheduler', 'volume_expand']);
 
-/** The attempts to make a volume. */
-export function provisioningHistory(events: readonly ClusterEvent[]): History {
-  const own = events.filter((event) => !notProvisioners.has(componentOf(event)));
+/** The attempts to make a volume. @param provisioner - who is to make it, as the claim or its class names it. */
+export function provisioningHistory(events: readonly ClusterEvent[], provisioner: string): History {
+  const own = events.filter((event) => {
+    const component = componentOf(event);
+    return isInTree(provisioner) ? component === binder : !notProvisioners.has(component);
+  });
   const newest = (reason: string): Recorded | undefined => recordedOf(own.filter((event) => event.reason === reason));
   const history = {
     started: newest('Provisioning'),

@@ -88,7 +88,7 @@ export function lookAtDeleter({ volume, provisioner, node, events, nowMs }: Volu
   const { failed, waiting } = deletionHistory(found(events) ?? []);
   const times = [failed, waiting].flatMap((each) => (each === undefined ? [] : [each.atMs]));
   const lastSignMs = times.length === 0 ? undefined : Math.max(...times);
-  return lookAtServing({ provisioner, nowMs, lastSignMs, nobody: 'no-deleter', away: 'no-deleter' });
+  return lookAtServing({ provisioner, nowMs, events, lastSignMs, nobody: 'no-deleter', away: 'no-deleter' });
 }
 
 /** What the driver answered, and which finalizers hold it. */

@@ -261,6 +261,12 @@ export function isUnservedResource(error: unknown): boolean {
   return error instanceof NotFoundError && (error.status.details?.name ?? '') === '';
 }
 
+/** A success whose answer is not the kind of object that was asked for, such as a list that a proxy has converted. */
+export function unexpectedKind(kind: string | undefined, expected: string, request: RequestInfo): ApiError {
+  const message = `expected a ${expected}, got ${JSON.stringify(kind)}`;
+  return new ApiError({ message, reason: 'UnexpectedKind', code: 200 }, request);
+}
+
 /** Whether the server no longer has the requested resource version, or does not have it yet. */
 export function isVersionUnavailable(error: unknown): boolean {
   return error instanceof ExpiredError || isTooLargeResourceVersion(error);

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ApiError, isGarbled } from './api-error.ts';
 import type { KubeObject } from './kube-object.ts';
@@ -10,6 +11,8 @@ export interface CodingChoiceOptions {
   transport: Transport;
   /** Reads the objects from protobuf. Absent: only JSON is requested. */
   protobuf?: ObjectDecoder | undefined;
+  /** Default: the machine's own time. */
+  clock?: Pick<Clock, 'monotonicMs'>;
   logger: Logger;
 }
 
@@ -23,20 +26,31 @@ export interface CodedAnswer {
 /** Not Acceptable, Unsupported Media Type: what a server, or a proxy before it, says to a coding that it does not have. */
 const unsupportedCodes: ReadonlySet<number> = new Set([406, 415]);
 
-/** In which coding the objects of one resource are requested: protobuf until it proves not to work, then JSON. */
+/** For how long JSON is requested after a failure, and at most, since that doubles with each further one, in milliseconds. */
+const firstJsonMs = 3_600_000;
+const maxJsonMs = 24 * firstJsonMs;
+
+/**
+ * In which coding the objects of one resource are requested: protobuf, and for some hours JSON when that proves not to work. One
+ * server of several may lack it during an upgrade, or one answer may have been cut off, and this process goes on for months.
+ */
 export class CodingChoice {
   readonly #options: CodingChoiceOptions;
-  #decode: ObjectDecoder | undefined;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #protobuf: ObjectDecoder | undefined;
+  #jsonMs = firstJsonMs;
+  #jsonUntilMs = -Infinity;
 
   constructor(options: CodingChoiceOptions) {
     this.#options = options;
-    this.#decode = options.protobuf && orMalformed(options.protobuf);
+    this.#clock = options.clock ?? systemClock;
+    this.#protobuf = options.protobuf && orMalformed(options.protobuf);
   }
 
   /** As `Transport.stream`, in the present coding; a server without protobuf is asked again at once for JSON. */
   async stream(request: RequestOptions & { watch: boolean }): Promise<CodedAnswer> {
     const { transport } = this.#options;
-    const decode = this.#decode;
+    const decode = this.#decoder;
     if (decode !== undefined) {
       try {
         const { body, isProtobuf } = await transport.stream({ ...request, accept: acceptProtobuf });
@@ -50,16 +64,23 @@ export class CodingChoice {
     return { body, decode: undefined };
   }
 
-  /** Ends the requests for protobuf when an answer to one of them could not be read. */
+  /** Ends the requests for protobuf, for a while, when an answer to one of them could not be read. */
   failed(error: unknown, request: Pick<RequestOptions, 'info'>): void {
-    if (isGarbled(error) && this.#decode !== undefined) this.#giveUp(error, request);
+    if (isGarbled(error) && this.#decoder !== undefined) this.#giveUp(error, request);
+  }
+
+  /** Undefined: JSON is to be requested. */
+  get #decoder(): ObjectDecoder | undefined {
+    return this.#clock.monotonicMs() < this.#jsonUntilMs ? undefined : this.#protobuf;
   }
 
   #giveUp(error: unknown, { info }: Pick<RequestOptions, 'info'>): void {
-    this.#decode = undefined;
+    const forMs = this.#jsonMs;
+    this.#jsonUntilMs = this.#clock.monotonicMs() + forMs;
+    this.#jsonMs = Math.min(2 * forMs, maxJsonMs);
     this.#options.logger.warn(
-      { resource: info.resource.plural, err: error },
-      'A resource could not be read as protobuf, reading it as JSON from now on',
+      { resource: info.resource.plural, forHours: forMs / firstJsonMs, err: error },
+      'A resource could not be read as protobuf, reading it as JSON for some hours',
     );
   }
 }

@@ -1,4 +1,5 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
+import { type RequestInfo, unexpectedKind } from './api-error.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
 import type { Transport } from './transport.ts';
@@ -82,13 +83,16 @@ export class KubeClient {
   /** Objects of one namespace or of all, read live and at once: for small lists; caches use the reflector. */
   async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<T[]> {
     const { namespace, signal, optional, ...query } = options;
-    const answer = await this.#transport.request<{ items?: T[] | null }>({
+    const info: RequestInfo = { verb: 'list', resource, namespace, optional };
+    const answer = await this.#transport.request<{ kind?: string; items?: T[] | null }>({
       method: 'GET',
       path: resourcePath(resource, { namespace }),
       query: { ...query },
-      info: { verb: 'list', resource, namespace, optional },
+      info,
       signal,
     });
+    const kind = `${resource.kind}List`;
+    if (answer.kind !== kind) throw unexpectedKind(answer.kind, kind, info); // an empty list is a fact, this is not
     return answer.items ?? [];
   }
 

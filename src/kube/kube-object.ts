@@ -14,6 +14,8 @@ export interface ObjectMeta {
   annotations?: Record<string, string>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];
+  /** Who set which fields, and when last; caches do not keep it. */
+  managedFields?: { manager?: string; time?: string }[];
 }
 
 /** A reference to the object that owns this one. */

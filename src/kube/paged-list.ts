@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../base/clock.ts';
-import { ApiError, asGarbled, ExpiredError, type RequestInfo, TransportError } from './api-error.ts';
+import { asGarbled, ExpiredError, type RequestInfo, TransportError, unexpectedKind } from './api-error.ts';
 import type { CodedAnswer, CodingChoice } from './coding-choice.ts';
 import { type ListReader, readList } from './list-stream.ts';
 import type { KubeObject, Resource } from './kube-object.ts';
@@ -101,7 +101,7 @@ class OpenList implements Disposable {
       const envelope = await (decode === undefined
         ? readList(observed, reader)
         : readProtobufList(observed, { ...reader, kind, decode }));
-      if (envelope.kind !== kind) throw unexpectedKind(envelope.kind, this.#options);
+      if (envelope.kind !== kind) throw unexpectedKind(envelope.kind, kind, this.#info); // such as a table
       const { resourceVersion = '', continue: continueToken = '' } = envelope.metadata ?? {};
       return { resourceVersion, continueToken };
     } catch (failure) {
@@ -174,10 +174,4 @@ class OpenList implements Disposable {
 /** Ends an answer that nobody reads, whose signal has aborted. */
 async function discard({ body }: CodedAnswer): Promise<void> {
   for await (const _chunk of body) return;
-}
-
-/** A proxy may convert lists to tables, whose rows are no objects. */
-function unexpectedKind(kind: string | undefined, { resource, namespace }: PagedListOptions): ApiError {
-  const message = `expected a ${resource.kind}List, got ${JSON.stringify(kind)}`;
-  return new ApiError({ message, reason: 'UnexpectedKind', code: 200 }, { verb: 'list', resource, namespace });
 }

@@ -3,6 +3,7 @@ import type { Logger } from '../base/logger.ts';
 import { ApiError, ExpiredError, ForbiddenError, TransportError } from './api-error.ts';
 import { Backoff } from './backoff.ts';
 import type { Resource } from './kube-object.ts';
+import { retryAfterMs } from './request-failure.ts';
 
 /** The watch ended at once and empty: something between us and the server closes watches. */
 export class ShortWatchError extends Error {}
@@ -67,7 +68,7 @@ export class ReflectorFailures {
   /** Reports the failure, then waits one back-off step, or for the server's `Retry-After` if that is longer. */
   async reportAndBackOff(error: unknown, signal: AbortSignal): Promise<void> {
     this.report(error);
-    const askedMs = error instanceof ApiError ? (error.retryAfterS ?? 0) * 1000 : 0;
+    const askedMs = error instanceof ApiError ? (retryAfterMs(error) ?? 0) : 0;
     await this.#options.clock.sleep(Math.max(this.#backoff.next(), askedMs), { signal });
   }
 

@@ -100,7 +100,8 @@ export class Reflector<T extends KubeObject> {
         await this.#follow(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.#failures.report(error);
+        // whoever fences the transport says why: nothing is tried again then
+        if (!this.#options.transport.fenced.aborted) this.#failures.report(error);
       }
       await this.#failures.backOff(signal).catch(() => undefined);
       if (signal.aborted) return;

@@ -3,6 +3,8 @@ import { ApiError, TransportError } from './api-error.ts';
 
 /** Pause before a GET is sent again over a new connection. */
 const resendPauseMs = 1000;
+/** Longer than a server or proxy may have us wait: a program that looks again only after hours does not provision. */
+const maxRetryAfterMs = 60_000;
 /** Codes of connections that broke: reset, closed before the end of the response. */
 const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);
 
@@ -10,10 +12,15 @@ const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'U
 export function retryPauseMs(error: unknown, method: string): number | undefined {
   if (error instanceof ApiError) {
     const refused = error.code === 429 || error.code >= 500;
-    return refused && error.retryAfterS !== undefined ? error.retryAfterS * 1000 : undefined;
+    return refused ? retryAfterMs(error) : undefined;
   }
   const broken = error instanceof TransportError && brokenConnection.has(error.code);
   return broken && method === 'GET' ? resendPauseMs : undefined;
+}
+
+/** The pause that the server asks for, at most a minute; undefined where it asks for none. */
+export function retryAfterMs({ retryAfterS }: ApiError): number | undefined {
+  return retryAfterS === undefined ? undefined : Math.min(retryAfterS * 1000, maxRetryAfterMs);
 }
 
 /**

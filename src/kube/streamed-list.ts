@@ -27,6 +27,10 @@ export interface StreamedListOptions<T extends KubeObject> {
 /** How long a server may send events other than those of a streaming list before it counts as one without. */
 const maxForeignEventsMs = 30_000;
 const maxSilenceMs = 60_000;
+/** A stream without an event for this long has gone silent: a little less, since an event is read after its bytes have come. */
+const silentMs = maxSilenceMs - 5000;
+/** Max streams in a row that end before all objects have come: something may cut them off, while pages would come through. */
+const maxIncomplete = 3;
 const initialEventsEnd = 'k8s.io/initial-events-end';
 
 /** The server does not stream lists: list in pages. */
@@ -60,7 +64,7 @@ export class StreamedList<T extends KubeObject> {
 
   async #untilFilled(signal: AbortSignal): Promise<void> {
     const { cache, failures, watchList } = this.#options;
-    for (let incomplete = 0; ; incomplete++) {
+    for (let incomplete = 0; incomplete < maxIncomplete;) {
       const version = cache.versionToList('');
       const list = { filled: false };
       try {
@@ -83,8 +87,9 @@ export class StreamedList<T extends KubeObject> {
         }
         continue;
       }
-      if (incomplete > 0) await failures.backOff(signal);
+      if (incomplete++ > 0) await failures.backOff(signal);
     }
+    throw new NotStreamedError('the streaming list ends early, again and again');
   }
 
   /** One request; `list.filled` says whether all objects had come before it ended or failed. */
@@ -93,11 +98,13 @@ export class StreamedList<T extends KubeObject> {
     const startedMs = clock.monotonicMs();
     const collected = new Map<string, T>();
     const progress = new WatchProgress(version);
+    let lastEventMs = startedMs;
     let seen = 0;
     let foreign = false;
     const query = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
     for await (const event of watch({ version, query, maxSilenceMs, signal })) {
       seen++;
+      lastEventMs = clock.monotonicMs();
       if (list.filled) {
         cache.apply(event, progress);
         continue;
@@ -115,9 +122,10 @@ export class StreamedList<T extends KubeObject> {
       if (foreign && clock.monotonicMs() - startedMs > maxForeignEventsMs) this.#giveUp();
     }
     if (list.filled) return;
-    const tookMs = clock.monotonicMs() - startedMs;
-    if (tookMs >= maxSilenceMs) this.#giveUp();
-    if (seen === 0 && tookMs < shortWatchMs) throw new NotStreamedError('the streaming list ended at once');
+    const endedMs = clock.monotonicMs();
+    if (endedMs - lastEventMs >= silentMs) this.#giveUp();
+    if (seen === 0 && endedMs - startedMs < shortWatchMs)
+      throw new NotStreamedError('the streaming list ended at once');
   }
 
   #giveUp(): never {

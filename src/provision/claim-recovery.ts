@@ -6,24 +6,22 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference, claimUid, selectedNode } from './claim-facts.ts';
 import { claimWish } from './claim-wish.ts';
-import { completeVolume, volumeTemplate } from './complete-volume.ts';
-import { type DeletionGuard, ReportOnlyError, VolumeExistsError } from './deletion-guard.ts';
-import { failedReason, waitingReason } from './event-reasons.ts';
-import { isReservedFor } from './existing-volume.ts';
-import { uidIndex } from './informers.ts';
+import { volumeTemplate } from './complete-volume.ts';
+import type { DeletionGuard } from './deletion-guard.ts';
+import { waitingReason } from './event-reasons.ts';
+import { Fulfilment } from './fulfilment.ts';
 import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { NameInUseError } from './open-intents.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
-import { ProvisionError, type ProvisionOptions, type Provisioner } from './provisioner.ts';
+import type { ProvisionOptions, Provisioner } from './provisioner.ts';
 import type { RecentlySaved } from './recently-saved.ts';
 import type { Plan, Recoverable } from './recoverable.ts';
+import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
-import { storedVolume } from './stored-volume.ts';
+import { isServed } from './served-intent.ts';
 import type { VolumeStore } from './volume-store.ts';
-
-const goneText = 'the claim was deleted meanwhile';
 
 /** How long the journal may keep a claim waiting before an event says so, in milliseconds. */
 const journalPatienceMs = 30_000;
@@ -49,9 +47,11 @@ export interface ClaimRecoveryOptions {
 
 export class ClaimRecovery {
   readonly #options: ClaimRecoveryOptions;
+  readonly #fulfilment: Fulfilment;
 
   constructor(options: ClaimRecoveryOptions) {
     this.#options = options;
+    this.#fulfilment = new Fulfilment(options);
   }
 
   /**
@@ -74,14 +74,10 @@ export class ClaimRecovery {
    * @throws as `fulfil`, as the provisioner's `plan`, and what the journal throws.
    */
   async make(options: ProvisionOptions, signal: AbortSignal): Promise<PersistentVolume> {
-    const { provisioner, intents } = this.#options;
+    const { provisioner } = this.#options;
     const plan = await provisioner.plan(options, { signal });
     const intent = await this.#begin(plan, options, signal);
-    if (!this.#isThere(intent)) {
-      intents.close(intent);
-      throw new ProvisionStopped(goneText);
-    }
-    return this.fulfil(intent, signal);
+    return this.#fulfilment.begin(intent, signal);
   }
 
   /** Resolves once the backend may be asked. */
@@ -130,7 +126,7 @@ export class ClaimRecovery {
     });
     if (wish === 'has-it' && record.nameTaken === true) {
       // what was made for the claim is in no volume: it stays recorded until that claim is gone
-      this.#stuck(intent, `PersistentVolume ${JSON.stringify(record.volume.name)} has other storage`);
+      reportStuck(this.#options, intent, `PersistentVolume ${JSON.stringify(record.volume.name)} has other storage`);
       return undefined;
     }
     if (wish === 'has-it') {
@@ -143,7 +139,7 @@ export class ClaimRecovery {
     }
     if (store.isUnsaved(record.volume.name)) return undefined;
     this.#checkName(claim, record.volume.name);
-    if (await this.#isServed(intent, claim, signal)) return undefined;
+    if (await isServed(this.#options, intent, claim, signal)) return undefined;
     await intents.takeOver(intent, signal);
     await intents.leaveDelete(intent, signal); // one that was begun, and could not be sent
     return claim;
@@ -163,35 +159,9 @@ export class ClaimRecovery {
     return { claim, storageClass, volumeName: volume.name, selectedNodeName: selectedNode(claim) };
   }
 
-  /**
-   * Makes the storage of an open intent.
-   *
-   * @returns the volume as it will be saved.
-   * @throws {ProvisionStopped} when the claim was deleted meanwhile: no volume is saved for it.
-   * @throws {ProvisionError} and whatever else ends an attempt; the intent knows by then what may be left.
-   */
-  async fulfil(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
-    const { provisioner, guard, intents, addFinalizer } = this.#options;
-    const mayExist = intent.mayExist;
-    intents.reaching(intent);
-    let made: PersistentVolume;
-    try {
-      made = await provisioner.fulfil(intent.record.plan, {
-        signal,
-        mayExist,
-        beforeDelete: (handle) => guard.beforeDelete(intent, handle, { wantedByClaim: true, signal }),
-      });
-    } catch (error) {
-      throw await this.#afterFailure(intent, error, { mayExist, signal });
-    }
-    if (!this.#isThere(intent)) {
-      intents.unclear(intent); // the sync that the deletion has queued undoes it
-      throw new ProvisionStopped(goneText);
-    }
-    intents.made(intent);
-    const { volume } = intent.record;
-    const named = { ...made, metadata: { ...made.metadata, name: volume.name } };
-    return completeVolume(named, volume, { addFinalizer });
+  /** Makes the storage of an open intent, as `Fulfilment.attempt`. */
+  fulfil(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
+    return this.#fulfilment.attempt(intent, signal);
   }
 
   /** The volume of an intent has its object now. */
@@ -206,88 +176,9 @@ export class ClaimRecovery {
     if (intent !== undefined) this.#options.intents.setNameTaken(intent, true);
   }
 
-  /** Whether the cache shows the claim. */
-  #isThere({ record }: Intent): boolean {
-    return this.#options.claims.byIndex(uidIndex, record.claim.uid).length > 0;
-  }
-
   #intentOf({ metadata: { name }, spec: { claimRef } }: PersistentVolume): Intent | undefined {
     const intent = this.#options.intents.get(claimRef?.uid ?? '');
     return intent?.record.volume.name === name ? intent : undefined;
-  }
-
-  /** @returns what the attempt failed with. */
-  async #afterFailure(
-    intent: Intent,
-    error: unknown,
-    { mayExist, signal }: { mayExist: boolean; signal: AbortSignal },
-  ): Promise<unknown> {
-    const { intents, revoker } = this.#options;
-    if (!(error instanceof ProvisionError)) {
-      intents.unclear(intent);
-      if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
-        await intents.leaveDelete(intent, signal); // what was made is not fit, and has to stay
-        intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
-      } else if (intent.deleteSent) revoker.add(intent);
-      return error;
-    }
-    const { state, afterUnclear, message } = error;
-    if (state === 'no-change') {
-      intent.mayExist = mayExist;
-      if (!mayExist)
-        intents.close(intent); // nothing was sent: the next attempt plans anew
-      else if (afterUnclear === 'undecidable') this.#stuck(intent, message);
-    } else if (afterUnclear === 'absent') {
-      await intents.closeNow(intent, signal);
-    } else if (intent.deleteSent) {
-      intents.unclear(intent);
-      revoker.add(intent); // what was made is not fit, and has to go before another is made
-    } else if (state === 'in-background') {
-      intents.unclear(intent);
-    } else if (!mayExist || (afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
-      intents.close(intent);
-    } else {
-      if (afterUnclear === 'undecidable') this.#stuck(intent, message);
-      // an earlier attempt may have left a volume, which no other node may get
-      if (state === 'reschedule') return new ProvisionError(message, { state: 'in-background', cause: error });
-    }
-    return error;
-  }
-
-  /**
-   * Whether a volume of the name is there, for this claim.
-   *
-   * @throws when it is not for this claim, or on its way out.
-   */
-  async #isServed(intent: Intent, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
-    const { volumes, client, intents, revoker } = this.#options;
-    const { nameTaken = false } = intent.record;
-    const { name } = intent.record.volume;
-    // one that the cache does not show yet has to be seen by everybody before the name counts as free again
-    const existing = volumes.get(name) ?? (nameTaken ? await storedVolume(client, name, signal) : undefined);
-    if (existing === undefined) {
-      intents.setNameTaken(intent, false);
-      return false;
-    }
-    const phase = existing.status?.phase;
-    const leaving = existing.metadata.deletionTimestamp !== undefined || phase === 'Released' || phase === 'Failed';
-    if (leaving || nameTaken) throw new Error(`PersistentVolume ${JSON.stringify(name)} must be deleted first`);
-    if (!(await isReservedFor(claim, existing, { client, signal }))) {
-      const message = `PersistentVolume ${JSON.stringify(name)} exists already and is not for this claim. Delete it, or recreate the claim`;
-      this.#stuck(intent, message);
-      throw new Error(message);
-    }
-    // whether one that an administrator reserved has the storage is compared when ours is saved
-    if (intent.mayExist && !(await isReservedFor(claim, existing, { client, signal, byUid: true }))) return false;
-    revoker.closeServed(intent);
-    return true;
-  }
-
-  #stuck(intent: Intent, problem: string): void {
-    const { intents, recorder } = this.#options;
-    intents.stuck(intent, 'undecidable', problem);
-    const message = `An earlier attempt may have left a volume, and what became of it cannot be found out: ${problem}`;
-    recorder.event(intent.record.volume.claimRef, 'Warning', failedReason, message, { once: true });
   }
 
   #checkName(claim: PersistentVolumeClaim, volumeName: string): void {

@@ -1,6 +1,6 @@
 /** The last checks before storage that was made for a claim is deleted. A volume that anybody may use is never deleted. */
 import type { Clock } from '../base/clock.ts';
-import { NotFoundError } from '../kube/api-error.ts';
+import { isUnservedResource, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { type ClaimWish, claimWish, type ClaimWishOptions, type WishedVolume } from './claim-wish.ts';
 import type { ReportReason } from './intent-journal/journal-metrics.ts';
@@ -84,9 +84,12 @@ export class DeletionGuard {
     const { namespace, name } = record.claim;
     const read = client.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name }, { signal });
     const claim = await read.catch((error: unknown) => {
-      if (error instanceof NotFoundError) return undefined;
+      if (error instanceof NotFoundError && !isUnservedResource(error)) return undefined; // else a proxy's, or of a server that starts
       throw error;
     });
+    if (claim !== undefined && !isClaim(claim, name)) {
+      throw new Error(`the API server's answer is not the claim ${namespace}/${name}`);
+    }
     const qualifies: ClaimWishOptions['qualifies'] = (it) => provisioner.shouldProvision?.(it, { signal }) ?? true;
     return claimWish(record, claim, { isKnownProvisioner, qualifies });
   }
@@ -124,4 +127,8 @@ export class DeletionGuard {
     intents.checkOpen(intent);
     intent.deleteSent = true;
   }
+}
+
+function isClaim({ metadata }: Partial<PersistentVolumeClaim>, name: string): boolean {
+  return metadata?.name === name && (metadata.uid ?? '') !== '';
 }

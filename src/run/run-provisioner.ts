@@ -223,18 +223,27 @@ async function provision(
 }
 
 function journalOf(
-  { provisionerName, leaderElection = false, intentJournal = 'lease', clock, logger }: Settled,
+  {
+    provisionerName,
+    additionalProvisionerNames = [],
+    leaderElection = false,
+    intentJournal = 'lease',
+    clock,
+    logger,
+  }: Settled,
   { provisioner, client, registry }: { provisioner: Provisioner; client: KubeClient; registry: MetricRegistry },
 ): Pick<ProvisionControllerOptions, 'intentJournal' | 'journalMetrics'> {
   if (intentJournal === 'off' || !isRecoverable(provisioner)) return {};
   const { namespace = '', lockName = leaseName(provisionerName, silentLogger) } =
     typeof leaderElection === 'object' ? leaderElection : {};
   const metrics = journalMetrics(registry, clock);
+  const names = new Set([provisionerName, ...additionalProvisionerNames]);
   const journal = clusterJournal({
     client,
     backing: intentJournal,
     namespace: namespace === '' ? ownNamespace() : namespace,
     lockName: journalLock(lockName),
+    isKnownProvisioner: (name) => names.has(name),
     exclusive: leaderElection !== false,
     metrics,
     clock,

@@ -1,4 +1,5 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
+import type { V1PodSpec } from '@kubernetes/client-node';
 import { ifFound } from '../support/admin.ts';
 import type { Scene } from '../support/scene.ts';
 
@@ -43,8 +44,17 @@ export async function createNode(scene: PodScene, { name, labels = {} }: NodeOpt
   };
 }
 
-/** Makes a pod that uses the claim and may only run on the node, if one is named; the scheduler does the rest. */
-export async function createPod(scene: PodScene, claimName: string, nodeName?: string): Promise<string> {
+/**
+ * Makes a pod that uses the claim and may only run on the node, if one is named; the scheduler does the rest.
+ *
+ * @param spec - further fields.
+ */
+export async function createPod(
+  scene: PodScene,
+  claimName: string,
+  nodeName?: string,
+  spec: Partial<V1PodSpec> = {},
+): Promise<string> {
   const name = `uses-${claimName}`;
   // The service account of a new namespace appears a moment after it; until then the API server refuses pods.
   await scene.eventually(() =>
@@ -56,6 +66,7 @@ export async function createPod(scene: PodScene, claimName: string, nodeName?: s
           ...(nodeName !== undefined && { nodeSelector: { 'kubernetes.io/hostname': nodeName } }),
           containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
           volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
+          ...spec,
         },
       },
     }),

@@ -1,61 +1,14 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 /** `why` on a cluster: each cause is produced there, and named with no more rights than docs/why.md asks for. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { PatchStrategy, setHeaderOptions, V1MicroTime, type V1PersistentVolumeSpec } from '@kubernetes/client-node';
-import type { Explanation } from '../../src/explain/explanation.ts';
+import { type Cause, causes, type Explanation } from '../../src/explain/explanation.ts';
 import { serves } from '../support/admin.ts';
+import { referenceGrantKind } from '../support/custom-kinds.ts';
 import { openScene, type ClaimOptions, type Scene } from '../support/scene.ts';
 import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
-
-const root = join(import.meta.dirname, '../..');
-const exitCodes: Readonly<Record<string, number>> = { bound: 0, waiting: 1, stuck: 2, unknown: 3 };
-
-/** The role on the page, and an account that has it alone. */
-async function reader({ cluster, namespace }: Scene): Promise<string> {
-  const page = await readFile(join(root, 'docs/why.md'), 'utf8');
-  const role = /```yaml\n([^`]*kind: ClusterRole\n[^`]*)```/.exec(page)?.[1] ?? '';
-  const name = `${namespace}-why`;
-  const account = { namespace: cluster.sidecarNamespace, name };
-  const manifests = [
-    role.replace('name: csi-provisioner-why', `name: ${name}`),
-    JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: account }),
-    JSON.stringify({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      subjects: [{ kind: 'ServiceAccount', ...account }],
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    }),
-  ].join('\n---\n');
-  return await cluster.accountKubeconfig(manifests, account);
-}
-
-/** Runs the program, or the one that `E2E_SIDECAR` names. */
-async function why(kubeconfig: string, object: string): Promise<Explanation> {
-  const words = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, join(root, 'src/main.ts')];
-  const [program, ...args] = [...words, 'why', object, '-o', 'json', `--kubeconfig=${kubeconfig}`];
-  const { code, stdout, stderr } = await new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
-    execFile(program, args, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
-  });
-  assert.notEqual(stdout, '', stderr);
-  const explanation = JSON.parse(stdout) as Explanation;
-  assert.equal(code, exitCodes[explanation.verdict], stderr);
-  assert.equal(stderr, '');
-  return explanation;
-}
-
-/** Waits until the program names the cause, as the cluster takes its time to come to a state. */
-async function named(scene: Scene, kubeconfig: string, object: string, cause: string): Promise<Explanation> {
-  return await scene.eventually(async () => {
-    const explanation = await why(kubeconfig, object);
-    assert.equal(explanation.cause, cause, JSON.stringify(explanation));
-    return explanation;
-  });
-}
+import { named, namedCauses, readerKubeconfig, why } from './why-command.ts';
 
 const prefix = 'csi.storage.k8s.io/provisioner-secret';
 const late = { volumeBindingMode: 'WaitForFirstConsumer' };
@@ -68,7 +21,7 @@ describe('why on a cluster', () => {
       sidecarFlags: ['--leader-election', '--leader-election-namespace=default'],
       rbac: ['components/leader-election/rbac.yaml', 'components/attributes-classes/rbac.yaml'],
     });
-    kubeconfig = await reader(scene);
+    kubeconfig = await readerKubeconfig(scene.cluster, scene.namespace);
   });
   afterEach((context) => scene.report(context));
   after(() => scene.close());
@@ -77,7 +30,7 @@ describe('why on a cluster', () => {
     const className = options.className ?? (await scene.createClass());
     return (await scene.createClaim({ ...options, className })).metadata?.name ?? '';
   };
-  const explain = (claim: string, cause: string): Promise<Explanation> =>
+  const explain = (claim: string, cause: Cause): Promise<Explanation> =>
     named(scene, kubeconfig, `${scene.namespace}/${claim}`, cause);
 
   test('names what a claim itself lacks', async () => {
@@ -128,6 +81,38 @@ describe('why on a cluster', () => {
     const { message } = await explain(name, 'pod-unschedulable');
     assert.match(message, /The scheduler: .*nodes? /);
     await deletePod(scene, pod);
+
+    await createPod(scene, name, undefined, { schedulingGates: [{ name: 'example.com/quota' }] });
+    const gated = await explain(name, 'pod-unschedulable');
+    assert.equal(gated.verdict, 'waiting');
+    assert.match(gated.message, /is held by scheduling gates: example\.com\/quota\.$/);
+    await deletePod(scene, pod);
+
+    await createPod(scene, name, undefined, { nodeName: 'n1' });
+    const bypassing = await explain(name, 'pod-unschedulable');
+    assert.equal(bypassing.verdict, 'stuck');
+    assert.match(bypassing.message, /spec\.nodeName to n1, so it bypasses the scheduler/);
+    await deletePod(scene, pod);
+
+    await createPod(scene, name, undefined, { schedulerName: 'no-such-scheduler' });
+    assert.match((await explain(name, 'waits-for-consumer')).message, /the scheduler has not chosen a node/);
+    await deletePod(scene, pod);
+  });
+
+  test('names the node that was chosen for a claim and is gone', async () => {
+    const node = `${scene.namespace}-gone`;
+    const removeNode = await createNode(scene, { name: node });
+    // while no provisioner is there to take the node from the claim
+    const className = await scene.createClass({ ...late, provisioner: `${scene.namespace}.none.example.com` });
+    const name = await claimOf({ className });
+    const pod = await createPod(scene, name, node);
+    await scene.eventually(async () => {
+      const { metadata } = await scene.readClaim(name);
+      assert.equal(metadata?.annotations?.['volume.kubernetes.io/selected-node'], node);
+    });
+    await removeNode();
+    assert.match((await explain(name, 'selected-node-gone')).message, new RegExp(`^Node ${node}, `));
+    await deletePod(scene, pod);
   });
 
   test('names a provisioner that nobody has installed, and one that is away', async () => {
@@ -149,6 +134,21 @@ describe('why on a cluster', () => {
       },
     });
     assert.match((await explain(name, 'provisioner-away')).message, /pod-1 has not renewed Lease .* for 10 min/);
+  });
+
+  test('names what became of a plugin that was part of Kubernetes', async (t) => {
+    const ofPlugin = async (plugin: string): Promise<string> =>
+      await claimOf({ className: await scene.createClass({ provisioner: `kubernetes.io/${plugin}` }) });
+    const migrated = await explain(await ofPlugin('aws-ebs'), 'no-provisioner');
+    assert.match(migrated.message, /no sign of a provisioner for ebs\.csi\.aws\.com:/);
+    if (scene.cluster.name === 'sandbox') {
+      t.diagnostic('the sandbox says nothing of plugins that are gone');
+      return;
+    }
+    const removed = await explain(await ofPlugin('glusterfs'), 'no-provisioner');
+    assert.match(removed.message, /no volume plugin matched name: kubernetes\.io\/glusterfs$/);
+    const disabled = await explain(await ofPlugin('host-path'), 'driver-error');
+    assert.match(disabled.message, /provisioning in volume plugin "kubernetes\.io\/host-path" is disabled$/);
   });
 
   test('names what the driver says, and that it is at work', async () => {
@@ -193,7 +193,7 @@ describe('why on a cluster', () => {
     await explain(lost, 'lost');
   });
 
-  const volumeCause = (name: string, cause: string): Promise<Explanation> =>
+  const volumeCause = (name: string, cause: Cause): Promise<Explanation> =>
     named(scene, kubeconfig, `pv/${name}`, cause);
 
   async function removeFinalizers(name: string): Promise<void> {
@@ -271,9 +271,123 @@ describe('why of a claim whose driver has topology', () => {
   after(() => scene.close());
 
   test('names that no node has it', async () => {
-    const kubeconfig = await reader(scene);
+    const kubeconfig = await readerKubeconfig(scene.cluster, scene.namespace);
     const { metadata } = await scene.createClaim({ className: await scene.createClass() });
     const object = `${scene.namespace}/${metadata?.name ?? ''}`;
     assert.match((await named(scene, kubeconfig, object, 'no-topology')).message, /no available topology found/);
+  });
+
+  test('names what the driver said of the chosen node, also while the scheduler chooses again', async (t) => {
+    const kubeconfig = await readerKubeconfig(scene.cluster, scene.namespace);
+    const node = `${scene.namespace}-node`;
+    t.after(await createNode(scene, { name: node, labels: { 'e2e.example.com/zone': 'a' } }));
+    await scene.driver.setFaults([{ method: 'CreateVolume', code: 'RESOURCE_EXHAUSTED', message: 'pool is full' }]);
+    const { metadata } = await scene.createClaim({ className: await scene.createClass(late) });
+    const name = metadata?.name ?? '';
+    const pod = await createPod(scene, name);
+    const object = `${scene.namespace}/${name}`;
+    await named(scene, kubeconfig, object, 'no-capacity');
+    const looks: Explanation[] = [];
+    await scene.eventually(async () => {
+      looks.push(await why(kubeconfig, object));
+      const endings = looks.map(({ steps }) => steps.at(-1)?.step);
+      assert.ok(endings.includes('consumer'), `it has a node whenever somebody looks: ${endings.join(', ')}`);
+    });
+    for (const { cause, message } of looks) {
+      assert.equal(cause, 'no-capacity', message);
+      assert.match(message, /desc = pool is full$/);
+    }
+    await scene.driver.setFaults([]);
+    await named(scene, kubeconfig, object, 'bound');
+    await deletePod(scene, pod);
+  });
+});
+
+const crossNamespace = 'CrossNamespaceVolumeDataSource';
+
+describe('why on a cluster of its own', () => {
+  let scene: Scene;
+  let kubeconfig: string;
+  before(async () => {
+    scene = await openScene({
+      cluster: { featureGates: [crossNamespace] },
+      rbac: ['components/cross-namespace-sources/rbac.yaml'],
+      kinds: [referenceGrantKind],
+      sidecarFlags: [`--feature-gates=${crossNamespace}=true`],
+    });
+    kubeconfig = await readerKubeconfig(scene.cluster, scene.namespace);
+  });
+  afterEach((context) => scene.report(context));
+  after(() => scene.close());
+
+  test('names the grant without which a claim gets nothing of another namespace', async () => {
+    const elsewhere = `${scene.namespace}-guest`;
+    await scene.admin.core.createNamespace({ body: { metadata: { name: elsewhere } } });
+    const storageClassName = await scene.createClass();
+    await scene.createClaim({ name: 'source', className: storageClassName });
+    await scene.bound('source');
+    await scene.admin.core.createNamespacedPersistentVolumeClaim({
+      namespace: elsewhere,
+      body: {
+        metadata: { name: 'guest' },
+        spec: {
+          storageClassName,
+          accessModes: ['ReadWriteOnce'],
+          resources: { requests: { storage: '1Gi' } },
+          dataSourceRef: { kind: 'PersistentVolumeClaim', name: 'source', namespace: scene.namespace },
+        },
+      },
+    });
+    const { message } = await named(scene, kubeconfig, `${elsewhere}/guest`, 'grant-missing');
+    assert.match(
+      message,
+      new RegExp(`^No ReferenceGrant in namespace ${scene.namespace} allows claims of ${elsewhere}`),
+    );
+    const { group, version, plural, kind } = referenceGrantKind;
+    await scene.admin.custom.createNamespacedCustomObject({
+      ...{ group, version, plural, namespace: scene.namespace },
+      body: {
+        apiVersion: `${group}/${version}`,
+        kind,
+        metadata: { name: 'claims' },
+        spec: {
+          from: [{ group: '', kind: 'PersistentVolumeClaim', namespace: elsewhere }],
+          to: [{ group: '', kind: 'PersistentVolumeClaim' }],
+        },
+      },
+    });
+    await named(scene, kubeconfig, `${elsewhere}/guest`, 'bound');
+  });
+
+  test('names what kube-controller-manager has left undone', async (t) => {
+    const { controllerManager } = scene.cluster;
+    if (controllerManager === undefined) {
+      t.skip('the sandbox has no controller manager that could be stopped');
+      return;
+    }
+    const className = await scene.createClass();
+    await scene.driver.setFaults([{ method: 'CreateVolume', code: 'UNAVAILABLE', message: 'not yet' }]);
+    await scene.createClaim({ name: 'made', className });
+    const object = (name: string): string => `${scene.namespace}/${name}`;
+    await named(scene, kubeconfig, object('made'), 'driver-error');
+    await controllerManager.stop();
+    await scene.driver.setFaults([]);
+    await named(scene, kubeconfig, object('made'), 'volume-made');
+    await scene.createClaim({ name: 'new', className });
+    const { message } = await named(scene, kubeconfig, object('new'), 'not-handed-over');
+    assert.match(message, /^kube-controller-manager has not handed the claim to its provisioner /);
+    await controllerManager.start();
+    await named(scene, kubeconfig, object('made'), 'bound');
+    await named(scene, kubeconfig, object('new'), 'bound');
+  });
+
+  test('names each of its causes in the tests above', async (t) => {
+    if (scene.cluster.controllerManager === undefined) {
+      t.skip('the sandbox cannot produce them all');
+      return;
+    }
+    const kind = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
+    const unserved: readonly Cause[] = (await serves(scene.admin, kind)) ? [] : ['attributes-class'];
+    assert.deepEqual([...namedCauses, ...unserved].toSorted(), [...causes].toSorted());
   });
 });

@@ -163,6 +163,19 @@ describe('the package', () => {
     );
   });
 
+  test('has a sidecar that reports what nobody caught without the text of its bundle', async () => {
+    const breaking = `Object.defineProperty(process,'stdin',{get(){throw new Error('broken for a test')}})`;
+    const { code, stderr } = await runNode([
+      `--import=data:text/javascript,${breaking}`,
+      path.join(project, 'node_modules/csi-provisioner/dist/csi-provisioner.js'),
+      ...['why', 'ns/claim'],
+    ]);
+    assert.equal(code, 1);
+    assert.match(stderr, /^Error: broken for a test\n {4}at /);
+    assert.match(stderr, /\n\nNode\.js v\d+\.\S+\n$/);
+    assert.ok(stderr.length < 5000, `${stderr.length} characters`);
+  });
+
   test('compiles in a strict project that also checks the declarations', async () => {
     await writeFile(
       path.join(project, 'tsconfig.json'),

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { volumeAttachments } from '../../src/csi/attachments.ts';
+import { attachmentInformer } from '../../src/csi/attachments.ts';
 import { nodeInformers } from '../../src/csi/topology/topology-nodes.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import type { KubeObject } from '../../src/kube/kube-object.ts';
@@ -31,14 +31,10 @@ export class CodedCaches implements AsyncDisposable {
       isKnownProvisioner: (name) => name === codedDriver,
     });
     const { nodes, csiNodes } = nodeInformers({ ...common, driverName: codedDriver, metrics: noReflectorMetrics });
-    const attachments = new Informer({
-      ...common,
-      resource: volumeAttachments,
-      transform: withoutManagedFields,
-      protobuf: messageDecoder('VolumeAttachment'),
-    });
+    const attachments = attachmentInformer({ ...common, metrics: noReflectorMetrics });
     const provision = [claims, volumes, classes] as readonly unknown[] as Informer<KubeObject>[]; // each has its own type
-    return new CodedCaches(transport, [...provision, nodes, csiNodes as unknown as Informer<KubeObject>, attachments]);
+    const others = [nodes, csiNodes, attachments] as readonly unknown[] as Informer<KubeObject>[];
+    return new CodedCaches(transport, [...provision, ...others]);
   }
 
   /** All that the messages have of the objects. */

@@ -36,6 +36,10 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
           await plane.replacePrograms({ binDir: await findPrograms({ minor }), extraArgs: planeFlags() });
         },
       },
+      controllerManager: {
+        stop: () => plane.stopControllerManager(),
+        start: () => plane.startControllerManager(),
+      },
       async stop() {
         await cluster.stop();
         await plane.stop();

@@ -16,6 +16,7 @@ export const snapshotsRef = { group: 'snapshot.storage.k8s.io', version: 'v1', p
 /** A running API server; dispose it. */
 export class SandboxApi implements AsyncDisposable {
   readonly server: ApiServer;
+  readonly url: string;
   /** The API without HTTP, for the test's own doings. */
   readonly own: SandboxClient;
   readonly transport: Transport;
@@ -29,6 +30,7 @@ export class SandboxApi implements AsyncDisposable {
     const clock = systemClock;
     const logger = silentLogger;
     this.server = server;
+    this.url = url;
     this.own = server.client('test');
     const load = () => loadKubeConfig({ master: url, environment: {} });
     this.transport = new Transport({

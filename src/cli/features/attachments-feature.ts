@@ -1,15 +1,8 @@
 import { once } from 'node:events';
-import {
-  attachedVolume,
-  attachmentsByVolume,
-  type VolumeAttachment,
-  volumeAttachments,
-} from '../../csi/attachments.ts';
+import { attachedVolume, attachmentInformer, type VolumeAttachment } from '../../csi/attachments.ts';
 import { untilCapable } from '../../csi/until-capable.ts';
-import { Informer, Tombstone } from '../../kube/informer.ts';
+import { type Informer, Tombstone } from '../../kube/informer.ts';
 import type { Lister } from '../../kube/lister.ts';
-import { messageDecoder } from '../../kube/protobuf/message-decoder.ts';
-import { withoutManagedFields } from '../../provision/informers.ts';
 import type { Caches } from '../../run/cache-health.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
@@ -61,13 +54,9 @@ export class Attachments implements Lister<VolumeAttachment>, Feature {
   #watch(): Caches {
     const { transport, metrics, clock, logger } = this.#options;
     logger.info({}, 'CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments');
-    const attachments = new Informer<VolumeAttachment>({
+    const attachments = attachmentInformer({
       transport,
-      resource: volumeAttachments,
-      metrics: metrics.reflector(volumeAttachments.plural),
-      transform: withoutManagedFields<VolumeAttachment>,
-      protobuf: messageDecoder('VolumeAttachment'),
-      indexers: { [attachmentsByVolume]: attachedVolume },
+      metrics: (resource) => metrics.reflector(resource),
       clock,
       logger,
     });

@@ -18,6 +18,12 @@ export const inTreePlugins: readonly InTreePlugin[] = [
   portworxVolume,
 ];
 
+/** Names of the provisioners that a driver stands for: its own, and that of the plugin that it replaced. */
+export function provisionerNames(driverName: string): string[] {
+  const plugin = replacedPlugin(driverName);
+  return plugin === undefined ? [driverName] : [driverName, plugin.name];
+}
+
 /** The plugin that a driver replaced; undefined for all but a few drivers. */
 export function replacedPlugin(driverName: string): InTreePlugin | undefined {
   return inTreePlugins.find((plugin) => plugin.driverName === driverName);

@@ -67,6 +67,34 @@ export async function protectSource(
 }
 
 /**
+ * Protects a source that an earlier process may have left unprotected: it ended between its record and the finalizer. One that is
+ * gone, is being deleted or may not be changed does not stop the volume, which may be there already. Safe to repeat.
+ *
+ * @returns whether the source is protected now.
+ */
+export async function protectFoundSource(
+  settings: Settings,
+  source: PlannedSource | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    if (source?.handling === 'clone' && !mayBeProtected(source, settings)) return false;
+    await protectSource(settings, source, signal);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    settings.logger.debug({ err: error, source }, 'The source of a recorded volume is not protected');
+    return false;
+  }
+}
+
+/** Kubernetes refuses new finalizers on what is being deleted. */
+function mayBeProtected({ namespace, name, uid }: PlannedSource & { uid: string }, { claims }: Settings): boolean {
+  const cached = claims.get(`${namespace}/${name}`)?.metadata;
+  return cached?.uid === uid && cached.deletionTimestamp === undefined;
+}
+
+/**
  * Removes the protection from a snapshot that was restored. The sources of clones keep it until they are deleted, and
  * sources in other namespaces until the sweep of their provisioner. Never fails.
  *

@@ -67,6 +67,10 @@ class ListWalk {
     if (field === undefined) return at - data.length - 1;
     if (this.#left > 0) return this.#inside(data, at, field);
     if (field.id === rawField) {
+      // else the items of the right kind would be passed over, and the list taken for an empty one
+      if (this.#sawList || this.envelope.kind === undefined) {
+        throw new MalformedMessageError('the parts of the envelope are not in their order');
+      }
       this.#sawList = true;
       this.#left = field.end - field.start;
       return field.start;

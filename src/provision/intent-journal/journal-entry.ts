@@ -1,5 +1,5 @@
 import type { IntentPhase, IntentRecord } from './intent-record.ts';
-import { type Cut, type PlanWriter, restorePlan } from './plan-text.ts';
+import type { Cut, PlanReader, PlanWriter } from './plan-text.ts';
 
 /** A record as it is stored. Never changed, only replaced. */
 export interface JournalEntry {
@@ -8,9 +8,11 @@ export interface JournalEntry {
   readonly key: string;
   /** JSON of the entry. */
   readonly text: string;
-  /** Texts of the values that the record shares with others, by key. */
+  /** The values that the record shares with others, as they are stored, by key. */
   readonly shared: ReadonlyMap<string, string>;
   readonly phase: IntentPhase;
+  /** Of the volume's class. */
+  readonly provisioner: string;
   /** The process that works on it. */
   readonly writer: string;
   /** Why nothing may be deleted because of it; empty: it may. */
@@ -44,7 +46,9 @@ export function entryOf(
   const fields = JSON.stringify(rest).slice(0, -1);
   const body = `"shared":${JSON.stringify(cuts)},"record":${fields},"plan":${text}}}`;
   const { uid } = record.claim;
-  return entry({ uid, body, shared, phase: record.phase, writer: options.writer, reportOnly: options.reportOnly });
+  const { provisioner } = record.volume;
+  const { writer, reportOnly } = options;
+  return entry({ uid, body, shared, phase: record.phase, provisioner, writer, reportOnly });
 }
 
 /** The same record as another process's, or with a reason not to delete anything. */
@@ -60,18 +64,35 @@ export function reassigned(old: JournalEntry, writer: string, reportOnly = old.r
  * @param shared - all shared values of its shard.
  * @throws {Error} unless it is a record in the format of this version.
  */
-export function parseEntry(key: string, text: string, shared: ReadonlyMap<string, string>): JournalEntry {
-  const { writer, reportOnly = '', shared: cuts = [], record } = parsed(text, shared);
+export function parseEntry(
+  key: string,
+  text: string,
+  { shared, plans }: { shared: ReadonlyMap<string, string>; plans: PlanReader },
+): JournalEntry {
+  const { writer, reportOnly = '', shared: cuts = [], record } = parsed(text, shared, plans);
   const { uid } = record.claim;
   if (uid !== key || !isRecord(record) || typeof writer !== 'string') throw new Error('it is not a record');
   const used = new Map(cuts.map(([, each]) => [each, shared.get(each) ?? '']));
   const bytes = key.length + Buffer.byteLength(text);
-  return { uid, key: entryKey(uid), text, shared: used, phase: record.phase, writer, reportOnly, bytes };
+  const { phase, volume } = record;
+  const { provisioner } = volume;
+  return { uid, key: entryKey(uid), text, shared: used, phase, provisioner, writer, reportOnly, bytes };
+}
+
+/** An entry that this version cannot read, with a reason not to delete anything: one that can read it will honour that. */
+export function markedUnread(text: string, reportOnly: string): string {
+  try {
+    const fields = JSON.parse(text) as unknown;
+    if (typeof fields === 'object' && fields !== null) return JSON.stringify({ ...fields, reportOnly });
+  } catch {
+    // nobody can read it
+  }
+  return text;
 }
 
 /** The record of an entry that was written or read before. */
-export function recordOf({ text, shared }: JournalEntry): IntentRecord {
-  return parsed(text, shared).record;
+export function recordOf({ text, shared }: JournalEntry, plans: PlanReader): IntentRecord {
+  return parsed(text, shared, plans).record;
 }
 
 /** Sizes of the values that entries share, by key: of key and text, in bytes. */
@@ -96,16 +117,26 @@ function isRecord({ claim, volume, plan, phase }: IntentRecord): boolean {
   );
 }
 
-function parsed(text: string, shared: ReadonlyMap<string, string>): StoredEntry {
+function parsed(text: string, shared: ReadonlyMap<string, string>, plans: PlanReader): StoredEntry {
   const stored = JSON.parse(text) as StoredEntry;
-  restorePlan(stored.record.plan, stored.shared ?? [], shared);
+  plans.restore(stored.record.plan, stored.shared ?? [], shared);
   return stored;
 }
 
 function entry(parts: Omit<JournalEntry, 'key' | 'text' | 'bytes'> & { body: string }): JournalEntry {
-  const { uid, body, shared, phase, writer, reportOnly } = parts;
+  const { uid, body, shared, phase, provisioner, writer, reportOnly } = parts;
   const key = entryKey(uid);
   const mark = reportOnly === '' ? '' : `"reportOnly":${JSON.stringify(reportOnly)},`;
   const text = `{"writer":${JSON.stringify(writer)},${mark}${body}`;
-  return { uid, key, text, shared, phase, writer, reportOnly, bytes: key.length + Buffer.byteLength(text) };
+  return {
+    uid,
+    key,
+    text,
+    shared,
+    phase,
+    provisioner,
+    writer,
+    reportOnly,
+    bytes: key.length + Buffer.byteLength(text),
+  };
 }

@@ -7,12 +7,21 @@ import type { IntentPhase } from './intent-record.ts';
  * - `restored`: the record may be outdated or of another cluster, such as one of a restored backup.
  * - `undecidable`: what an attempt left behind cannot be found out.
  * - `unreadable`: an entry that cannot be parsed, or of a newer version.
+ * - `other-provisioner`: the record is of another provisioner, whose journal has the same name.
  * - `too-large`: a record that fits into no object.
  * - `node-gone`: the record is of a node that does not exist any more.
  */
 export type ReportReason = (typeof reportReasons)[number];
 
-export const reportReasons = ['retain', 'restored', 'undecidable', 'unreadable', 'too-large', 'node-gone'] as const;
+export const reportReasons = [
+  'retain',
+  'restored',
+  'undecidable',
+  'unreadable',
+  'other-provisioner',
+  'too-large',
+  'node-gone',
+] as const;
 
 /** What is counted about open records, the controller's part and the journal's. */
 export interface JournalMetrics {

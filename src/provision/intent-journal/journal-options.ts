@@ -13,6 +13,8 @@ export interface ClusterJournalOptions {
   namespace: string;
   /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */
   lockName: string;
+  /** Whether the records of a provisioner are ours; those of others in the same objects are left alone. */
+  isKnownProvisioner: (name: string) => boolean;
   /** Nobody else writes the journal, by leader election: another writer means that the lease was lost. */
   exclusive: boolean;
   clock: Clock;

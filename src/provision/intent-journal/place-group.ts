@@ -49,7 +49,7 @@ export function placeGroup(
   let canWait = false;
   for (const shard of shards) {
     const bytes = shard.bytesWith(need.entryBytes, need.shared);
-    if (bytes > limit && shard.wanted.size > 0) continue;
+    if (bytes > limit && shard.wanted.size + shard.kept.size > 0) continue;
     if (inOrder) return shard.busy ? 'wait' : { shard, count };
     if (shard.busy) canWait = true;
     else if (bytes < bestBytes) [best, bestBytes] = [shard, bytes];

@@ -1,6 +1,7 @@
 /** JSON of plans, with the values that many plans share taken out. */
 import { hash } from 'node:crypto';
 import type { Plan } from '../recoverable.ts';
+import { packText, unpackText } from './pack-text.ts';
 
 /** Shorter values are not worth an entry of their own, in characters. */
 const minSharedLength = 200;
@@ -10,6 +11,8 @@ const alwaysSharedLength = 2048;
 const maxDepth = 5;
 /** How many values are remembered to recognize the second plan that has them. */
 const maxRemembered = 2000;
+/** How many long values are kept, packed by the writer and parsed by the reader: plans of the same time have the same. */
+const maxKept = 16;
 
 /** Where a value was taken out: the path of its fields in the plan, and its key. */
 export type Cut = [path: string[], key: string];
@@ -18,7 +21,7 @@ export interface PlanText {
   /** JSON of the plan; what was taken out is null in it. */
   text: string;
   cuts: Cut[];
-  /** JSON of what was taken out, by key. */
+  /** What was taken out, as it is stored, by key. */
   shared: Map<string, string>;
 }
 
@@ -26,6 +29,8 @@ export interface PlanText {
 export class PlanWriter {
   /** Values that were seen, with their keys once they are shared; the latest last. */
   readonly #seen = new Map<string, string>();
+  /** Long values as they are stored, by key; the latest last. */
+  readonly #packed = new Map<string, string>();
 
   write(plan: Plan): PlanText {
     const found: PlanText = { text: '', cuts: [], shared: new Map() };
@@ -55,7 +60,7 @@ export class PlanWriter {
     const key = this.#keyOf(text);
     if (key === '') return text;
     found.cuts.push([path, key]);
-    found.shared.set(key, text);
+    found.shared.set(key, text.length >= alwaysSharedLength ? this.#pack(key, text) : text);
     return 'null';
   }
 
@@ -64,10 +69,14 @@ export class PlanWriter {
     if (text.length >= alwaysSharedLength) return newKey(text);
     const known = this.#seen.get(text);
     const key = known === undefined ? '' : known || newKey(text);
-    this.#seen.delete(text);
-    this.#seen.set(text, key);
-    if (this.#seen.size > maxRemembered) this.#seen.delete(this.#seen.keys().next().value ?? '');
+    keepLatest(this.#seen, text, key, maxRemembered);
     return key;
+  }
+
+  #pack(key: string, text: string): string {
+    const packed = this.#packed.get(key) ?? packText(text);
+    keepLatest(this.#packed, key, packed, maxKept);
+    return packed;
   }
 }
 
@@ -75,20 +84,39 @@ function newKey(text: string): string {
   return `shared-${hash('sha256', text).slice(0, 32)}`;
 }
 
-/**
- * Puts back what was taken out, in place.
- *
- * @throws {Error} when something is missing.
- */
-export function restorePlan(plan: Plan, cuts: readonly Cut[], shared: ReadonlyMap<string, string>): void {
-  for (const [path, key] of cuts) {
-    const text = shared.get(key);
-    let parent: unknown = plan;
-    for (const name of path.slice(0, -1)) parent = isPlainObject(parent) ? parent[name] : undefined;
-    const last = path.at(-1);
-    if (text === undefined || last === undefined || !isPlainObject(parent)) throw new Error(`${key} is missing`);
-    parent[last] = JSON.parse(text) as unknown;
+/** Reads plans. A value that many of them share is parsed once, and is the same object in all of them. */
+export class PlanReader {
+  /** By key; the latest last. */
+  readonly #values = new Map<string, { stored: string; value: unknown }>();
+
+  /**
+   * Puts back what was taken out, in place.
+   *
+   * @throws {Error} when something is missing, or cannot be read.
+   */
+  restore(plan: Plan, cuts: readonly Cut[], shared: ReadonlyMap<string, string>): void {
+    for (const [path, key] of cuts) {
+      const stored = shared.get(key);
+      let parent: unknown = plan;
+      for (const name of path.slice(0, -1)) parent = isPlainObject(parent) ? parent[name] : undefined;
+      const last = path.at(-1);
+      if (stored === undefined || last === undefined || !isPlainObject(parent)) throw new Error(`${key} is missing`);
+      parent[last] = this.#valueOf(key, stored);
+    }
   }
+
+  #valueOf(key: string, stored: string): unknown {
+    const known = this.#values.get(key);
+    const value = known?.stored === stored ? known.value : (JSON.parse(unpackText(stored)) as unknown);
+    keepLatest(this.#values, key, { stored, value }, maxKept);
+    return value;
+  }
+}
+
+function keepLatest<T>(map: Map<string, T>, key: string, value: T, max: number): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > max) map.delete(map.keys().next().value ?? '');
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { IntentRecord } from './intent-record.ts';
 import { recordOf } from './journal-entry.ts';
+import { PlanReader } from './plan-text.ts';
 import { inParallel } from './settled.ts';
 import { parseShard } from './shard-contents.ts';
 import { type JournalBacking, ShardStorage } from './shard-storage.ts';
@@ -14,6 +15,8 @@ export interface ReadJournalOptions {
   namespace: string;
   /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */
   lockName: string;
+  /** Whether the records of a provisioner are wanted; those of others are left out. */
+  isKnownProvisioner: (name: string) => boolean;
   /** Tells how long ago the journal was renewed. */
   clock: Pick<Clock, 'wallMs'>;
 }
@@ -43,20 +46,22 @@ export interface ReadJournal {
  */
 export async function readJournal(options: ReadJournalOptions): Promise<ReadJournal> {
   const storage = new ShardStorage(options);
+  const { isKnownProvisioner } = options;
+  const plans = new PlanReader();
   const journal: ReadJournal = { exists: false, records: [], unreadable: [] };
   /** @returns how many shards there are, as far as this one says; undefined for one of a newer version. */
   const take = async (shard: number): Promise<number | undefined> => {
     const object = await storage.read(shard);
     if (object === undefined) return 0;
     journal.exists = true;
-    const contents = parseShard(object, options.clock.wallMs());
+    const contents = parseShard(object, { wallMs: options.clock.wallMs(), isKnownProvisioner });
     if (contents === undefined) {
       journal.unreadable.push(storage.nameOf(shard));
       return undefined;
     }
     for (const key of contents.unreadable.keys()) journal.unreadable.push(`${storage.nameOf(shard)}/${key}`);
     for (const entry of contents.records.values()) {
-      journal.records.push({ record: recordOf(entry), shard, reportOnly: entry.reportOnly });
+      journal.records.push({ record: recordOf(entry, plans), shard, reportOnly: entry.reportOnly });
     }
     return contents.header?.shards ?? 0;
   };

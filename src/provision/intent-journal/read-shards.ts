@@ -1,7 +1,7 @@
 import type { ClusterJournalOptions } from './journal-options.ts';
 import { inParallel } from './settled.ts';
 import { Shard } from './shard.ts';
-import { parseShard, type ShardContents } from './shard-contents.ts';
+import type { ShardContents } from './shard-contents.ts';
 import type { ShardSet } from './shard-set.ts';
 import type { ShardObject, ShardStorage } from './shard-storage.ts';
 
@@ -9,6 +9,8 @@ export interface ShardReaderOptions {
   journal: ClusterJournalOptions;
   storage: ShardStorage;
   shards: ShardSet;
+  /** @returns undefined when only a newer version can read it. */
+  parse: (object: ShardObject) => ShardContents | undefined;
   onChanged: (shard: Shard, contents: ShardContents) => void;
 }
 
@@ -55,16 +57,16 @@ export class ShardReader {
       if (shard.object !== undefined && shard.wanted.size > 0) shard.touch(nowMs, { urgent: true });
       shard.object = undefined;
     } else if (object.rest.metadata.resourceVersion !== shard.object?.rest.metadata.resourceVersion) {
-      const contents = parseShard(object, this.#options.journal.clock.wallMs());
+      const contents = this.#options.parse(object);
       if (contents !== undefined) this.#options.onChanged(shard, contents);
     }
   }
 
   /** Makes a shard of what was read. @returns whether it can be used. */
   #take(number: number, object: ShardObject | undefined): boolean {
-    const { storage, shards, onChanged } = this.#options;
-    const { clock, logger, metrics } = this.#options.journal;
-    const contents = object && parseShard(object, clock.wallMs());
+    const { storage, shards, parse, onChanged } = this.#options;
+    const { logger, metrics } = this.#options.journal;
+    const contents = object && parse(object);
     if (object !== undefined && contents === undefined) {
       shards.newer.add(number);
       metrics?.reported('unreadable');

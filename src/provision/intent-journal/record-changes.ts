@@ -4,6 +4,7 @@ import { ForeignIntentError, type JournalListener } from './intent-journal.ts';
 import { type JournalEntry, reassigned, recordOf } from './journal-entry.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
 import { mergeShard } from './merge-shard.ts';
+import { PlanReader } from './plan-text.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
 import type { ShardHeader } from './shard-header.ts';
@@ -32,6 +33,7 @@ export class RecordChanges {
   /** Foreign records that the listener knows. */
   readonly #known = new Set<string>();
   readonly #reported = new Set<string>();
+  readonly #plans = new PlanReader();
   #listener: JournalListener | undefined;
   /** Calls of the listener that wait until everything is read. */
   #held: ((listener: JournalListener) => void)[] = [];
@@ -55,6 +57,7 @@ export class RecordChanges {
     if (exclusive && shard.isOwn && header !== undefined && header.writer !== me) throw onFenced(header.writer);
     const merged = mergeShard(shard, contents, me, nowMs);
     this.#reportUnreadable(shard, contents);
+    this.#reportForeign(shard, contents);
     for (const writer of merged.writers) this.others.seen(writer, nowMs);
     if (shards.isRoot(shard) && header !== undefined) this.#onRoot(shard, header, nowMs);
     for (const uid of merged.lost) for (const waiter of shard.takeWaiters(uid)) waiter.reject(foreignIntent(uid));
@@ -127,7 +130,7 @@ export class RecordChanges {
   #notifyFound(entry: JournalEntry, owner: 'own' | 'foreign'): void {
     const { reportOnly } = entry;
     this.#notify((listener) =>
-      listener.onFound({ record: recordOf(entry), owner, ...(reportOnly !== '' && { reportOnly }) }),
+      listener.onFound({ record: recordOf(entry, this.#plans), owner, ...(reportOnly !== '' && { reportOnly }) }),
     );
   }
 
@@ -147,7 +150,7 @@ export class RecordChanges {
       const home = shards.home.get(uid);
       const entry = home?.wanted.get(uid);
       const isOurs = entry?.writer === me && home?.adopting.has(uid) === false; // else it is handed over first
-      if (home !== undefined && entry !== undefined && !isOurs) later.push(uid);
+      if (shard.foreign.has(uid) || (home !== undefined && entry !== undefined && !isOurs)) later.push(uid);
       else if (home !== undefined && (entry?.phase === 'stuck' || (entry?.reportOnly ?? '') !== '')) {
         home.want(uid, undefined, nowMs);
         home.discarding.add(uid);
@@ -162,6 +165,20 @@ export class RecordChanges {
     if (later.join(',') === shard.discard) return;
     shard.discard = later.join(',');
     shard.touch(nowMs, { urgent: true });
+  }
+
+  /** Once for each provisioner. */
+  #reportForeign(shard: Shard, { foreign }: ShardContents): void {
+    const { logger, metrics } = this.#options.journal;
+    for (const { provisioner } of foreign.values()) {
+      if (this.#reported.has(provisioner)) continue;
+      this.#reported.add(provisioner);
+      metrics?.reported('other-provisioner');
+      logger.warn(
+        { shard: this.#options.storage.nameOf(shard.index), provisioner },
+        'The intent journal also holds records of another provisioner, which are left alone',
+      );
+    }
   }
 
   #reportUnreadable(shard: Shard, { unreadable }: ShardContents): void {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 import { TooManyRequestsError } from '../../kube/api-error.ts';
 import type { Shard, ShardWrite } from './shard.ts';
-import { parseShard, type ShardContents } from './shard-contents.ts';
+import type { ShardContents } from './shard-contents.ts';
 import { journalFormat, type ShardHeader } from './shard-header.ts';
-import type { ShardStorage } from './shard-storage.ts';
+import type { ShardObject, ShardStorage } from './shard-storage.ts';
 import { classifyFailure, forbiddenGraceMs } from './write-failure.ts';
 
 /** How a write has ended: `refused` can be repeated later, `ended` never. */
@@ -17,6 +17,8 @@ export interface ShardWriterOptions {
   fenced: AbortSignal;
   /** Fields of the header that only the first shard has. */
   rootFields: (shard: Shard) => Partial<ShardHeader>;
+  /** @returns undefined when only a newer version can read it. */
+  parse: (object: ShardObject) => ShardContents | undefined;
   /** The shard was changed by somebody. @throws when nothing may be written any more. */
   onChanged: (shard: Shard, contents: ShardContents) => void;
   onWritten: (write: { seconds: number; bytes: number }) => void;
@@ -103,7 +105,7 @@ export class ShardWriter {
 
   /** After a conflict: either an earlier attempt was carried out and its answer lost, or somebody has changed the shard. */
   async #readAgain(shard: Shard, attempt: Attempt): Promise<ShardWrite | undefined> {
-    const { storage, clock, writer, onChanged } = this.#options;
+    const { storage, writer, parse, onChanged } = this.#options;
     const { write } = attempt;
     const object = await storage.read(shard.index);
     attempt.mustRead = false;
@@ -111,7 +113,7 @@ export class ShardWriter {
       this.#restart(shard, attempt);
       return undefined;
     }
-    const contents = parseShard(object, clock.wallMs());
+    const contents = parse(object);
     if (contents === undefined) throw new NewerFormatError(storage.nameOf(shard.index));
     const isStored = write?.sequence === contents.header?.sequence && contents.header?.writer === writer;
     if (write !== undefined && isStored) shard.complete(write);

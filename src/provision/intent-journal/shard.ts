@@ -44,7 +44,10 @@ export class Shard {
   header: ShardHeader | undefined;
   /** What the operator's annotation is to be after the next write. */
   discard = '';
-  unreadable = new Map<string, string>();
+  /** Entries that are not ours, or cannot be read: they stay as they are. */
+  kept = new Map<string, string>();
+  /** UIDs of claims for which another provisioner has a record here. */
+  foreign: ReadonlySet<string> = new Set();
   /** A request for it is under way. */
   busy = false;
   /** It was written by this process. */
@@ -107,13 +110,18 @@ export class Shard {
   }
 
   /** Records the object that was read, without its records. */
-  adoptObject({ object, header, unreadable, shared }: ShardContents): void {
+  adoptObject({ object, header, foreign, unreadable, shared }: ShardContents): void {
     this.object = object;
     this.header = header;
     this.discard = object.discard;
+    this.foreign = new Set(foreign.keys());
     // what cannot be read may need any shared value
-    this.unreadable = unreadable.size === 0 ? unreadable : new Map([...unreadable, ...shared]);
-    this.#keptBytes = [...this.unreadable, ...Object.entries(object.rest.metadata.annotations ?? {})].reduce(
+    this.kept = new Map(unreadable.size === 0 ? [] : [...unreadable, ...shared]);
+    for (const { key, text, shared: used } of foreign.values()) {
+      this.kept.set(key, text);
+      for (const [sharedKey, value] of used) this.kept.set(sharedKey, value);
+    }
+    this.#keptBytes = [...this.kept, ...Object.entries(object.rest.metadata.annotations ?? {})].reduce(
       (sum, [key, text]) => sum + Buffer.byteLength(key) + Buffer.byteLength(text),
       0,
     );
@@ -123,7 +131,7 @@ export class Shard {
   /** Takes everything that is to be written. */
   begin(sequence: number, header: ShardHeader): ShardWrite {
     const entries: Record<string, string> = { [headerKey]: JSON.stringify(header) };
-    for (const [key, text] of this.unreadable) entries[key] = text;
+    for (const [key, text] of this.kept) entries[key] = text;
     for (const [key, { text }] of this.#shared) entries[key] = text;
     for (const { key, text } of this.wanted.values()) entries[key] = text;
     const write: ShardWrite = {

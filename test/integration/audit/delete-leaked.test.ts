@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { never, recordOf, uidOf } from '../provision/intent-journal/rig.ts';
-import { AuditRig, driverName } from './rig.ts';
+import { type AuditReport, AuditRig, driverName } from './rig.ts';
 
 const claimsRef = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
 const secretsRef = { group: '', version: 'v1', plural: 'secrets' };
@@ -29,6 +29,12 @@ function plan(provisioner?: { name: string; namespace: string }): Record<string,
 
 function stuckRecord(more: Partial<IntentRecord> = {}): IntentRecord {
   return { ...recordOf(1), plan: plan(), phase: 'stuck', problem: 'for a test', handle: 'vol-1', ...more };
+}
+
+/** Of another claim than that of `recordOf(1)`. */
+function claimAndName(number: number): Pick<IntentRecord, 'claim' | 'volume'> {
+  const { claim, volume } = recordOf(number);
+  return { claim, volume };
 }
 
 async function started(record = stuckRecord(), ids = ['vol-1']): Promise<AuditRig> {
@@ -152,6 +158,58 @@ describe('--delete', () => {
   });
 });
 
+describe('--delete whose record cannot be marked', () => {
+  test('says that the volume is deleted all the same, and ends with code 2', async () => {
+    await using rig = await started();
+    const message = 'leases is forbidden: User "u" cannot update resource "leases"';
+    const action = { type: 'status', code: 403, reason: 'Forbidden', message } as const;
+    rig.cluster.fault({ match: { resource: 'leases', verb: 'update' }, action });
+    const { code, stdout } = await rig.run(['--delete', 'vol-1', '--yes']);
+    assert.match(
+      stdout,
+      /^failed: vol-1: the volume is deleted, but its record is still to be discarded: leases is forbid/m,
+    );
+    assert.equal(code, 2);
+    assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
+  });
+});
+
+/** The deletions of a report for people. */
+function inLines(stdout: string): AuditReport['deletions'] {
+  return [...stdout.matchAll(/^(deleted|refused|failed): ([^:]+): (.*)$/gm)].map(
+    ([, result = '', volumeId = '', detail = '']) => ({ volumeId, result, detail }),
+  );
+}
+
+describe('--delete that is interrupted', () => {
+  for (const output of ['table', 'json'] as const) {
+    test(`says in the ${output} what was deleted before, and that the rest was not`, async () => {
+      await using rig = await started(stuckRecord(), ['vol-1', 'vol-2', 'vol-3']);
+      await rig.put(
+        ...[2, 3].map((number) => ({ ...stuckRecord({ handle: `vol-${number}` }), ...claimAndName(number) })),
+      );
+      const stop = new AbortController();
+      rig.driver.next('DeleteVolume', {}, () => {
+        stop.abort(new Error('received SIGINT'));
+        return new Promise(() => undefined);
+      });
+      const flags = ['-o', output, '--delete', 'vol-1', 'vol-2', 'vol-3', '--yes'];
+      const { code, stdout, stderr } = await rig.run(flags, { signal: stop.signal });
+      assert.equal(code, 2, stderr);
+      assert.deepEqual(output === 'table' ? inLines(stdout) : (JSON.parse(stdout) as AuditReport).deletions, [
+        { volumeId: 'vol-1', result: 'deleted', detail: 'the sidecar discards its record within a minute' },
+        {
+          volumeId: 'vol-2',
+          result: 'failed',
+          detail: 'received SIGINT: rpc error: code = Canceled desc = context canceled',
+        },
+        { volumeId: 'vol-3', result: 'failed', detail: 'received SIGINT' },
+      ]);
+      assert.equal(rig.driver.callsOf('DeleteVolume').length, 2);
+    });
+  }
+});
+
 describe('--delete refuses a volume', () => {
   test('that no record names, and then deletes none of the others', async () => {
     await using rig = await started(stuckRecord(), ['vol-1', 'vol-2']);
@@ -169,6 +227,12 @@ describe('--delete refuses a volume', () => {
       return { entries: [{ volume: { volume_id: 'vol-1' } }] };
     });
     await assertRefused(rig, /PersistentVolume pv-late has its storage or its name/);
+  });
+
+  test('whose id a PersistentVolume of another driver has', async () => {
+    await using rig = await started();
+    rig.addVolume('pv-other', 'vol-1', { spec: { csi: { driver: 'renamed.example.com', volumeHandle: 'vol-1' } } });
+    await assertRefused(rig, /PersistentVolume pv-other has its storage or its name/);
   });
 
   test('whose name a PersistentVolume has', async () => {
@@ -200,6 +264,13 @@ describe('--delete refuses a volume', () => {
     const entry = { volume: { volume_id: 'vol-1' }, status: { published_node_ids: ['n1'] } };
     rig.driver.always('ListVolumes', { entries: [entry] });
     await assertRefused(rig, /attached to 1 node/);
+  });
+
+  test('that is attached to a node according to one of two entries', async () => {
+    await using rig = await started();
+    const entry = { volume: { volume_id: 'vol-1' } };
+    rig.driver.always('ListVolumes', { entries: [entry, { ...entry, status: { published_node_ids: ['n1', 'n2'] } }] });
+    await assertRefused(rig, /attached to 2 node/);
   });
 
   test('whose secret is gone', async () => {

@@ -109,7 +109,10 @@ export class AuditRig implements AsyncDisposable {
   }
 
   /** Runs the subcommand; with `answer` at a terminal where somebody types that, and with an empty one only ends the input. */
-  async run(flags: readonly string[], { answer }: { answer?: string } = {}): Promise<AuditRun> {
+  async run(
+    flags: readonly string[],
+    { answer, signal = never }: { answer?: string; signal?: AbortSignal } = {},
+  ): Promise<AuditRun> {
     let [stdout, stderr] = ['', ''];
     const typed = new PassThrough();
     if (answer !== undefined) typed.end(answer === '' ? '' : `${answer}\n`);
@@ -127,7 +130,7 @@ export class AuditRig implements AsyncDisposable {
       stdin,
       stdout: { write: (text) => (stdout += text) },
       stderr: { write: (text) => (stderr += text) },
-      signal: never,
+      signal,
     }).catch((error: unknown) => {
       if (!(error instanceof SubcommandError)) throw error;
       stderr += error.message;

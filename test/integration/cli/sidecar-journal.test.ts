@@ -25,7 +25,7 @@ class Scene implements AsyncDisposable {
   readonly api: SandboxApi;
   readonly ending = new AbortController();
 
-  private constructor(api: SandboxApi, flags: readonly string[]) {
+  private constructor(api: SandboxApi, flags: readonly string[], driver: string) {
     this.api = api;
     const environment = { POD_NAMESPACE: 'ns1', NODE_NAME: 'n1' };
     const parsed = parseCommandLine({ argv0: 'x', args: flags, environment, version: 'v0' });
@@ -33,13 +33,18 @@ class Scene implements AsyncDisposable {
     const { config } = parsed;
     this.options = {
       ...{ config, client: api.client, clock: this.clock, logger: recordedLogger(this.lines) },
-      driver: { name: 'drv.example.com' },
+      driver: { name: driver },
       metrics: controllerMetrics(this.registry, config, this.clock),
     } as unknown as FeatureOptions;
   }
 
   static async start(...flags: string[]): Promise<Scene> {
-    return new Scene(await SandboxApi.start(), flags);
+    return new Scene(await SandboxApi.start(), flags, 'drv.example.com');
+  }
+
+  /** The sidecar of another driver on the same API server. */
+  beside(driver: string, ...flags: string[]): Scene {
+    return new Scene(this.api, flags, driver);
   }
 
   get journal(): IntentJournal {
@@ -76,6 +81,19 @@ describe('the journal of the sidecar', () => {
     const name = 'drv-example-com.n1-journal-0';
     const stored = scene.api.own.get(configMaps, { namespace: 'ns1', name }) as { data?: object } | undefined;
     assert.ok(stored?.data !== undefined && Object.hasOwn(stored.data, uidOf(1)));
+  });
+
+  test('has the name of that of a driver whose name differs in punctuation, whose records it leaves alone', async () => {
+    await using scene = await Scene.start('--leader-election');
+    assert.equal(await scene.write(), 'durable');
+    const other = scene.beside('drv-example.com', '--leader-election');
+    const found: string[] = [];
+    const noteFound: JournalListener['onFound'] = ({ record }) => void found.push(record.claim.name);
+    await other.journal.open({ ...listener, onFound: noteFound }, scene.ending.signal);
+    assert.deepEqual(found, []);
+    assert.match(JSON.stringify(other.lines), /holds records of another provisioner.*/);
+    await scene.journal.open({ ...listener, onFound: noteFound }, scene.ending.signal);
+    assert.deepEqual(found, ['claim-1']);
   });
 
   test('is not there where it is off', async () => {

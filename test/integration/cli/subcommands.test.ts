@@ -40,6 +40,16 @@ describe('a subcommand of the program', () => {
     assert.match(stderr, /^main why: unable to load in-cluster configuration, .*KUBECONFIG\n$/);
   });
 
+  test('says the same to a user without a name and a home', async () => {
+    const nameless = `import os from 'node:os'; os.homedir = () => { throw new Error('uv_os_homedir returned ENOENT') }`;
+    const args = [`--import=data:text/javascript,${nameless}`, mainFile, 'why', 'ns/claim'];
+    for (const environment of [{}, { HOME: '' }]) {
+      const { code, stderr } = await runNode(args, { environment });
+      assert.equal(code, 3, stderr);
+      assert.match(stderr, /^main why: unable to load in-cluster configuration, .*KUBECONFIG\n$/);
+    }
+  });
+
   test('names the contexts that there are when it is asked for another', async () => {
     const file = path.join(folder, 'kubeconfig');
     await writeFile(

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { CsiProvisioner } from '../../../src/csi/csi-provisioner.ts';
+import { cloningProtectionFinalizer } from '../../../src/csi/sources/finalizers.ts';
+import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
 import { type FulfilContext, isRecoverable } from '../../../src/provision/recoverable.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
@@ -145,6 +147,40 @@ describe('CsiProvisioner, fulfilling a plan', () => {
     assert.deepEqual(rig.driver.callsOf('CreateVolume'), []);
   });
 
+  test('another process protects the source that the first one may have left unprotected, once', async () => {
+    await using rig = await startFullRig();
+    const plan = storedPlan(await makePlan(rig));
+    const restarted = new CsiProvisioner(rig.settings);
+    await restarted.fulfil(plan, again);
+    assert.deepEqual(rig.api.get(sourcePath)?.metadata['finalizers'], [cloningProtectionFinalizer]);
+    const before = rig.api.log.length;
+    await restarted.fulfil(plan, again);
+    assert.deepEqual(rig.api.log.slice(before), [`GET ${secretPath}`]);
+  });
+
+  for (const [what, change] of [
+    ['is gone', (rig: Rig) => void rig.claims.delete('ns1/src')],
+    ['is gone, which the cache does not show,', (rig: Rig) => rig.api.remove(sourcePath)],
+    ['was replaced by another of its name', (rig: Rig) => changeSource(rig, { uid: 'uid-other' })],
+    [
+      'is being deleted',
+      (rig: Rig) => changeSource(rig, { uid: 'uid-src', deletionTimestamp: '2026-01-01T00:00:00Z' }),
+    ],
+    [
+      'may not be changed',
+      (rig: Rig) => rig.api.fail({ method: 'PUT', path: sourcePath, code: 403, reason: 'Forbidden', message: 'no' }),
+    ],
+  ] as const) {
+    test(`a source that ${what} does not stop another process, and is not changed`, async () => {
+      await using rig = await startFullRig();
+      const plan = storedPlan(await makePlan(rig));
+      change(rig);
+      const volume = await new CsiProvisioner(rig.settings).fulfil(plan, again);
+      assert.equal(volume.spec.csi?.volumeHandle, 'vol-1');
+      assert.equal(rig.api.get(sourcePath)?.metadata['finalizers'], undefined);
+    });
+  }
+
   test('a source under deletion does not stop a repeat', async () => {
     await using rig = await startFullRig();
     const plan = await makePlan(rig);
@@ -155,6 +191,11 @@ describe('CsiProvisioner, fulfilling a plan', () => {
     assert.equal((await rig.provisioner.fulfil(plan, again)).spec.csi?.volumeHandle, 'vol-1');
   });
 });
+
+function changeSource(rig: Rig, metadata: object): void {
+  const source = { ...rig.api.get(sourcePath), metadata: { name: 'src', namespace: 'ns1', ...metadata } };
+  rig.claims.set(rig.api.put(sourcePath, source) as unknown as PersistentVolumeClaim);
+}
 
 describe('CsiProvisioner, an unfit volume of a plan', () => {
   const tooSmall = { volume: { volume_id: 'small', capacity_bytes: '1' } };

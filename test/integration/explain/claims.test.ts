@@ -9,6 +9,8 @@ const minute = 60_000;
 interface Row {
   name: string;
   arrange: (rig: ExplainRig) => void;
+  /** How much later somebody asks. */
+  laterMs?: number;
   verdict: Verdict;
   cause: Cause;
   says: RegExp;
@@ -22,10 +24,11 @@ const snapshotGroup = 'snapshot.storage.k8s.io';
 const fromSnapshot = { dataSource: { apiGroup: snapshotGroup, kind: 'VolumeSnapshot', name: 's' } };
 const fromClaim = { dataSource: { kind: 'PersistentVolumeClaim', name: 'src' } };
 const late = { volumeBindingMode: 'WaitForFirstConsumer' };
+const selectedNodeKey = 'volume.kubernetes.io/selected-node';
 const selected = (node: string): { annotations: Record<string, string> } => ({
   annotations: {
     'volume.kubernetes.io/storage-provisioner': driverName,
-    'volume.kubernetes.io/selected-node': node,
+    [selectedNodeKey]: node,
   },
 });
 const notHandedOver = { annotations: {} };
@@ -432,6 +435,195 @@ const rows: readonly Row[] = [
     says: /has not bound them yet/,
   },
   {
+    name: 'a named volume that names the claim and is smaller: it is bound nevertheless',
+    arrange(rig) {
+      rig.addVolume('v', { capacity: { storage: '1Mi' }, claimRef: { namespace: 'ns1', name: 'c' } });
+      rig.addClaim({ volumeName: 'v' }, notHandedOver);
+    },
+    verdict: 'waiting',
+    cause: 'volume-made',
+    says: /has not bound them yet/,
+  },
+  {
+    name: 'a named volume that is being deleted',
+    arrange(rig) {
+      rig.addVolume('v', {}, 'Available', { finalizers: ['kubernetes.io/pv-protection'] });
+      rig.delete('volumes', 'v');
+      rig.addClaim({ volumeName: 'v' }, notHandedOver);
+    },
+    verdict: 'stuck',
+    cause: 'waits-for-volume',
+    says: /it is being deleted/,
+  },
+  {
+    name: 'a volume of the claim that is being deleted before they are bound',
+    arrange(rig) {
+      usual(rig);
+      const { uid } = rig.addClaim().metadata;
+      const finalizers = ['kubernetes.io/pv-protection'];
+      rig.addVolume(`pvc-${uid}`, { claimRef: { namespace: 'ns1', name: 'c', uid } }, 'Available', { finalizers });
+      rig.delete('volumes', `pvc-${uid}`);
+    },
+    verdict: 'waiting',
+    cause: 'volume-made',
+    says: /is being deleted, so they are not bound/,
+  },
+  {
+    name: 'a Pod that is being deleted',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { finalizers: ['example.com/last-rites'], status: unschedulable('0/3 nodes are available.') });
+      rig.delete('pods', 'p', 'ns1');
+    },
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /waits for the first Pod/,
+  },
+  {
+    name: 'a Pod for which others make room',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { status: { ...unschedulable('0/3 nodes are available.'), nominatedNodeName: 'n2' } });
+    },
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /makes room for it on node n2/,
+  },
+  {
+    name: 'a Pod that fits no node and another that may',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { status: unschedulable('0/3 nodes are available.') });
+      rig.addPod('q');
+    },
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /Pod q uses the claim/,
+  },
+  {
+    name: 'a Pod of a scheduler that does not run',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { spec: { schedulerName: 'of-my-own' } });
+    },
+    laterMs: 5 * minute,
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /no scheduler has said anything about it for 5 min\. Its scheduler is of-my-own\./,
+  },
+  {
+    name: 'a driver that failed on the node that was chosen first',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addProvisioner();
+      rig.addEvent(rig.addClaim(), 'ProvisioningFailed', 'rpc error: code = Internal desc = on fire');
+      const words = 'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"';
+      rig.addPod('p', { status: unschedulable(words) });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /the scheduler is to choose a node again\. Last error: .* desc = on fire$/,
+  },
+  {
+    name: 'no node for a Pod after the driver had failed on one',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addProvisioner();
+      rig.addEvent(rig.addClaim(), 'ProvisioningFailed', 'rpc error: code = Internal desc = on fire');
+      rig.addPod('p', { status: unschedulable('0/3 nodes are available: 3 Insufficient cpu.') });
+    },
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /3 Insufficient cpu/,
+  },
+  {
+    name: 'a selected node that is gone, on which the driver does not depend',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addProvisioner();
+      rig.addEvent(rig.addClaim({}, selected('n9')), 'Provisioning', 'External provisioner is provisioning');
+    },
+    verdict: 'waiting',
+    cause: 'in-progress',
+    says: /has been creating the volume/,
+  },
+  {
+    name: 'a selected node that is gone, on which the provisioner began long ago',
+    arrange(rig) {
+      rig.addClass(late);
+      rig.addProvisioner();
+      const claim = rig.addClaim({}, selected('n9'));
+      rig.addEvent(claim, 'Provisioning', 'External provisioner is provisioning', { msAgo: 20 * minute });
+    },
+    verdict: 'stuck',
+    cause: 'selected-node-gone',
+    says: /Node n9.* does not exist\./,
+  },
+  {
+    name: 'a plugin that Kubernetes no longer has',
+    arrange(rig) {
+      rig.addClass({ provisioner: 'kubernetes.io/glusterfs' });
+      const claim = rig.addClaim({}, notHandedOver);
+      rig.addEvent(claim, 'ProvisioningFailed', 'no volume plugin matched name: kubernetes.io/glusterfs', {
+        component: 'persistentvolume-controller',
+      });
+    },
+    verdict: 'stuck',
+    cause: 'no-provisioner',
+    says: /no volume plugin matched name/,
+  },
+  {
+    name: 'a plugin of kube-controller-manager that fails',
+    arrange(rig) {
+      const provisioner = 'kubernetes.io/host-path';
+      rig.addClass({ provisioner });
+      const claim = rig.addClaim({}, { annotations: { 'volume.kubernetes.io/storage-provisioner': provisioner } });
+      rig.addEvent(claim, 'ProvisioningFailed', 'Failed to create provisioner: it is disabled', {
+        component: 'persistentvolume-controller',
+      });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /Last error: Failed to create provisioner: it is disabled/,
+  },
+  {
+    name: 'a claim that kube-controller-manager has not seen for minutes',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim({}, notHandedOver);
+    },
+    laterMs: 5 * minute,
+    verdict: 'stuck',
+    cause: 'not-handed-over',
+    says: /has not handed the claim .* like this for 5 min/,
+  },
+  {
+    name: 'a driver whose call timed out',
+    arrange(rig) {
+      usual(rig);
+      rig.addEvent(rig.addClaim(), 'ProvisioningFailed', 'rpc error: code = DeadlineExceeded desc = too slow');
+    },
+    verdict: 'waiting',
+    cause: 'driver-error',
+    says: /desc = too slow/,
+  },
+  {
+    name: 'a driver whose calls have timed out for long',
+    arrange(rig) {
+      usual(rig);
+      rig.addEvent(rig.addClaim(), 'ProvisioningFailed', 'rpc error: code = DeadlineExceeded desc = too slow', {
+        msAgo: 11 * minute,
+      });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /desc = too slow/,
+  },
+  {
     name: 'a claim that is being deleted while a Pod uses it',
     arrange(rig) {
       rig.addClaim({ volumeName: 'v' }, { phase: 'Bound', finalizers: ['kubernetes.io/pvc-protection'] });
@@ -469,11 +661,11 @@ function secretParameters(namespace: string): Record<string, string> {
 }
 
 describe('why of a claim', () => {
-  for (const { name, arrange, verdict, cause, says } of rows) {
+  for (const { name, arrange, laterMs = 0, verdict, cause, says } of rows) {
     test(`names ${cause} for ${name}`, async () => {
       await using rig = await ExplainRig.start();
       arrange(rig);
-      const explanation = await rig.explain();
+      const explanation = await rig.explain({ claim: 'c' }, { laterMs });
       assert.deepEqual(
         { verdict: explanation.verdict, cause: explanation.cause },
         { verdict, cause },
@@ -560,6 +752,28 @@ describe('why of a claim without the right', () => {
     const { verdict, cause, message } = await rig.explain();
     assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
     assert.match(message, /the right to list pods in namespace ns1 is missing/);
+  });
+
+  test('to list events does not take a provisioner for missing that is known by its events alone', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClass();
+    rig.addClaim();
+    assert.equal((await rig.explain()).cause, 'no-provisioner', 'with all rights');
+    rig.forbid('list', 'events');
+    const { cause, message } = await rig.explain();
+    assert.equal(cause, null);
+    assert.match(message, /the right to list events in namespace ns1 is missing/);
+  });
+
+  test('to list events does not say what becomes of a node that is gone', async () => {
+    await using rig = await ExplainRig.start();
+    usual(rig);
+    rig.addClaim({}, selected('n9'));
+    assert.equal((await rig.explain()).cause, 'selected-node-gone', 'with all rights');
+    rig.forbid('list', 'events');
+    const { cause, message } = await rig.explain();
+    assert.equal(cause, null);
+    assert.match(message, /Node n9, .* does not exist; the right to list events/);
   });
 
   test('to read leases still has what the driver said', async () => {

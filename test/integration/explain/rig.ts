@@ -114,7 +114,13 @@ export class ExplainRig implements AsyncDisposable {
   /** Claim `ns1/c`, which kube-controller-manager has handed over unless `annotations` say otherwise. */
   addClaim(
     spec: object = {},
-    { annotations = { [handedOver]: driverName }, phase = 'Pending', finalizers = [], name = 'c' }: ClaimState = {},
+    {
+      annotations = { [handedOver]: driverName },
+      phase = 'Pending',
+      finalizers = [],
+
+      name = 'c',
+    }: ClaimState = {},
   ): SandboxObject {
     return this.add('claims', {
       metadata: { namespace: 'ns1', name, annotations, finalizers },
@@ -143,9 +149,16 @@ export class ExplainRig implements AsyncDisposable {
     });
   }
 
-  addPod(name: string, { spec = {}, status = { phase: 'Pending' } }: { spec?: object; status?: object } = {}): void {
+  addPod(
+    name: string,
+    {
+      spec = {},
+      status = { phase: 'Pending' },
+      finalizers = [],
+    }: { spec?: object; status?: object; finalizers?: string[] } = {},
+  ): void {
     this.add('pods', {
-      metadata: { name, namespace: 'ns1' },
+      metadata: { name, namespace: 'ns1', finalizers },
       spec: {
         containers: [{ name: 'main', image: 'none' }],
         volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }],
@@ -194,11 +207,14 @@ export class ExplainRig implements AsyncDisposable {
     });
   }
 
-  /** Explains claim `ns1/c` or the volume. */
-  async explain(object: { claim: string } | { volume: string } = { claim: 'c' }): Promise<Explanation> {
+  /** Explains claim `ns1/c` or the volume. @param laterMs - how much later than now somebody asks. */
+  async explain(
+    object: { claim: string } | { volume: string } = { claim: 'c' },
+    { laterMs = 0 }: { laterMs?: number } = {},
+  ): Promise<Explanation> {
     this.requests = [];
     const reader = new ClusterReader({ client: this.#client, signal: new AbortController().signal });
-    const options = { reader, now: () => Date.now(), secretOf: claimSecret };
+    const options = { reader, now: () => Date.now() + laterMs, secretOf: claimSecret };
     return 'volume' in object
       ? await explainVolume(object.volume, options)
       : await explainClaim({ namespace: 'ns1', name: object.claim }, options);

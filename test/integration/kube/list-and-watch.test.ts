@@ -303,6 +303,12 @@ describe('watching', () => {
       pauseMs: 5000,
     },
     {
+      name: 'a 429 that asks for a year',
+      answer: (reply: ScriptedReply) =>
+        reply.status(429, 'TooManyRequests', { headers: { 'retry-after': '31536000' } }),
+      pauseMs: 60_000,
+    },
+    {
       name: 'a 429 inside the stream',
       answer: (reply: ScriptedReply) => void reply.open().event('ERROR', failure(429, 'TooManyRequests', 'slow down')),
       pauseMs: 800,

@@ -15,7 +15,7 @@ const watches: RequestMatch = { path, query: { watch: 'true', sendInitialEvents:
 const streams: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: 'true' } };
 const protobuf = 'application/vnd.kubernetes.protobuf';
 const inProtobuf = { headers: { 'content-type': protobuf } };
-const fallenBack = 'A resource could not be read as protobuf, reading it as JSON from now on';
+const fallenBack = 'A resource could not be read as protobuf, reading it as JSON for some hours';
 
 function metadata(name: string, version: number): object {
   return { name, uid: `uid-${name}`, resourceVersion: String(version) };
@@ -108,6 +108,29 @@ describe('objects requested as protobuf', () => {
     assert.equal(rig.server.matching(lists).length, 0);
   });
 
+  test('may have megabytes each, as large as an API server stores them', async () => {
+    await using rig = await Rig.start();
+    const size = 1_500_000;
+    const large = (name: string, version: number): Buffer => {
+      const annotations = { large: 'é'.repeat(size / 2) };
+      return encodeMessage('Node', { metadata: { ...metadata(name, version), annotations } });
+    };
+    const list = encodeList('NodeList', { resourceVersion: '10' }, [large('a', 1), message('b', 2)]);
+    rig.server.next(lists, (reply) => reply.text(200, list, inProtobuf));
+    rig.server.next(watches, (reply) =>
+      openWatch(reply)
+        .write(encodeEvent('ADDED', envelope('Node', large('c', 11))))
+        .write(event('ADDED', 'd', 12)),
+    );
+    rig.server.otherwise(quiet);
+    const cache = informer(rig);
+    await rig.clock.until(() => cache.size === 4);
+    assert.deepEqual(contents(cache), ['a@1', 'b@2', 'c@11', 'd@12']);
+    for (const name of ['a', 'c']) {
+      assert.equal(Buffer.byteLength(cache.get(name)?.metadata.annotations?.['large'] ?? ''), size);
+    }
+  });
+
   test('may come as JSON, as those of custom resources and aggregated APIs do', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, jsonListOf(['a'], 10)));
@@ -129,7 +152,7 @@ describe('objects requested as protobuf', () => {
     [406, 'NotAcceptable'],
     [415, 'UnsupportedMediaType'],
   ] as const) {
-    test(`are requested as JSON at once, and from then on, when the answer is ${code}`, async () => {
+    test(`are requested as JSON at once, and for a while, when the answer is ${code}`, async () => {
       await using rig = await Rig.start();
       rig.server.next(
         lists,
@@ -147,12 +170,17 @@ describe('objects requested as protobuf', () => {
   }
 
   const whole = listOf(['a', 'b'], 10);
+  const turned = (kind: string, list: Buffer): Buffer => {
+    const typeMeta = encodeMessage('Unknown', { typeMeta: { apiVersion: 'v1', kind } });
+    return Buffer.concat([list.subarray(0, 4), list.subarray(4 + typeMeta.length), typeMeta]);
+  };
   const huge = Buffer.concat([Buffer.from('ffffffff', 'hex'), Buffer.from('abc')]);
   for (const { name, answer } of [
     { name: 'a list that ends early', answer: whole.subarray(0, -20) },
     { name: 'a list with another prefix', answer: Buffer.concat([Buffer.from('K8S\0'), whole.subarray(4)]) },
     { name: 'a list without anything', answer: Buffer.alloc(0) },
     { name: 'a list with an object without metadata', answer: encodeList('NodeList', {}, [Buffer.alloc(0)]) },
+    { name: 'a list that says its kind last', answer: turned('NodeList', whole) },
     { name: 'text', answer: Buffer.from('<html>Bad gateway</html>') },
     { name: 'a list whose message is compressed', answer: envelope('NodeList', whole, { encoding: 'gzip' }) },
     {
@@ -160,7 +188,7 @@ describe('objects requested as protobuf', () => {
       answer: Buffer.concat([whole.subarray(0, 4), Buffer.from('0affffffff0f', 'hex')]),
     },
   ]) {
-    test(`are requested as JSON after a pause, and from then on, when the answer is ${name}`, async () => {
+    test(`are requested as JSON after a pause, and for a while, when the answer is ${name}`, async () => {
       await using rig = await Rig.start();
       rig.server.next(
         lists,
@@ -175,6 +203,26 @@ describe('objects requested as protobuf', () => {
       assert.equal(warnings(rig), 1);
     });
   }
+
+  test('are requested as protobuf again after an hour, and after two more when that fails again', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, jsonListOf(['a'], 10)));
+    const hour = 3_600_000;
+    const startMs = rig.clock.monotonicMs();
+    const askedAtHours: number[] = [];
+    rig.server.otherwise((reply, { headers }) => {
+      if (headers.accept === 'application/json') {
+        reply.open();
+        return;
+      }
+      askedAtHours.push(Math.floor((rig.clock.monotonicMs() - startMs) / hour));
+      reply.text(406, 'no such media type');
+    });
+    informer(rig);
+    await rig.clock.until(() => askedAtHours.length === 4, { withinMs: 8 * hour });
+    assert.deepEqual(askedAtHours, [0, 1, 3, 7]);
+    assert.equal(warnings(rig), 4);
+  });
 
   test('are requested as JSON after a pause when the decoder fails', async () => {
     await using rig = await Rig.start();

@@ -178,6 +178,49 @@ describe('the streaming list', () => {
     assert.equal(rig.server.matching(streams)[1]?.query.get('resourceVersion'), null);
   });
 
+  test('a stream that breaks after more than a minute of objects is requested again, since the server does stream', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(
+      streams,
+      (reply) => void (open = reply.open()),
+      (reply) =>
+        void reply
+          .open()
+          .event('ADDED', configMap('a', 1))
+          .event('BOOKMARK', bookmark(10, { end: true })),
+    );
+    const informer = rig.informer({ watchList: 'auto' });
+    await rig.server.requested(1, streams);
+    for (let i = 0; i < 3; i++) {
+      open?.event('ADDED', configMap(`c${i}`, i + 1));
+      await rig.clock.settle();
+      await rig.clock.advance(30_000);
+    }
+    open?.event('ADDED', configMap('last', 9));
+    await rig.clock.settle();
+    open?.cut();
+    await rig.clock.until(() => informer.hasSynced);
+    assert.deepEqual(contents(informer), ['ns/a@1']);
+    assert.equal(rig.server.matching(lists).length, 0);
+  });
+
+  test('streams that break half way three times in a row lead to a list in pages', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(
+      streams,
+      ...Array.from({ length: 4 }, () => (reply: ScriptedReply) => {
+        reply.open().event('ADDED', configMap('a', 1)).cut();
+      }),
+    );
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1)], 10)));
+    rig.server.otherwise(quiet);
+    const informer = rig.informer({ watchList: 'auto' });
+    await rig.clock.until(() => informer.hasSynced);
+    assert.equal(rig.server.matching(streams).length, 3);
+    assert.equal(rig.server.matching(lists)[0]?.query.get('limit'), '500');
+  });
+
   test('a deletion inside the stream, before its end, never reaches the cache', async () => {
     await using rig = await Rig.start();
     rig.server.next(streams, (reply) => {

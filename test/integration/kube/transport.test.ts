@@ -79,6 +79,14 @@ describe('retries', () => {
     }
   });
 
+  test('an answer that asks for hours is followed by another try after a minute', async () => {
+    await using rig = await Rig.start();
+    rig.server.next({}, busy({ 'retry-after': '86400' }, 503), ok);
+    const sent = outcome(rig.client.create(configMaps, configMap('a', 1)));
+    assert.equal(await rig.clock.until(() => sent.done), 60_000);
+    assert.equal(sent.error, undefined);
+  });
+
   for (const { title, call } of [
     { title: 'PUT', call: (rig: Rig) => rig.client.update(configMaps, configMap('a', 1)) },
     { title: 'POST', call: (rig: Rig) => rig.client.create(configMaps, configMap('a', 1)) },
@@ -194,6 +202,14 @@ describe('answers', () => {
     await using rig = await Rig.start();
     rig.server.otherwise((reply) => reply.text(200, '<html>a proxy</html>'));
     await assert.rejects(rig.client.get(configMaps, name), { name: 'TransportError', code: 'BAD_JSON' });
+  });
+
+  test('a success that is not the list that was asked for is an error: it says nothing about what exists', async () => {
+    await using rig = await Rig.start();
+    for (const answer of [{}, { kind: 'Table', rows: [] }, { kind: 'Status', status: 'Success' }]) {
+      rig.server.next({}, (reply) => reply.json(200, answer));
+      await assert.rejects(rig.client.list(configMaps), /expected a ConfigMapList/);
+    }
   });
 
   test('compressed answers are read, failures and lists too', async () => {
@@ -554,6 +570,22 @@ describe('stopping', () => {
     await rig.clock.settle();
     assert.equal(got.error, reason);
   });
+
+  for (const { state, reach } of states.filter((each) => each.rateLimit !== true)) {
+    test(`a fence in ${state} is no failure of the informer`, async () => {
+      await using rig = await Rig.start();
+      const informer = rig.newInformer();
+      const stop = new AbortController();
+      const run = informer.run(stop.signal);
+      await reach(rig);
+      const logged = rig.log.length;
+      rig.transport.fence(new Error('the lease is lost'));
+      await rig.clock.advance(60_000);
+      assert.deepEqual(rig.log.slice(logged), []);
+      stop.abort(new Error('stopping'));
+      await run;
+    });
+  }
 
   test('a fence keeps in what waits for its credentials', async () => {
     await using rig = await Rig.start();

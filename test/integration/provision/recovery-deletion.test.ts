@@ -101,22 +101,31 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
     await closed();
   });
 
-  test('as long as the claim cannot be read', async () => {
-    const scene = await recoveryScene();
-    await using rig = scene.rig;
-    const { backend, clock, closed } = scene;
-    backend.fulfilSteps.push(lateAnswer(backend));
-    await rig.start();
-    const refusal = rig.refuse('get', 'persistentvolumeclaims');
-    rig.deleteClaim();
-    await rig.until('the claim to be read', () => refusal.hits > 0);
-    await clock.advance(10_000);
-    assert.deepEqual(backend.deleted, []);
-    refusal.remove();
-    await clock.advance(60_000);
-    await closed();
-    assert.equal(backend.deleted.length, 1);
-  });
+  const claimReads = { verb: 'get', resource: 'persistentvolumeclaims' };
+  for (const [what, refuse] of [
+    ['the claim cannot be read', (rig: Rig) => rig.refuse('get', 'persistentvolumeclaims')],
+    [
+      'something before the API server does not find the claim',
+      (rig: Rig) => rig.fault({ match: claimReads, action: { type: 'htmlBody', code: 404 } }),
+    ],
+  ] as const) {
+    test(`as long as ${what}`, async () => {
+      const scene = await recoveryScene();
+      await using rig = scene.rig;
+      const { backend, clock, closed } = scene;
+      backend.fulfilSteps.push(lateAnswer(backend));
+      await rig.start();
+      const refusal = refuse(rig);
+      rig.deleteClaim();
+      await rig.until('the claim to be read', () => refusal.hits > 0);
+      await clock.advance(10_000);
+      assert.deepEqual(backend.deleted, []);
+      refusal.remove();
+      await clock.advance(60_000);
+      await closed();
+      assert.equal(backend.deleted.length, 1);
+    });
+  }
 });
 
 test('a volume that is saved between the list and the deletion stops it', async () => {

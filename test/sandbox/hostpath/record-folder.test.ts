@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { listPage } from '../../../sandbox/hostpath/list-page.ts';
 import { RecordFolder } from '../../../sandbox/hostpath/record-folder.ts';
 import type { StoredRecord } from '../../../sandbox/hostpath/record-folder.ts';
 
@@ -54,6 +55,25 @@ describe('RecordFolder', () => {
     content.resolve(undefined);
     await adding;
     assert.equal(records.get('x')?.colour, 'red');
+  });
+
+  test('records are in the order in which they were finished, so that pages of a list miss and repeat none', async (t) => {
+    const records = new RecordFolder<Thing>(temporaryFolder(t));
+    const content = Promise.withResolvers<undefined>();
+    const slow = records.add({ id: 'slow', name: 'slow', colour: 'red' }, () => content.promise);
+    await records.add({ id: 'fast', name: 'fast', colour: 'red' }, write);
+    const first = listPage(records.all(), { max_entries: 1 });
+    content.resolve(undefined);
+    await slow;
+    const second = listPage(records.all(), { max_entries: 1, starting_token: 'after-1' });
+    assert.deepEqual(
+      [...first.entries, ...second.entries].map(({ id, serial }) => [id, serial]),
+      [
+        ['fast', 1],
+        ['slow', 2],
+      ],
+    );
+    assert.equal(second.next_token, undefined);
   });
 
   test('what a killed process left unfinished is dropped', async (t) => {

@@ -15,8 +15,9 @@ function sighting(how: {
   home?: VolumeHome;
   existence?: Existence;
   canList?: boolean;
+  repeated?: number;
 }): Sighting {
-  const { isListed = false, isOurs = true, home = 'here', existence, canList = true } = how;
+  const { isListed = false, isOurs = true, home = 'here', existence, canList = true, repeated = 0 } = how;
   const volumes = new ClusterVolumes({ driverName, migration: undefined, pluginName: undefined, homeOf: () => home });
   volumes.add({
     metadata: { name: 'pv', annotations: isOurs ? { 'pv.kubernetes.io/provisioned-by': driverName } : {} },
@@ -29,6 +30,7 @@ function sighting(how: {
     records: new RecordIndex([]),
     strangers: new Map(),
     isListed: canList,
+    repeated,
     existence: new Map(existence === undefined ? [] : [['h', existence]]),
   };
 }
@@ -41,6 +43,12 @@ describe('a PersistentVolume', () => {
     { what: 'that the driver knows by its id', how: { existence: 'there' }, want: [] },
     { what: 'that the driver denies', how: { existence: 'gone' }, want: ['lost'] },
     { what: 'about which the driver fails, after its list', how: { existence: 'unknown' }, want: ['lost'] },
+    { what: 'that is not listed where others are listed twice', how: { repeated: 1 }, want: ['unverified'] },
+    {
+      what: 'that the driver denies, and lists others twice',
+      how: { repeated: 1, existence: 'gone' },
+      want: ['lost'],
+    },
     { what: 'made by hand that is not listed', how: { isOurs: false }, want: ['unverified'] },
     { what: 'made by hand that the driver denies', how: { isOurs: false, existence: 'gone' }, want: ['lost'] },
     { what: 'of another node', how: { home: 'elsewhere' }, want: [] },

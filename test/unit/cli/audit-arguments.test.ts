@@ -55,6 +55,7 @@ describe('the arguments of audit', () => {
     [['-o', 'yaml'], /--output must be table or json, got "yaml"/],
     [['vol-1'], /unexpected argument "vol-1"/],
     [['--delete'], /argument missing/],
+    [['--delete', 'vol-1', ''], /--delete must be followed by the ids of volumes, got an empty one/],
     [['--timeout=fast'], /invalid argument "fast" for "--timeout" flag/],
   ] as const) {
     test(`that cannot be understood end with code 1: ${args.join(' ')}`, () => {

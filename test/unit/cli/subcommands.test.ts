@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findSubcommand, subcommandHelp } from '../../../src/cli/subcommands.ts';
+import { PassThrough, Writable } from 'node:stream';
+import { SubcommandError } from '../../../src/cli/subcommand-call.ts';
+import { findSubcommand, runSubcommand, subcommandHelp } from '../../../src/cli/subcommands.ts';
 
 describe('findSubcommand', () => {
   test('finds a subcommand as the first argument, with the arguments behind it', () => {
@@ -34,5 +36,49 @@ describe('findSubcommand', () => {
   test('the help has each subcommand and fits 100 columns', () => {
     assert.match(subcommandHelp(), /^ {2}why {2,}\S/m);
     for (const line of subcommandHelp().split('\n')) assert.ok(line.length <= 100, line);
+  });
+});
+
+/** A process whose standard output fails at the first write, or takes it. */
+function processWith({ outputError }: { outputError?: NodeJS.ErrnoException } = {}) {
+  const written = { stderr: '' };
+  const exited = Promise.withResolvers<number>();
+  const process = {
+    env: {},
+    stdin: new PassThrough(),
+    stdout: new Writable({ write: (_chunk, _encoding, done) => done(outputError) }),
+    stderr: new Writable({
+      write: (chunk, _encoding, done) => {
+        written.stderr += String(chunk);
+        done();
+      },
+    }),
+    once: () => process,
+    exit: (code: number) => exited.resolve(code),
+  };
+  return { process: process as unknown as Parameters<typeof runSubcommand>[1], exited: exited.promise, written };
+}
+
+describe('runSubcommand', () => {
+  for (const { name, code, exitCode, stderr } of [
+    { name: 'has gone away ends it in silence, but not as a success', code: 'EPIPE', exitCode: 141, stderr: '' },
+    { name: 'is full', code: 'ENOSPC', exitCode: 3, stderr: 'x y: the output cannot be written: no space left\n' },
+  ]) {
+    test(`an output that ${name}`, async () => {
+      const outputError = Object.assign(new Error('no space left'), { code });
+      const { process, exited, written } = processWith({ outputError });
+      const found = findSubcommand('x', ['why', '--help'])!;
+      await runSubcommand({ ...found, program: 'x y' }, process);
+      assert.equal(await exited, exitCode);
+      assert.equal(written.stderr, stderr);
+    });
+  }
+
+  test('escapes what a terminal would act on in a failure, line by line', async () => {
+    const { process, written } = processWith();
+    const run = (): Promise<number> =>
+      Promise.reject(new SubcommandError('the driver says \u001b[2J\r\n  second line', { exitCode: 3 }));
+    assert.equal(await runSubcommand({ run, program: 'x y', args: [] }, process), 3);
+    assert.equal(written.stderr, 'x y: the driver says \\u001b[2J\\u000d\n  second line\n');
   });
 });

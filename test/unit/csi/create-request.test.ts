@@ -7,7 +7,7 @@ import { driverName, Rig, uid } from '../../support/csi-rig.ts';
 import { claim, sourcePath, startFullRig, storageClass, zones } from '../../support/full-plan.ts';
 
 const { signal } = new AbortController();
-const context = { mayExist: false, beforeDelete: () => Promise.resolve(), signal };
+const context = { beforeDelete: () => Promise.resolve(), signal };
 function plan(rig: Rig): Promise<PlannedVolume> {
   return planVolume(rig.settings, rig.options(claim, storageClass, 'n1'), { signal });
 }
@@ -81,8 +81,6 @@ describe('createVolume', () => {
     const [first, second] = rig.driver.callsOf('CreateVolume');
     assert.deepEqual(second?.request, first?.request);
     assert.deepEqual(second?.request['secrets'], { user: 'hush' });
-    const { finalizers } = rig.api.get(sourcePath)?.metadata ?? {};
-    assert.deepEqual(finalizers, ['provisioner.storage.kubernetes.io/cloning-protection']);
   });
 
   test('a volume of an in-tree class stays one although the class is gone', async () => {

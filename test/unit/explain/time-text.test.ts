@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { durationText } from '../../../src/explain/time-text.ts';
+import { durationText, lastChangeMs } from '../../../src/explain/time-text.ts';
 
 const second = 1000;
 
@@ -15,4 +15,18 @@ describe('durationText', () => {
   ]) {
     test(`${ms} ms are ${text}`, () => assert.equal(durationText(ms), text));
   }
+});
+
+describe('lastChangeMs', () => {
+  const creationTimestamp = '2026-03-01T08:00:00Z';
+
+  test('is when somebody changed the object, such as the scheduler that chose a node', () => {
+    const managedFields = [{ time: '2026-03-01T08:00:00Z' }, { time: '2026-03-01T11:30:00Z' }, {}];
+    const changedMs = lastChangeMs({ metadata: { name: 'c', creationTimestamp, managedFields } });
+    assert.equal(changedMs, Date.parse('2026-03-01T11:30:00Z'));
+  });
+
+  test('is when it was created, where nothing says who changed it', () => {
+    assert.equal(lastChangeMs({ metadata: { name: 'c', creationTimestamp } }), Date.parse(creationTimestamp));
+  });
 });

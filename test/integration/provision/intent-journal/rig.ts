@@ -104,6 +104,7 @@ export class Rig implements AsyncDisposable {
       backing: 'lease',
       namespace: 'ns',
       lockName: 'lock',
+      isKnownProvisioner: (name) => name === 'drv.example.com',
       exclusive: true,
       clock,
       logger,

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
 import { entryOf, parseEntry, reassigned, recordOf } from '../../../../src/provision/intent-journal/journal-entry.ts';
-import { PlanWriter } from '../../../../src/provision/intent-journal/plan-text.ts';
+import { PlanReader, PlanWriter } from '../../../../src/provision/intent-journal/plan-text.ts';
 
 const uid = '3f5c1c1e-0c1a-4f43-9d7a-111111111111';
 
@@ -23,19 +23,22 @@ function entry(plan: Record<string, unknown>, plans = new PlanWriter()) {
 
 describe('records in entries', () => {
   test('any plan is read as it was written, also by another process and with values that were taken out', () => {
-    const plans = new PlanWriter();
+    const [plans, reader] = [new PlanWriter(), new PlanReader()];
     const json = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 6 }));
     fc.assert(
       fc.property(json, json, (big, small) => {
-        const plan = JSON.parse(JSON.stringify({ big, small, again: { big }, long: 'x'.repeat(300) })) as typeof big;
+        const plan = JSON.parse(
+          JSON.stringify({ big, small, again: { big }, long: 'x'.repeat(300), longer: [small, 'y'.repeat(5000)] }),
+        ) as typeof big;
         for (let i = 0; i < 2; i++) {
           const written = entry(plan, plans);
-          assert.deepEqual(recordOf(written), record(plan));
-          const read = parseEntry(uid, written.text, new Map([...written.shared, ['shared-other', '{}']]));
+          assert.deepEqual(recordOf(written, reader), record(plan));
+          const shared = new Map([...written.shared, ['shared-other', '{}']]);
+          const read = parseEntry(uid, written.text, { shared, plans: reader });
           assert.deepEqual(read, written);
           const taken = reassigned(read, 'v', 'a copy');
-          assert.deepEqual(recordOf(taken), record(plan));
-          const again = parseEntry(uid, taken.text, taken.shared);
+          assert.deepEqual(recordOf(taken, reader), record(plan));
+          const again = parseEntry(uid, taken.text, { shared: taken.shared, plans: reader });
           assert.deepEqual([again.writer, again.reportOnly], ['v', 'a copy']);
         }
       }),
@@ -56,15 +59,30 @@ describe('records in entries', () => {
   });
 
   test('a long value is taken out at once, a list as a whole', () => {
-    const requisite = Array.from({ length: 50 }, (_, i) => ({ segments: { zone: `zone-${i}-${'z'.repeat(250)}` } }));
+    const requisite = Array.from({ length: 9 }, (_, i) => ({ segments: { zone: `zone-${i}-${'z'.repeat(250)}` } }));
     const { shared, text } = entry({ request: { topology: { requisite } } });
     assert.deepEqual([...shared.values()], [JSON.stringify(requisite)]);
     assert.ok(text.length < 700, text);
   });
 
+  test('a list of thousands is stored compressed, and is one object in all plans that are read', () => {
+    const segments = (i: number): object => ({ 'topology.example.com/node': `worker-${i}.cluster.example.com` });
+    const requisite = Array.from({ length: 5000 }, (_, i) => ({ segments: segments(i) }));
+    const [plans, reader] = [new PlanWriter(), new PlanReader()];
+    const written = [0, 1].map((first) => entry({ topology: { requisite, first } }, plans));
+    const [stored = '', ...others] = new Set(written.flatMap(({ shared }) => [...shared.values()]));
+    assert.deepEqual(others, []);
+    assert.ok(stored.length < 40_000, `${stored.length}`);
+    const [a, b] = written.map(
+      (each) => recordOf(each, reader).plan['topology'] as { requisite: object; first: number },
+    );
+    assert.deepEqual([a?.requisite, a?.first, b?.first], [requisite, 0, 1]);
+    assert.equal(a?.requisite, b?.requisite);
+  });
+
   test('what only looks like a value that was taken out stays as it is', () => {
     const plan = { shared: [[['a'], 'shared-0']], a: null, record: { plan: null } };
-    assert.deepEqual(recordOf(entry(plan)), record(plan));
+    assert.deepEqual(recordOf(entry(plan), new PlanReader()), record(plan));
   });
 
   for (const [what, key, text] of [
@@ -75,7 +93,7 @@ describe('records in entries', () => {
     ['a missing shared value', uid, entry({ a: 'x'.repeat(3000) }).text],
   ] as const) {
     test(`${what} is not read`, () => {
-      assert.throws(() => parseEntry(key, text, new Map()));
+      assert.throws(() => parseEntry(key, text, { shared: new Map(), plans: new PlanReader() }));
     });
   }
 });

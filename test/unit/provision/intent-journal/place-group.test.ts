@@ -7,7 +7,8 @@ import { Shard } from '../../../../src/provision/intent-journal/shard.ts';
 
 function entry(uid: string, bytes: number, shared: Record<string, number> = {}): JournalEntry {
   const texts = Object.entries(shared).map(([key, length]) => [key, 'x'.repeat(length)] as const);
-  return { uid, key: uid, text: '', shared: new Map(texts), phase: 'create', writer: 'w', reportOnly: '', bytes };
+  const rest = { phase: 'create', provisioner: 'drv', writer: 'w', reportOnly: '' } as const;
+  return { uid, key: uid, text: '', shared: new Map(texts), bytes, ...rest };
 }
 
 function shard(index: number, bytes: number[], more: { busy?: boolean } = {}): Shard {

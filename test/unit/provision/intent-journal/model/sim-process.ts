@@ -79,6 +79,7 @@ export class SimProcess implements Caller {
       backing: 'lease',
       namespace: 'ns',
       lockName: driverName,
+      isKnownProvisioner: (name) => name === driverName,
       exclusive: options.election,
       clock,
       logger,

@@ -1,0 +1,89 @@
+/**
+ * `npm run bench:why`: how long `why` takes on a real control plane full of claims, and how many requests it sends. Flags:
+ *
+ *   --claims N          bound claims, with as many volumes and attachments (default 10000)
+ *   --events N          events and Pods of the namespace in which somebody asks (default 5000)
+ *   --runs N            runs for each row, of which the medians are printed (default 11)
+ *   --kubernetes MINOR  such as 1.32; default: the newest
+ *   --program 'CMD'     what to run; default the bundle
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { loadavg } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import type { AuditEvent } from '../test/support/control-plane/audit-log.ts';
+import { startCrowdedCluster, type CrowdedCluster } from './crowded-cluster.ts';
+import { childrenCpuMs } from './process-usage.ts';
+
+const { values } = parseArgs({
+  options: {
+    claims: { type: 'string', default: '10000' },
+    events: { type: 'string', default: '5000' },
+    runs: { type: 'string', default: '11' },
+    kubernetes: { type: 'string' },
+    program: {
+      type: 'string',
+      default: `${process.execPath} ${path.join(import.meta.dirname, '../dist/csi-provisioner.js')}`,
+    },
+  },
+});
+
+async function main(): Promise<void> {
+  const [claims, events] = [Number(values.claims), Number(values.events)];
+  await using crowd = await startCrowdedCluster({ claims, events, minor: values.kubernetes });
+  console.log(`${claims} bound claims, ${events} events and Pods in the namespace, load ${loadText()}`);
+  for (const what of ['bound', 'waiting', 'failing', 'leftover'] as const) await measure(what, crowd);
+  console.log(`load ${loadText()} at the end`);
+}
+
+async function measure(what: 'bound' | 'waiting' | 'failing' | 'leftover', crowd: CrowdedCluster): Promise<void> {
+  const runs = Number(values.runs);
+  const wallMs: number[] = [];
+  const earlier = (await crowd.requests()).length;
+  const cpuBeforeMs = childrenCpuMs();
+  for (let index = 0; index < runs; index++) wallMs.push(await run(crowd.kubeconfig, crowd[what]));
+  const cpuMs = (childrenCpuMs() - cpuBeforeMs) / runs;
+  const requests = (await crowd.requests()).slice(earlier);
+  console.log(
+    `${what.padEnd(10)}${median(wallMs).toFixed(0)} ms (${Math.min(...wallMs).toFixed(0)} to ${Math.max(...wallMs).toFixed(0)}), ${cpuMs.toFixed(0)} ms of CPU, ${requests.length / runs} requests, the slowest of the API server:`,
+  );
+  for (const [request, ms] of slowest(requests)) console.log(`${ms.toFixed(0).padStart(14)} ms  ${request}`);
+}
+
+/** @returns wall-clock time in milliseconds. */
+async function run(kubeconfig: string, object: string): Promise<number> {
+  const [program = '', ...args] = values.program.split(' ');
+  const startMs = performance.now();
+  const child = spawn(program, [...args, 'why', object, `--kubeconfig=${kubeconfig}`], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code] = (await once(child, 'close')) as [number];
+  if (code > 2) throw new Error(`why ${object} ended with ${code}`);
+  return performance.now() - startMs;
+}
+
+/** Three requests with their median in milliseconds, as the audit log times them. */
+function slowest(requests: readonly AuditEvent[]): [string, number][] {
+  const times = Object.groupBy(requests, ({ requestURI }) => requestURI);
+  const medians = Object.entries(times).map(([uri, events = []]): [string, number] => [
+    uri,
+    median(events.map((each) => microsMs(each.stageTimestamp) - microsMs(each.requestReceivedTimestamp))),
+  ]);
+  return medians.toSorted(([, a], [, b]) => b - a).slice(0, 3);
+}
+
+/** Milliseconds since the epoch of a time with microseconds. */
+function microsMs(time: string): number {
+  return Date.parse(time) + Number(time.slice(-4, -1)) / 1000;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+function loadText(): string {
+  return (loadavg()[0] ?? 0).toFixed(1);
+}
+
+await main();

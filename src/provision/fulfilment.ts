@@ -1,0 +1,115 @@
+/** An attempt to make the volume of an open intent, and what its end reveals about the backend. */
+import type { Lister } from '../kube/lister.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import { completeVolume } from './complete-volume.ts';
+import { type DeletionGuard, ReportOnlyError, VolumeExistsError } from './deletion-guard.ts';
+import { uidIndex } from './informers.ts';
+import type { Intent } from './intent.ts';
+import type { Intents } from './intents.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import { ProvisionStopped } from './provision-stopped.ts';
+import { ProvisionError, type Provisioner } from './provisioner.ts';
+import type { Recoverable } from './recoverable.ts';
+import { reportStuck } from './report-stuck.ts';
+import type { Revoker } from './revoker.ts';
+
+const goneText = 'the claim was deleted meanwhile';
+
+export interface FulfilmentOptions {
+  provisioner: Provisioner & Recoverable;
+  intents: Intents;
+  guard: DeletionGuard;
+  revoker: Pick<Revoker, 'add'>;
+  claims: Lister<PersistentVolumeClaim>;
+  addFinalizer: boolean;
+  recorder: Recorder;
+}
+
+export class Fulfilment {
+  readonly #options: FulfilmentOptions;
+
+  constructor(options: FulfilmentOptions) {
+    this.#options = options;
+  }
+
+  /** The first attempt for a new intent. @throws as `attempt`. */
+  async begin(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
+    if (this.#isThere(intent)) return this.attempt(intent, signal);
+    this.#options.intents.close(intent);
+    throw new ProvisionStopped(goneText);
+  }
+
+  /**
+   * Makes the storage of an open intent.
+   *
+   * @returns the volume as it will be saved.
+   * @throws {ProvisionStopped} when the claim was deleted meanwhile: no volume is saved for it.
+   * @throws {ProvisionError} and whatever else ends an attempt; the intent knows by then what may be left.
+   */
+  async attempt(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
+    const { provisioner, guard, intents, addFinalizer } = this.#options;
+    const mayExist = intent.mayExist;
+    intents.reaching(intent);
+    let made: PersistentVolume;
+    try {
+      made = await provisioner.fulfil(intent.record.plan, {
+        signal,
+        mayExist,
+        beforeDelete: (handle) => guard.beforeDelete(intent, handle, { wantedByClaim: true, signal }),
+      });
+    } catch (error) {
+      throw await this.#afterFailure(intent, error, { mayExist, signal });
+    }
+    if (!this.#isThere(intent)) {
+      intents.unclear(intent); // the sync that the deletion has queued undoes it
+      throw new ProvisionStopped(goneText);
+    }
+    intents.made(intent);
+    const { volume } = intent.record;
+    const named = { ...made, metadata: { ...made.metadata, name: volume.name } };
+    return completeVolume(named, volume, { addFinalizer });
+  }
+
+  /** Whether the cache shows the claim. */
+  #isThere({ record }: Intent): boolean {
+    return this.#options.claims.byIndex(uidIndex, record.claim.uid).length > 0;
+  }
+
+  /** @returns what the attempt failed with. */
+  async #afterFailure(
+    intent: Intent,
+    error: unknown,
+    { mayExist, signal }: { mayExist: boolean; signal: AbortSignal },
+  ): Promise<unknown> {
+    const { intents, revoker } = this.#options;
+    if (!(error instanceof ProvisionError)) {
+      intents.unclear(intent);
+      if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
+        await intents.leaveDelete(intent, signal); // what was made is not fit, and has to stay
+        intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
+      } else if (intent.deleteSent) revoker.add(intent);
+      return error;
+    }
+    const { state, afterUnclear, message } = error;
+    if (state === 'no-change') {
+      intent.mayExist = mayExist;
+      if (!mayExist)
+        intents.close(intent); // nothing was sent: the next attempt plans anew
+      else if (afterUnclear === 'undecidable') reportStuck(this.#options, intent, message);
+    } else if (afterUnclear === 'absent') {
+      await intents.closeNow(intent, signal);
+    } else if (intent.deleteSent) {
+      intents.unclear(intent);
+      revoker.add(intent); // what was made is not fit, and has to go before another is made
+    } else if (state === 'in-background') {
+      intents.unclear(intent);
+    } else if (!mayExist || (afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
+      intents.close(intent);
+    } else {
+      if (afterUnclear === 'undecidable') reportStuck(this.#options, intent, message);
+      // an earlier attempt may have left a volume, which no other node may get
+      if (state === 'reschedule') return new ProvisionError(message, { state: 'in-background', cause: error });
+    }
+    return error;
+  }
+}

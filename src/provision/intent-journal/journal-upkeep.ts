@@ -1,0 +1,73 @@
+import type { ClusterJournalOptions } from './journal-options.ts';
+import type { ShardReader } from './read-shards.ts';
+import type { RecordChanges } from './record-changes.ts';
+import type { Shard } from './shard.ts';
+import type { ShardHeader } from './shard-header.ts';
+import type { ShardSet } from './shard-set.ts';
+
+/** All shards are read this often where others may have changed them, in milliseconds. */
+const slowPollMs = 60_000;
+/** Shards with open records are renewed this often, in milliseconds. */
+const renewShardMs = 3_600_000;
+
+export interface JournalUpkeepOptions {
+  journal: ClusterJournalOptions;
+  /** This process. */
+  me: string;
+  shards: ShardSet;
+  reader: ShardReader;
+  changes: RecordChanges;
+}
+
+/** What keeps a journal alive: signs of life, looking at what others write, and taking over from those that are silent. */
+export class JournalUpkeep {
+  readonly #options: JournalUpkeepOptions;
+  #renewals = 0;
+  #polledAtMs = 0;
+
+  constructor(options: JournalUpkeepOptions) {
+    this.#options = options;
+  }
+
+  /** All shards were just read. */
+  wasRead(): void {
+    this.#polledAtMs = this.#options.journal.clock.monotonicMs();
+  }
+
+  /** What is done from time to time. */
+  async lookAround(): Promise<void> {
+    const { me, shards, reader, changes } = this.#options;
+    const { clock, exclusive, adoptAfterMs = 30_000, pollMs = 10_000 } = this.#options.journal;
+    const nowMs = clock.monotonicMs();
+    const entries = shards.entries();
+    const isForeign = entries.some(({ writer }) => writer !== me);
+    const isReported = entries.some(({ phase, reportOnly }) => phase === 'stuck' || reportOnly !== '');
+    const everyMs = isForeign ? pollMs : !exclusive || isReported ? slowPollMs : Infinity;
+    if (nowMs - this.#polledAtMs >= everyMs) {
+      this.#polledAtMs = nowMs;
+      // where nobody can be seen nobody is silent; the next write reports why
+      await reader.poll(nowMs).catch(() => changes.others.restart(clock.monotonicMs()));
+    }
+    changes.adoptSilent(exclusive ? Infinity : clock.monotonicMs() - adoptAfterMs);
+    if (!exclusive && entries.some(({ writer }) => writer === me)) {
+      this.#renewals++;
+      shards.root.touch(nowMs, { urgent: true });
+    }
+    for (const shard of shards.all()) {
+      if (shard.wanted.size > 0 && nowMs - shard.writtenAtMs >= renewShardMs) shard.touch(nowMs, { urgent: true });
+    }
+  }
+
+  /** Fields of the header that only the first shard has. */
+  rootFields(shard: Shard): Partial<ShardHeader> {
+    const { me, shards, changes } = this.#options;
+    const { exclusive, clock, adoptAfterMs = 30_000 } = this.#options.journal;
+    const { count } = shards;
+    if (!shards.isRoot(shard)) return {};
+    if (exclusive) return { shards: count };
+    const sinceMs = clock.monotonicMs() - 10 * adoptAfterMs;
+    const { [me]: _own, ...others } = shard.header?.renewals ?? {};
+    const kept = Object.entries(others).filter(([writer]) => !changes.others.isSilent(writer, sinceMs));
+    return { shards: count, renewals: { ...Object.fromEntries(kept), [me]: this.#renewals } };
+  }
+}

@@ -1,0 +1,27 @@
+/** Long texts as a shard stores them: compressed, since a topology of thousands of nodes repeats most of itself. */
+import { gunzipSync, gzipSync } from 'node:zlib';
+
+/**
+ * In front of a compressed text; no JSON begins with it. What follows is base64 of gzip, so that `base64 -d | gunzip` shows
+ * the text, and a damaged one is recognised.
+ */
+const mark = 'gzip:';
+/** Shorter texts stay as they are, for people to read, in characters. */
+const minPackedLength = 4096;
+/** Far more than fits into a shard, in bytes: a few kilobytes that somebody wrote must not fill the memory. */
+const maxUnpackedBytes = 16 * 1024 * 1024;
+
+/** @param text - JSON. */
+export function packText(text: string): string {
+  if (text.length < minPackedLength) return text;
+  const bytes = Buffer.from(text);
+  const packed = mark + gzipSync(bytes).toString('base64');
+  return packed.length < bytes.length ? packed : text;
+}
+
+/** The text that was packed; one that was not is returned as it is. @throws {Error} for a damaged one. */
+export function unpackText(stored: string): string {
+  if (!stored.startsWith(mark)) return stored;
+  const packed = Buffer.from(stored.slice(mark.length), 'base64');
+  return gunzipSync(packed, { maxOutputLength: maxUnpackedBytes }).toString();
+}

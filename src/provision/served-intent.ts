@@ -1,0 +1,53 @@
+/** Whether the claim of an open intent has its volume already. */
+import type { KubeClient } from '../kube/kube-client.ts';
+import type { Lister } from '../kube/lister.ts';
+import type { Recorder } from '../kube/recorder.ts';
+import { isReservedFor } from './existing-volume.ts';
+import type { Intent } from './intent.ts';
+import type { Intents } from './intents.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import { reportStuck } from './report-stuck.ts';
+import type { Revoker } from './revoker.ts';
+import { storedVolume } from './stored-volume.ts';
+
+export interface ServedIntentOptions {
+  intents: Intents;
+  revoker: Pick<Revoker, 'closeServed'>;
+  volumes: Lister<PersistentVolume>;
+  client: KubeClient;
+  recorder: Recorder;
+}
+
+/**
+ * Whether a volume of the name is there, for this claim: then the record is closed.
+ *
+ * @throws when it is not for this claim, or on its way out.
+ */
+export async function isServed(
+  options: ServedIntentOptions,
+  intent: Intent,
+  claim: PersistentVolumeClaim,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { volumes, client, intents, revoker } = options;
+  const { nameTaken = false } = intent.record;
+  const { name } = intent.record.volume;
+  // one that the cache does not show yet has to be seen by everybody before the name counts as free again
+  const existing = volumes.get(name) ?? (nameTaken ? await storedVolume(client, name, signal) : undefined);
+  if (existing === undefined) {
+    intents.setNameTaken(intent, false);
+    return false;
+  }
+  const phase = existing.status?.phase;
+  const leaving = existing.metadata.deletionTimestamp !== undefined || phase === 'Released' || phase === 'Failed';
+  if (leaving || nameTaken) throw new Error(`PersistentVolume ${JSON.stringify(name)} must be deleted first`);
+  if (!(await isReservedFor(claim, existing, { client, signal }))) {
+    const message = `PersistentVolume ${JSON.stringify(name)} exists already and is not for this claim. Delete it, or recreate the claim`;
+    reportStuck(options, intent, message);
+    throw new Error(message);
+  }
+  // whether one that an administrator reserved has the storage is compared when ours is saved
+  if (intent.mayExist && !(await isReservedFor(claim, existing, { client, signal, byUid: true }))) return false;
+  revoker.closeServed(intent);
+  return true;
+}

@@ -1,0 +1,64 @@
+/** `why` as a person calls it on the cluster of a scene, with no more rights than docs/why.md asks for. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Cause, Explanation } from '../../src/explain/explanation.ts';
+import type { Cluster } from '../support/cluster.ts';
+import type { Scene } from '../support/scene.ts';
+
+const root = join(import.meta.dirname, '../..');
+const exitCodes: Readonly<Record<string, number>> = { bound: 0, waiting: 1, stuck: 2, unknown: 3 };
+
+/** A kubeconfig of an account that has the role on the page and nothing else. @param id - part of its names. */
+export async function readerKubeconfig(cluster: Cluster, id: string): Promise<string> {
+  const page = await readFile(join(root, 'docs/why.md'), 'utf8');
+  const role = /```yaml\n([^`]*kind: ClusterRole\n[^`]*)```/.exec(page)?.[1] ?? '';
+  const name = `${id}-why`;
+  const account = { namespace: cluster.sidecarNamespace, name };
+  const manifests = [
+    role.replace('name: csi-provisioner-why', `name: ${name}`),
+    JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: account }),
+    JSON.stringify({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      subjects: [{ kind: 'ServiceAccount', ...account }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    }),
+  ].join('\n---\n');
+  return await cluster.accountKubeconfig(manifests, account);
+}
+
+/** Runs the program, or the one that `E2E_SIDECAR` names. */
+export async function why(kubeconfig: string, object: string): Promise<Explanation> {
+  const words = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, join(root, 'src/main.ts')];
+  const [program, ...args] = [...words, 'why', object, '-o', 'json', `--kubeconfig=${kubeconfig}`];
+  const { code, stdout, stderr } = await new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
+    execFile(program, args, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
+  });
+  assert.notEqual(stdout, '', stderr);
+  const explanation = JSON.parse(stdout) as Explanation;
+  assert.equal(code, exitCodes[explanation.verdict], stderr);
+  assert.equal(stderr, '');
+  return explanation;
+}
+
+/** The causes that `named` has waited for in this process. */
+export const namedCauses = new Set<Cause>();
+
+/** Waits until the program names the cause, as the cluster takes its time to come to a state. */
+export async function named(
+  scene: Pick<Scene, 'eventually'>,
+  kubeconfig: string,
+  object: string,
+  cause: Cause,
+): Promise<Explanation> {
+  const explanation = await scene.eventually(async () => {
+    const explanation = await why(kubeconfig, object);
+    assert.equal(explanation.cause, cause, JSON.stringify(explanation));
+    return explanation;
+  });
+  namedCauses.add(cause);
+  return explanation;
+}
