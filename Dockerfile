@@ -107,7 +107,8 @@ COPY --from=code-cache /csi-provisioner/dist/csi-provisioner.bundle.cjs /csi-pro
 # Loaded only to trace claims.
 COPY --from=build /csi-provisioner/dist/csi-provisioner-traces.mjs /csi-provisioner-traces.mjs
 # The heap may take 70 % of the container's memory limit; by itself Node.js takes 259 MB at least, and in a smaller
-# container is killed without a word. Authorities of the image's system store count, as they do for programs in Go.
+# container is killed without a word. The program reads the image's certificate store itself, and only where it needs it:
+# with --use-system-ca Node.js would always do so, which takes 5 MB.
 # src/bundle-main.ts sets further ones, which may not stand here: V8 would refuse the compiled code. What the heap costs is in
 # docs/development.md, "The heap". bench/bench-cluster.ts measures with the same flags.
-ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--use-system-ca", "--max-semi-space-size=4", "/csi-provisioner.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--max-semi-space-size=4", "/csi-provisioner.mjs"]

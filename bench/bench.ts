@@ -25,6 +25,7 @@ const values = scriptCommand('npm run bench --', 'What provisioning and deleting
   .addOption(new Option('--target <T>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
   .option('--program <CMD>', 'what to run as the sidecar; default: the bundle as the image runs it')
   .option('--peer <CMD>', 'another sidecar, run the same way on the same cluster and driver; ratios are printed')
+  .option('--turns <N>', 'with a peer: runs of each that count, in alternating order', wholeNumber(), 2)
   .option('--peer-flags <F>', 'further flags for the peer, such as a raised client-side rate limit', '')
   .parse()
   .opts<{
@@ -32,9 +33,10 @@ const values = scriptCommand('npm run bench --', 'What provisioning and deleting
     target: 'kubernetes' | 'sandbox';
     program?: string;
     peer?: string;
+    turns: number;
     peerFlags: string;
   }>();
-const { claims: claimCount, target, program = bundled } = values;
+const { claims: claimCount, target, turns, program = bundled } = values;
 
 /** What one sidecar needed. */
 interface Result {
@@ -71,14 +73,18 @@ async function main(): Promise<void> {
     console.log(
       `${claimCount} claims on ${cluster.name}, hostpath driver, ${cpus().length} CPUs, Node ${process.version}`,
     );
-    const ours = await measure(cluster, driver, 'ours', program, '');
-    print('ours', ours);
-    await printStalls(cluster, driver, folder);
-    await printFloors(cluster, driver, ours);
-    if (values.peer !== undefined) {
-      const peer = await measure(cluster, driver, 'peer', values.peer, values.peerFlags);
+    if (values.peer === undefined) {
+      const ours = await measure(cluster, driver, 'ours', program);
+      print('ours', ours);
+      await printStalls(cluster, driver, folder);
+      await printFloors(cluster, driver, ours);
+    } else {
+      const [ours, peer] = await inTurns(cluster, driver, [program, `${values.peer} ${values.peerFlags}`]);
+      print('ours', ours);
       print('peer', peer);
       printRatio(ours, peer);
+      await printStalls(cluster, driver, folder);
+      await printFloors(cluster, driver, ours);
     }
   } finally {
     await driver.stop();
@@ -86,16 +92,56 @@ async function main(): Promise<void> {
   }
 }
 
-async function measure(
+/** Each is first as often as second: what runs later finds a warmer cluster. */
+async function inTurns(
   cluster: BenchCluster,
   driver: DriverProcess,
-  prefix: string,
-  program: string,
-  flags: string,
-): Promise<Result> {
+  programs: readonly [string, string],
+): Promise<[Result, Result]> {
+  const results: [Result[], Result[]] = [[], []];
+  await measure(cluster, driver, 'warm-up', programs[0]);
+  for (let turn = 0; turn < turns; turn++) {
+    for (const index of turn % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+      const result = await measure(cluster, driver, `turn-${turn}-${index}`, programs[index]);
+      results[index].push(result);
+      console.log(
+        `turn ${turn + 1}, ${['ours', 'peer'][index]}: ${result.claimsPerSecond.toFixed(1)} claims per second`,
+      );
+    }
+  }
+  return [mean(results[0]), mean(results[1])];
+}
+
+/** The requests are those of the last run. */
+function mean(results: readonly Result[]): Result {
+  const of = (get: (result: Result) => number): number =>
+    results.reduce((sum, result) => sum + get(result), 0) / results.length;
+  const memory = (get: (result: Result) => MemoryUsage): MemoryUsage => ({
+    residentMb: of((result) => get(result).residentMb),
+    anonymousMb: of((result) => get(result).anonymousMb),
+    proportionalMb: of((result) => get(result).proportionalMb),
+  });
+  return {
+    firstVolumeMs: of((result) => result.firstVolumeMs),
+    startCpuMs: of((result) => result.startCpuMs),
+    claimsPerSecond: of((result) => result.claimsPerSecond),
+    deletesPerSecond: of((result) => result.deletesPerSecond),
+    cpuMsPerClaim: of((result) => result.cpuMsPerClaim),
+    cpuMsPerDelete: of((result) => result.cpuMsPerDelete),
+    cpuMsPerFurtherClaim: of((result) => result.cpuMsPerFurtherClaim),
+    cpuMsPerFurtherDelete: of((result) => result.cpuMsPerFurtherDelete),
+    idle: memory((result) => result.idle),
+    after: memory((result) => result.after),
+    peakMb: of((result) => result.peakMb),
+    createRequests: results.at(-1)?.createRequests,
+    deleteRequests: results.at(-1)?.deleteRequests,
+  };
+}
+
+async function measure(cluster: BenchCluster, driver: DriverProcess, prefix: string, program: string): Promise<Result> {
   await createClaim(cluster, `${prefix}-first`, className); // it waits for the sidecar: the time to the first volume
   const spawnedMs = performance.now();
-  const sidecar = await start(cluster, driver, `${program} ${flags}`);
+  const sidecar = await start(cluster, driver, program);
   try {
     await until('the first volume', () => cluster.volumeNames.size > 0, 60_000);
     const firstVolumeMs = performance.now() - spawnedMs;

@@ -2,6 +2,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { trustSystemCertificates } from '../base/system-trust.ts';
 import { Credentials } from '../kube/credentials.ts';
 import { loadKubeConfig } from '../kube/kube-config.ts';
 import { KubeConfigError } from '../kube/kube-config-error.ts';
@@ -35,7 +36,9 @@ export function kubernetesCredentials({ config, environment, clock, logger }: Ku
   );
   const source = { kubeconfig: config.kubeconfigPath, master: config.masterUrl, environment };
   try {
-    return new Credentials({ load: () => loadKubeConfig(source), clock, logger });
+    const credentials = new Credentials({ load: () => loadKubeConfig(source), clock, logger });
+    if (credentials.needsDefaultTrust) trustSystemCertificates();
+    return credentials;
   } catch (error) {
     if (!(error instanceof KubeConfigError) && (error as NodeJS.ErrnoException).code === undefined) throw error;
     throw fatalExit(`Failed to create config: ${(error as Error).message}`, error);

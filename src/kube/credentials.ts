@@ -69,6 +69,15 @@ export class Credentials implements RequestCredentials {
     return this.#generation;
   }
 
+  /**
+   * Whether connections other than those to the API server are made, to an identity provider or to a proxy over TLS: they
+   * trust what the process trusts by default.
+   */
+  get needsDefaultTrust(): boolean {
+    const user = this.#loaded.config.getCurrentUser();
+    return Boolean(user?.authProvider) || this.proxyUrl?.startsWith('https:') === true;
+  }
+
   /** The authentication headers; none for plain http, except to a loopback address. */
   headers(): RequestHeaders | Promise<RequestHeaders> {
     if (this.serverUrl.protocol === 'http:' && !isLoopback(this.serverUrl.hostname)) return {};

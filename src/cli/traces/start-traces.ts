@@ -1,4 +1,5 @@
 import type { Logger } from '../../base/logger.ts';
+import { trustSystemCertificates } from '../../base/system-trust.ts';
 import { version } from '../version.ts';
 import type { OtlpTraces } from './otlp-traces.ts';
 import { tracesConfig, TracesConfigError } from './traces-config.ts';
@@ -15,6 +16,7 @@ export async function startTraces(options: {
   try {
     const config = tracesConfig(environment);
     if (config === null) return undefined;
+    trustSystemCertificates();
     const { startOtlpTraces } = await import('./otlp-traces.ts'); // hundreds of kilobytes, and few processes need them
     const traces = startOtlpTraces({ config, version, logger });
     logger.info({ ratio: config.ratio }, 'Claims are traced');

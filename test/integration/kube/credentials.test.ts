@@ -489,6 +489,16 @@ describe('certificates', () => {
     const { ca, servername, rejectUnauthorized } = credentials.tls();
     assert.deepEqual([String(ca), servername, rejectUnauthorized], ['inline', 'k8s.example', false]);
   });
+
+  test('the default trust of the process is needed for an identity provider and for a proxy over TLS', async () => {
+    await using desk = await Desk.open();
+    const needed = async (user: object, cluster: object = {}): Promise<boolean> =>
+      (await desk.credentials(user, cluster)).needsDefaultTrust;
+    assert.equal(await needed({ token: 'abc' }), false);
+    assert.equal(await needed({}, { 'proxy-url': 'http://127.0.0.1:1' }), false);
+    assert.equal(await needed({}, { 'proxy-url': 'https://127.0.0.1:1' }), true);
+    assert.equal(await needed({ 'auth-provider': { name: 'oidc', config: {} } }), true);
+  });
 });
 
 describe('a proxy', () => {
