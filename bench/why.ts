@@ -1,44 +1,41 @@
 /**
- * `npm run bench:why`: how long `why` takes on a real control plane full of claims, and how many requests it sends. Flags:
- *
- *   --claims N          bound claims, with as many volumes and attachments (default 10000)
- *   --events N          events and Pods of the namespace in which somebody asks (default 5000)
- *   --runs N            runs for each row, of which the medians are printed (default 11)
- *   --kubernetes MINOR  such as 1.32; default: the newest
- *   --program 'CMD'     what to run; default the bundle
+ * `npm run bench:why`: how long `why` takes on a real control plane full of claims, and how many requests it sends.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { loadavg } from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
+import { showing } from '../scripts/terminal-progress.ts';
 import type { AuditEvent } from '../test/support/control-plane/audit-log.ts';
+import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { startCrowdedCluster, type CrowdedCluster } from './crowded-cluster.ts';
 import { childrenCpuMs } from './process-usage.ts';
 
-const { values } = parseArgs({
-  options: {
-    claims: { type: 'string', default: '10000' },
-    events: { type: 'string', default: '5000' },
-    runs: { type: 'string', default: '11' },
-    kubernetes: { type: 'string' },
-    program: {
-      type: 'string',
-      default: `${process.execPath} ${path.join(import.meta.dirname, '../dist/csi-provisioner.js')}`,
-    },
-  },
-});
+const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
+const values = scriptCommand('npm run bench:why --', 'How long why takes on a real control plane full of claims.')
+  .option('--claims <N>', 'bound claims, with as many volumes and attachments', wholeNumber(), 10_000)
+  .option('--events <N>', 'events and Pods of the namespace in which somebody asks', wholeNumber(0), 5000)
+  .option('--runs <N>', 'runs for each row, of which the medians are printed', wholeNumber(), 11)
+  .option('--kubernetes <MINOR>', 'such as 1.32; default: the newest')
+  .option('--program <CMD>', 'what to run; default: the bundle')
+  .parse()
+  .opts<{ claims: number; events: number; runs: number; kubernetes?: string; program?: string }>();
 
 async function main(): Promise<void> {
-  const [claims, events] = [Number(values.claims), Number(values.events)];
-  await using crowd = await startCrowdedCluster({ claims, events, minor: values.kubernetes });
+  const { claims, events, kubernetes: minor } = values;
+  await findPrograms({ minor }); // which compiles them at first, and says so itself
+  await using crowd = await showing(
+    () => `filling a cluster with ${claims} claims`,
+    () => startCrowdedCluster({ claims, events, minor }),
+  );
   console.log(`${claims} bound claims, ${events} events and Pods in the namespace, load ${loadText()}`);
   for (const what of ['bound', 'waiting', 'failing', 'leftover'] as const) await measure(what, crowd);
   console.log(`load ${loadText()} at the end`);
 }
 
 async function measure(what: 'bound' | 'waiting' | 'failing' | 'leftover', crowd: CrowdedCluster): Promise<void> {
-  const runs = Number(values.runs);
+  const { runs } = values;
   const wallMs: number[] = [];
   const earlier = (await crowd.requests()).length;
   const cpuBeforeMs = childrenCpuMs();
@@ -53,7 +50,7 @@ async function measure(what: 'bound' | 'waiting' | 'failing' | 'leftover', crowd
 
 /** @returns wall-clock time in milliseconds. */
 async function run(kubeconfig: string, object: string): Promise<number> {
-  const [program = '', ...args] = values.program.split(' ');
+  const [program = '', ...args] = (values.program ?? `${process.execPath} ${bundle}`).split(' ');
   const startMs = performance.now();
   const child = spawn(program, [...args, 'why', object, `--kubeconfig=${kubeconfig}`], {
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -45,8 +45,11 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
   logger: Logger;
 }
 
-/** The result of a successful sync: a new volume, or the reason why there is nothing to do now. */
-export type ClaimOutcome = 'provisioned' | 'gone' | 'not-now' | 'stopped';
+/**
+ * The result of a successful sync: a new volume, or the reason why there is nothing to do now. `recovered`: what an earlier
+ * attempt left was looked after, and nothing is to be made.
+ */
+export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped';
 
 export class ClaimSyncer {
   readonly #options: ClaimSyncerOptions;
@@ -153,7 +156,7 @@ export class ClaimSyncer {
     signal: AbortSignal,
   ): Promise<ClaimOutcome> {
     const claim = await recovery.resume(intent, cached, signal);
-    if (claim === undefined) return 'not-now';
+    if (claim === undefined) return 'recovered';
     this.#checkSlowSet(claim);
     const attempt = recovery.attempt(intent, claim);
     return this.#measured(claim, async () => {

@@ -4,14 +4,26 @@ import { type Span, type SpanAttributes, type Tracer, withinSpan } from '../base
 /** Objects that may be traced at the same time; what comes beyond them is not. */
 const maxTraces = 20_000;
 
+/** Attempts that did nothing for the object: it waits for something else, or is the work of another instance. */
+const idleOutcomes: ReadonlySet<string> = new Set(['not-now', 'ignored']);
+/** Ended spans of such attempts that are kept until something is done. */
+const maxHeld = 20;
+
 interface SyncTrace {
   readonly whole: Span;
   /** While it waits for a worker for the first time. */
   queued: Span | undefined;
   attempts: number;
+  /** An attempt is under way. */
+  isBusy: boolean;
+  /** Ends the spans that are not exported unless something is done; undefined once that is so. */
+  held: (() => void)[] | undefined;
 }
 
-/** One trace for each object that is synced: the time in its queue, and one span for each attempt. */
+/**
+ * One trace for each object that is synced: the time in its queue, and one span for each attempt. There is none for an object
+ * for which nothing was done: in node deployment every node sees every claim.
+ */
 export class SyncTraces {
   readonly #tracer: Tracer;
   protected readonly clock: Clock;
@@ -28,31 +40,33 @@ export class SyncTraces {
     if (this.#traces.has(key) || this.#traces.size >= maxTraces) return;
     const whole = this.#tracer.begin(name, options);
     const queued = whole.child('queue', { startMs: options.startMs });
-    this.#traces.set(key, { whole, queued, attempts: 0 });
+    this.#traces.set(key, { whole, queued, attempts: 0, isBusy: false, held: [] });
   }
 
-  /** Does one attempt for an object, as a part of its trace. With the outcome `ignored` there is no trace: it is not ours. */
+  /** Does one attempt for an object, as a part of its trace. */
   async attempt<T extends string>(key: string, work: () => Promise<T>): Promise<T> {
     const trace = this.#traces.get(key);
     if (trace === undefined) return await work();
     const takenMs = this.clock.wallMs();
+    const { queued } = trace;
+    trace.queued = undefined;
+    if (queued !== undefined) end(trace, () => queued.end(undefined, takenMs));
     trace.attempts += 1;
+    trace.isBusy = true;
     const span = trace.whole.child('sync', { attributes: { attempt: trace.attempts } });
     try {
       const outcome = await withinSpan(span, work);
-      if (outcome === 'ignored') {
-        this.#traces.delete(key);
-        return outcome;
-      }
+      if (!idleOutcomes.has(outcome)) release(trace);
       span.note('outcome', { outcome });
-      span.end();
+      const endMs = this.clock.wallMs();
+      end(trace, () => span.end(undefined, endMs));
       return outcome;
     } catch (error) {
+      release(trace);
       span.end(error);
       throw error;
     } finally {
-      if (this.#traces.has(key)) trace.queued?.end(undefined, takenMs);
-      trace.queued = undefined;
+      trace.isBusy = false;
     }
   }
 
@@ -61,6 +75,8 @@ export class SyncTraces {
     const trace = this.#traces.get(key);
     if (trace === undefined) return;
     this.#traces.delete(key);
+    if (trace.isBusy) release(trace); // the process ends in the middle of it
+    if (trace.held !== undefined) return;
     trace.queued?.end();
     trace.whole.end();
   }
@@ -69,4 +85,16 @@ export class SyncTraces {
   stop(): void {
     for (const key of [...this.#traces.keys()]) this.settled(key);
   }
+}
+
+/** Ends a span, once anything was done for the object. */
+function end({ held }: SyncTrace, endSpan: () => void): void {
+  if (held === undefined) endSpan();
+  else if (held.length < maxHeld) held.push(endSpan);
+}
+
+/** Something was done, or failed: the trace is to be seen. */
+function release(trace: SyncTrace): void {
+  for (const endSpan of trace.held ?? []) endSpan();
+  trace.held = undefined;
 }

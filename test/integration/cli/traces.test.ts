@@ -25,6 +25,13 @@ const objects: SandboxObject[] = [
     parameters: { [`${prefix}provisioner-secret-name`]: 'creds', [`${prefix}provisioner-secret-namespace`]: 'ns1' },
   },
   {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'late' },
+    provisioner: 'd.example.com',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  },
+  {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { namespace: 'ns1', name: 'creds' },
@@ -44,14 +51,14 @@ async function traced(
   });
 }
 
-function addClaim({ cluster }: SidecarProcess, name = 'data'): string {
+function addClaim({ cluster }: SidecarProcess, name = 'data', storageClassName = 'sc'): string {
   const claim = cluster.server.client('test').create(core('persistentvolumeclaims'), {
     metadata: {
       namespace: 'ns1',
       name,
       annotations: { 'volume.kubernetes.io/storage-provisioner': 'd.example.com' },
     },
-    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'sc' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName },
   });
   return claim.metadata.uid ?? '';
 }
@@ -135,6 +142,21 @@ describe('a claim is traced', () => {
       named(receiver, 'csi.v1.Controller/CreateVolume').map(({ failure }) => failure),
       ['ResourceExhausted', undefined],
     );
+  });
+
+  test('once something is done for it: one that only waits, or is the work of another instance, has no trace', async () => {
+    await using receiver = await OtlpReceiver.start();
+    await using sidecar = await traced(receiver, {}, ['-v=5']);
+    await sidecar.logged(/Started provisioner controller/);
+    addClaim(sidecar, 'waits', 'late');
+    await sidecar.logged(/Not provisioning the claim now/);
+    addClaim(sidecar);
+    await bind(sidecar);
+    await eventually(() => only(receiver, 'claim ns1/data'));
+    sidecar.cluster.server.client('test').delete(core('persistentvolumeclaims'), { namespace: 'ns1', name: 'waits' });
+    await sidecar.process.stop('SIGTERM');
+    const { traceId } = only(receiver, 'claim ns1/data');
+    assert.deepEqual([...new Set(receiver.spans.map((span) => span.traceId))], [traceId]);
   });
 
   test('until the process is told to stop: what is open is sent before it ends', async () => {
