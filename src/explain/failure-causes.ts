@@ -124,6 +124,18 @@ const waitingCauses: readonly (FailureCause & { state: 'waiting' | 'stuck' })[] 
     cure: 'Nothing to do about the claim; the API server is overloaded or unavailable',
   },
   {
+    pattern: /^Waiting for another process: /,
+    cause: 'in-progress',
+    state: 'waiting',
+    cure: 'Nothing to do about the claim; the other process of the provisioner finishes first, or is replaced after 30 seconds',
+  },
+  {
+    pattern: /^Waiting for a deletion: /,
+    cause: 'name-taken',
+    state: 'waiting',
+    cure: 'Wait until that PersistentVolume is deleted; if it stays, find out why it is not deleted',
+  },
+  {
     pattern: /^Waiting: /,
     cause: 'name-taken',
     state: 'stuck',

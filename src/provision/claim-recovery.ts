@@ -13,7 +13,6 @@ import { Fulfilment } from './fulfilment.ts';
 import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
-import { NameInUseError } from './open-intents.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
 import type { ProvisionOptions, Provisioner } from './provisioner.ts';
 import type { RecentlySaved } from './recently-saved.ts';
@@ -22,6 +21,7 @@ import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
 import { isServed } from './served-intent.ts';
 import type { VolumeStore } from './volume-store.ts';
+import { waitingText } from './waiting-text.ts';
 
 /** How long the journal may keep a claim waiting before an event says so, in milliseconds. */
 const journalPatienceMs = 30_000;
@@ -61,8 +61,12 @@ export class ClaimRecovery {
    * @throws {NameInUseError} while another claim's volume of the name is in the making.
    */
   async admit({ claim, volumeName }: ProvisionOptions, signal: AbortSignal): Promise<void> {
-    const { guard, recentlyServed } = this.#options;
-    this.#checkName(claim, volumeName);
+    const { guard, intents, recentlyServed } = this.#options;
+    try {
+      intents.checkName(claimUid(claim), volumeName);
+    } catch (error) {
+      throw this.#recordWaiting(claim, error);
+    }
     if (!recentlyServed.has(claimUid(claim))) return;
     const wish = await guard.wish({ claim: namesOf(claim) }, signal);
     if (wish !== 'wanted') throw new ProvisionStopped('the claim has its volume, or is gone');
@@ -138,9 +142,13 @@ export class ClaimRecovery {
       return undefined;
     }
     if (store.isUnsaved(record.volume.name)) return undefined;
-    this.#checkName(claim, record.volume.name);
-    if (await isServed(this.#options, intent, claim, signal)) return undefined;
-    await intents.takeOver(intent, signal);
+    try {
+      intents.checkName(claimUid(claim), record.volume.name);
+      if (await isServed(this.#options, intent, claim, signal)) return undefined;
+      await intents.takeOver(intent, signal);
+    } catch (error) {
+      throw this.#recordWaiting(claim, error);
+    }
     await intents.leaveDelete(intent, signal); // one that was begun, and could not be sent
     return claim;
   }
@@ -181,16 +189,12 @@ export class ClaimRecovery {
     return intent?.record.volume.name === name ? intent : undefined;
   }
 
-  #checkName(claim: PersistentVolumeClaim, volumeName: string): void {
-    const { intents, recorder } = this.#options;
-    try {
-      intents.checkName(claimUid(claim), volumeName);
-    } catch (error) {
-      if (!(error instanceof NameInUseError)) throw error;
-      const message = `Waiting: ${error.message}`;
-      recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
-      throw error;
-    }
+  /** Records on the claim what it waits for, where that is somebody else's to end. @returns the error. */
+  #recordWaiting(claim: PersistentVolumeClaim, error: unknown): unknown {
+    const message = waitingText(error);
+    if (message !== undefined)
+      this.#options.recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
+    return error;
   }
 }
 

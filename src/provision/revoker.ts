@@ -3,8 +3,11 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ExponentialLimiter } from '../kube/rate-limiter.ts';
 import type { Lister } from '../kube/lister.ts';
+import type { Recorder } from '../kube/recorder.ts';
 import { WorkQueue } from '../kube/work-queue.ts';
+import { claimReference } from './claim-facts.ts';
 import { type DeletionGuard, ReportOnlyError, VolumeExistsError, WantedAgainError } from './deletion-guard.ts';
+import { failedReason } from './event-reasons.ts';
 import type { JournalMetrics, ReportReason } from './intent-journal/journal-metrics.ts';
 import { uidIndex } from './informers.ts';
 import type { Intent } from './intent.ts';
@@ -32,6 +35,7 @@ export interface RevokerOptions {
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
   metrics: JournalMetrics;
+  recorder: Recorder;
   clock: Clock;
   logger: Logger;
   /** The claim is to be synced again, after so many milliseconds: it gets its volume, or another one, or is settled. */
@@ -126,6 +130,7 @@ export class Revoker {
     try {
       await this.#revoke(intent, signal);
     } catch (error) {
+      this.#recordFailure(intent, error);
       await this.#afterFailure(intent, error, signal);
     }
   }
@@ -188,6 +193,16 @@ export class Revoker {
       return;
     }
     throw error;
+  }
+
+  /** A claim that is still there may wait for that. */
+  #recordFailure(intent: Intent, error: unknown): void {
+    const { claims, recorder } = this.#options;
+    const [claim] = claims.byIndex(uidIndex, intent.record.claim.uid);
+    if (claim === undefined || !(error instanceof ProvisionError || error instanceof VolumeExistsError)) return;
+    const { name } = intent.record.volume;
+    const message = `The former volume ${name} is not deleted yet: ${error.message}`;
+    recorder.event(claimReference(claim), 'Warning', failedReason, message);
   }
 
   #stuck(intent: Intent, reason: ReportReason, problem: string): void {

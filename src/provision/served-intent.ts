@@ -10,6 +10,11 @@ import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
 import { storedVolume } from './stored-volume.ts';
 
+/** A volume of the name is on its way out. */
+export class VolumeLeavingError extends Error {
+  override readonly name = 'VolumeLeavingError';
+}
+
 export interface ServedIntentOptions {
   intents: Intents;
   revoker: Pick<Revoker, 'closeServed'>;
@@ -21,7 +26,7 @@ export interface ServedIntentOptions {
 /**
  * Whether a volume of the name is there, for this claim: then the record is closed.
  *
- * @throws when it is not for this claim, or on its way out.
+ * @throws {VolumeLeavingError} when it must go first, and {Error} when it is not for this claim.
  */
 export async function isServed(
   options: ServedIntentOptions,
@@ -40,7 +45,8 @@ export async function isServed(
   }
   const phase = existing.status?.phase;
   const leaving = existing.metadata.deletionTimestamp !== undefined || phase === 'Released' || phase === 'Failed';
-  if (leaving || nameTaken) throw new Error(`PersistentVolume ${JSON.stringify(name)} must be deleted first`);
+  if (leaving || nameTaken)
+    throw new VolumeLeavingError(`PersistentVolume ${JSON.stringify(name)} must be deleted first`);
   if (!(await isReservedFor(claim, existing, { client, signal }))) {
     const message = `PersistentVolume ${JSON.stringify(name)} exists already and is not for this claim. Delete it, or recreate the claim`;
     reportStuck(options, intent, message);

@@ -123,6 +123,28 @@ describe('a claim that is deleted while its volume may be in the making', () => 
     assert.equal(seen.revoked, 1);
   });
 
+  test('gets no PersistentVolume when the backend answers after the deletion was seen', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, handle } = scene;
+    const answer = Promise.withResolvers<undefined>();
+    backend.fulfilSteps.push(async ({ name, parameters }) => {
+      await answer.promise;
+      return backend.make(name, parameters);
+    });
+    rig.startOnly();
+    await rig.until('the call', () => backend.fulfils.length === 1);
+    rig.deleteClaim();
+    await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
+    answer.resolve(undefined);
+    await scene.closed();
+    assert.deepEqual(backend.deleted, [handle]);
+    const saves = rig.wire.requests.filter(
+      ({ method, path }) => method === 'POST' && path.includes('/persistentvolumes'),
+    );
+    assert.deepEqual(saves, []);
+  });
+
   test('gets none either when its volume waits to be saved in the background', async () => {
     const scene = await recoveryScene({ rig: { controller: { save: queueSave() } } });
     await using rig = scene.rig;

@@ -1,9 +1,10 @@
 /** Nothing that anybody may use is deleted: the looks before the storage of an unwanted volume goes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { FoundIntent } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { ProvisionError } from '../../../src/provision/provisioner.ts';
 import { resource, type Rig } from './rig.ts';
-import { type RecoveryScene, recoveryScene } from './recovery-scene.ts';
+import { leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
 import { type FulfilStep, lateAnswer, type ScriptedBackend, unclear } from './scripted-backend.ts';
 
 /** The lists of all volumes that were read live. */
@@ -283,6 +284,7 @@ describe('a volume that is not fit for its claim', () => {
     await rig.start();
     await rig.until('a try to delete it', () => backend.revokes.length === 1);
     assert.deepEqual(backend.revokes[0]?.handle, handle);
+    await rig.until('an event', () => rig.events.some(({ message }) => message.includes('is not deleted yet: busy')));
     assert.equal([...journal.records.values()][0]?.phase, 'delete');
     assert.equal(seen.open.delete, 1);
     rig.touchClaim();
@@ -292,6 +294,58 @@ describe('a volume that is not fit for its claim', () => {
     await scene.passUntil('the volume', () => rig.volume(name));
     assert.deepEqual(backend.deleted, [handle]);
     assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `${handle}-2`);
+  });
+
+  for (const [what, more, expected] of [
+    ['as the record is only reported', { reportOnly: 'the journal is a copy' }, /the journal is a copy/],
+    [
+      'as the class of the record says Retain',
+      { record: { defaults: { persistentVolumeReclaimPolicy: 'Retain' } } },
+      /says Retain/,
+    ],
+  ] as const) {
+    test(`that another process has begun stays ${what}`, async () => {
+      const found = (uid: string): FoundIntent => {
+        const record = leftRecord(uid);
+        const volume = { ...record.volume, ...('record' in more ? more.record : {}) };
+        return { record: { ...record, volume }, owner: 'own', ...('reportOnly' in more && more) };
+      };
+      const scene = await recoveryScene({ found: (uid) => [found(uid)] });
+      await using rig = scene.rig;
+      const { backend, clock, journal } = scene;
+      backend.otherwiseFulfil = unfit(backend);
+      rig.startOnly();
+      await rig.until('the record to be stuck', () => [...journal.records.values()][0]?.phase === 'stuck');
+      assert.match([...journal.records.values()][0]?.problem ?? '', expected);
+      await clock.advance(10 * maxCallMs);
+      assert.deepEqual(backend.deleted, []);
+    });
+  }
+
+  test('that another process has begun stays while that one may still be making it', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, clock, handle } = scene;
+    backend.otherwiseFulfil = unfit(backend);
+    rig.startOnly();
+    await rig.until('an attempt', () => backend.fulfils.length > 0);
+    await clock.advance(maxCallMs - 1000);
+    assert.deepEqual(backend.deleted, []);
+    await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+    assert.equal(backend.deleted[0], handle);
+  });
+
+  test('that has no handle stays', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal } = scene;
+    backend.fulfilSteps.push(async (_plan, context) => {
+      await context.beforeDelete('');
+      throw new Error('not reached');
+    });
+    rig.startOnly();
+    await rig.until('the record to be stuck', () => [...journal.records.values()][0]?.phase === 'stuck');
+    assert.match([...journal.records.values()][0]?.problem ?? '', /no handle/);
   });
 
   test('is not deleted while the volumes cannot be listed, and is not made over and over meanwhile', async () => {

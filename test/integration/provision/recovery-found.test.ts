@@ -280,6 +280,9 @@ describe('a record of another process', () => {
     journal.onPut = () => Promise.reject(new ForeignIntentError('it is being deleted'));
     await rig.start();
     assert.deepEqual(backend.fulfils, []);
+    await rig.until('an event', () =>
+      rig.events.some(({ message }) => message === 'Waiting for another process: it is being deleted'),
+    );
     journal.records.delete(uid);
     journal.onPut = () => Promise.resolve();
     journal.listener.onGone(uid);
