@@ -1,0 +1,65 @@
+/** What `npm run bench` prints of its measurements. */
+import { memoryText, type MemoryUsage } from './process-usage.ts';
+import type { Result } from './sidecar-load.ts';
+
+/** Claims of the larger load and of the smaller one. */
+export interface Counts {
+  claimCount: number;
+  fewerCount: number;
+}
+
+/** Of several runs; the requests are those of the last one. */
+export function mean(results: readonly Result[]): Result {
+  const of = (get: (result: Result) => number): number =>
+    results.reduce((sum, result) => sum + get(result), 0) / results.length;
+  const memory = (get: (result: Result) => MemoryUsage): MemoryUsage => ({
+    residentMb: of((result) => get(result).residentMb),
+    anonymousMb: of((result) => get(result).anonymousMb),
+    proportionalMb: of((result) => get(result).proportionalMb),
+  });
+  return {
+    firstVolumeMs: of((result) => result.firstVolumeMs),
+    startCpuMs: of((result) => result.startCpuMs),
+    claimsPerSecond: of((result) => result.claimsPerSecond),
+    deletesPerSecond: of((result) => result.deletesPerSecond),
+    cpuMsPerClaim: of((result) => result.cpuMsPerClaim),
+    cpuMsPerDelete: of((result) => result.cpuMsPerDelete),
+    cpuMsPerFurtherClaim: of((result) => result.cpuMsPerFurtherClaim),
+    cpuMsPerFurtherDelete: of((result) => result.cpuMsPerFurtherDelete),
+    idle: memory((result) => result.idle),
+    after: memory((result) => result.after),
+    peakMb: of((result) => result.peakMb),
+    createRequests: results.at(-1)?.createRequests,
+    deleteRequests: results.at(-1)?.deleteRequests,
+  };
+}
+
+export function print(name: string, result: Result, { claimCount, fewerCount }: Counts): void {
+  console.log(`
+${name}
+  first volume        ${result.firstVolumeMs.toFixed(0)} ms after the start of the process
+  CPU of the start    ${result.startCpuMs.toFixed(0)} ms
+  claims per second   ${result.claimsPerSecond.toFixed(1)}
+  deletes per second  ${result.deletesPerSecond.toFixed(1)}
+  CPU per claim       ${result.cpuMsPerFurtherClaim.toFixed(2)} ms from ${fewerCount} to ${claimCount}, ${result.cpuMsPerClaim.toFixed(2)} ms on average
+  CPU per delete      ${result.cpuMsPerFurtherDelete.toFixed(2)} ms from ${fewerCount} to ${claimCount}, ${result.cpuMsPerDelete.toFixed(2)} ms on average
+  memory idle         ${memoryText(result.idle)}
+  memory after        ${memoryText(result.after)}; ${result.peakMb.toFixed(0)} MB resident at the peak
+  requests per claim  ${requestText(result.createRequests, claimCount)}
+  requests per delete ${requestText(result.deleteRequests, claimCount)}`);
+}
+
+function requestText(requests: Map<string, number> | undefined, claimCount: number): string {
+  if (requests === undefined) return 'not recorded here';
+  return [...requests]
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([what, count]) => `${what} ${(count / claimCount).toFixed(2)}`)
+    .join(', ');
+}
+
+export function printRatio(ours: Result, peer: Result, { claimCount, fewerCount }: Counts): void {
+  const ratio = (of: (result: Result) => number): string => (of(ours) / of(peer)).toFixed(2);
+  console.log(`\nours / peer: claims per second ${ratio((of) => of.claimsPerSecond)}, deletes per second ${ratio((of) => of.deletesPerSecond)}, \
+CPU per claim ${ratio((of) => of.cpuMsPerFurtherClaim)}, CPU per delete ${ratio((of) => of.cpuMsPerFurtherDelete)} (from ${fewerCount} to ${claimCount}), \
+idle memory ${ratio((of) => of.idle.residentMb)}, first volume ${ratio((of) => of.firstVolumeMs)}, CPU of the start ${ratio((of) => of.startCpuMs)}`);
+}
