@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { ForbiddenError, NotFoundError } from './api-error.ts';
+import { ConflictError, ForbiddenError, NotFoundError } from './api-error.ts';
 import type { KubeClient } from './kube-client.ts';
 import { type Lease, type LeaseRecord, microTime, recordText } from './lease-record.ts';
 import type { LockKind } from './lock-kind.ts';
@@ -24,6 +24,8 @@ export interface LeaseLockOptions {
 
 /** A lease of another holder is taken over this long after its expiry, in milliseconds. */
 const takeOverMarginMs = 1000;
+/** Attempts to release a Lease that changes between its read and its write. */
+const maxReleaseTries = 3;
 
 /**
  * The Lease as last observed, and the attempts to hold it. Whether a record is still valid is judged by when this process
@@ -128,21 +130,22 @@ export class LeaseLock {
   async release(signal: AbortSignal): Promise<boolean> {
     const { clock, logger } = this.#options;
     try {
-      if (!this.isOurs) return true;
-      const lease = await this.#read(signal);
-      this.observe(lease);
-      if (this.holder !== this.#options.identity) return true; // another took it meanwhile
-      const now = microTime(clock.wallMs());
-      const record = {
-        ...this.#record,
-        holderIdentity: '',
-        leaseDurationSeconds: 1,
-        acquireTime: now,
-        renewTime: now,
-      };
-      const released = await this.#write(lease, record, signal, 'error');
-      if (released) logger.info({ lock: this.#text }, 'Lease released');
-      return released;
+      for (let tries = 1; ; tries++) {
+        if (!this.isOurs) return true;
+        const lease = await this.#read(signal);
+        this.observe(lease);
+        if (this.holder !== this.#options.identity) return true; // another took it meanwhile
+        const now = microTime(clock.wallMs());
+        const free = { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
+        try {
+          await this.#update(lease, { ...this.#record, ...free }, signal);
+          logger.info({ lock: this.#text }, 'Lease released');
+          return true;
+        } catch (error) {
+          // a renewal of ours that the end has interrupted may have been written since
+          if (!(error instanceof ConflictError) || tries >= maxReleaseTries) throw error;
+        }
+      }
     } catch (error) {
       logger.error({ err: error, lock: this.#text }, 'The lease could not be released, it will expire');
       return false;
@@ -187,18 +190,22 @@ export class LeaseLock {
   }
 
   async #write(lease: Lease, spec: LeaseRecord, signal: AbortSignal, level: 'debug' | 'error'): Promise<boolean> {
-    const { client, kind, labels, logger } = this.#options;
-    const allLabels = { ...lease.metadata.labels, ...labels };
-    const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
-    const sentAtMs = this.#options.clock.monotonicMs();
     try {
-      const written = { ...lease, metadata, spec: { ...lease.spec, ...spec } };
-      this.#wrote(kind.toLease(await client.update(kind.resource, kind.fromLease(written), { signal })), sentAtMs);
+      await this.#update(lease, spec, signal);
       return true;
     } catch (error) {
-      logger[this.#noted(error, level)]({ err: error, lock: this.#text }, 'Failed to update lease');
+      this.#options.logger[this.#noted(error, level)]({ err: error, lock: this.#text }, 'Failed to update lease');
       return false;
     }
+  }
+
+  async #update(lease: Lease, spec: LeaseRecord, signal: AbortSignal): Promise<void> {
+    const { client, kind, labels, clock } = this.#options;
+    const allLabels = { ...lease.metadata.labels, ...labels };
+    const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
+    const sentAtMs = clock.monotonicMs();
+    const written = { ...lease, metadata, spec: { ...lease.spec, ...spec } };
+    this.#wrote(kind.toLease(await client.update(kind.resource, kind.fromLease(written), { signal })), sentAtMs);
   }
 
   /**

@@ -230,6 +230,21 @@ describe('an election', () => {
     assert.equal(a.elector.isLeader, false);
   });
 
+  test('a renewal that is written while the Lease is released does not keep it', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    leases.onRead = () => {
+      leases.onRead = () => undefined;
+      leases.edit({ ...leases.spec, renewTime: '2026-01-01T00:00:00.000000Z' });
+    };
+    a.finish();
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.equal(leases.spec?.holderIdentity, '');
+    assert.ok(a.elector.released);
+    assert.ok(!leases.log.some(({ level }) => level === 'error'));
+  });
+
   test('nothing is released where that is not wanted', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a', { releaseOnExit: false }).run();

@@ -25,6 +25,8 @@ export class LeaseServer implements AsyncDisposable {
   #version = 100;
   /** Whether watches hear of changes; without, standbys have only their own attempts. */
   tellsWatches = true;
+  /** Called after each answer to a GET of the Lease. */
+  onRead = (): void => undefined;
 
   private constructor(server: ScriptedServer) {
     this.server = server;
@@ -117,9 +119,10 @@ export class LeaseServer implements AsyncDisposable {
     if (method === 'GET' && path === collection && query.has('watch')) this.#watch(reply);
     else if (method === 'POST' && path === collection) this.#create(this.#late(reply, request), body as Lease);
     else if (method === 'PUT' && path === `${collection}/lock`) this.#update(this.#late(reply, request), body as Lease);
-    else if (method === 'GET' && path === `${collection}/lock` && this.#lease !== undefined)
+    else if (method === 'GET' && path === `${collection}/lock` && this.#lease !== undefined) {
       reply.json(200, this.#lease);
-    else reply.status(404, 'NotFound');
+      this.onRead();
+    } else reply.status(404, 'NotFound');
   }
 
   #watch(reply: ScriptedReply): void {

@@ -39,7 +39,7 @@ const cases: { without: string; broken: BrokenGuards; focus: Focus; maxRuns: num
     broken: {
       shown: ({ info }, answer) => {
         if (info.verb !== 'get' || info.resource.plural !== 'persistentvolumeclaims') return answer;
-        throw errorFromStatus({ code: 404, reason: 'NotFound' }, info);
+        throw errorFromStatus({ code: 404, reason: 'NotFound', details: { name: info.name ?? '' } }, info);
       },
     },
     focus: 'secondThoughts',
