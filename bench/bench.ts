@@ -92,7 +92,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Each is first as often as second: what runs later finds a warmer cluster. */
+/** In alternating order, since the later run finds a warmer cluster. */
 async function inTurns(
   cluster: BenchCluster,
   driver: DriverProcess,
@@ -223,7 +223,7 @@ async function printStalls(cluster: BenchCluster, driver: DriverProcess, folder:
     const atStart = await longestStall(sidecar);
     await comeAndGo(cluster, sidecar.pid, 'stalls', claimCount);
     console.log(
-      `  event loop          held for ${heldText(atStart)} at the start, ${heldText(await longestStall(sidecar))} under load`,
+      `  event loop          blocked for ${heldText(atStart)} at the start, ${heldText(await longestStall(sidecar))} under load`,
     );
   } finally {
     await sidecar.stop();
