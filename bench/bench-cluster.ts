@@ -45,7 +45,7 @@ export interface BenchCluster extends AsyncDisposable {
 
 /** Starts the real control plane, or the sandbox. */
 export async function startBenchCluster(target: 'kubernetes' | 'sandbox'): Promise<BenchCluster> {
-  if (target === 'kubernetes') await findPrograms(); // which compiles them at first, and says so itself
+  if (target === 'kubernetes') await findPrograms(); // compiles them the first time, with a progress line of its own
   return await showing(
     () => `starting ${target === 'kubernetes' ? 'the control plane' : 'the sandbox'}`,
     () => openCluster(target),

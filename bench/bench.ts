@@ -73,7 +73,7 @@ async function measureAll(options: LoadOptions): Promise<Result> {
   return ours;
 }
 
-/** Each is first as often as second: what runs later finds a warmer cluster. */
+/** In alternating order, since the later run finds a warmer cluster. */
 async function inTurns(options: LoadOptions, programs: readonly [string, string]): Promise<[Result, Result]> {
   const results: [Result[], Result[]] = [[], []];
   await measure(options, 'warm-up', programs[0]);
@@ -98,7 +98,7 @@ async function printStalls(options: LoadOptions, folder: string): Promise<void> 
     const atStart = await longestStall(sidecar);
     await comeAndGo(options, sidecar.pid, 'stalls', claimCount);
     console.log(
-      `  event loop          held for ${heldText(atStart)} at the start, ${heldText(await longestStall(sidecar))} under load`,
+      `  event loop          blocked for ${heldText(atStart)} at the start, ${heldText(await longestStall(sidecar))} under load`,
     );
   } finally {
     await sidecar.stop();

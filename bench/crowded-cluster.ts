@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
-/** A real control plane full of claims in use, and among them some that ask for an explanation. */
+/** A real control plane full of claims in use, with a few among them for `why` to explain. */
 import { V1MicroTime } from '@kubernetes/client-node';
 import { readerKubeconfig } from '../test/e2e/why-command.ts';
 import { connectAdmin, type Admin } from '../test/support/admin.ts';
@@ -19,7 +19,7 @@ const nodes = 300;
 export interface CrowdOptions {
   /** Bound claims, with as many volumes and attachments, in 200 namespaces. */
   claims: number;
-  /** Events of the namespace in which somebody asks, about other objects; and as many running Pods. */
+  /** Events about other objects, and as many running Pods, in the namespace of the claims to explain. */
   events: number;
   /** Minor version of Kubernetes; default: the newest that is there. */
   minor?: string | undefined;
@@ -29,7 +29,7 @@ export interface CrowdOptions {
 export interface CrowdedCluster extends AsyncDisposable {
   /** With the rights that docs/why.md asks for. */
   readonly kubeconfig: string;
-  /** Its volume is made of another namespace's claim, with attributes and a Secret, and its driver fails. */
+  /** A clone of a claim in another namespace, with an attributes class and a Secret, whose driver fails. */
   readonly failing: string;
   /** Waits for a Pod. */
   readonly waiting: string;
@@ -62,7 +62,7 @@ export async function startCrowdedCluster({ claims, events, minor }: CrowdOption
   await installKinds(cluster, admin, [referenceGrantKind]);
   await putObjects(plane.etcdUrl, crowd(claims, events));
   const kubeconfig = await readerKubeconfig(cluster, 'crowd');
-  await ask(admin, plane);
+  await createSubjects(admin, plane);
   const bound = boundPair(0, driverName).claim.metadata;
   const owned = cleanup.move();
   return {
@@ -180,12 +180,12 @@ function* busyPod(index: number): Generator<StoredObject> {
   };
 }
 
-/** Those that somebody asks about, and what they need. */
-async function ask(admin: Admin, plane: ControlPlane): Promise<void> {
+/** The objects to explain, and what they need. */
+async function createSubjects(admin: Admin, plane: ControlPlane): Promise<void> {
   const { core, storage } = admin;
   for (const name of [namespace, neighbour.namespace]) await core.createNamespace({ body: { metadata: { name } } });
   await storage.createCSIDriver({ body: { metadata: { name: driverName }, spec: {} } });
-  const now = new V1MicroTime(Date.now() + 3600_000); // it leads for as long as anybody asks
+  const now = new V1MicroTime(Date.now() + 3600_000); // valid until the benchmark ends
   await admin.coordination.createNamespacedLease({
     namespace: 'default',
     body: {

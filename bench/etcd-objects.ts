@@ -10,7 +10,7 @@ export interface StoredObject {
 const batch = 120;
 
 /**
- * Writes objects past the API server, which checks nothing and sees them as it sees every write.
+ * Writes objects without the API server, which validates nothing then, and notices them like any other write.
  *
  * @param etcdUrl - that of the control plane.
  * @returns bytes of JSON.

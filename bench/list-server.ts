@@ -10,7 +10,10 @@ import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { encodeEvent, encodeList, encodeMessage, envelope } from '../test/support/protobuf-encoding.ts';
 import { type Coding, type MadeKind, MadeObjects } from './made-objects.ts';
 
-const values = scriptCommand('node bench/list-server.ts', 'An API server of made lists; started by bench:scale.')
+const values = scriptCommand(
+  'node bench/list-server.ts',
+  'An API server that generates its lists; started by bench:scale.',
+)
   .requiredOption('--driver <NAME>', 'whose pairs they are')
   .option('--pairs <N>', 'claims, and as many volumes', wholeNumber(), 50_000)
   .addOption(new Option('--lists <L>').choices(['streamed', 'paged']).default('streamed'))

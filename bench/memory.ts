@@ -28,7 +28,7 @@ const { pairs, program = bundled } = values;
 const driverName = 'bench.csi.example.com';
 
 async function main(): Promise<void> {
-  const binDir = await findPrograms(); // which compiles them at first, and says so itself
+  const binDir = await findPrograms(); // compiles them the first time, with a progress line of its own
   await using plane = await showing(
     () => 'starting the control plane',
     () => startControlPlane({ binDir }),
@@ -94,7 +94,7 @@ async function printStalls(options: Options & { probe: string }): Promise<void> 
   if (held === undefined) return;
   console.log(`
 ours, with the probe
-  event loop       held for ${heldText(held.start)} at the start, ${heldText(held.resync)} at a resync`);
+  event loop       blocked for ${heldText(held.start)} at the start, ${heldText(held.resync)} at a resync`);
 }
 
 await main();

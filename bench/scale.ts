@@ -1,6 +1,6 @@
 /**
- * `npm run bench:scale`: how memory, start and event loop grow with the number of bound pairs, up to a million. An API
- * server of the bench's own (`bench/list-server.ts`) sends made lists, so no cluster has to hold them.
+ * `npm run bench:scale`: how memory, start and event loop grow with the number of bound pairs, up to a million. A server
+ * of the benchmark (`bench/list-server.ts`) generates the lists, so no cluster has to hold them.
  */
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -81,7 +81,7 @@ function print(pairs: number, { readySeconds, cpuSeconds, settled, peakMb, held 
 ${pairs} bound pairs
   caches ready     ${readySeconds.toFixed(1)} s after the start, ${cpuSeconds.toFixed(1)} s of CPU until settled
   resident memory  ${settled.residentMb.toFixed(0)} MB settled, ${peakMb.toFixed(0)} MB at the peak; ${bytes} bytes a pair
-  event loop       held for ${held === undefined ? '?' : `${heldText(held.start)} at the start, ${heldText(held.resync)} at a resync`}`);
+  event loop       blocked for ${held === undefined ? '?' : `${heldText(held.start)} at the start, ${heldText(held.resync)} at a resync`}`);
 }
 
 await main();

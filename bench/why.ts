@@ -15,7 +15,7 @@ import { childrenCpuMs } from './process-usage.ts';
 const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
 const values = scriptCommand('npm run bench:why --', 'How long why takes on a real control plane full of claims.')
   .option('--claims <N>', 'bound claims, with as many volumes and attachments', wholeNumber(), 10_000)
-  .option('--events <N>', 'events and Pods of the namespace in which somebody asks', wholeNumber(0), 5000)
+  .option('--events <N>', 'events, and as many Pods, in the namespace of the claims to explain', wholeNumber(0), 5000)
   .option('--runs <N>', 'runs for each row, of which the medians are printed', wholeNumber(), 11)
   .option('--kubernetes <MINOR>', 'such as 1.32; default: the newest')
   .option('--program <CMD>', 'what to run; default: the bundle')
@@ -24,7 +24,7 @@ const values = scriptCommand('npm run bench:why --', 'How long why takes on a re
 
 async function main(): Promise<void> {
   const { claims, events, kubernetes: minor } = values;
-  await findPrograms({ minor }); // which compiles them at first, and says so itself
+  await findPrograms({ minor }); // compiles them the first time, with a progress line of its own
   await using crowd = await showing(
     () => `filling a cluster with ${claims} claims`,
     () => startCrowdedCluster({ claims, events, minor }),

@@ -22,7 +22,7 @@ disturbances: ${[...disturbances].join(', ')}`);
   return isClean(report.findings) ? 0 : 1;
 }
 
-/** Undefined, and a line on standard error, where they cannot be understood. */
+/** @returns undefined for invalid ones, after a line on standard error. */
 function readOptions(): ReturnType<typeof parseOptions> | undefined {
   try {
     return parseOptions(process.argv.slice(2));

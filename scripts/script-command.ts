@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 
 /**
- * A command line with `--help`. What cannot be understood ends the process with one line and exit code 2.
+ * A command line with `--help`. Invalid arguments end the process with one line on standard error and exit code 2.
  *
  * @param name - how it is called, such as `npm run bench --`.
  */

@@ -1,4 +1,4 @@
-/** What scripts and benchmarks say while something takes long: one line of a terminal, and few plain lines elsewhere. */
+/** Progress of scripts and benchmarks: one line that is redrawn on a terminal, and a plain line now and then elsewhere. */
 import { systemClock } from '../src/base/clock.ts';
 import { type Progress, progressLine } from '../src/base/progress.ts';
 

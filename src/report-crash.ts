@@ -1,7 +1,6 @@
 /**
- * Reports an error that nobody caught, and ends the process with exit code 1, as Node.js does; but without the line of the program
- * that Node.js quotes before it: in a bundle that line is a great part of the program. Stands in front of each bundle, so no
- * imports here.
+ * Reports an uncaught error and ends the process with exit code 1, as Node.js does, but without quoting the line of code that threw
+ * it: in a bundle that line can be a large part of the program. This file stands in front of each bundle, so it imports nothing.
  */
 process.on('uncaughtException', (error: unknown) => {
   const { inspect } = process.getBuiltinModule('node:util');

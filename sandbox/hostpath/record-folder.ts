@@ -69,7 +69,7 @@ export class RecordFolder<T extends StoredRecord> {
     mkdirSync(unfinished);
     try {
       await makeContent(path.join(unfinished, 'data'));
-      // not before: a record that is finished later must not come into the part of a list that was read already
+      // only now: a record that is finished later must not enter the part of a list that was read already
       const record = { ...fields, serial: this.#lastSerial + 1 } as T;
       writeFileSync(path.join(unfinished, 'record.json'), JSON.stringify(record, null, 2) + '\n');
       renameSync(unfinished, path.join(this.#folder, record.id));

@@ -11,7 +11,7 @@ export interface Sighting {
   strangers: ReadonlyMap<string, number>;
   /** The driver lists its volumes; else nothing is known of those without a PersistentVolume. */
   isListed: boolean;
-  /** Entries of that list that came twice: its pages overlap, and so may leave volumes out. */
+  /** How many volumes that list repeats: its pages overlap, so others may be missing from it. */
   repeated: number;
   /** What the driver said about single volumes, by id. */
   existence: ReadonlyMap<string, Existence>;

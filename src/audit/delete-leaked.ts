@@ -54,7 +54,7 @@ async function discarded(
 async function checkUnused(id: string, record: IntentRecord, options: DeletionOptions): Promise<void> {
   const { driver, transport, client, clock, logger, signal } = options;
   const migration = driverMigration(driver.name);
-  // of any driver: two of them may share a storage system, as when a driver is installed again under another name
+  // of any driver: a driver that was installed again under another name has the same storage system
   const holds = (volume: PersistentVolume, handle: string): boolean =>
     volume.spec.csi?.volumeHandle === handle || (migration?.holds(volume, handle) ?? false);
   const ending = new AbortController();

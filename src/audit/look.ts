@@ -127,7 +127,7 @@ async function markListed(
     onVolume: (id, publishedNodes) => {
       const known = volumes.with(id);
       const isRepeated = known?.isListed ?? strangers.has(id);
-      // of a volume that is listed twice, what would keep it from being deleted
+      // of a volume that is listed twice, the entry that forbids its deletion counts
       if (known === undefined) strangers.set(id, Math.max(publishedNodes, strangers.get(id) ?? 0));
       else mark(volumes, id, true);
       if (!isRepeated) count++;

@@ -44,8 +44,8 @@ export class SecretString {
   }
 
   /**
-   * A text of others without the value, such as the error of a driver that quotes what it was given. A value of fewer than six
-   * characters stays: it would take ordinary words and numbers out of every text.
+   * Removes the value from a text that somebody else wrote, such as the error of a driver that quotes its request. A value of fewer
+   * than six characters stays: removing it would also remove ordinary words and numbers.
    */
   strippedFrom(text: string): string {
     const value = new TextDecoder().decode(this.#bytes).trim();

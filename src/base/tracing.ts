@@ -46,7 +46,7 @@ export function withinSpan<T>(span: Span, work: () => T): T {
   return active.run(span, work);
 }
 
-/** Does work that belongs to no span, also what it starts: it goes on for others once the active span has ended. */
+/** Does work outside the active span, and so all that it starts: work for many callers may go on after that span has ended. */
 export function outsideSpans<T>(work: () => T): T {
   return activeSpan() === undefined ? work() : active.run(undefined, work);
 }

@@ -78,6 +78,6 @@ function homeOf(environment: SubcommandCall['environment']): string | undefined 
   try {
     return os.homedir() || undefined;
   } catch {
-    return undefined; // the user has no name, as in containers whose platform chooses a number
+    return undefined; // no entry in /etc/passwd, as in containers whose platform assigns the user id
   }
 }

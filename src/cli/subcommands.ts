@@ -55,8 +55,8 @@ export function subcommandHelp(): string {
 }
 
 /**
- * Exit codes where standard output takes no more: a reader that has gone away, such as `head`, ends it in silence, as SIGPIPE
- * ends other programs. Never 0, which stands for a good result.
+ * Exit codes when standard output can no longer be written. A reader that goes away, such as `head`, ends the process in silence,
+ * as SIGPIPE ends other programs. Never 0, which stands for a good result.
  */
 const outputCodes = { readerGone: 128 + 13, failed: 3 } as const;
 

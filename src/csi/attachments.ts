@@ -31,8 +31,8 @@ export function attachedVolume(attachment: VolumeAttachment): string[] {
 }
 
 /**
- * Makes the cache of attachments; nothing is read before it is run. There is one for each volume that is in use, so no more is
- * kept than a deletion reads: not the status either, into which attachers write what they like.
+ * Makes the cache of attachments; nothing is read before it is run. Every volume in use has an attachment, so only what a deletion
+ * reads is kept, and not the status, whose metadata may be of any size.
  */
 export function attachmentInformer(options: {
   transport: Transport;

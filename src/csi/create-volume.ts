@@ -25,8 +25,8 @@ export interface CreateContext {
 }
 
 /**
- * Makes the volume and describes it. Needs neither claim nor class, and the source to be protected; safe to repeat with the
- * same plan, also by another process.
+ * Makes the volume and describes it. Needs neither claim nor class, but expects the source to be protected already. Safe to
+ * repeat with the same plan, also by another process.
  *
  * @throws {ProvisionError} with what is then known about the backend, and what `beforeDelete` throws.
  */

@@ -81,8 +81,9 @@ const deadlineSlackMs = 250;
  * Makes one call and waits for its response.
  *
  * @throws {CsiCallError} for every failure of the call, its text without the values of the request's secrets; an error of
- * another kind, such as that of a closed channel, reveals nothing about the driver. Ours read `context deadline exceeded`, `context canceled` and, for a secret
- * that is not UTF-8, `grpc: error while marshaling: ...`. What failed before the request was sent says so in `sent`.
+ * another kind, such as that of a closed channel, reveals nothing about the driver. Ours read `context deadline exceeded`,
+ * `context canceled` and, for a secret that is not UTF-8, `grpc: error while marshaling: ...`. What failed before the request
+ * was sent says so in `sent`.
  */
 export async function unaryCall<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
   settings: CallSettings,
@@ -248,7 +249,7 @@ function callError(error: ServiceError, atDeadline: boolean, connection: CsiConn
   return new CsiCallError(code, details, { cause: error });
 }
 
-/** A driver may quote what it was given: its text becomes an event, and goes to logs, traces and the journal. */
+/** A driver may quote its request, and its text becomes an event and reaches logs, traces and the journal. */
 function withoutSecrets(error: CsiCallError, secrets: Record<string, SecretString> = {}): CsiCallError {
   const details = Object.values(secrets).reduce((text, secret) => secret.strippedFrom(text), error.details);
   return details === error.details ? error : new CsiCallError(error.code, details);

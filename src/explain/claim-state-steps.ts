@@ -108,7 +108,8 @@ export function lookAtVolume({ claim, volume }: ClaimFacts): Finding | undefined
         : 'Recreate the claim for another volume',
     };
   }
-  const misfit = claimRef === undefined ? whyUnfit(claim, existing) : undefined; // a volume that names the claim is not compared
+  // the binder does not compare a volume that names the claim
+  const misfit = claimRef === undefined ? whyUnfit(claim, existing) : undefined;
   if (misfit !== undefined) {
     return {
       ...held,

@@ -61,7 +61,7 @@ export function lookAtNode(facts: ClaimFacts): Finding | undefined {
   const gone = `Node ${name}, which was chosen for the claim, does not exist`;
   if (events?.kind === 'unreadable') return { state: 'unknown', detail: `${gone}; ${events.why}` };
   const { lastMs } = claimHistory(facts);
-  // only drivers with topology need the node: what the provisioner makes of it is in its events
+  // only drivers with topology need the node, and the provisioner's events say whether it is missed
   if (lastMs !== undefined && nowMs - lastMs < signOfLifeMs) return { state: 'ok', detail: gone };
   return {
     state: 'stuck',
@@ -78,7 +78,7 @@ export function lookAtHandOver(facts: ClaimFacts): Finding | undefined {
   const asked = requestedProvisioner(claim);
   const serving = ofClass?.provisioner ?? '';
   if (asked === undefined && isInTree(serving)) {
-    // kube-controller-manager has to find the plugin first, and says so if there is none
+    // kube-controller-manager records a failure if it has no such plugin
     if (events?.kind === 'unreadable') return { state: 'unknown', detail: events.why };
     const { failed } = claimHistory(facts);
     if (failed !== undefined) return failedAttempt(failed, facts);

@@ -72,14 +72,14 @@ export class ClusterReader {
   }
 }
 
-/** Whether an API server has sent it: a proxy before it knows neither what exists nor who has which right. */
+/** Whether the API server sent the error: a proxy in front of it knows neither which objects exist nor who has which rights. */
 function isOfApiServer({ status, message, request }: ApiError): boolean {
   if (status.kind === 'Status') return true;
-  return request.resource.group !== '' && message === '404 page not found'; // of a group that it does not serve
+  return request.resource.group !== '' && message === '404 page not found'; // what it answers for an API group that it does not serve
 }
 
 function foreign(answer: string): string {
-  return `the answer (${answer}) is not that of an API server. Check the server in the kubeconfig, and proxies before it`;
+  return `the response (${answer}) is not from an API server. Check the server in the kubeconfig, and proxies in front of it`;
 }
 
 function fullName({ plural, group }: Resource): string {

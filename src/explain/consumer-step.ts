@@ -9,10 +9,10 @@ import type { Finding, Holding } from './explanation.ts';
 import { signOfLifeMs } from './provisioner-steps.ts';
 import { durationText } from './time-text.ts';
 
-/** A scheduler has looked at a Pod by then, in milliseconds. */
+/** A running scheduler has said something about a Pod after this time, in milliseconds. */
 const scheduledWithinMs = 2 * 60_000;
 const usualScheduler = 'default-scheduler';
-/** What the scheduler says of a Pod whose claim lost its node again, as the provisioner could not create the volume there. */
+/** What the scheduler says of a Pod whose claim lost its node because the provisioner could not create the volume there. */
 const provisioningFailed = /provisioning failed for PVC|selectedNode annotation reset/;
 
 /** Of a class whose claims wait for a Pod: whether there is one, and what the scheduler says. */
@@ -42,7 +42,7 @@ export function lookAtConsumer(facts: ClaimFacts): Finding | undefined {
   return failureElsewhere(facts, using) ?? mostHopeful(using.map((pod) => podFinding(pod, nowMs)));
 }
 
-/** One Pod on a node is enough: the scheduler's doubts about another one hold nothing then. */
+/** One Pod that gets a node is enough: that another one is unschedulable does not matter then. */
 function mostHopeful(findings: readonly Holding[]): Holding | undefined {
   return (
     findings.find(({ cause }) => cause === 'waits-for-consumer') ??
@@ -51,7 +51,7 @@ function mostHopeful(findings: readonly Holding[]): Holding | undefined {
   );
 }
 
-/** The provisioner took the node from the claim after it had failed there, so that another one can be chosen. */
+/** The failure after which the provisioner gave up the chosen node, so that the scheduler chooses again. */
 function failureElsewhere(facts: ClaimFacts, using: readonly Pod[]): Holding | undefined {
   const { nowMs } = facts;
   const { failed } = claimHistory(facts);
@@ -69,7 +69,7 @@ function isForScheduler({ spec }: Pod): boolean {
   return (spec?.schedulingGates ?? []).length === 0 && (spec?.nodeName ?? '') === '';
 }
 
-/** What the scheduler says against a Pod; undefined where it has not refused it. */
+/** Why the scheduler cannot place a Pod; undefined where it has not said so. */
 function refusalOf({ status }: Pod): string | undefined {
   const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   return condition?.status === 'False' ? (condition.message ?? condition.reason ?? '') : undefined;

@@ -54,7 +54,7 @@ const failureCauses: readonly FailureCause[] = [
   {
     pattern: /^no volume plugin matched/,
     cause: 'no-provisioner',
-    cure: 'Kubernetes has no such plugin, or has it no longer: recreate the class with the name of a CSI driver',
+    cure: 'Kubernetes has no such plugin, or no longer has it: recreate the class with the name of a CSI driver',
   },
   { pattern: /^error generating accessibility requirements: /, cause: 'no-topology', cure: topologyCure },
   {

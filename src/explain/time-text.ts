@@ -11,10 +11,7 @@ export function durationText(ms: number): string {
   return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
 }
 
-/**
- * When anybody changed an object last, in milliseconds since the epoch: what it says it has said since then, however old
- * it is.
- */
+/** When an object was last changed by anybody, in milliseconds since the Unix epoch: its content is no older than that. */
 export function lastChangeMs({ metadata }: KubeObject): number {
   const times = [metadata.creationTimestamp, ...(metadata.managedFields ?? []).map(({ time }) => time)];
   return Math.max(...times.flatMap((time) => Date.parse(time ?? '') || []));

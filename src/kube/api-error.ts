@@ -261,7 +261,7 @@ export function isUnservedResource(error: unknown): boolean {
   return error instanceof NotFoundError && (error.status.details?.name ?? '') === '';
 }
 
-/** A success whose answer is not the kind of object that was asked for, such as a list that a proxy has converted. */
+/** A successful response of another kind than the requested one, such as a list that a proxy has converted to a table. */
 export function unexpectedKind(kind: string | undefined, expected: string, request: RequestInfo): ApiError {
   const message = `expected a ${expected}, got ${JSON.stringify(kind)}`;
   return new ApiError({ message, reason: 'UnexpectedKind', code: 200 }, request);

@@ -11,7 +11,7 @@ export interface CodingChoiceOptions {
   transport: Transport;
   /** Reads the objects from protobuf. Absent: only JSON is requested. */
   protobuf?: ObjectDecoder | undefined;
-  /** Default: the machine's own time. */
+  /** Default: `systemClock`. */
   clock?: Pick<Clock, 'monotonicMs'>;
   logger: Logger;
 }
@@ -26,13 +26,14 @@ export interface CodedAnswer {
 /** Not Acceptable, Unsupported Media Type: what a server, or a proxy before it, says to a coding that it does not have. */
 const unsupportedCodes: ReadonlySet<number> = new Set([406, 415]);
 
-/** For how long JSON is requested after a failure, and at most, since that doubles with each further one, in milliseconds. */
+/** How long JSON is requested after the first failure, in milliseconds; each further failure doubles it, up to the maximum. */
 const firstJsonMs = 3_600_000;
 const maxJsonMs = 24 * firstJsonMs;
 
 /**
- * In which coding the objects of one resource are requested: protobuf, and for some hours JSON when that proves not to work. One
- * server of several may lack it during an upgrade, or one answer may have been cut off, and this process goes on for months.
+ * Chooses the coding in which the objects of one resource are requested: protobuf, and JSON for some hours after protobuf has
+ * failed. Not for good: the cause may be one server of several during an upgrade, or a response that was cut off, and this process
+ * runs for months.
  */
 export class CodingChoice {
   readonly #options: CodingChoiceOptions;
@@ -64,7 +65,7 @@ export class CodingChoice {
     return { body, decode: undefined };
   }
 
-  /** Ends the requests for protobuf, for a while, when an answer to one of them could not be read. */
+  /** Stops requesting protobuf for a while if the response to such a request could not be read. */
   failed(error: unknown, request: Pick<RequestOptions, 'info'>): void {
     if (isGarbled(error) && this.#decoder !== undefined) this.#giveUp(error, request);
   }

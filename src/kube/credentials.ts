@@ -70,8 +70,8 @@ export class Credentials implements RequestCredentials {
   }
 
   /**
-   * Whether connections other than those to the API server are made, to an identity provider or to a proxy over TLS: they
-   * trust what the process trusts by default.
+   * Whether TLS connections to others than the API server are made, that is to an identity provider or a proxy: these use the
+   * default certificate authorities of the process.
    */
   get needsDefaultTrust(): boolean {
     const user = this.#loaded.config.getCurrentUser();

@@ -106,7 +106,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     }
   }
 
-  /** Events are dropped by the thousand: a line for each would be one more burden on a process that cannot keep up. */
+  /** Events are dropped by the thousand: a line for each would slow down a process that already cannot keep up. */
   #reportDrop(fields: object): void {
     const { clock, logger } = this.#options;
     this.#dropped++;

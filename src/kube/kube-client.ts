@@ -92,7 +92,7 @@ export class KubeClient {
       signal,
     });
     const kind = `${resource.kind}List`;
-    if (answer.kind !== kind) throw unexpectedKind(answer.kind, kind, info); // an empty list is a fact, this is not
+    if (answer.kind !== kind) throw unexpectedKind(answer.kind, kind, info); // without items it would pass for an empty list
     return answer.items ?? [];
   }
 

@@ -100,7 +100,7 @@ export class Reflector<T extends KubeObject> {
         await this.#follow(signal);
       } catch (error) {
         if (signal.aborted) return;
-        // whoever fences the transport says why: nothing is tried again then
+        // whoever fenced the transport has logged why, and nothing is retried
         if (!this.#options.transport.fenced.aborted) this.#failures.report(error);
       }
       await this.#failures.backOff(signal).catch(() => undefined);

@@ -27,9 +27,9 @@ export interface StreamedListOptions<T extends KubeObject> {
 /** How long a server may send events other than those of a streaming list before it counts as one without. */
 const maxForeignEventsMs = 30_000;
 const maxSilenceMs = 60_000;
-/** A stream without an event for this long has gone silent: a little less, since an event is read after its bytes have come. */
+/** A stream without an event for this long has gone silent; less than above, as an event is read after its bytes arrive. */
 const silentMs = maxSilenceMs - 5000;
-/** Max streams in a row that end before all objects have come: something may cut them off, while pages would come through. */
+/** Max streams in a row that end before all objects have arrived: what cuts them off may let the shorter pages through. */
 const maxIncomplete = 3;
 const initialEventsEnd = 'k8s.io/initial-events-end';
 

@@ -189,7 +189,7 @@ export class ClaimRecovery {
     return intent?.record.volume.name === name ? intent : undefined;
   }
 
-  /** Records on the claim what it waits for, where that is somebody else's to end. @returns the error. */
+  /** Records an event on the claim if the error means that it waits for something else. @returns the error. */
   #recordWaiting(claim: PersistentVolumeClaim, error: unknown): unknown {
     const message = waitingText(error);
     if (message !== undefined)

@@ -84,7 +84,8 @@ export class DeletionGuard {
     const { namespace, name } = record.claim;
     const read = client.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name }, { signal });
     const claim = await read.catch((error: unknown) => {
-      if (error instanceof NotFoundError && !isUnservedResource(error)) return undefined; // else a proxy's, or of a server that starts
+      // any other 404 is that of a proxy, or of a server that is still starting
+      if (error instanceof NotFoundError && !isUnservedResource(error)) return undefined;
       throw error;
     });
     if (claim !== undefined && !isClaim(claim, name)) {

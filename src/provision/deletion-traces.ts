@@ -1,12 +1,12 @@
 import type { PersistentVolume } from './objects.ts';
 import { SyncTraces } from './sync-traces.ts';
 
-/** Volumes that may be noted at the same time; of those beyond them the time in the queue is not traced. */
+/** Max volumes whose time in the queue is noted; beyond them it is not traced. */
 const maxQueued = 20_000;
 
 /** One trace for each volume whose storage is deleted, from the watch event that shows it released until it is gone. By name. */
 export class DeletionTraces extends SyncTraces {
-  /** Since when volumes have been in the queue that may be deleted, in milliseconds. */
+  /** When a volume that may be deleted entered the queue, in milliseconds since the Unix epoch, by name. */
   readonly #queuedMs = new Map<string, number>();
 
   /** A watch event has shown a volume that may have to be deleted. Safe to repeat. */

@@ -7,7 +7,7 @@ import type { ProvisionContext, Provisioner, ProvisionOptions } from './provisio
 
 /**
  * What a volume will be made from: plain data that survives `JSON.stringify`, so no bigints, dates or class instances.
- * Never to be changed: plans share parts that are equal. It is stored in the cluster, readable by everyone who may read
+ * Must not be modified: plans share equal parts. It is stored in the cluster, readable by everyone who may read
  * Leases: never a secret, only references to Secrets.
  */
 export type Plan = Readonly<Record<string, unknown>>;

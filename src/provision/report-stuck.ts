@@ -3,7 +3,7 @@ import { failedReason } from './event-reasons.ts';
 import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
 
-/** What became of an intent cannot be found out: it is stuck, and its claim, if there is one, gets an event. Safe to repeat. */
+/** Marks an intent as stuck, since what became of it cannot be found out, and records an event on its claim. Safe to repeat. */
 export function reportStuck(
   { intents, recorder }: { intents: Intents; recorder: Recorder },
   intent: Intent,

@@ -195,7 +195,7 @@ export class Revoker {
     throw error;
   }
 
-  /** A claim that is still there may wait for that. */
+  /** A claim that still exists gets no new volume before this one is deleted. */
   #recordFailure(intent: Intent, error: unknown): void {
     const { claims, recorder } = this.#options;
     const [claim] = claims.byIndex(uidIndex, intent.record.claim.uid);

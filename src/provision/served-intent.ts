@@ -10,7 +10,7 @@ import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
 import { storedVolume } from './stored-volume.ts';
 
-/** A volume of the name is on its way out. */
+/** The PersistentVolume that has the name is to be deleted first. */
 export class VolumeLeavingError extends Error {
   override readonly name = 'VolumeLeavingError';
 }
@@ -24,9 +24,10 @@ export interface ServedIntentOptions {
 }
 
 /**
- * Whether a volume of the name is there, for this claim: then the record is closed.
+ * Whether a PersistentVolume of the planned name already serves the claim; if so, the record is closed.
  *
- * @throws {VolumeLeavingError} when it must go first, and {Error} when it is not for this claim.
+ * @throws {VolumeLeavingError} if that PersistentVolume must be deleted first.
+ * @throws {Error} if it is not for this claim: the intent is stuck.
  */
 export async function isServed(
   options: ServedIntentOptions,
@@ -37,7 +38,7 @@ export async function isServed(
   const { volumes, client, intents, revoker } = options;
   const { nameTaken = false } = intent.record;
   const { name } = intent.record.volume;
-  // one that the cache does not show yet has to be seen by everybody before the name counts as free again
+  // after a conflict the name is free only once the API server, not just the cache, has no such volume
   const existing = volumes.get(name) ?? (nameTaken ? await storedVolume(client, name, signal) : undefined);
   if (existing === undefined) {
     intents.setNameTaken(intent, false);

@@ -47,7 +47,7 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
 
 /**
  * The result of a successful sync: a new volume, or the reason why there is nothing to do now. `recovered`: what an earlier
- * attempt left was looked after, and nothing is to be made.
+ * attempt left was settled, and no new volume is needed.
  */
 export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped';
 

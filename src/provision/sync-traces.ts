@@ -1,10 +1,10 @@
 import type { Clock } from '../base/clock.ts';
 import { type Span, type SpanAttributes, type Tracer, withinSpan } from '../base/tracing.ts';
 
-/** Objects that may be traced at the same time; what comes beyond them is not. */
+/** Max objects that are traced at the same time; further ones are not traced. */
 const maxTraces = 20_000;
 
-/** Attempts that did nothing for the object: it waits for something else, or is the work of another instance. */
+/** Outcomes of attempts that did nothing for the object: it waits for something else, or another instance serves it. */
 const idleOutcomes: ReadonlySet<string> = new Set(['not-now', 'ignored']);
 /** Ended spans of such attempts that are kept until something is done. */
 const maxHeld = 20;
@@ -16,7 +16,7 @@ interface SyncTrace {
   attempts: number;
   /** An attempt is under way. */
   isBusy: boolean;
-  /** Ends the spans that are not exported unless something is done; undefined once that is so. */
+  /** Ends spans that are exported only once something was done for the object; undefined from then on. */
   held: (() => void)[] | undefined;
 }
 
@@ -75,19 +75,19 @@ export class SyncTraces {
     const trace = this.#traces.get(key);
     if (trace === undefined) return;
     this.#traces.delete(key);
-    if (trace.isBusy) release(trace); // the process ends in the middle of it
+    if (trace.isBusy) release(trace); // in the middle of an attempt
     if (trace.held !== undefined) return;
     trace.queued?.end();
     trace.whole.end();
   }
 
-  /** The work ends: what is open ends unfinished, and the next process goes on with the same trace. */
+  /** The process stops: open traces end unfinished, and the next process goes on with the same trace ids. */
   stop(): void {
     for (const key of [...this.#traces.keys()]) this.settled(key);
   }
 }
 
-/** Ends a span, once anything was done for the object. */
+/** Ends a span now, or once something was done for the object. */
 function end({ held }: SyncTrace, endSpan: () => void): void {
   if (held === undefined) endSpan();
   else if (held.length < maxHeld) held.push(endSpan);

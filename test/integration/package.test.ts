@@ -163,7 +163,7 @@ describe('the package', () => {
     );
   });
 
-  test('has a sidecar that reports what nobody caught without the text of its bundle', async () => {
+  test('has a sidecar that reports an uncaught error without the code of its bundle', async () => {
     const breaking = `Object.defineProperty(process,'stdin',{get(){throw new Error('broken for a test')}})`;
     const { code, stderr } = await runNode([
       `--import=data:text/javascript,${breaking}`,

@@ -35,7 +35,7 @@ export interface OtlpTraces extends AsyncDisposable {
 
 /** Spans that wait for the exporter; further ones are dropped. */
 const maxQueueSize = 4096;
-/** An export may take this long, in milliseconds, its retries included; `OTEL_EXPORTER_OTLP_TIMEOUT` may say less. */
+/** Max duration of an export with its retries, in milliseconds; `OTEL_EXPORTER_OTLP_TIMEOUT` can only shorten it. */
 const exportTimeoutMs = 10_000;
 const flushDefaultMs = 3000;
 /** A receiver that is away is logged once in this time, in milliseconds. */

@@ -67,8 +67,9 @@ export async function protectSource(
 }
 
 /**
- * Protects a source that an earlier process may have left unprotected: it ended between its record and the finalizer. One that is
- * gone, is being deleted or may not be changed does not stop the volume, which may be there already. Safe to repeat.
+ * Protects a source that an earlier process may have left unprotected, having ended between writing the record and setting the
+ * finalizer. A source that is gone, is being deleted or must not be changed does not fail the volume, which may exist already.
+ * Safe to repeat.
  *
  * @returns whether the source is protected now.
  */
@@ -88,7 +89,7 @@ export async function protectFoundSource(
   }
 }
 
-/** Kubernetes refuses new finalizers on what is being deleted. */
+/** Kubernetes rejects new finalizers on an object that is being deleted. */
 function mayBeProtected({ namespace, name, uid }: PlannedSource & { uid: string }, { claims }: Settings): boolean {
   const cached = claims.get(`${namespace}/${name}`)?.metadata;
   return cached?.uid === uid && cached.deletionTimestamp === undefined;

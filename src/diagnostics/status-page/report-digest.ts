@@ -2,7 +2,7 @@ import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import { errorText } from './html.ts';
 import { badSteps, type ReportedClaim, type StatusReport } from './status-report.ts';
 
-/** What all readers of a report share: worked out once, and not for each of them. */
+/** What all readers of a report share, computed once for all of them. */
 export interface ReportDigest {
   /** Claims whose last attempt failed, or for which something is missing. */
   readonly failing: number;
@@ -13,7 +13,7 @@ export interface ReportDigest {
 export type DigestedReport = StatusReport & { readonly digest: ReportDigest };
 
 const maxReasons = 5;
-/** Of an error, for its reason: what follows rarely tells two of them apart. */
+/** Characters of an error that make its reason: what follows rarely tells two reasons apart. */
 const reasonLength = 300;
 
 /** Goes through all waiting claims, in slices. */

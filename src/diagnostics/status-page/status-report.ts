@@ -14,7 +14,7 @@ export const claimSteps = [
 
 export type ReportedStep = (typeof claimSteps)[number];
 
-/** Steps in which somebody should look. */
+/** Steps that need attention. */
 export const badSteps: ReadonlySet<ReportedStep> = new Set(['retrying', 'class-missing', 'saving']);
 
 /** A claim without a volume. */

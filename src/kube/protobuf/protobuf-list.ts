@@ -67,7 +67,7 @@ class ListWalk {
     if (field === undefined) return at - data.length - 1;
     if (this.#left > 0) return this.#inside(data, at, field);
     if (field.id === rawField) {
-      // else the items of the right kind would be passed over, and the list taken for an empty one
+      // without a kind before them the items would be skipped, and the list would seem empty
       if (this.#sawList || this.envelope.kind === undefined) {
         throw new MalformedMessageError('the parts of the envelope are not in their order');
       }

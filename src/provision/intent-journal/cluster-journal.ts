@@ -1,7 +1,7 @@
 /**
  * The journal in Leases or ConfigMaps of the cluster. A record's way: the `RecordIntake` gives it to the `WriteQueue`, which
- * places it in a `Shard` with others; the `ShardWriter` writes that. `RecordChanges` is what others do meanwhile, the
- * `JournalUpkeep` what is done from time to time.
+ * places it in a `Shard` with others; the `ShardWriter` writes that. `RecordChanges` follows what other processes write, and
+ * `JournalUpkeep` does the periodic work.
  */
 import { randomUUID } from 'node:crypto';
 import type { IntentJournal, JournalListener, Protection } from './intent-journal.ts';
@@ -103,7 +103,7 @@ class ClusterJournal implements IntentJournal {
       }
       if (this.#protection.isRetryDue) await this.#retry(signal);
       else if (this.#isOpen && !this.#protection.isRefused && this.#endedBy === undefined) {
-        await this.#upkeep.lookAround();
+        await this.#upkeep.maintain();
         this.#queue.wake();
       }
     }

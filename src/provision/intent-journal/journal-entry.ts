@@ -79,13 +79,13 @@ export function parseEntry(
   return { uid, key: entryKey(uid), text, shared: used, phase, provisioner, writer, reportOnly, bytes };
 }
 
-/** An entry that this version cannot read, with a reason not to delete anything: one that can read it will honour that. */
+/** Marks an entry that this version cannot read as only to be reported, for a version that can read it. */
 export function markedUnread(text: string, reportOnly: string): string {
   try {
     const fields = JSON.parse(text) as unknown;
     if (typeof fields === 'object' && fields !== null) return JSON.stringify({ ...fields, reportOnly });
   } catch {
-    // nobody can read it
+    // not JSON: no version can read it
   }
   return text;
 }

@@ -19,7 +19,7 @@ export interface JournalUpkeepOptions {
   changes: RecordChanges;
 }
 
-/** What keeps a journal alive: signs of life, looking at what others write, and taking over from those that are silent. */
+/** What a journal does periodically: it renews its own records, reads what others write, and adopts records of silent writers. */
 export class JournalUpkeep {
   readonly #options: JournalUpkeepOptions;
   #renewals = 0;
@@ -34,8 +34,8 @@ export class JournalUpkeep {
     this.#polledAtMs = this.#options.journal.clock.monotonicMs();
   }
 
-  /** What is done from time to time. */
-  async lookAround(): Promise<void> {
+  /** One round; to be called again and again. */
+  async maintain(): Promise<void> {
     const { me, shards, reader, changes } = this.#options;
     const { clock, exclusive, adoptAfterMs = 30_000, pollMs = 10_000 } = this.#options.journal;
     const nowMs = clock.monotonicMs();
@@ -45,7 +45,7 @@ export class JournalUpkeep {
     const everyMs = isForeign ? pollMs : !exclusive || isReported ? slowPollMs : Infinity;
     if (nowMs - this.#polledAtMs >= everyMs) {
       this.#polledAtMs = nowMs;
-      // where nobody can be seen nobody is silent; the next write reports why
+      // nobody counts as silent while the shards cannot be read; the next write reports why
       await reader.poll(nowMs).catch(() => changes.others.restart(clock.monotonicMs()));
     }
     changes.adoptSilent(exclusive ? Infinity : clock.monotonicMs() - adoptAfterMs);

@@ -2,13 +2,13 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 
 /**
- * In front of a compressed text; no JSON begins with it. What follows is base64 of gzip, so that `base64 -d | gunzip` shows
- * the text, and a damaged one is recognised.
+ * The prefix of a compressed text; no JSON begins with it. What follows is gzip in base64: `base64 -d | gunzip` shows the text,
+ * and the checksum of gzip reveals damage.
  */
 const mark = 'gzip:';
 /** Shorter texts stay as they are, for people to read, in characters. */
 const minPackedLength = 4096;
-/** Far more than fits into a shard, in bytes: a few kilobytes that somebody wrote must not fill the memory. */
+/** Max unpacked size, in bytes, so that a few crafted kilobytes cannot exhaust the memory; far more than any plan needs. */
 const maxUnpackedBytes = 16 * 1024 * 1024;
 
 /** @param text - JSON. */

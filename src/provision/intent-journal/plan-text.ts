@@ -11,7 +11,7 @@ const alwaysSharedLength = 2048;
 const maxDepth = 5;
 /** How many values are remembered to recognize the second plan that has them. */
 const maxRemembered = 2000;
-/** How many long values are kept, packed by the writer and parsed by the reader: plans of the same time have the same. */
+/** How many long values the writer keeps packed, and the reader parsed: plans made at the same time share them. */
 const maxKept = 16;
 
 /** Where a value was taken out: the path of its fields in the plan, and its key. */

@@ -1,4 +1,4 @@
-/** Records as the controller gives them: each becomes an entry of the shard that has it, or waits for one. */
+/** Takes the records of the controller: each becomes an entry of the shard that holds it already, or waits to be placed in one. */
 import { traced } from '../../base/tracing.ts';
 import type { Protection } from './intent-journal.ts';
 import type { IntentRecord } from './intent-record.ts';
@@ -96,7 +96,7 @@ export class RecordIntake {
     await traced('journal write', () => settled(waiting, signal), { attributes: { phase: 'closed' } });
   }
 
-  /** The journal was read: new records whose claims have a shard already go there. */
+  /** To be called once the journal was read: new records go to the shard that already has one for the claim. */
   settleKnown(): void {
     const { shards, queue } = this.#options;
     for (const [uid, { entry, waiters }] of queue.unplaced) {

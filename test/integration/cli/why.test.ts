@@ -95,7 +95,7 @@ describe('csi-provisioner why', () => {
     { code: 403, body: '<html>Who are you?</html>' },
     { code: 200, body: '{}' },
   ]) {
-    test(`takes answer ${code} ${JSON.stringify(body)} of a proxy for no word on the claim`, async (t) => {
+    test(`takes answer ${code} ${JSON.stringify(body)} of a proxy as no proof about the claim`, async (t) => {
       const proxy = createServer((_request, response) => response.writeHead(code).end(body)).listen(0, '127.0.0.1');
       t.after(() => proxy.close());
       await once(proxy, 'listening');
@@ -105,7 +105,7 @@ describe('csi-provisioner why', () => {
       assert.equal(run.code, 3);
       const { verdict, cause, message } = JSON.parse(run.stdout) as Explanation;
       assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
-      assert.match(message, /is not that of an API server/);
+      assert.match(message, /is not from an API server/);
     });
   }
 

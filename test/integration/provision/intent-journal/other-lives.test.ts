@@ -94,7 +94,7 @@ test('a requirement over 5,000 segments is protected, compressed and stored once
   assert.ok(JSON.stringify(rig.shard()).length < 1000);
 });
 
-test('a record that fits into no shard goes unprotected with a loud line', async () => {
+test('a record that fits into no shard is logged as an error, and its volume goes unprotected', async () => {
   await using rig = await Rig.start();
   const process = await rig.open();
   const noise = Array.from({ length: 5000 }, () => ({ segments: { node: randomUUID(), system: randomUUID() } }));
