@@ -24,7 +24,18 @@ const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(provisioners|
 
 /** Flags of other programs that the pages mention. */
 const otherFlags = new Set([
-  ...['--peer', '--turns', '--target', '--check', '--kubernetes', '--profile', '--pairs', '--lists', '--compare', '--open'], // our scripts
+  ...[
+    '--peer',
+    '--turns',
+    '--target',
+    '--check',
+    '--kubernetes',
+    '--profile',
+    '--pairs',
+    '--lists',
+    '--compare',
+    '--open',
+  ], // our scripts
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
   ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
   ...['--runtime-config'], // kube-apiserver
