@@ -77,7 +77,9 @@ async function testSidecar(engine: Engine, folder: string, startedMs: number): P
   for (const image of [sidecar, driver, nfsSubdir]) checkConfig(image);
   const flags = sidecar.config.entrypoint.slice(1, -1);
   assert.deepEqual(bundled.split(' ').slice(1, -1), flags, 'benchmarks measure with the flags of the image');
-  assert.deepEqual(nfsSubdir.config.entrypoint.slice(1, -1), flags, 'every program of ours runs with them');
+  // the library leaves the trust of its process alone, while the sidecar extends it where needed
+  const ownFlags = nfsSubdir.config.entrypoint.slice(1, -1).filter((flag) => flag !== '--use-system-ca');
+  assert.deepEqual(ownFlags, flags, 'every program of ours runs with them');
   const images = { engine, sidecar, driver };
   await runPod(images, {
     folder: await makeFolder(folder, 'pod', 0o755),
