@@ -16,7 +16,7 @@ export async function missingChromium(): Promise<string | undefined> {
   }
 }
 
-/** A browser with a profile of its own, which is gone with it. It talks to nobody by itself. */
+/** A browser with a profile of its own, which is gone with it. It talks to nobody by itself; to it `*.example.com` is here. */
 export interface Chromium extends AsyncDisposable {
   readonly context: BrowserContext;
 }
@@ -34,6 +34,7 @@ export async function startChromium(): Promise<Chromium> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      '--host-resolver-rules=MAP *.example.com 127.0.0.1',
     ],
   });
   return {

@@ -49,6 +49,8 @@ describe('validateClaim', () => {
       toInTree: <T>(volume: T) => volume,
       toCsi: <T>(volume: T) => volume,
       holds: () => false,
+      storageKeys: () => [],
+      handleKey: (handle: string) => handle,
     };
     const { migrated, storageClass } = check(makeClaim(), makeClass(), { migration });
     assert.deepEqual([migrated, storageClass], [true, translated]);
@@ -70,6 +72,8 @@ describe('validateClaim', () => {
         toInTree: <T>(volume: T) => volume,
         toCsi: <T>(volume: T) => volume,
         holds: () => false,
+        storageKeys: () => [],
+        handleKey: (handle: string) => handle,
       },
     };
     const nameless = { volumeNamePrefix: '' };
