@@ -9,5 +9,6 @@ const unavailable: ReadonlySet<number> = new Set([503, 504]);
  */
 export function isRejectedWrite(error: unknown): error is ApiError {
   if (!(error instanceof ApiError) || unavailable.has(error.code)) return false;
-  return !(error instanceof NotFoundError || error instanceof ConflictError || error instanceof TooManyRequestsError);
+  const isConflict = error instanceof ConflictError && error.request.verb !== 'create'; // a new object conflicts with none
+  return !(isConflict || error instanceof NotFoundError || error instanceof TooManyRequestsError);
 }
