@@ -12,7 +12,9 @@ import { type PersistentVolume, persistentVolumes } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import { IgnoredError, type Provisioner } from './provisioner.ts';
+import { isRejectedWrite } from './rejected-write.ts';
 import { shouldDelete } from './should-delete.ts';
+import { storedVolume } from './stored-volume.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
 
 export interface VolumeSyncerOptions {
@@ -41,6 +43,8 @@ export class VolumeSyncer {
    * requeue them once or twice; without this set their storage would be deleted a second time.
    */
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
+  /** Volumes whose deletion was tried and has failed, by name. */
+  readonly #failed = new Set<string>();
 
   constructor(options: VolumeSyncerOptions) {
     this.#options = options;
@@ -49,6 +53,7 @@ export class VolumeSyncer {
   /** The cache dropped the volume. */
   forget(name: string): void {
     this.#deleted.delete(name);
+    this.#failed.delete(name);
   }
 
   /**
@@ -69,10 +74,29 @@ export class VolumeSyncer {
     }
     const volume = await this.#keepFinalizer(cached, signal);
     const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
-    if (guarded || !shouldDelete(volume, addFinalizer)) return;
+    if (guarded || !shouldDelete(volume, addFinalizer)) {
+      this.#failed.delete(name);
+      return;
+    }
     const waitMs = this.#options.quietInMs(name);
-    if (waitMs > 0) this.#options.onTooEarly(name, waitMs);
-    else await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
+    if (waitMs > 0) {
+      this.#options.onTooEarly(name, waitMs);
+      return;
+    }
+    if (this.#failed.has(name) && !(await this.#isStillToDelete(volume, signal))) return;
+    this.#failed.add(name);
+    await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
+    this.#failed.delete(name);
+  }
+
+  /**
+   * Asked before a deletion is repeated, which may be hours after the first attempt: meanwhile somebody may have decided to
+   * keep the volume, and the cache does not show it while the API server cannot be watched.
+   */
+  async #isStillToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    const { client, addFinalizer } = this.#options;
+    const live = await storedVolume(client, name, signal);
+    return live !== undefined && live.metadata.uid === uid && shouldDelete(live, addFinalizer);
   }
 
   async #keepFinalizer(volume: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume> {
@@ -134,12 +158,29 @@ export class VolumeSyncer {
     }
     observer.onDeleted(volume);
     logger.info({ volume: name }, 'Storage deleted');
-    await client.delete(persistentVolumes, { name }, { signal });
     const released = addFinalizer && finalizers.includes(volumeFinalizer);
-    if (released) await this.#release(name, signal);
+    try {
+      // not one that was created under the name meanwhile
+      await client.delete(
+        persistentVolumes,
+        { name },
+        { signal, ...(uid !== undefined && { preconditions: { uid } }) },
+      );
+      if (released) await this.#release(name, signal);
+    } catch (error) {
+      this.#recordRejection(volume, error as Error);
+      throw error;
+    }
     if (uid !== undefined) this.#deleted.set(name, { uid, released });
     if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
     return 'deleted';
+  }
+
+  #recordRejection(volume: PersistentVolume, error: Error): void {
+    const rejection = isRejectedWrite(error) ? error : error.cause;
+    if (!isRejectedWrite(rejection)) return;
+    const message = `The storage is deleted, but the PersistentVolume is not: ${rejection.message}`;
+    this.#options.recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true });
   }
 
   async #release(name: string, signal: AbortSignal): Promise<void> {
