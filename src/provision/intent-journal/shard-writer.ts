@@ -137,7 +137,7 @@ interface Attempt {
 }
 
 /** A newer version has taken the shard. */
-export class NewerFormatError extends Error {
+class NewerFormatError extends Error {
   override readonly name = 'NewerFormatError';
 
   constructor(shard: string) {
