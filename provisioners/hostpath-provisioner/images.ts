@@ -29,7 +29,8 @@ class ImageFiles implements Provisioner, Recoverable {
     const requested = quantityBytes(claim.spec.resources?.requests?.['storage'] ?? 0);
     const bytes = requested > minimum ? requested : minimum;
     const { bavail, bsize } = await statfs(root, { bigint: true });
-    if (bytes > bavail * bsize) throw new ProvisionError(`${bytes} bytes are more than are free`, { state: 'finished' });
+    const free = bavail * bsize;
+    if (bytes > free) throw new ProvisionError(`only ${free} bytes are free`, { state: 'finished' });
     const file = path.join(root, `${volumeName}.img`);
     const volume = pvFor({ claim, storageClass, volumeName, source: { hostPath: { path: file, type: 'File' } } });
     volume.spec.capacity = { storage: capacityText(bytes) };
