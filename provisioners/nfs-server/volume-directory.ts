@@ -4,7 +4,7 @@ import path from 'node:path';
 import { errnoOf, makeDirectory, OpenedDirectory, removeTree } from '../../src/index.ts';
 
 /** A directory that does not belong to a volume, or may hold what somebody else put there. */
-export class DirectoryError extends Error {
+class DirectoryError extends Error {
   override readonly name = 'DirectoryError';
 }
 

@@ -1,6 +1,6 @@
 /** nfs-subdir-external-provisioner: each claim gets a directory of an NFS export that is mounted already. */
 import { connect, KubeConfigError, runProvisioner, textLogger } from '../../src/index.ts';
-import { logLevel, UsageError } from './logging-flags.ts';
+import { logLevel, UsageError, usageText } from './logging-flags.ts';
 import { Neighbours } from './neighbours.ts';
 import { NfsSubdirProvisioner } from './nfs-subdir-provisioner.ts';
 import { readLeaderElection, readSettings, SettingsError } from './settings.ts';
@@ -10,7 +10,12 @@ import { Share } from './share.ts';
 const maxCallMs = 15_000;
 
 async function main(): Promise<number> {
-  const logger = textLogger({ level: logLevel(process.argv.slice(2)) });
+  const level = logLevel(process.argv.slice(2));
+  if (level === undefined) {
+    process.stderr.write(usageText);
+    return 0;
+  }
+  const logger = textLogger({ level });
   const settings = readSettings(process.env);
   await connect({ logger })[Symbol.asyncDispose](); // what is wrong with the way to the cluster is said before the rest
   const leaderElection = readLeaderElection(process.env);

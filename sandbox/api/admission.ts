@@ -7,7 +7,7 @@ import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
 
 /** Finalizers the server puts on every new claim and volume. */
-export const protectionFinalizers: Readonly<Record<string, string>> = {
+const protectionFinalizers: Readonly<Record<string, string>> = {
   persistentvolumeclaims: 'kubernetes.io/pvc-protection',
   persistentvolumes: 'kubernetes.io/pv-protection',
 };

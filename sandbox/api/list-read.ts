@@ -97,7 +97,7 @@ function firstAfter(revisions: readonly Revision[], key: string): number {
 }
 
 /** The 410 for a state that is no longer known. */
-export function expired(rv: number, store: Store, after?: string): StatusError {
+function expired(rv: number, store: Store, after?: string): StatusError {
   if (after === undefined) {
     return new StatusError(
       'Expired',

@@ -36,7 +36,7 @@ export function parseAccept(header: string | undefined): MediaRange[] {
 }
 
 /** True for the ranges that JSON satisfies. */
-export function acceptsJson(type: string): boolean {
+function acceptsJson(type: string): boolean {
   return type === 'application/json' || type === '*/*' || type === 'application/*';
 }
 

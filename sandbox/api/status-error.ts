@@ -1,5 +1,5 @@
 /** HTTP codes of the machine-readable reasons (Kubernetes API conventions, "Response Status Kind"). */
-export const reasonCodes = {
+const reasonCodes = {
   BadRequest: 400,
   Unauthorized: 401,
   Forbidden: 403,

@@ -61,7 +61,7 @@ export async function unmount(target: string): Promise<void> {
 }
 
 /** The loop device that shows `file` as a block device, if there is one. */
-export function loopDeviceOf(file: string): string | undefined {
+function loopDeviceOf(file: string): string | undefined {
   return readdirSync('/sys/block')
     .filter((name) => name.startsWith('loop'))
     .find((name) => backingFile(name) === file)

@@ -16,7 +16,7 @@ function serves(served: ServedTopology, asked: StringMap): boolean {
 }
 
 /** Whether a volume in `segments` can be reached from `asked`. */
-export function reachableFrom(segments: StringMap, asked: StringMap): boolean {
+function reachableFrom(segments: StringMap, asked: StringMap): boolean {
   return Object.entries(asked).every(([key, value]) => segments[key] === value);
 }
 

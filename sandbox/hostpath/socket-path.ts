@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import path from 'node:path';
 
 /** The socket's path cannot be used; the message says why. */
-export class SocketPathError extends Error {
+class SocketPathError extends Error {
   override readonly name = 'SocketPathError';
 }
 

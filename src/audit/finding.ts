@@ -10,7 +10,7 @@
  * - `being-deleted`, `being-made`: the sidecar is working on it, according to the record.
  * - `foreign`: storage of a PersistentVolume that this provisioner did not create.
  */
-export const findingStates = [
+const findingStates = [
   'lost',
   'leaked',
   'stuck',

@@ -2,9 +2,9 @@
 import path from 'node:path';
 
 /** Max length of one component, in bytes (Linux, `NAME_MAX`). */
-export const maxComponentBytes = 255;
+const maxComponentBytes = 255;
 /** Max length of a path, in bytes (Linux, `PATH_MAX`, without the byte that ends it). */
-export const maxPathBytes = 4095;
+const maxPathBytes = 4095;
 
 /** A path that would leave its folder, or that no file system takes. The message names the offending part. */
 export class PathError extends Error {

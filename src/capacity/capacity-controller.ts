@@ -333,7 +333,7 @@ interface Signals {
 }
 
 /** An object could not be written. */
-export class CapacityWriteError extends Error {
+class CapacityWriteError extends Error {
   override readonly name = 'CapacityWriteError';
 
   constructor(verb: 'create' | 'update', item: CapacityItem, cause: unknown) {

@@ -11,7 +11,7 @@ export interface DriverCapacity {
 }
 
 /** The driver gave no capacity that can be published. */
-export class DriverCapacityError extends Error {
+class DriverCapacityError extends Error {
   override readonly name = 'DriverCapacityError';
 }
 

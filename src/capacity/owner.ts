@@ -3,7 +3,7 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import type { KubeObject, ObjectName, OwnerReference, Resource } from '../kube/kube-object.ts';
 
 /** The owner cannot be found; the message names the object at which the chain of owners ends. */
-export class OwnerError extends Error {
+class OwnerError extends Error {
   override readonly name = 'OwnerError';
 }
 

@@ -12,7 +12,7 @@ import { serviceDefinition } from './service-definition.ts';
  * int64 as decimal strings, enums by name, absent fields absent, and for each oneof a field with its name that
  * holds the name of the member that is set.
  */
-export const csiMessageOptions = {
+const csiMessageOptions = {
   keepCase: true,
   longs: String,
   enums: String,

@@ -45,7 +45,7 @@ export class VolumeExistsError extends Error {
 }
 
 /** It is too early: a call of another process may still be under way. */
-export class TooEarlyError extends Error {
+class TooEarlyError extends Error {
   override readonly name = 'TooEarlyError';
 }
 

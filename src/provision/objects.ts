@@ -122,4 +122,4 @@ export const storageClasses: Resource = {
   verbs: ['get', 'list', 'watch'],
 };
 
-export type { CsiVolumeSource, ObjectMeta, SecretReference };
+export type { CsiVolumeSource, SecretReference };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -35,7 +35,7 @@ describe('docs/write-a-provisioner.md', () => {
   const unindented = (text: string): string => text.replaceAll(/^ +/gm, '').trim();
 
   test('shows the code of the example as it is', async () => {
-    const sources = await Promise.all(['main.ts', 'replicated.ts'].map((name) => read(name)));
+    const sources = await Promise.all(['main.ts', 'replicated.ts', 'images.ts'].map((name) => read(name)));
     const shown = await blocks('ts');
     assert.ok(shown.length > 5);
     assert.equal(shown[0], unindented(sources[0] ?? ''), 'first of all the whole program');
@@ -228,6 +228,46 @@ describe('provisioners/hostpath-provisioner', () => {
       );
       assert.deepEqual(about, []);
       api().delete(volumes, { name });
+    });
+  });
+
+  describe('images.ts', () => {
+    before(() => start('images.ts'));
+    after(() => program.stop());
+
+    const sizeOf = async (volume: string): Promise<number> => (await stat(`${folderOf(volume)}.img`)).size;
+
+    test('makes an image of the size that the claim requests, and at least of that of the class', async () => {
+      for (const [minimumSize, size] of [
+        ['64Ki', 2 ** 20],
+        ['3Mi', 3 * 2 ** 20],
+      ] as const) {
+        const { name } = createClaim(createClass({ minimumSize }));
+        const volume = await bound(name);
+        assert.equal(await sizeOf(volume), size);
+        const { spec } = api().get(volumes, { name: volume }) as SandboxObject & { spec: { capacity: object } };
+        assert.deepEqual(spec.capacity, { storage: `${size / 2 ** 20}Mi` });
+        deleteClaim(name);
+        await gone(volume);
+        assert.equal(existsSync(`${folderOf(volume)}.img`), false);
+      }
+    });
+
+    test('says which parameter of the class is wrong', async () => {
+      const { name, uid } = createClaim(createClass({ minimumSize: 'much' }));
+      assert.match(await message(uid, 'ProvisioningFailed'), /minimumSize.*"much"/);
+      deleteClaim(name);
+    });
+
+    test('removes an image whose volume was never saved once the claim is gone', async () => {
+      const match = { verb: 'create', resource: 'persistentvolumes' };
+      const fault = sandbox.api.faults.add({ match, action: { type: 'status', code: 422, reason: 'Invalid' } });
+      const { name, uid } = createClaim(createClass());
+      assert.match(await message(uid, 'ProvisioningFailed'), /The volume is kept at the storage/);
+      assert.equal(await sizeOf(`pvc-${uid}`), 2 ** 20);
+      deleteClaim(name);
+      await watched(() => assert.equal(existsSync(`${folderOf(`pvc-${uid}`)}.img`), false));
+      fault.remove();
     });
   });
 });

@@ -5,7 +5,7 @@ import type { VolumeTopology } from './in-tree-plugin.ts';
 
 /** Well-known labels (Kubernetes, "Well-Known Labels, Annotations and Taints"). */
 export const zoneLabel = 'topology.kubernetes.io/zone';
-export const regionLabel = 'topology.kubernetes.io/region';
+const regionLabel = 'topology.kubernetes.io/region';
 export const betaZoneLabel = 'failure-domain.beta.kubernetes.io/zone';
 const betaRegionLabel = 'failure-domain.beta.kubernetes.io/region';
 

@@ -1,7 +1,7 @@
 import { goQuote } from '../../base/go-quote.ts';
 
 /** A template names tokens that have no value here. */
-export class TemplateError extends Error {
+class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
 

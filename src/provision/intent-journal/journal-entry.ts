@@ -32,7 +32,7 @@ interface StoredEntry {
 const plainKey = /^(?!sha)[A-Za-z0-9][-A-Za-z0-9_.]{0,61}[A-Za-z0-9]$/;
 
 /** Key of a claim's record, without a prefix. @throws {TypeError} for a UID that cannot be one. */
-export function entryKey(uid: string): string {
+function entryKey(uid: string): string {
   if (!plainKey.test(uid)) throw new TypeError(`the claim's UID cannot be the key of a record: ${JSON.stringify(uid)}`);
   return uid;
 }

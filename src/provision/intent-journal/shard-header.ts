@@ -3,7 +3,7 @@ export const headerKey = 'shard';
 /** The format that this version writes, and the newest that it reads. */
 export const journalFormat = 1;
 /** Without a renewal for this long nobody can say what became of the records, in milliseconds. */
-export const maxQuietMs = 24 * 3_600_000;
+const maxQuietMs = 24 * 3_600_000;
 
 export interface ShardHeader {
   format: number;

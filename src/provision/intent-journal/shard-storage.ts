@@ -19,7 +19,7 @@ export interface ShardObject {
 }
 
 /** In front of the keys of annotations. */
-export const annotationPrefix = 'csi-provisioner.journal/';
+const annotationPrefix = 'csi-provisioner.journal/';
 const discardKey = `${annotationPrefix}discard`;
 
 const verbs = ['get', 'create', 'update'];

@@ -138,7 +138,7 @@ interface Attempt {
 }
 
 /** A newer version has taken the shard. */
-export class NewerFormatError extends Error {
+class NewerFormatError extends Error {
   override readonly name = 'NewerFormatError';
 
   constructor(shard: string) {

@@ -232,6 +232,13 @@ describe('nfs-subdir-external-provisioner', () => {
       });
     }
 
+    test('with --help, after it has named its variables', async () => {
+      const program = await start({ NFS_SERVER: undefined }, ['--help']);
+      assert.equal(await program.ending(), 'exit code 0');
+      for (const name of ['NFS_SERVER', 'NFS_PATH', 'PROVISIONER_NAME', 'ENABLE_LEADER_ELECTION', 'KUBECONFIG'])
+        assert.ok(program.log().includes(`  ${name}\n`), name);
+    });
+
     test('with a flag that it does not have', async () => {
       const program = await start({}, ['--port=1']);
       assert.equal(await program.ending(), 'exit code 2');

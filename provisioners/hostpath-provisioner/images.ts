@@ -1,0 +1,71 @@
+/**
+ * Volumes that are sparse image files, and that survive a crash of this process at any moment: node images.ts [FOLDER]
+ *
+ * The files have the size that the claim requests, and at least that of the parameter `minimumSize` of the class.
+ */
+import { open, rm, statfs } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  capacityText,
+  type PersistentVolume,
+  type Plan,
+  ProvisionError,
+  type Provisioner,
+  type ProvisionOptions,
+  pvFor,
+  quantityBytes,
+  readParameters,
+  type Recoverable,
+  type RevokeContext,
+  runProvisioner,
+  textLogger,
+} from 'csi-provisioner';
+
+const root = path.resolve(process.argv[2] ?? 'volumes');
+
+class ImageFiles implements Provisioner, Recoverable {
+  async plan({ claim, storageClass, volumeName }: ProvisionOptions): Promise<Plan> {
+    const minimum = readParameters(storageClass, { keys: ['minimumSize'] }).bytes('minimumSize') ?? 4096n;
+    const requested = quantityBytes(claim.spec.resources?.requests?.['storage'] ?? 0);
+    const bytes = requested > minimum ? requested : minimum;
+    const { bavail, bsize } = await statfs(root, { bigint: true });
+    const free = bavail * bsize;
+    if (bytes > free) throw new ProvisionError(`only ${free} bytes are free`, { state: 'finished' });
+    const file = path.join(root, `${volumeName}.img`);
+    const volume = pvFor({ claim, storageClass, volumeName, source: { hostPath: { path: file, type: 'File' } } });
+    volume.spec.capacity = { storage: capacityText(bytes) };
+    return { file, bytes: Number(bytes), volume };
+  }
+
+  async fulfil(plan: Plan): Promise<PersistentVolume> {
+    const { file, bytes, volume } = plan as { file: string; bytes: number; volume: PersistentVolume };
+    await using image = await open(file, 'a');
+    await image.truncate(bytes);
+    return volume;
+  }
+
+  async revoke(plan: Plan, context: RevokeContext): Promise<void> {
+    const { file } = plan as { file: string };
+    await context.beforeDelete(file);
+    await rm(file, { force: true });
+  }
+
+  holds({ spec }: PersistentVolume, handle: string): boolean {
+    return spec.hostPath?.path === handle;
+  }
+
+  async provision(options: ProvisionOptions): Promise<PersistentVolume> {
+    return this.fulfil(await this.plan(options));
+  }
+
+  async delete({ metadata }: PersistentVolume): Promise<void> {
+    await rm(path.join(root, `${metadata.name}.img`), { force: true });
+  }
+}
+
+process.exitCode = await runProvisioner({
+  provisionerName: 'hostpath.example.com',
+  provisioner: new ImageFiles(),
+  logger: textLogger(),
+  leaderElection: true, // the records are in Leases beside that of the election
+});
