@@ -3,6 +3,7 @@ import { access, constants, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type BrowserContext, chromium } from 'playwright-core';
+import { patienceMs } from './patience.ts';
 
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
@@ -25,6 +26,7 @@ export async function startChromium(): Promise<Chromium> {
   const profile = await mkdtemp(path.join(tmpdir(), 'chromium-'));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
+    timeout: patienceMs,
     args: [
       '--headless',
       '--no-sandbox',
@@ -37,6 +39,7 @@ export async function startChromium(): Promise<Chromium> {
       '--host-resolver-rules=MAP *.example.com 127.0.0.1',
     ],
   });
+  context.setDefaultTimeout(patienceMs);
   return {
     context,
     [Symbol.asyncDispose]: async () => {
