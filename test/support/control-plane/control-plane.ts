@@ -11,6 +11,7 @@ import { auditPolicy, type AuditLevel } from './audit-log.ts';
 import { logTail, startComponent, type Component } from './component.ts';
 import { freePorts } from './free-ports.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
+import { programHelp } from './program-help.ts';
 import { findPrograms, type ProgramName } from './programs.ts';
 
 export interface ControlPlaneOptions {
@@ -76,7 +77,8 @@ export interface ControlPlane extends AsyncDisposable {
 
 /**
  * What stands in for a cluster's own controllers: volumes, their protection, and what namespaces and owners need.
- * None looks after nodes, so a node without kubelet stays as the test made it.
+ * None looks after nodes, so a node without kubelet stays as the test made it. Those that a version does not have are left
+ * out: the controller manager refuses a name that it does not know.
  */
 const controllers = [
   'persistentvolume-binder-controller',
@@ -193,9 +195,10 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 
   const startControllerManager = async (): Promise<void> => {
+    const { knowsController } = await programHelp(programs.binDir, 'kube-controller-manager');
     await start('kube-controller-manager', [
       `--kubeconfig=${file('kube-controller-manager.kubeconfig')}`,
-      `--controllers=${controllers.join(',')}`,
+      `--controllers=${controllers.filter(knowsController).join(',')}`,
       `--service-account-private-key-file=${file('service-account.key')}`,
       '--enable-hostpath-provisioner=false',
       '--leader-elect=false',
