@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { Lister } from '../kube/lister.ts';
+import type { Informer } from '../kube/informer.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
@@ -13,13 +13,14 @@ import { ownsVolume } from './owns-volume.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import { IgnoredError, type Provisioner } from './provisioner.ts';
 import { shouldDelete } from './should-delete.ts';
+import { storedVolume } from './stored-volume.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
 
 export interface VolumeSyncerOptions {
   isKnownProvisioner: (name: string) => boolean;
   provisioner: Provisioner;
   observer: Required<ProvisionObserver>;
-  volumes: Lister<PersistentVolume>;
+  volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
   client: KubeClient;
   recorder: Recorder;
   metrics: ControllerMetrics;
@@ -61,7 +62,9 @@ export class VolumeSyncer {
     const cached = volumes.get(name);
     if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
     const deleted = this.#deleted.get(name);
-    if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
+    if (deleted !== undefined && cached.status?.phase === 'Bound') {
+      this.#deleted.delete(name); // the API server has been restored from a backup, or the name was used again
+    } else if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
       if (deleted.released || cached.metadata.finalizers?.includes(volumeFinalizer) !== true) return;
       await this.#release(name, signal); // our finalizer came to the cache only after the deletion
       deleted.released = true;
@@ -72,7 +75,20 @@ export class VolumeSyncer {
     if (guarded || !shouldDelete(volume, addFinalizer)) return;
     const waitMs = this.#options.quietInMs(name);
     if (waitMs > 0) this.#options.onTooEarly(name, waitMs);
-    else await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
+    else if (await this.#isStillReleased(volume, signal)) {
+      await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
+    }
+  }
+
+  /**
+   * While the cache does not follow the API server, that may have been restored from a backup in which a claim has the volume:
+   * then it is read live, and nothing is deleted until that succeeds.
+   */
+  async #isStillReleased(volume: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    const { volumes, client, addFinalizer } = this.#options;
+    if (volumes.isFollowing) return true;
+    const live = await storedVolume(client, volume.metadata.name, signal);
+    return live !== undefined && live.metadata.uid === volume.metadata.uid && shouldDelete(live, addFinalizer);
   }
 
   async #keepFinalizer(volume: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume> {
