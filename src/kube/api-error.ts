@@ -251,10 +251,11 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
   };
 }
 
-/** The requested resource version is ahead of this server: list again without one. */
+/** The requested resource version is ahead of this server, or of its etcd: list again without one. */
 function isTooLargeResourceVersion(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
-  return error.hasCause('ResourceVersionTooLarge') || /too large resource version/i.test(error.message);
+  if (error.hasCause('ResourceVersionTooLarge')) return true;
+  return /too large resource version|required revision is a future revision/i.test(error.message);
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { Lister } from '../kube/lister.ts';
+import type { Informer } from '../kube/informer.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
@@ -21,7 +21,7 @@ export interface VolumeSyncerOptions {
   isKnownProvisioner: (name: string) => boolean;
   provisioner: Provisioner;
   observer: Required<ProvisionObserver>;
-  volumes: Lister<PersistentVolume>;
+  volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
   client: KubeClient;
   recorder: Recorder;
   metrics: ControllerMetrics;
@@ -66,7 +66,9 @@ export class VolumeSyncer {
     const cached = volumes.get(name);
     if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
     const deleted = this.#deleted.get(name);
-    if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
+    if (deleted !== undefined && cached.status?.phase === 'Bound') {
+      this.#deleted.delete(name); // the API server has been restored from a backup, or the name was used again
+    } else if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
       if (deleted.released || cached.metadata.finalizers?.includes(volumeFinalizer) !== true) return;
       await this.#release(name, signal); // our finalizer came to the cache only after the deletion
       deleted.released = true;
@@ -83,18 +85,20 @@ export class VolumeSyncer {
       this.#options.onTooEarly(name, waitMs);
       return;
     }
-    if (this.#failed.has(name) && !(await this.#isStillToDelete(volume, signal))) return;
+    if (!(await this.#isStillToDelete(volume, signal))) return;
     this.#failed.add(name);
     await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
     this.#failed.delete(name);
   }
 
   /**
-   * Asked before a deletion is repeated, which may be hours after the first attempt: meanwhile somebody may have decided to
-   * keep the volume, and the cache does not show it while the API server cannot be watched.
+   * Reads the volume live before a deletion is repeated, which may be hours after the first attempt, and while the cache does
+   * not follow the API server: meanwhile somebody may have decided to keep it, or a backup was restored in which a claim has
+   * it. Nothing is deleted until that succeeds.
    */
   async #isStillToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
-    const { client, addFinalizer } = this.#options;
+    const { volumes, client, addFinalizer } = this.#options;
+    if (volumes.isFollowing && !this.#failed.has(name)) return true;
     const live = await storedVolume(client, name, signal);
     return live !== undefined && live.metadata.uid === uid && shouldDelete(live, addFinalizer);
   }
