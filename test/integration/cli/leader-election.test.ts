@@ -210,7 +210,7 @@ describe('what a candidate and a leader send', () => {
     assert.deepEqual([spec?.acquireTime, spec?.leaseTransitions, spec?.holderIdentity], [acquireTime, 7, self]);
   });
 
-  test('the event is about the Lease, in its namespace, from the unsanitised driver and host', async () => {
+  test('the event is about the Lease and has its UID, in its namespace, from the unsanitised driver and host', async () => {
     await using started = await start({ name: 'a/b.c' });
     const [event] = await started.until(
       'the event',
@@ -222,7 +222,7 @@ describe('what a candidate and a leader send', () => {
       message: string;
       source: { component: string };
       metadata: { namespace: string };
-      involvedObject: { kind: string; name: string };
+      involvedObject: { kind: string; name: string; uid?: string };
     };
     assert.deepEqual(
       { type, reason, message, component: source.component, namespace: metadata.namespace },
@@ -234,7 +234,9 @@ describe('what a candidate and a leader send', () => {
         namespace: 'ns1',
       },
     );
-    assert.deepEqual([involvedObject.kind, involvedObject.name], ['Lease', 'a-b-c']);
+    const { uid } = started.stored()[0]?.metadata ?? {};
+    assert.ok(uid);
+    assert.deepEqual([involvedObject.kind, involvedObject.name, involvedObject.uid], ['Lease', 'a-b-c', uid]);
   });
 
   test('another holder in the Lease ends the leader with code 1, and the Lease is left alone', async () => {
