@@ -15,8 +15,10 @@ function clusterVolumes(): ClusterVolumes {
   });
 }
 
-const inTree = (name: string, source: object): PersistentVolume =>
-  ({ metadata: { name }, spec: { awsElasticBlockStore: source } });
+const inTree = (name: string, source: object): PersistentVolume => ({
+  metadata: { name },
+  spec: { awsElasticBlockStore: source },
+});
 
 describe('in-tree volumes in an audit', () => {
   test('are compared with the ids of the driver in one pass, however many there are', async () => {
