@@ -15,7 +15,7 @@ import { findPrograms } from '../test/support/control-plane/programs.ts';
 const root = join(import.meta.dirname, '..');
 /** As of `npm test`. */
 const limits = [
-  '--test-timeout=300000',
+  '--test-timeout=600000',
   '--test-global-setup=./test/support/run-setup.ts',
   '--import=./test/support/file-limits.ts',
 ];

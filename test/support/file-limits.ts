@@ -7,7 +7,7 @@ import { afterEach, beforeEach } from 'node:test';
 import { isMainThread } from 'node:worker_threads';
 
 /** How long a file may do nothing between two tests, hooks of suites included: longer than `--test-timeout`. */
-const idleMs = 330_000;
+const idleMs = 630_000;
 
 if (isMainThread) {
   endWhenIdle();
