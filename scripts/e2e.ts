@@ -13,6 +13,12 @@ import { startControlPlane } from '../test/support/control-plane/control-plane.t
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 
 const root = join(import.meta.dirname, '..');
+/** As of `npm test`. */
+const limits = [
+  '--test-timeout=600000',
+  '--test-global-setup=./test/support/run-setup.ts',
+  '--import=./test/support/file-limits.ts',
+];
 
 async function main(args: string[]): Promise<number> {
   const { minor, rest } = kubernetesFlag(args);
@@ -23,7 +29,7 @@ async function main(args: string[]): Promise<number> {
   const child = spawn(
     process.execPath,
     // One file after the other: they share the control plane and usually two cores.
-    ['--test', '--test-concurrency=1', '--test-timeout=300000', ...rest, ...files],
+    ['--test', '--test-concurrency=1', ...limits, ...rest, ...files],
     {
       cwd: root,
       stdio: 'inherit',

@@ -19,7 +19,7 @@ export function claimingVersion(version: string): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
 }
 
-/** Runs the program until it ends by itself; with nothing in its environment but what is given. */
+/** Runs the program until it ends by itself; with nothing in its environment but what is given and what Node.js needs. */
 export async function runProgram(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -33,7 +33,7 @@ export async function runNode(
   { node = process.execPath, environment = {} }: { node?: string; environment?: Record<string, string> } = {},
 ): Promise<ProgramRun> {
   const child = spawn(node, args, {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { describe, test } from 'node:test';
-import { silentLogger } from '../../../src/base/logger.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import { type Logger, silentLogger } from '../../../src/base/logger.ts';
 import { type DiagnosticsServer, startDiagnosticsServer } from '../../../src/diagnostics/http-server.ts';
 import { maxStreams } from '../../../src/diagnostics/status-page/live-streams.ts';
 import { StatusPage } from '../../../src/diagnostics/status-page/status-page.ts';
 import type { StatusReport } from '../../../src/diagnostics/status-page/status-report.ts';
 import { eventually } from '../../support/eventually.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
 import { LiveReader } from '../../support/live-reader.ts';
 import { reportedAtMs, reportedClaim, statusReport } from '../../support/fakes/status-reports.ts';
@@ -18,9 +20,12 @@ interface ServedPage extends AsyncDisposable {
   readonly server: DiagnosticsServer;
 }
 
-async function served(report: () => StatusReport | Promise<StatusReport>, logger = silentLogger): Promise<ServedPage> {
+async function served(
+  report: () => StatusReport | Promise<StatusReport>,
+  { logger = silentLogger, clock = systemClock }: { logger?: Logger; clock?: Clock } = {},
+): Promise<ServedPage> {
   const server = await startDiagnosticsServer({ address: '127.0.0.1:0', logger: silentLogger });
-  const page = new StatusPage({ collect: async () => await report(), logger });
+  const page = new StatusPage({ collect: async () => await report(), logger, clock });
   page.serveOn(server);
   return {
     url: `http://127.0.0.1:${server.port}/status`,
@@ -254,14 +259,19 @@ describe('the status page', () => {
 
   test('readers share a report, and a failed one is not kept', async () => {
     let collected = 0;
-    await using page = await served(() => {
+    const clock = new ManualClock();
+    const report = (): StatusReport => {
       collected += 1;
       if (collected === 1) throw new Error('not now');
       return statusReport([]);
-    });
+    };
+    await using page = await served(report, { clock });
     assert.equal((await fetch(page.url)).status, 500);
     await Promise.all(Array.from({ length: 20 }, async () => (await fetch(page.url)).text()));
     assert.equal(collected, 2);
+    await clock.advance(1000);
+    await (await fetch(page.url)).text();
+    assert.equal(collected, 3);
   });
 });
 
@@ -294,16 +304,21 @@ describe('the live stream of the status page', () => {
 
   test('nothing is collected while nobody reads', async () => {
     let collected = 0;
-    await using page = await served(() => {
+    const clock = new ManualClock();
+    const report = (): StatusReport => {
       collected += 1;
       return statusReport([], { atMs: reportedAtMs + collected * 1000 });
-    });
+    };
+    await using page = await served(report, { clock });
     const reader = await LiveReader.open(`${page.url}/live`);
-    await eventually(() => assert.ok(collected >= 2));
+    await eventually(async () => {
+      await clock.advance(1000);
+      assert.ok(collected >= 3);
+    });
     reader.leave();
     await eventually(async () => {
       const before = collected;
-      await new Promise((resolve) => setTimeout(resolve, 3000)); // longer than the pause between two reports
+      await clock.advance(60_000);
       assert.equal(collected, before);
     });
   });
@@ -347,11 +362,14 @@ describe('the live stream of the status page', () => {
   test('goes on after a report that failed', async () => {
     const lines: LogLine[] = [];
     let collected = 0;
-    await using page = await served(() => {
-      collected += 1;
-      if (collected === 1) throw new Error('not now');
-      return statusReport([]);
-    }, recordedLogger(lines));
+    await using page = await served(
+      () => {
+        collected += 1;
+        if (collected === 1) throw new Error('not now');
+        return statusReport([]);
+      },
+      { logger: recordedLogger(lines) },
+    );
     await using reader = await LiveReader.open(`${page.url}/live`);
     await eventually(() => assert.equal(reader.messages.length, 1));
     assert.deepEqual(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
+import { patienceMs } from '../../../support/patience.ts';
 import { leaseResource, never, open, prefix, recordOf, Rig, uidOf } from './rig.ts';
 
 test('a record is durable when put resolves, and the next leader finds it unchanged', async () => {
@@ -88,9 +89,9 @@ test('the end of a process does not wait for a look at the journal that is under
   const clock = new ManualClock();
   const { journal } = await rig.open({ clock });
   await journal.put(recordOf(1, { phase: 'stuck' }), never);
-  const delay = rig.fault({ match: { verb: 'get', resource: 'leases' }, action: { type: 'delay', ms: 3000 } });
+  const delay = rig.fault({ match: { verb: 'get', resource: 'leases' }, action: { type: 'delay', ms: 3_600_000 } });
   await clock.until(() => delay.hits > 0, { withinMs: 80_000 });
-  const patience = AbortSignal.timeout(20_000);
+  const patience = AbortSignal.timeout(patienceMs);
   await journal.flush(patience);
   assert.equal(patience.aborted, false);
 });

@@ -1,0 +1,25 @@
+/**
+ * The global setup of `npm test`; what it sets in the environment, the processes of the test files and those that they start
+ * inherit.
+ */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+export function globalSetup(): void {
+  // Halves the CPU that the start of the program from its sources takes, which the tests do hundreds of times. Where nothing
+  // can be written, Node.js goes on without; NODE_DISABLE_COMPILE_CACHE=1 disables it, for instance to measure coverage.
+  process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, '../../.cache/node');
+  keepTemporaryFilesTogether();
+}
+
+/** One folder for the run, which goes at its end however that comes about: a test that fails leaves files behind. */
+function keepTemporaryFilesTogether(): void {
+  const folder = mkdtempSync(path.join(tmpdir(), 'test-'));
+  process.env['TMPDIR'] = folder;
+  process.on('exit', (code) => {
+    const remains = readdirSync(folder);
+    if (code === 0 && remains.length > 0) console.error(`tests have left behind: ${remains.join(', ')}`);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+}
