@@ -14,6 +14,7 @@ import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { sidecarManifests } from '../sandbox/cluster/sidecar-manifests.ts';
 import { messageForm } from '../sandbox/csi-services.ts';
 import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
+import { calledCsiDescriptor } from './called-csi.ts';
 import { callersInlined } from './inline-callers.ts';
 import { thinnedPackages } from './thinned-packages.ts';
 import { thirdPartyLicences } from './third-party-licences.ts';
@@ -26,7 +27,7 @@ const descriptorInlined: Plugin = {
   name: 'csi-descriptor',
   setup: (plugged) => {
     plugged.onLoad({ filter: /csi-proto-source\.ts$/ }, () => ({
-      contents: `const descriptor = ${JSON.stringify(csiDescriptor())};\nexport const csiDescriptor = () => descriptor;`,
+      contents: `const descriptor = ${JSON.stringify(calledCsiDescriptor())};\nexport const csiDescriptor = () => descriptor;`,
       loader: 'js',
     }));
   },
