@@ -242,7 +242,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     if (!name || attributesClasses === undefined) return;
     const message =
       `Volume attributes class ${goQuote(name)} was not applied: the API server does not serve volumeattributesclasses. ` +
-      'Kubernetes does not bind the claim to a volume without its class: have the API served, then delete and recreate the claim';
+      'From 1.31 on, Kubernetes does not bind the claim to a volume without its class: have the API served, then delete and recreate the claim';
     recorder.event(claimReference(claim), 'Warning', 'VolumeAttributesClassNotApplied', message, { once: true });
   }
 

@@ -99,7 +99,7 @@ export function lookAtDeletion({ volume, events, nowMs }: VolumeFacts): Finding 
       state: 'stuck',
       cause: 'delete-error',
       message: `Deleting the volume failed for good: ${volume.status.message ?? 'without a message'}`,
-      cure: 'Delete the storage by hand, then the PersistentVolume',
+      cure: 'Set its policy to Retain, so that its provisioner lets go of it, then delete the storage by hand, and the PersistentVolume',
     };
   }
   const { failed } = deletionHistory(found(events) ?? []);

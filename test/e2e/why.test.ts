@@ -206,7 +206,8 @@ describe('why on a cluster', () => {
   async function createVolume(name: string, spec: Partial<V1PersistentVolumeSpec>): Promise<() => Promise<void>> {
     await scene.admin.core.createPersistentVolume({
       body: {
-        metadata: { name },
+        // Without the annotation the controller manager of older versions sets a released volume to Failed.
+        metadata: { name, annotations: { 'pv.kubernetes.io/provisioned-by': 'nobody.example.com' } },
         spec: {
           accessModes: ['ReadWriteOnce'],
           capacity: { storage: '1Gi' },
