@@ -64,6 +64,7 @@ describe('NfsProvisioner', () => {
       logger: silentLogger,
     });
     const client = { list: () => Promise.resolve([]) };
+    const volumes = { list: () => [] };
     const quota = {
       set: () =>
         quotaFailure === undefined ? Promise.resolve({ id: 5, block: '\nline\n' }) : Promise.reject(quotaFailure),
@@ -78,7 +79,7 @@ describe('NfsProvisioner', () => {
       limitEvents: new LimitEvents({
         event: ({ name }, type, reason, message) => void events.push(`${name} ${type} ${reason} ${message}`),
       }),
-      classVolumes: new ClassVolumes({ client, identity }),
+      classVolumes: new ClassVolumes({ volumes, isExported: () => true }),
       gids: new GidAllocator({ client }),
       serverAddress: () => Promise.resolve('10.0.0.1'),
       whenServing: () => Promise.resolve(),
