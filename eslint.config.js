@@ -31,51 +31,56 @@ const packages = {
   run: ['@grpc/*', '@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
 };
 
+/** Syntax that is nowhere allowed. */
+const noEnums = { selector: 'TSEnumDeclaration', message: 'Use a const object with a union type.' };
+
+/**
+ * What must not be imported, neither by a statement nor by `import()`, which the rule for imports does not see.
+ *
+ * @param patterns - regular expressions of module names, and what to say.
+ */
+const border = (patterns) => ({
+  'no-restricted-imports': ['error', { patterns }],
+  'no-restricted-syntax': [
+    'error',
+    noEnums,
+    {
+      selector: 'ImportExpression[source.type!="Literal"]',
+      message: 'Name the module as a literal: the floors are checked.',
+    },
+    ...patterns.map(({ regex, message }) => ({
+      selector: `ImportExpression[source.value=/${regex.replaceAll('/', '\\u002F')}/]`, // a selector takes no other slash
+      message,
+    })),
+  ],
+});
+
 const floorRules = Object.entries(floors).map(([floor, above]) => ({
   files: [`src/${floor}/**/*.ts`],
-  rules: {
-    'no-restricted-imports': [
-      'error',
-      {
-        patterns: [
-          {
-            regex: `^(\\.\\./)+(${above.join('|')})/`,
-            message: `src/${floor} must not import from these folders: imports point downwards only.`,
-          },
-          { regex: '(^|/)main\\.ts$', message: 'Nothing imports the process edge.' },
-          ...(packages[floor] === undefined
-            ? []
-            : [{ group: packages[floor], message: `src/${floor} does not know this package.` }]),
-        ],
-      },
-    ],
-  },
+  rules: border([
+    {
+      regex: `^(\\.\\./)+(${above.join('|')})/`,
+      message: `src/${floor} must not import from these folders: imports point downwards only.`,
+    },
+    { regex: '(^|/)main\\.ts$', message: 'Nothing imports the process edge.' },
+    ...(packages[floor] ?? []).map((name) => ({
+      regex: `^${name.replace('/*', '')}(/|$)`,
+      message: `src/${floor} does not know this package.`,
+    })),
+  ]),
 }));
 
 /** The sandbox is on the other side of the sockets: it shares `src/base`, and nothing of `src` knows it. */
+const onlyBase = { regex: '^(\\.\\./)+src/(?!base/)', message: 'sandbox shares only src/base.' };
 const sandboxBorders = [
   {
     files: ['sandbox/**/*.ts'],
-    rules: {
-      'no-restricted-imports': [
-        'error',
-        {
-          patterns: [
-            { regex: '^(\\.\\./)+src/(?!base/)', message: 'sandbox shares only src/base.' },
-            { regex: '(^|/)main\\.ts$', message: 'Nothing imports the process edge.' },
-          ],
-        },
-      ],
-    },
+    rules: border([onlyBase, { regex: '(^|/)main\\.ts$', message: 'Nothing imports the process edge.' }]),
   },
+  { files: ['sandbox/cluster/main.ts'], rules: border([onlyBase]) }, // the edge of the bundle, in which it starts the others
   {
     files: ['src/*.ts'],
-    rules: {
-      'no-restricted-imports': [
-        'error',
-        { patterns: [{ regex: '^(\\.\\./)+sandbox/', message: 'src does not know the sandbox.' }] },
-      ],
-    },
+    rules: border([{ regex: '^(\\.\\./)+sandbox/', message: 'src does not know the sandbox.' }]),
   },
 ];
 
@@ -83,9 +88,7 @@ const sandboxBorders = [
 const notItsOwn = 'A program of provisioners imports its own files and the public surface, csi-provisioner, alone.';
 const provisionerBorders = ['^\\.\\./', '^(\\.\\./){2,}'].map((outside, depth) => ({
   files: [`provisioners/*/${depth === 0 ? '*.ts' : '*/**/*.ts'}`],
-  rules: {
-    'no-restricted-imports': ['error', { patterns: [{ regex: `${outside}|^csi-provisioner/`, message: notItsOwn }] }],
-  },
+  rules: border([{ regex: `${outside}|^csi-provisioner/`, message: notItsOwn }]),
 }));
 
 /** Those that are shipped with the library are bundled from its sources: they name its public surface by its file. */
@@ -100,12 +103,7 @@ const shippedBorders = shippedProvisioners.flatMap((name) =>
     },
   ].map(({ files, outside }) => ({
     files,
-    rules: {
-      'no-restricted-imports': [
-        'error',
-        { patterns: [{ regex: `${outside}|^csi-provisioner`, message: surfaceAlone }] },
-      ],
-    },
+    rules: border([{ regex: `${outside}|^csi-provisioner`, message: surfaceAlone }]),
   })),
 );
 
@@ -146,10 +144,7 @@ export default tseslint.config(
       '@typescript-eslint/no-unnecessary-type-parameters': 'off', // JSON from the API is typed by its reader
       '@typescript-eslint/no-unused-vars': ['error', { varsIgnorePattern: '^_', argsIgnorePattern: '^_' }],
       'no-console': 'error',
-      'no-restricted-syntax': [
-        'error',
-        { selector: 'TSEnumDeclaration', message: 'Use a const object with a union type.' },
-      ],
+      'no-restricted-syntax': ['error', noEnums],
     },
   },
   {

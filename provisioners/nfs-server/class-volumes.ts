@@ -1,46 +1,47 @@
-import { type KubeClient, type PersistentVolume, persistentVolumes } from '../../src/index.ts';
-import { classOfOwn } from './volume-object.ts';
+import type { Lister, PersistentVolume } from '../../src/index.ts';
 
 /** How many volumes of each class exist here: what was made by this process, and what was saved before it. */
 export class ClassVolumes {
-  readonly #client: Pick<KubeClient, 'list'>;
-  readonly #identity: string;
+  readonly #volumes: Pick<Lister<PersistentVolume>, 'list'>;
+  readonly #isExported: (volumeName: string) => boolean;
   readonly #classes = new Map<string, string>();
-  readonly #deleted = new Set<string>();
-  #loading: Promise<void> | undefined;
+  #isLoaded = false;
 
-  constructor({ client, identity }: { client: Pick<KubeClient, 'list'>; identity: string }) {
-    this.#client = client;
-    this.#identity = identity;
+  /**
+   * @param options.volumes - the controller's cache: complete before the first claim is served, and late afterwards.
+   * @param options.isExported - whether a volume of that name has its data here.
+   */
+  constructor(options: {
+    volumes: Pick<Lister<PersistentVolume>, 'list'>;
+    isExported: (volumeName: string) => boolean;
+  }) {
+    this.#volumes = options.volumes;
+    this.#isExported = options.isExported;
   }
 
-  /** @throws when the volumes cannot be listed, which is tried again at the next call. */
-  async count(className: string): Promise<number> {
-    this.#loading ??= this.#load();
-    try {
-      await this.#loading;
-    } catch (error) {
-      this.#loading = undefined;
-      throw error;
-    }
-    return [...this.#classes.values()].filter((each) => each === className).length;
+  count(className: string): number {
+    if (!this.#isLoaded) this.#load();
+    let count = 0;
+    for (const each of this.#classes.values()) if (each === className) count++;
+    return count;
   }
 
   add(volumeName: string, className: string): void {
-    this.#deleted.delete(volumeName);
     this.#classes.set(volumeName, className);
   }
 
+  /** The export is gone already. */
   remove(volumeName: string): void {
-    if (this.#loading === undefined) this.#deleted.add(volumeName); // the list may still have it
     this.#classes.delete(volumeName);
   }
 
-  async #load(): Promise<void> {
-    for (const volume of await this.#client.list<PersistentVolume>(persistentVolumes)) {
-      const className = classOfOwn(volume, this.#identity);
-      const { name } = volume.metadata;
-      if (className !== undefined && !this.#deleted.has(name)) this.#classes.set(name, className);
+  /** The cache may still show volumes that are deleted, which have no export any more. */
+  #load(): void {
+    this.#isLoaded = true;
+    for (const { metadata, spec } of this.#volumes.list()) {
+      const { storageClassName = '' } = spec;
+      if (storageClassName !== '' && this.#isExported(metadata.name))
+        this.#classes.set(metadata.name, storageClassName);
     }
   }
 }

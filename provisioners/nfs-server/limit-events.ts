@@ -24,7 +24,7 @@ export class LimitEvents {
       className === undefined
         ? `-max-exports=${max}`
         : `maxExports=${max} of StorageClass ${JSON.stringify(className)}`;
-    const message = `Waiting: all volumes that ${limited} allows exist. The claim is provisioned once one of them is deleted`;
+    const message = `Waiting for the deletion of a volume: all that ${limited} allows exist`;
     if (this.#recorded.get(uid) === message) return;
     this.#recorded.set(uid, message);
     const about = { kind: 'PersistentVolumeClaim', apiVersion: 'v1', namespace, name, uid };

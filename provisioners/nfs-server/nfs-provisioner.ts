@@ -141,7 +141,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     });
     const directory = directories.of(plan.volumeName);
     const isMade = exports.find(directory) !== undefined;
-    using _slot = isMade ? undefined : await this.#slot(plan);
+    using _slot = isMade ? undefined : this.#slot(plan);
     const { gid, className, volumeName } = plan;
     if (gid !== undefined) await gids.keep({ className, volumeName, gid }, { signal });
     await whenServing(signal);
@@ -160,9 +160,9 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     }
   }
 
-  async #slot({ claimUid, claim, className, maxExports }: VolumePlan): Promise<ExportSlot> {
+  #slot({ claimUid, claim, className, maxExports }: VolumePlan): ExportSlot {
     const { limit, limitEvents, classVolumes } = this.#options;
-    const count = maxExports === undefined ? 0 : await classVolumes.count(className);
+    const count = maxExports === undefined ? 0 : classVolumes.count(className);
     const ofClass = maxExports === undefined ? undefined : { max: maxExports, count };
     const reserved = limit.reserve(claimUid, className, ofClass);
     if (reserved.slot !== undefined) return reserved.slot;

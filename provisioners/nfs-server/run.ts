@@ -1,5 +1,6 @@
 /** The whole program: checks, NFS server, controller. */
 import { stat, statfs } from 'node:fs/promises';
+import path from 'node:path';
 import { GidAllocator, type Logger, type ProvisionController, runProvisioner } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import { ClassVolumes } from './class-volumes.ts';
@@ -54,7 +55,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
   logger.info({ identity, exports: exports.count, directory: paths.exportDirectory }, 'Starting nfs-provisioner');
   return await runProvisioner({
     provisionerName,
-    provisioner: ({ client, recorder }) =>
+    provisioner: ({ client, recorder, volumes }) =>
       new NfsProvisioner({
         identity,
         directories,
@@ -62,7 +63,10 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
         quota,
         limit,
         limitEvents: new LimitEvents(recorder),
-        classVolumes: new ClassVolumes({ client, identity }),
+        classVolumes: new ClassVolumes({
+          volumes,
+          isExported: (name) => exports.find(path.join(paths.exportDirectory, name)) !== undefined,
+        }),
         gids: new GidAllocator({ client }),
         serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),
         whenServing: (signal) => serving.whenReady(signal),

@@ -60,9 +60,3 @@ export function requireAnnotations({ metadata }: PersistentVolume, keys: readonl
   const missing = keys.find((key) => metadata.annotations?.[key] === undefined);
   if (missing !== undefined) throw new Error(`PV doesn't have an annotation with key ${missing}`);
 }
-
-/** Whether the volume was provisioned for the class, by us. */
-export function classOfOwn({ metadata, spec }: PersistentVolume, identity: string): string | undefined {
-  if (metadata.annotations?.[identityKey] !== identity) return undefined;
-  return metadata.annotations['volume.beta.kubernetes.io/storage-class'] ?? spec.storageClassName;
-}

@@ -118,6 +118,12 @@ const waitingCauses: readonly (FailureCause & { state: 'waiting' | 'stuck' })[] 
     cure: "Start the driver's Pod on that node, or recreate the claim",
   },
   {
+    pattern: /^Waiting for the deletion of a volume: /,
+    cause: 'no-capacity',
+    state: 'stuck',
+    cure: 'Delete volumes that nobody needs, or raise the limit of the provisioner or its class',
+  },
+  {
     pattern: /^Waiting for the API server /,
     cause: 'in-progress',
     state: 'waiting',

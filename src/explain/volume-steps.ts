@@ -8,6 +8,9 @@ import { lookAtServing } from './provisioner-steps.ts';
 import { durationText } from './time-text.ts';
 import { deleterOf, isToBeDeleted, type VolumeFacts } from './volume-facts-reader.ts';
 
+/** A provisioner that has many volumes to delete may take so long before it attempts one, in milliseconds. */
+const queueingMs = 60 * 60_000;
+
 /** Phase and policy: whether anything is to be deleted at all. */
 export function lookAtVolumeState({ volume }: VolumeFacts): Finding {
   const phase = volume.status?.phase ?? 'Pending';
@@ -92,7 +95,8 @@ export function lookAtDeleter({ volume, provisioner, node, events, nowMs }: Volu
 }
 
 /** What the driver answered, and which finalizers hold it. */
-export function lookAtDeletion({ volume, events, nowMs }: VolumeFacts): Finding {
+export function lookAtDeletion(facts: VolumeFacts): Finding {
+  const { volume, events, nowMs } = facts;
   const { finalizers = [], deletionTimestamp } = volume.metadata;
   if (volume.status?.phase === 'Failed') {
     return {
@@ -113,19 +117,37 @@ export function lookAtDeletion({ volume, events, nowMs }: VolumeFacts): Finding 
     };
   }
   if (events?.kind === 'unreadable') return { state: 'unknown', detail: events.why };
-  if (isToBeDeleted(volume)) {
-    return {
-      state: 'waiting',
-      cause: 'deleting',
-      presumes: true,
-      message: `The provisioner ${deleterOf(volume)} has to delete the storage, and no attempt has failed.`,
-      cure: 'Usually nothing: it takes a moment. If it stays like this, see the log of the provisioner',
-    };
-  }
+  if (isToBeDeleted(volume)) return unattempted(facts);
   return {
     state: finalizers.length === 0 ? 'waiting' : 'stuck',
     cause: 'deleting',
     message: `The PersistentVolume was deleted ${durationText(nowMs - Date.parse(deletionTimestamp ?? ''))} ago and is held by ${finalizers.join(', ') || 'no finalizer'}.`,
     cure: 'The controllers that set the finalizers remove them: check that they run',
+  };
+}
+
+/** No attempt has failed: either it is being deleted, or nobody does it. Kubernetes before 1.29 does not say since when. */
+function unattempted({ volume, provisioner, nowMs }: VolumeFacts): Finding {
+  const name = deleterOf(volume);
+  const sinceMs = Date.parse(volume.status?.lastPhaseTransitionTime ?? '') || nowMs;
+  const agoMs = nowMs - sinceMs;
+  if (agoMs < queueingMs) {
+    return {
+      state: 'waiting',
+      cause: 'deleting',
+      presumes: true,
+      message: `The provisioner ${name} has to delete the storage, and no attempt has failed.`,
+      cure: 'Usually nothing: it takes a moment. If it stays like this, see the log of the provisioner',
+    };
+  }
+  const isWithoutLease = provisioner !== undefined && found(provisioner.leases)?.length === 0;
+  return {
+    state: 'stuck',
+    cause: 'no-deleter',
+    presumes: true,
+    message: `The volume was released ${durationText(agoMs)} ago, and ${name} has recorded no attempt to delete its storage.`,
+    cure: isWithoutLease
+      ? 'Check that the provisioner runs: it has no Lease, so that cannot be seen. Then see its log'
+      : 'See the log of the provisioner: it may have very many volumes to delete, or not take this one for its own',
   };
 }

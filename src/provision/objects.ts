@@ -73,7 +73,7 @@ export interface PersistentVolumeSpec extends Partial<VolumeSources> {
 /** core/v1 PersistentVolume. */
 export interface PersistentVolume extends KubeObject {
   spec: PersistentVolumeSpec;
-  status?: { phase?: string; reason?: string; message?: string };
+  status?: { phase?: string; reason?: string; message?: string; lastPhaseTransitionTime?: string };
 }
 
 /** core/v1 TopologySelectorTerm: where a class allows volumes to be. */

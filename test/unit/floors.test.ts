@@ -13,17 +13,27 @@ describe('the border rule between the floors', () => {
     const eslint = new ESLint({ cwd: root });
     rules = async (folder) => {
       const config = (await eslint.calculateConfigForFile(path.join(root, folder, 'probe.ts'))) as Linter.Config;
-      const { 'no-restricted-imports': borders } = config.rules ?? {};
-      return { rules: { 'no-restricted-imports': borders ?? 'off' } };
+      const { 'no-restricted-imports': borders, 'no-restricted-syntax': laterBorders } = config.rules ?? {};
+      return { rules: { 'no-restricted-imports': borders ?? 'off', 'no-restricted-syntax': laterBorders ?? 'off' } };
     };
   });
 
-  /** Only the border rule, without types: the probe files do not exist. */
+  /** Only the border rules, without types: the probe files do not exist. A module that is loaded later is refused like one that is imported. */
   const complaintsIn = async (folder: string, statement: string): Promise<string[]> => {
     const { Linter: Probe } = await import('eslint');
-    return new Probe()
-      .verify(statement, [await rules(folder)], { filename: `${folder}/probe.js` })
-      .map(({ message }) => message);
+    const later = statement
+      .replace(/^import (.*) from (.*?);/, 'const $1 = await import($2);')
+      .replace('const * as', 'const');
+    assert.notEqual(later, statement);
+    const [now, then] = await Promise.all(
+      [statement, later].map(async (text) =>
+        new Probe()
+          .verify(text, [await rules(folder)], { filename: `${folder}/probe.js` })
+          .map(({ message }) => message.replace(/^'[^']*' import is restricted from being used by a pattern\. /, '')),
+      ),
+    );
+    assert.deepEqual(then, now, later);
+    return now ?? [];
   };
   const complaints = (floor: string, statement: string): Promise<string[]> => complaintsIn(`src/${floor}`, statement);
 
@@ -43,6 +53,21 @@ describe('the border rule between the floors', () => {
 
   test('keeps gRPC out of the controller', async () => {
     assert.equal((await complaints('provision', `import { Client } from '@grpc/grpc-js'; Client();`)).length, 1);
+  });
+
+  test('a module that is loaded later is named by a literal, so that it can be checked', async () => {
+    const { Linter: Probe } = await import('eslint');
+    for (const folder of [
+      ...Object.keys(floors).map((floor) => `src/${floor}`),
+      'sandbox/api',
+      'provisioners/folders',
+    ]) {
+      for (const name of ['name', '`../${name}/thing.ts`', '`../cli/thing.ts`']) {
+        const text = `const name = ''; await import(${name});`;
+        const [found] = new Probe().verify(text, [await rules(folder)], { filename: `${folder}/probe.js` });
+        assert.match(found?.message ?? 'nothing', /Name the module as a literal/, `${folder}: ${name}`);
+      }
+    }
   });
 
   test('the sandbox shares src/base, and nothing more of src', async () => {
@@ -119,7 +144,7 @@ describe('the border rule between the floors', () => {
       const files = (await readdir(path.join(root, room), { recursive: true })).filter((name) => name.endsWith('.ts'));
       for (const file of files) {
         const text = await readFile(path.join(root, room, file), 'utf8');
-        assert.doesNotMatch(text, /eslint-disable[^\n]*no-restricted-imports/, `${room}/${file}`);
+        assert.doesNotMatch(text, /eslint-disable[^\n]*no-restricted-(imports|syntax)/, `${room}/${file}`);
       }
     }
   });

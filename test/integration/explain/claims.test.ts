@@ -414,6 +414,17 @@ const rows: readonly Row[] = [
     says: /Waiting for node "n1"/,
   },
   {
+    name: 'a provisioner that may create no more volumes',
+    arrange(rig) {
+      usual(rig);
+      const text = 'Waiting for the deletion of a volume: all that -max-exports=2 allows exist';
+      rig.addEvent(rig.addClaim(), 'ProvisioningWaiting', text);
+    },
+    verdict: 'stuck',
+    cause: 'no-capacity',
+    says: /all that -max-exports=2 allows exist/,
+  },
+  {
     name: 'a volume of the name that is not for the claim',
     arrange(rig) {
       usual(rig);

@@ -92,6 +92,10 @@ export class ExplainRig implements AsyncDisposable {
     return this.api.update(refs[kind], object);
   }
 
+  changeStatus(kind: Kind, object: SandboxObject): SandboxObject {
+    return this.api.updateStatus(refs[kind], object);
+  }
+
   delete(kind: Kind, name: string, namespace?: string): void {
     this.api.delete(refs[kind], { name, ...(namespace !== undefined && { namespace }) });
   }

@@ -7,6 +7,13 @@ const minute = 60_000;
 const claimRef = { namespace: 'ns1', name: 'c', uid: 'u' };
 const identity = 'storage.kubernetes.io/csiProvisionerIdentity';
 
+/** A volume that was released so long ago. */
+const released = (rig: ExplainRig, msAgo: number): void => {
+  const volume = rig.addVolume('v', { claimRef }, 'Released');
+  const lastPhaseTransitionTime = new Date(Date.now() - msAgo).toISOString().replace(/\.\d+Z$/, 'Z');
+  rig.changeStatus('volumes', { ...volume, status: { phase: 'Released', lastPhaseTransitionTime } });
+};
+
 const attached = (rig: ExplainRig): void => {
   rig.add('attachments', {
     metadata: { name: 'csi-1' },
@@ -136,6 +143,36 @@ const rows: readonly {
     verdict: 'waiting',
     cause: 'deleting',
     says: /has to delete the storage, and no attempt has failed/,
+  },
+  {
+    name: 'a volume in the queue of a leader that has much to delete',
+    arrange(rig) {
+      rig.addProvisioner();
+      released(rig, 50 * minute);
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /no attempt has failed/,
+  },
+  {
+    name: 'a volume that the leader passes over',
+    arrange(rig) {
+      rig.addProvisioner();
+      released(rig, 200 * minute);
+    },
+    verdict: 'stuck',
+    cause: 'no-deleter',
+    says: /released 3 h ago, and d\.example\.com has recorded no attempt/,
+  },
+  {
+    name: 'a volume of an installed driver without a Lease, of which nothing is heard',
+    arrange(rig) {
+      rig.add('drivers', { metadata: { name: driverName }, spec: {} });
+      released(rig, 100 * minute);
+    },
+    verdict: 'stuck',
+    cause: 'no-deleter',
+    says: /released 100 min ago, and d\.example\.com has recorded no attempt/,
   },
   {
     name: 'a retained volume that is deleted and held by somebody',
