@@ -11,7 +11,7 @@ import { errnoOf } from './errno.ts';
  * @param options.gid - the group. Default: as the file system chooses.
  * @returns whether it was made now.
  * @throws the error of the file system: `ENOENT` without a parent, `ENOTDIR` or `ELOOP` where something else has the name,
- * also a symbolic link, which is never followed.
+ * also a symbolic link, which is never followed; `EACCES` where the mode keeps its owner from reading, unless that is root.
  */
 export async function makeDirectory(
   path: string | Buffer,
