@@ -24,7 +24,8 @@ export function lookAtAttempt(facts: ClaimFacts): Finding {
   if (events?.kind === 'unreadable') return { state: 'unknown', detail: events.why };
   const history = claimHistory(facts);
   const { started, failed, waiting, succeeded } = history;
-  if (succeeded !== undefined && succeeded.atMs >= (failed?.atMs ?? 0)) {
+  // a volume that was deleted before it was bound is followed by another attempt
+  if (succeeded !== undefined && succeeded.atMs >= Math.max(failed?.atMs ?? 0, started?.atMs ?? 0)) {
     return {
       state: 'waiting',
       cause: 'volume-made',

@@ -55,6 +55,14 @@ export class ClusterReader {
     );
   }
 
+  /** Those that are wanted of all objects of a kind, of which a large cluster has very many. */
+  select<T extends KubeObject>(resource: Resource, isWanted: (object: T) => boolean): Promise<Reading<T[]>> {
+    return this.#read(
+      () => this.#client.select<T>(resource, isWanted, { signal: this.#signal, optional: 'reported' }),
+      `list ${fullName(resource)}`,
+    );
+  }
+
   /** @throws the reason of the signal, and nothing else. */
   async #read<T>(read: () => Promise<T>, what: string): Promise<Reading<T>> {
     try {

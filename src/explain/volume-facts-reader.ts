@@ -11,7 +11,7 @@ export interface VolumeFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
   volume: PersistentVolume;
-  /** Of all nodes and volumes. */
+  /** Of this volume. */
   attachments?: Reading<Attachment[]> | undefined;
   events?: Reading<ClusterEvent[]> | undefined;
   provisioner?: ProvisionerFacts | undefined;
@@ -35,19 +35,19 @@ export function isToBeDeleted({ spec, status }: PersistentVolume): boolean {
   );
 }
 
-/** At most six requests; none for a volume that is in use or kept on purpose. */
+/** At most six requests, and one for each further 500 VolumeAttachments of the cluster; none for a volume that is in use or kept on purpose. */
 export async function readVolumeFacts(
   volume: PersistentVolume,
   { reader, now }: { reader: ClusterReader; now: () => number },
 ): Promise<VolumeFacts> {
   if (!isToBeDeleted(volume)) {
     const isHeld = volume.metadata.deletionTimestamp !== undefined && volume.status?.phase !== 'Bound';
-    return { volume, nowMs: now(), ...(isHeld && { attachments: await reader.list<Attachment>(attachments) }) };
+    return { volume, nowMs: now(), ...(isHeld && { attachments: await readAttachments(volume, reader) }) };
   }
   const deleter = deleterOf(volume);
   const node = nodeOf(volume);
   const [attached, about, provisioner, reading] = await Promise.all([
-    reader.list<Attachment>(attachments),
+    readAttachments(volume, reader),
     reader.list<ClusterEvent>(events, {
       namespace: 'default', // where events about cluster-wide objects are
       fieldSelector: `involvedObject.uid=${volume.metadata.uid ?? ''}`,
@@ -63,6 +63,11 @@ export async function readVolumeFacts(
     provisioner,
     node: node === undefined || reading === undefined ? undefined : { name: node, reading },
   };
+}
+
+/** The API server selects attachments by nothing but their name. */
+function readAttachments({ metadata }: PersistentVolume, reader: ClusterReader): Promise<Reading<Attachment[]>> {
+  return reader.select<Attachment>(attachments, ({ spec }) => spec?.source?.persistentVolumeName === metadata.name);
 }
 
 /** The node whose provisioner alone may delete the volume; undefined where any may. */

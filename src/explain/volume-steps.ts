@@ -51,11 +51,10 @@ function claimName({ spec }: PersistentVolume): string {
 }
 
 /** Storage that may still be in use on a node is not deleted. */
-export function lookAtAttachments({ volume, attachments }: VolumeFacts): Finding | undefined {
+export function lookAtAttachments({ attachments }: VolumeFacts): Finding | undefined {
   if (attachments === undefined) return undefined;
   if (attachments.kind === 'unreadable') return { state: 'unknown', detail: attachments.why };
-  const { name } = volume.metadata;
-  const own = (found(attachments) ?? []).filter(({ spec }) => spec?.source?.persistentVolumeName === name);
+  const own = found(attachments) ?? [];
   if (own.length === 0) return { state: 'ok', detail: 'it is attached to no node' };
   const where = own.map(({ spec }) => spec?.nodeName ?? '').join(', ');
   const names = own.map(({ metadata }) => metadata.name).join(', ');

@@ -1,5 +1,6 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
 import { type RequestInfo, unexpectedKind } from './api-error.ts';
+import { pageSize } from './paged-list.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
 import type { Transport } from './transport.ts';
@@ -43,6 +44,18 @@ export interface ListOptions extends CallOptions {
   limit?: number;
 }
 
+interface ListAnswer<T> {
+  kind?: string;
+  metadata?: { continue?: string };
+  items?: T[] | null;
+}
+
+interface ListPage<T> {
+  items: T[];
+  /** Where the next page begins; undefined: this is the last one. */
+  next: string | undefined;
+}
+
 /** Max length of a field manager in the API server. */
 export const maxFieldManagerLength = 128;
 
@@ -82,9 +95,39 @@ export class KubeClient {
 
   /** Objects of one namespace or of all, read live and at once: for small lists; caches use the reflector. */
   async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<T[]> {
+    return (await this.#listPage<T>(resource, options)).items;
+  }
+
+  /**
+   * Those that are wanted of very many objects, read live in pages, of which one at a time is held (Kubernetes page "API
+   * Concepts", "Retrieving large results sets in chunks"). Throws as well when the pages take longer than the API server
+   * keeps them, usually five minutes.
+   */
+  async select<T extends KubeObject>(
+    resource: Resource,
+    isWanted: (object: T) => boolean,
+    options: Omit<ListOptions, 'limit'> = {},
+  ): Promise<T[]> {
+    const wanted: T[] = [];
+    for (let token: string | undefined = ''; token !== undefined;) {
+      const page: ListPage<T> = await this.#listPage<T>(resource, {
+        ...options,
+        limit: pageSize,
+        ...(token !== '' && { continue: token }),
+      });
+      wanted.push(...page.items.filter(isWanted));
+      token = page.next;
+    }
+    return wanted;
+  }
+
+  async #listPage<T extends KubeObject>(
+    resource: Resource,
+    options: ListOptions & { continue?: string },
+  ): Promise<ListPage<T>> {
     const { namespace, signal, optional, ...query } = options;
     const info: RequestInfo = { verb: 'list', resource, namespace, optional };
-    const answer = await this.#transport.request<{ kind?: string; items?: T[] | null }>({
+    const answer = await this.#transport.request<ListAnswer<T>>({
       method: 'GET',
       path: resourcePath(resource, { namespace }),
       query: { ...query },
@@ -93,7 +136,7 @@ export class KubeClient {
     });
     const kind = `${resource.kind}List`;
     if (answer.kind !== kind) throw unexpectedKind(answer.kind, kind, info); // without items it would pass for an empty list
-    return answer.items ?? [];
+    return { items: answer.items ?? [], next: answer.metadata?.continue || undefined };
   }
 
   /** @throws {AlreadyExistsError} when the name is taken, also by an earlier attempt whose response was lost. */

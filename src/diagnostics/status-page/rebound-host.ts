@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 
-/** Names that no public DNS zone has: without a dot, those of Services, and `localhost` below (RFC 6761, section 6.3). */
+/** Names that no public DNS zone has: without a dot, those of Services, and `localhost` below (RFC 6761, "localhost."). */
 const privateName = /^[^.]*$|\.(localhost|svc|cluster\.local)$/;
 
 /**

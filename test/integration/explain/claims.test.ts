@@ -435,6 +435,18 @@ const rows: readonly Row[] = [
     says: /is not for this claim/,
   },
   {
+    name: 'another attempt, after a volume that was deleted before it was bound',
+    arrange(rig) {
+      usual(rig);
+      const claim = rig.addClaim();
+      rig.addEvent(claim, 'ProvisioningSucceeded', 'Successfully provisioned volume pvc-1', { msAgo: 600_000 });
+      rig.addEvent(claim, 'Provisioning', 'External provisioner is provisioning volume', { msAgo: 60_000 });
+    },
+    verdict: 'waiting',
+    cause: 'in-progress',
+    says: /has been creating the volume for/,
+  },
+  {
     name: 'a volume that the binder has not seen',
     arrange(rig) {
       usual(rig);

@@ -204,6 +204,25 @@ describe('why of a volume', () => {
     });
   }
 
+  test('finds its attachment among those of a large cluster, which are read in pages', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addProvisioner();
+    rig.addVolume('v', { claimRef }, 'Released');
+    for (let number = 0; number < 1100; number++) {
+      const source = { persistentVolumeName: `other-${number}` };
+      rig.add('attachments', {
+        metadata: { name: `a-${number}` },
+        spec: { attacher: driverName, nodeName: 'n', source },
+      });
+    }
+    const pages = (): number => rig.requests.filter((request) => request === 'list volumeattachments').length;
+    assert.equal((await rig.explain({ volume: 'v' })).cause, 'deleting');
+    assert.equal(pages(), 3);
+    attached(rig);
+    assert.equal((await rig.explain({ volume: 'v' })).cause, 'attached');
+    assert.equal(pages(), 3);
+  });
+
   for (const { verb, resource } of [
     { verb: 'list', resource: 'volumeattachments' },
     { verb: 'list', resource: 'events' },
