@@ -58,7 +58,7 @@ describe('retries', () => {
     test(`${title} is given back at once`, async () => {
       await using rig = await Rig.start();
       rig.server.next({}, (reply) => reply.status(code, 'Whatever', { headers }), ok);
-      await assert.rejects(rig.client.create(configMaps, configMap('a', 0)), { name: 'ApiError', code });
+      await assert.rejects(rig.client.create(configMaps, configMap('a', 0)), { code });
       assert.equal(rig.server.requests.length, 1);
     });
   }
