@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta, ObjectReference, Resource } from '../kube/kube-object.ts';
+import type { KubeObject, ObjectReference, Resource } from '../kube/kube-object.ts';
 import type { CsiVolumeSource, SecretReference, VolumeSources } from './volume-source.ts';
 
 /** A quantity in JSON: usually a string such as `5Gi`, sometimes a bare number. */

@@ -200,7 +200,12 @@ async function provision(
   const { volumes } = informers;
   const started: { controller?: ProvisionController } = {};
   const tools: ProvisionerParts = {
-    ...{ client, volumes, registry, logger, clock, signal: abort },
+    client,
+    volumes,
+    registry,
+    logger,
+    clock,
+    signal: abort,
     wakeClaim: (uid) => started.controller?.wakeClaim(uid),
     wakeVolume: (name) => started.controller?.wakeVolume(name),
   };
