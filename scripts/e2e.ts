@@ -15,8 +15,8 @@ import { findPrograms } from '../test/support/control-plane/programs.ts';
 const root = join(import.meta.dirname, '..');
 
 async function main(args: string[]): Promise<number> {
-  console.error('looking for the control plane; if it must be compiled first, that takes about ten minutes');
   const { minor, rest } = kubernetesFlag(args);
+  console.error('looking for the control plane; if it must be compiled first, that takes about ten minutes');
   const binDir = await findPrograms({ minor });
   await using plane = await startControlPlane({ binDir });
   const files = rest.some((arg) => arg.endsWith('.test.ts')) ? [] : await allTests();
@@ -53,4 +53,9 @@ async function allTests(): Promise<string[]> {
   return files.toSorted();
 }
 
-process.exitCode = await main(process.argv.slice(2));
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  console.error(`test:e2e: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

@@ -14,7 +14,7 @@ export interface ConnectOptions extends Omit<FullConnectOptions, 'environment'> 
 }
 
 /**
- * Finds the API server and who we are there: `kubeconfig`, else the file that `KUBECONFIG` names, else `master`, else
+ * Finds the API server and who we are there: `kubeconfig`, else the files that `KUBECONFIG` lists, else `master`, else
  * the service account of the pod. Credentials are renewed as they change. Nothing is sent yet; dispose the transport at
  * the end, with `await using`.
  *

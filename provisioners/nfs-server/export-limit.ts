@@ -12,6 +12,12 @@ export interface ExportLimitOptions {
   wake: (claimUid: string) => void;
 }
 
+/** A limit that was reached: of all volumes, or of those of a class. */
+export interface ReachedLimit {
+  readonly max: number;
+  readonly className?: string;
+}
+
 /** The limit of the whole provisioner, and those of classes. */
 export class ExportLimit {
   readonly #options: ExportLimitOptions;
@@ -22,6 +28,11 @@ export class ExportLimit {
 
   constructor(options: ExportLimitOptions) {
     this.#options = options;
+  }
+
+  /** The limit of all; 0 where there is none. */
+  get max(): number {
+    return this.#options.max ?? 0;
   }
 
   /** Whether there is room for one more volume; a claim for which there is none is woken once there is. */
@@ -35,18 +46,19 @@ export class ExportLimit {
    * Takes the place of a volume that is to be made.
    *
    * @param options.ofClass - the limit of its class, and the volumes of it that exist.
-   * @returns undefined when there is none, with the limit that was reached; the claim is then woken once there is.
+   * @returns undefined when there is none, with the limit that was reached, and the class if it is its limit; the claim is
+   * then woken once there is.
    */
   reserve(
     claimUid: string,
     className: string,
     ofClass?: { max: number; count: number },
-  ): { slot: ExportSlot } | { slot: undefined; limit: number } {
+  ): { slot: ExportSlot } | { slot: undefined; limit: ReachedLimit } {
     const making = this.#making.get(className) ?? 0;
-    if (!this.admits(claimUid)) return { slot: undefined, limit: this.#options.max ?? 0 };
+    if (!this.admits(claimUid)) return { slot: undefined, limit: { max: this.max } };
     if (ofClass !== undefined && ofClass.count + making >= ofClass.max) {
       this.#waiting.add(claimUid);
-      return { slot: undefined, limit: ofClass.max };
+      return { slot: undefined, limit: { max: ofClass.max, className } };
     }
     this.#waiting.delete(claimUid);
     this.#making.set(className, making + 1);

@@ -20,6 +20,7 @@ import type { ExportLimit, ExportSlot } from './export-limit.ts';
 import type { Exports } from './exports.ts';
 import type { ExportEntry } from './ganesha-config.ts';
 import type { Project, ProjectQuota } from './project-quota.ts';
+import type { LimitEvents } from './limit-events.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
 import { requireAnnotations, requireOwn, volumeObject } from './volume-object.ts';
 import { planVolume, prefixed, type VolumePlan } from './volume-plan.ts';
@@ -32,6 +33,7 @@ export interface NfsProvisionerOptions {
   /** Undefined: volumes may grow. */
   quota: Pick<ProjectQuota, 'set' | 'remove'> | undefined;
   limit: ExportLimit;
+  limitEvents: LimitEvents;
   classVolumes: ClassVolumes;
   gids: GidAllocator;
   /** The address on new volumes. */
@@ -51,14 +53,17 @@ export class NfsProvisioner implements Provisioner, Recoverable {
   }
 
   shouldProvision({ metadata }: PersistentVolumeClaim): boolean {
-    const { limit, exports, directories } = this.#options;
-    const uid = metadata.uid ?? '';
+    const { limit, limitEvents, exports, directories } = this.#options;
+    const { namespace = '', name, uid = '' } = metadata;
     const isMade = exports.find(directories.of(`pvc-${uid}`)) !== undefined; // and not saved yet
-    return isMade || limit.admits(uid);
+    const isAdmitted = isMade || limit.admits(uid);
+    if (!isAdmitted) limitEvents.record({ namespace, name, uid }, { max: limit.max });
+    return isAdmitted;
   }
 
   forget(claimUid: string): void {
     this.#options.limit.forget(claimUid);
+    this.#options.limitEvents.forget(claimUid);
   }
 
   async provision(options: ProvisionOptions, { signal }: ProvisionContext): Promise<PersistentVolume> {
@@ -155,13 +160,14 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     }
   }
 
-  async #slot({ claimUid, className, maxExports }: VolumePlan): Promise<ExportSlot> {
-    const { limit, classVolumes } = this.#options;
+  async #slot({ claimUid, claim, className, maxExports }: VolumePlan): Promise<ExportSlot> {
+    const { limit, limitEvents, classVolumes } = this.#options;
     const count = maxExports === undefined ? 0 : await classVolumes.count(className);
     const ofClass = maxExports === undefined ? undefined : { max: maxExports, count };
     const reserved = limit.reserve(claimUid, className, ofClass);
     if (reserved.slot !== undefined) return reserved.slot;
-    throw new IgnoredError(`export limit of ${reserved.limit} has been reached`);
+    if (claim !== undefined) limitEvents.record({ ...claim, uid: claimUid }, reserved.limit);
+    throw new IgnoredError(`export limit of ${reserved.limit.max} has been reached`);
   }
 
   #limitSize(directory: string, { bytes }: VolumePlan): Promise<Project | undefined> {

@@ -6,6 +6,7 @@ import { ClassVolumes } from './class-volumes.ts';
 import { ExportLimit } from './export-limit.ts';
 import { UsageError } from './flags.ts';
 import { ownIdentity } from './identity-file.ts';
+import { LimitEvents } from './limit-events.ts';
 import { NfsProvisioner } from './nfs-provisioner.ts';
 import { ProjectQuota } from './project-quota.ts';
 import { serverAddress } from './server-address.ts';
@@ -53,13 +54,14 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
   logger.info({ identity, exports: exports.count, directory: paths.exportDirectory }, 'Starting nfs-provisioner');
   return await runProvisioner({
     provisionerName,
-    provisioner: ({ client }) =>
+    provisioner: ({ client, recorder }) =>
       new NfsProvisioner({
         identity,
         directories,
         exports,
         quota,
         limit,
+        limitEvents: new LimitEvents(recorder),
         classVolumes: new ClassVolumes({ client, identity }),
         gids: new GidAllocator({ client }),
         serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),

@@ -17,6 +17,8 @@ export interface VolumePlan extends Plan {
   readonly identity: string;
   readonly volumeName: string;
   readonly claimUid: string;
+  /** Absent in plans of older versions. */
+  readonly claim?: { readonly namespace: string; readonly name: string };
   readonly className: string;
   readonly squash: Squash;
   readonly gid?: number;
@@ -57,6 +59,7 @@ export async function planVolume(
       identity,
       volumeName,
       claimUid: claim.metadata.uid ?? '',
+      claim: { namespace: claim.metadata.namespace ?? '', name: claim.metadata.name },
       className: storageClass.metadata.name,
       squash,
       bytes: String(bytes),

@@ -48,8 +48,8 @@ export interface ClusterVolumesOptions {
 export class ClusterVolumes {
   readonly #options: ClusterVolumesOptions;
   readonly #byHandle = new Map<string, ClusterVolume>();
-  /** Volumes of the in-tree plugin, which the driver may list under other ids. */
-  #inTree: { volume: PersistentVolume; entry: ClusterVolume }[] = [];
+  /** Volumes of the in-tree plugin, which the driver may list under other ids, by what both have in common. */
+  readonly #inTree = new Map<string, ClusterVolume[]>();
   #count = 0;
 
   constructor(options: ClusterVolumesOptions) {
@@ -62,7 +62,7 @@ export class ClusterVolumes {
 
   clear(): void {
     this.#byHandle.clear();
-    this.#inTree = [];
+    this.#inTree.clear();
     this.#count = 0;
   }
 
@@ -86,7 +86,15 @@ export class ClusterVolumes {
     };
     this.#count++;
     this.#byHandle.set(entry.handle, entry);
-    if (isInTree) this.#inTree.push({ volume, entry });
+    if (isInTree) this.#addInTree(volume, entry);
+  }
+
+  #addInTree(volume: PersistentVolume, entry: ClusterVolume): void {
+    for (const key of this.#options.migration?.storageKeys(volume) ?? []) {
+      const others = this.#inTree.get(key);
+      if (others === undefined) this.#inTree.set(key, [entry]);
+      else others.push(entry);
+    }
   }
 
   /** The PersistentVolumes with this very handle; `next` leads to further ones. */
@@ -102,12 +110,12 @@ export class ClusterVolumes {
   /** Takes the ids away that volumes of the in-tree plugin may mean, in doubt too many. */
   async takeInTree(ids: Map<string, number>): Promise<void> {
     const { migration } = this.#options;
-    if (migration === undefined || this.#inTree.length === 0) return;
+    if (migration === undefined || this.#inTree.size === 0) return;
     const found: string[] = [];
     await inSlices(ids.keys(), (id) => {
-      const holder = this.#inTree.find(({ volume }) => migration.holds(volume, id));
-      if (holder === undefined) return;
-      holder.entry.isListed = true;
+      const holders = this.#inTree.get(migration.handleKey(id));
+      if (holders === undefined) return;
+      for (const holder of holders) holder.isListed = true;
       found.push(id);
     });
     for (const id of found) ids.delete(id);

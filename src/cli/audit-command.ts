@@ -27,12 +27,12 @@ export async function auditVolumes(call: SubcommandCall): Promise<number> {
   if (args.ids.length > 0 && !args.isAgreed && call.stdin.isTTY !== true) {
     throw usageError(call, '--delete cannot ask for confirmation without a terminal: add --yes', { usageCode });
   }
-  const { kubeconfigPath, masterUrl } = args.config.kubernetes;
+  const { kubeconfigFiles, masterUrl } = args.config.kubernetes;
   const { transport } = connectCluster(
     call,
     {
       context: args.context,
-      ...(kubeconfigPath !== '' && { kubeconfig: kubeconfigPath }),
+      ...(kubeconfigFiles.length > 0 && { kubeconfig: kubeconfigFiles }),
       ...(masterUrl !== '' && { master: masterUrl }),
     },
     { failureCode },

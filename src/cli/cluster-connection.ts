@@ -6,6 +6,7 @@ import { textLogger } from '../base/text-logger.ts';
 import { connect } from '../kube/connect.ts';
 import { KubeConfigError } from '../kube/kube-config-error.ts';
 import { contextNamespace } from '../kube/kube-config.ts';
+import { listedFiles } from '../kube/kubeconfig-files.ts';
 import type { RequestObservation } from '../kube/request.ts';
 import type { Transport } from '../kube/transport.ts';
 import { type SubcommandCall, SubcommandError } from './subcommand-call.ts';
@@ -13,7 +14,8 @@ import { version } from './version.ts';
 
 /** The flags with which a subcommand finds its cluster. */
 export interface ConnectionFlags {
-  kubeconfig?: string | undefined;
+  /** One file, or several that are merged. */
+  kubeconfig?: string | readonly string[] | undefined;
   context?: string | undefined;
   /** URL of the API server: replaces that of the kubeconfig; alone it is used without credentials. */
   master?: string | undefined;
@@ -64,9 +66,9 @@ export function connectCluster(
 }
 
 /** Undefined where there is none, which leaves the service account of the Pod. */
-function usualKubeconfig(environment: SubcommandCall['environment']): string | undefined {
-  const named = environment['KUBECONFIG'] ?? '';
-  if (named !== '') return named;
+function usualKubeconfig(environment: SubcommandCall['environment']): string | readonly string[] | undefined {
+  const listed = listedFiles(environment['KUBECONFIG']);
+  if (listed.length > 0) return listed;
   const home = homeOf(environment);
   const usual = home && path.join(home, '.kube', 'config');
   return usual !== undefined && existsSync(usual) ? usual : undefined;

@@ -1,5 +1,6 @@
 import { millisecondsOf } from '../base/go-duration.ts';
 import type { FeatureGates } from './feature-gates.ts';
+import { listedFiles } from '../kube/kubeconfig-files.ts';
 import { fatalExit, failureExit } from '../run/exit.ts';
 import type { FlagName, FlagValues, JournalBacking } from './flags.ts';
 import type { LoggingConfig } from './logging.ts';
@@ -21,8 +22,8 @@ export interface RateLimit {
 
 /** Where the Kubernetes API is and how fast we may talk to it. */
 export interface KubernetesConfig {
-  /** Empty: none. `KUBECONFIG` has already replaced the flag's value. */
-  readonly kubeconfigPath: string;
+  /** Empty: none. Those of `KUBECONFIG` have already replaced the flag's value. */
+  readonly kubeconfigFiles: readonly string[];
   readonly kubeconfigFromEnvironment: boolean;
   /** Empty: none. */
   readonly masterUrl: string;
@@ -191,11 +192,11 @@ function httpOf(values: FlagValues): HttpConfig | null {
 }
 
 function kubernetesOf({ values, given, environment }: ConfigInput): KubernetesConfig {
-  const fromEnvironment = environment.KUBECONFIG ?? '';
+  const listed = listedFiles(environment.KUBECONFIG);
   const capacityLimit = rateLimitOf(values, given, ['kube-api-capacity-qps', 'kube-api-capacity-burst']);
   return {
-    kubeconfigPath: fromEnvironment === '' ? values.kubeconfig : fromEnvironment,
-    kubeconfigFromEnvironment: fromEnvironment !== '',
+    kubeconfigFiles: listed.length > 0 || values.kubeconfig === '' ? listed : [values.kubeconfig],
+    kubeconfigFromEnvironment: listed.length > 0,
     masterUrl: values.master,
     rateLimit: rateLimitOf(values, given, ['kube-api-qps', 'kube-api-burst']),
     capacityRateLimit: values['enable-capacity'] ? capacityLimit : null,

@@ -27,14 +27,14 @@ export interface KubernetesOptions {
 /** The API server and the credentials for it. @throws {ExitError} with code 255 when nothing usable is configured. */
 export function kubernetesCredentials({ config, environment, clock, logger }: KubernetesOptions): Credentials {
   if (config.kubeconfigFromEnvironment) logger.info({}, 'Found KUBECONFIG environment variable set, using that..');
-  const outside = config.kubeconfigPath !== '' || config.masterUrl !== '';
+  const outside = config.kubeconfigFiles.length > 0 || config.masterUrl !== '';
   logger.info(
     {},
     outside
       ? 'Either master or kubeconfig specified. building kube config from that..'
       : 'Building kube configs for running in cluster...',
   );
-  const source = { kubeconfig: config.kubeconfigPath, master: config.masterUrl, environment };
+  const source = { kubeconfig: config.kubeconfigFiles, master: config.masterUrl, environment };
   try {
     const credentials = new Credentials({ load: () => loadKubeConfig(source), clock, logger });
     if (credentials.needsDefaultTrust) trustSystemCertificates();

@@ -48,7 +48,7 @@ export function provisionerSettings(
     preventVolumeModeConversion: provisioning.preventVolumeModeConversion,
     gates: {
       crossNamespaceVolumeDataSource: featureGates.crossNamespaceVolumeDataSource,
-      volumeAttributesClass: parts.attributesClasses.enabled,
+      volumeAttributesClass: featureGates.volumeAttributesClass,
     },
     attributesClasses: parts.attributesClasses.api,
     topology: parts.topology,

@@ -85,10 +85,8 @@ export async function planVolume(
   { signal }: ProvisionContext,
 ): Promise<PlannedVolume> {
   const { claim, selectedNodeName, volumeName: name } = options;
-  if (claim.spec.volumeAttributesClassName && !settings.gates.volumeAttributesClass()) {
-    await settings.attributesClasses?.check(signal); // once more, before a volume is made without its class
-  }
-  const valid = validateClaim(settings, options);
+  const attributesClass = await appliedClass(settings, claim, signal);
+  const valid = validateClaim(settings, { ...options, attributesClass });
   warnDeprecatedFsType(valid.storageClass.parameters ?? {}, settings.logger);
   const request: PlannedRequest = {
     name,
@@ -101,16 +99,9 @@ export async function planVolume(
   const topology = topologySupported ? await planTopology(settings, options, valid.storageClass) : undefined;
   const { secretReferences, secrets } = await resolveSecrets(settings, claim, { ...valid, name, signal });
   request.parameters = requestParameters(settings, claim, { ...valid, name });
-  const { volumeAttributesClassName } = valid;
-  if (volumeAttributesClassName !== undefined) {
+  if (attributesClass !== undefined) {
     const { client, driverName, attributesClasses: api } = settings;
-    request.mutable_parameters = await mutableParameters({
-      client,
-      api,
-      name: volumeAttributesClassName,
-      driverName,
-      signal,
-    });
+    request.mutable_parameters = await mutableParameters({ client, api, name: attributesClass, driverName, signal });
   }
   const plan: VolumePlan = {
     driverName: settings.driverName,
@@ -123,9 +114,20 @@ export async function planVolume(
     topologySupported,
     mayReschedule: topologySupported && selectedNodeName !== '',
     fsType: claim.spec.volumeMode === 'Block' ? '' : valid.fsType,
-    spec: plannedSpec(options, volumeAttributesClassName),
+    spec: plannedSpec(options, attributesClass),
   };
   return { plan, secrets };
+}
+
+/** Name of the attributes class that the volume is made with; undefined where the claim names none, or it is left out. */
+async function appliedClass(
+  { gates, attributesClasses }: CsiProvisionerOptions,
+  { spec, metadata }: PersistentVolumeClaim,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  const name = spec.volumeAttributesClassName ?? '';
+  if (name === '' || !gates.volumeAttributesClass) return undefined;
+  return (await attributesClasses?.appliesTo(metadata.uid ?? '', signal)) === false ? undefined : name;
 }
 
 /** @throws {ProvisionError} state `finished` for a reserved key that nobody knows. */

@@ -12,7 +12,7 @@ import type { NodeHook } from './node-deployment/node-hook.ts';
 import type { OpenSource } from './sources/open-source.ts';
 import type { ReferenceGrant } from '../provision/reference-grant.ts';
 import type { TopologyHook } from './topology/topology-hook.ts';
-import type { AttributesClassApi } from './volume-attributes-class.ts';
+import type { AttributesClassApi } from './attributes-class-api.ts';
 
 /** Everything a `CsiProvisioner` works with. Caches must be synced before the first call. */
 export interface CsiProvisionerOptions {
@@ -52,10 +52,9 @@ export interface CsiProvisionerOptions {
   /** Feature gates that count here. */
   gates: {
     crossNamespaceVolumeDataSource: boolean;
-    /** Read at every attempt: the API may be installed later. */
-    volumeAttributesClass: () => boolean;
+    volumeAttributesClass: boolean;
   };
-  /** Absent: attributes classes are served as v1, or unwanted where the gate is off. */
+  /** Asked where the gate is on; absent: attributes classes are served as v1. */
   attributesClasses?: AttributesClassApi | undefined;
   /** Grants of all namespaces, watched only with their gate; absent: nothing is granted. */
   referenceGrants?: Lister<ReferenceGrant> | undefined;

@@ -153,6 +153,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     this.#decided(claimUid);
     this.#copied.delete(claimUid);
     this.#options.node?.forgetClaim(claimUid);
+    this.#options.attributesClasses?.forget(claimUid);
   }
 
   /** Always: a driver that cannot do it refuses CreateVolume. */

@@ -46,7 +46,7 @@ export class OptionalApi {
     return this.#served;
   }
 
-  /** Checks once. Never fails: after an inconclusive response the previous result stays. */
+  /** Checks once. Never fails: an inconclusive response gives `unknown`, and `presence` stays as it was. */
   async check(signal?: AbortSignal): Promise<ApiPresence> {
     const { resource, logger } = this.#options;
     const before = this.#presence;
@@ -56,6 +56,7 @@ export class OptionalApi {
       this.#served = found ?? resource;
     } catch (error) {
       logger.debug({ err: error, kind: resource.kind }, 'The discovery of an optional API failed');
+      return 'unknown';
     }
     if (before === 'absent' && this.#presence === 'present') {
       const { kind, group, version } = this.#served;

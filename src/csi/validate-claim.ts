@@ -35,7 +35,6 @@ export interface ValidClaim {
   /** As the class names it, also for block volumes, which have none. */
   fsType: string;
   source: ContentSource | undefined;
-  volumeAttributesClassName: string | undefined;
 }
 
 /** An external volume populator provisions and fills the volume. */
@@ -49,12 +48,17 @@ export class PopulatorError extends IgnoredError {
  * Checks the claim against its class and the driver. The first failure wins, and which one that is belongs to the
  * contract: the order of the checks is the reference's.
  *
+ * @param attributesClass - the attributes class that the volume is to be made with.
  * @throws {ProvisionError} state `finished`.
  * @throws {PopulatorError} when a populator will provision the volume.
  */
 export function validateClaim(
   rules: ClaimRules,
-  { claim, storageClass: given }: { claim: PersistentVolumeClaim; storageClass: StorageClass },
+  {
+    claim,
+    storageClass: given,
+    attributesClass,
+  }: { claim: PersistentVolumeClaim; storageClass: StorageClass; attributesClass?: string | undefined },
 ): ValidClaim {
   const { spec, metadata } = claim;
   const dataSource = grantedSource(rules, claim);
@@ -63,14 +67,11 @@ export function validateClaim(
     (error) => `failed to translate storage class: ${errorMessage(error)}`,
   );
   const source = dataSource && handledSource(dataSource, metadata.name);
-  const volumeAttributesClassName = rules.gates.volumeAttributesClass()
-    ? spec.volumeAttributesClassName || undefined
-    : undefined;
   const has = rules.capabilities();
   const missing = missingCapability(has, {
     snapshotRestore: source?.handling === 'snapshot',
     clone: source?.handling === 'clone',
-    attributesClass: volumeAttributesClassName !== undefined,
+    attributesClass: attributesClass !== undefined,
   });
   if (missing !== undefined) throw new ProvisionError(missing, { state: 'finished' });
   if (spec.selector !== undefined) throw new ProvisionError('claim Selector is not supported', { state: 'finished' });
@@ -85,7 +86,7 @@ export function validateClaim(
     singleNodeMultiWriter: has.singleNodeMultiWriter,
   });
   const migrated = storageClass !== given; // as `translateClass` promises
-  return { requestedBytes, capabilities, storageClass, migrated, fsType, source, volumeAttributesClassName };
+  return { requestedBytes, capabilities, storageClass, migrated, fsType, source };
 }
 
 function grantedSource({ gates, referenceGrants }: ClaimRules, claim: PersistentVolumeClaim): DataSource | undefined {

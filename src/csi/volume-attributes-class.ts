@@ -2,8 +2,8 @@ import { isUnservedResource } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
+import type { AttributesClassApi } from './attributes-class-api.ts';
 import { failingAs } from './failing-as.ts';
-import type { OptionalApi } from './optional-api.ts';
 
 /** storage.k8s.io VolumeAttributesClass; its versions differ in name only. */
 export interface VolumeAttributesClass extends KubeObject {
@@ -21,9 +21,6 @@ export const volumeAttributesClasses: Resource = {
 
 /** Served by 1.31 to 1.36, off by default; the only version before 1.34. */
 export const olderAttributesClassVersions = ['v1beta1'];
-
-/** Finds the version in which attributes classes are served. */
-export type AttributesClassApi = Pick<OptionalApi, 'check' | 'served'>;
 
 /**
  * The mutable parameters a claim's attributes class gives, read live (Kubernetes, "Volume Attributes Classes").
@@ -50,7 +47,7 @@ export async function mutableParameters(options: {
   return { ...attributesClass.parameters };
 }
 
-/** Reads in the version that is known to be served, and in another one where an upgrade of the server has changed it. */
+/** Reads in the version that is known to be served, and once more where that has changed or another server has it. */
 async function readClass(options: Parameters<typeof mutableParameters>[0]): Promise<VolumeAttributesClass> {
   const { client, api, name, signal } = options;
   const read = (resource: Resource): Promise<VolumeAttributesClass> => client.get(resource, { name }, { signal });
@@ -58,8 +55,7 @@ async function readClass(options: Parameters<typeof mutableParameters>[0]): Prom
   const tried = api.served;
   return read(tried).catch(async (error: unknown) => {
     if (!isUnservedResource(error)) throw error;
-    await api.check(signal);
-    if (api.served.version === tried.version) throw error;
-    return read(api.served);
+    if ((await api.check(signal)) !== 'present') throw error;
+    return read(api.served); // in another version, or by another server
   });
 }

@@ -61,7 +61,7 @@ const reasonByCode: Record<number, string> = {
 
 /**
  * A failure response of the API server. Subclasses name the common ones; `reason` decides, the HTTP code counts only
- * where a server gives no reason. The message is the server's own.
+ * where it is missing or none of the API's own. The message is the server's own.
  */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError';
@@ -201,9 +201,20 @@ const errorByReason: Record<string, new (status: Status, request: RequestInfo, r
   Invalid: InvalidError,
 };
 
+/** The reasons of the API itself (metav1 StatusReason); that of an admission webhook may be any text, or missing. */
+const knownReasons: ReadonlySet<string> = new Set([
+  ...Object.keys(errorByReason),
+  ...Object.values(reasonByCode),
+  'InternalError',
+  'ServerTimeout',
+  'StoreReadError',
+]);
+
 /** The typed error for a Status. */
 export function errorFromStatus(status: Status, request: RequestInfo, retryAfterS?: number): ApiError {
-  const ErrorClass = errorByReason[status.reason ?? ''] ?? ApiError;
+  const { reason = '', code = 0 } = status;
+  const decisive = knownReasons.has(reason) ? reason : (reasonByCode[code] ?? '');
+  const ErrorClass = errorByReason[decisive] ?? ApiError;
   return new ErrorClass(status, request, retryAfterS);
 }
 
@@ -240,10 +251,11 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
   };
 }
 
-/** The requested resource version is ahead of this server: list again without one. */
+/** The requested resource version is ahead of this server, or of its etcd: list again without one. */
 function isTooLargeResourceVersion(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
-  return error.hasCause('ResourceVersionTooLarge') || /too large resource version/i.test(error.message);
+  if (error.hasCause('ResourceVersionTooLarge')) return true;
+  return /too large resource version|required revision is a future revision/i.test(error.message);
 }
 
 /**

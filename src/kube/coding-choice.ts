@@ -31,8 +31,8 @@ const firstJsonMs = 3_600_000;
 const maxJsonMs = 24 * firstJsonMs;
 
 /**
- * Chooses the coding in which the objects of one resource are requested: protobuf, and JSON for some hours after protobuf has
- * failed. Not for good: the cause may be one server of several during an upgrade, or a response that was cut off, and this process
+ * Chooses the coding in which the objects of one resource are requested: protobuf, and JSON for an hour up to a day after protobuf
+ * has failed. Not for good: the cause may be one server of several during an upgrade, or a response that was cut off, and this process
  * runs for months.
  */
 export class CodingChoice {
@@ -80,8 +80,8 @@ export class CodingChoice {
     this.#jsonUntilMs = this.#clock.monotonicMs() + forMs;
     this.#jsonMs = Math.min(2 * forMs, maxJsonMs);
     this.#options.logger.warn(
-      { resource: info.resource.plural, forHours: forMs / firstJsonMs, err: error },
-      'A resource could not be read as protobuf, reading it as JSON for some hours',
+      { resource: info.resource.plural, retryAfterHours: forMs / firstJsonMs, err: error },
+      'A resource could not be read as protobuf, requesting JSON until protobuf is tried again',
     );
   }
 }

@@ -4,14 +4,18 @@ import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { Credentials } from './credentials.ts';
 import { loadKubeConfig } from './kube-config.ts';
+import { listedFiles } from './kubeconfig-files.ts';
 import type { RequestObservation } from './request.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { Transport } from './transport.ts';
 
 export interface ConnectOptions {
-  /** Path of a kubeconfig file. Default: the one that `KUBECONFIG` names. */
-  kubeconfig?: string | undefined;
-  /** Name of a context in that file. Default: its current one. */
+  /**
+   * Path of a kubeconfig file, or of several that are merged as kubectl merges them. Default: those that `KUBECONFIG` lists,
+   * of which some may be missing.
+   */
+  kubeconfig?: string | readonly string[] | undefined;
+  /** Name of a context in there. Default: the current one. */
   context?: string | undefined;
   /** URL of the API server: replaces the one in the kubeconfig; without a kubeconfig no credentials are sent. */
   master?: string | undefined;
@@ -38,7 +42,7 @@ export interface ConnectOptions {
  */
 export function connect(options: ConnectOptions): Transport {
   const { environment, context, master, rateLimit, logger = warningLogger, clock = systemClock } = options;
-  const kubeconfig = options.kubeconfig ?? environment['KUBECONFIG'];
+  const kubeconfig = options.kubeconfig ?? listedFiles(environment['KUBECONFIG']);
   return new Transport({
     credentials: new Credentials({
       load: () => loadKubeConfig({ kubeconfig, context, master, environment }),

@@ -141,6 +141,11 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     return this.#reflector.lastSuccessMs;
   }
 
+  /** As `Reflector.isFollowing`: while it is false, the API server may have gone back to an older state than that of the cache. */
+  get isFollowing(): boolean {
+    return this.#reflector.isFollowing;
+  }
+
   get size(): number {
     return this.#store.size;
   }

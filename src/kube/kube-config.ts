@@ -1,14 +1,15 @@
 /** The API server and the credentials for it: read by `@kubernetes/client-node`, checked and completed here. */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { KubeConfig, loadYaml } from '@kubernetes/client-node';
+import { KubeConfig } from '@kubernetes/client-node';
 import { KubeConfigError } from './kube-config-error.ts';
+import { type KubeconfigFiles, readKubeconfig } from './kubeconfig-files.ts';
 import { proxyFor } from './proxy.ts';
 
 export interface KubeConfigSource {
-  /** Path of a kubeconfig file. */
-  kubeconfig?: string | undefined;
-  /** Name of a context in that file. Default: its current one. */
+  /** Path of a kubeconfig file, or of several that are merged; of these some may be missing. */
+  kubeconfig?: string | readonly string[] | undefined;
+  /** Name of a context in there. Default: the current one. */
   context?: string | undefined;
   /** URL of the API server; alone it is used without credentials, with a kubeconfig it replaces the server. */
   master?: string | undefined;
@@ -83,8 +84,9 @@ export function contextNamespace(source: KubeConfigSource): string | undefined {
 type Found = Omit<LoadedKubeConfig, 'environment' | 'proxyUrl'>;
 
 function find(source: KubeConfigSource): Found {
-  const { kubeconfig, context } = source;
-  if (kubeconfig !== undefined && kubeconfig !== '') return fromFile(kubeconfig, source);
+  const { kubeconfig = [], context } = source;
+  const files = (typeof kubeconfig === 'string' ? [kubeconfig] : kubeconfig).filter((file) => file !== '');
+  if (files.length > 0) return fromFiles(files, source);
   if (context !== undefined) {
     throw new KubeConfigError(`context ${JSON.stringify(context)} cannot be chosen without a kubeconfig file`, {
       cure: 'Name the file, such as with the variable KUBECONFIG',
@@ -94,40 +96,27 @@ function find(source: KubeConfigSource): Found {
   return fromCluster(source);
 }
 
-function fromFile(file: string, { master, context }: Pick<KubeConfigSource, 'master' | 'context'>): Found {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    const why = code === 'ENOENT' ? 'no such file or directory' : (error as Error).message;
-    const cure = 'Correct the path of the kubeconfig file, which is one file: KUBECONFIG may not be a list here';
-    throw new KubeConfigError(`stat ${file}: ${why}`, { cure, cause: error });
-  }
-  const config = new KubeConfig();
-  try {
-    if (text.trim() !== '') config.loadFromFile(file);
-  } catch (error) {
-    throw new KubeConfigError(`error loading config file ${JSON.stringify(file)}: ${(error as Error).message}`, {
-      cure: 'Correct the file: "kubectl config view --kubeconfig FILE" reads it, too',
-      cause: error,
-    });
-  }
-  if (context !== undefined) chooseContext(config, context, file);
+function fromFiles(files: readonly string[], { master, context }: Pick<KubeConfigSource, 'master' | 'context'>): Found {
+  const read = readKubeconfig(files);
+  const { config, names } = read;
+  if (context !== undefined) chooseContext(config, context, names);
   const cluster = config.getCurrentCluster();
   if (cluster === null && (master === undefined || master === '')) {
+    const where = files.length > 1 ? '' : ` --kubeconfig ${names}`;
     throw new KubeConfigError(
-      `invalid configuration: no configuration has been provided, ${file} names no current context with a cluster`,
-      { cure: `Choose one: kubectl config use-context NAME --kubeconfig ${file}` },
+      `invalid configuration: no configuration has been provided, ${names} names no current context with a cluster`,
+      { cure: `Choose one: kubectl config use-context NAME${where}` },
     );
   }
+  const isUncompressed = read.raw<RawCluster>('clusters', cluster?.name).fields['disable-compression'] === true;
+  const user = restOfUser(read);
   if (master !== undefined && master !== '') replaceServer(config, serverUrl(master));
-  return { config, disableCompression: compressionIsDisabled(config, text), ...restOfUser(config, text, file) };
+  return { config, disableCompression: isUncompressed, ...user };
 }
 
-function chooseContext(config: KubeConfig, context: string, file: string): void {
+function chooseContext(config: KubeConfig, context: string, names: string): void {
   if (config.getContextObject(context) === null) {
-    throw new KubeConfigError(`${file} has no context ${JSON.stringify(context)}`, {
+    throw new KubeConfigError(`${names} has no context ${JSON.stringify(context)}`, {
       cure: `These are there: ${
         config
           .getContexts()
@@ -202,6 +191,11 @@ function fromCluster({ environment, serviceAccountFolder: folder = mountedFolder
   return { config, tokenFile, problem };
 }
 
+/** The field of a cluster that client-node ignores. */
+interface RawCluster {
+  'disable-compression'?: boolean;
+}
+
 /** The fields of a user that client-node ignores. */
 interface RawUser {
   token?: string;
@@ -213,23 +207,14 @@ interface RawUser {
   exec?: { command?: string } | null;
 }
 
-function compressionIsDisabled(config: KubeConfig, text: string): boolean {
-  const name = config.getCurrentCluster()?.name;
-  const raw = loadYaml<{ clusters?: { name?: string; cluster?: Record<string, unknown> | null }[] } | undefined>(text);
-  return raw?.clusters?.find((entry) => entry.name === name)?.cluster?.['disable-compression'] === true;
-}
-
-function restOfUser(config: KubeConfig, text: string, file: string): Pick<Found, 'tokenFile' | 'impersonate'> {
+function restOfUser({ config, raw }: KubeconfigFiles): Pick<Found, 'tokenFile' | 'impersonate'> {
   const name = config.getCurrentUser()?.name;
   if (name === undefined) return {};
-  const raw = loadYaml<{ users?: { name?: string; user?: RawUser | null }[] } | undefined>(text);
-  const user = raw?.users?.find((entry) => entry.name === name)?.user ?? {};
+  const { fields: user, file } = raw<RawUser>('users', name);
   if (user.token && user.username) {
     throw new KubeConfigError(
       `${file}: user ${JSON.stringify(name)} has both a token and a user name, one is allowed`,
-      {
-        cure: 'Remove one of the fields token and username of this user',
-      },
+      { cure: 'Remove one of the fields token and username of this user' },
     );
   }
   const folder = path.dirname(file);

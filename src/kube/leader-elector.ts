@@ -156,7 +156,7 @@ export class LeaderElector {
     const { metrics, recorder, identity, logger, releaseOnExit, renewDeadlineMs, clock } = this.#options;
     this.#leading = true;
     metrics?.leading(true);
-    recorder?.event(this.#reference, 'Normal', 'LeaderElection', `${identity} became leader`);
+    recorder?.event(this.#lock.reference, 'Normal', 'LeaderElection', `${identity} became leader`);
     const lost = new AbortController();
     const ended = new AbortController();
     const renewing = this.#keepRenewing(lost, ended.signal);
@@ -167,7 +167,7 @@ export class LeaderElector {
       await renewing;
       this.#leading = false;
       metrics?.leading(false);
-      recorder?.event(this.#reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
+      recorder?.event(this.#lock.reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
       if (releaseOnExit && !lost.signal.aborted) {
         using deadline = joinSignals([], { clock, timeoutMs: renewDeadlineMs });
         this.#released = await this.#lock.release(deadline.signal); // also after work that failed
@@ -256,12 +256,6 @@ export class LeaderElector {
 
   get #text(): string {
     return `${this.#options.namespace}/${this.#options.name}`;
-  }
-
-  get #reference(): object {
-    const { lock, namespace, name } = this.#options;
-    const { group, version, kind } = lockKinds[lock].resource;
-    return { apiVersion: group === '' ? version : `${group}/${version}`, kind, namespace, name };
   }
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ConflictError, ForbiddenError, NotFoundError } from './api-error.ts';
 import type { KubeClient } from './kube-client.ts';
+import type { ObjectReference } from './kube-object.ts';
 import { type Lease, type LeaseRecord, microTime, recordText } from './lease-record.ts';
 import type { LockKind } from './lock-kind.ts';
 
@@ -69,6 +70,19 @@ export class LeaseLock {
   /** Monotonic milliseconds at which the record was last seen to change, or at which we sent our last write of it. */
   get observedAtMs(): number {
     return this.#observedAtMs;
+  }
+
+  /** The object for events about it: with the UID of the Lease as last seen, by which `kubectl describe` finds them. */
+  get reference(): ObjectReference {
+    const { group, version, kind } = this.#options.kind.resource;
+    const { uid, resourceVersion } = this.#lease?.metadata ?? {};
+    return {
+      apiVersion: group === '' ? version : `${group}/${version}`,
+      kind,
+      ...this.#name,
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    };
   }
 
   /** Records the Lease as a watch or a GET returned it. @returns whether the record changed. */

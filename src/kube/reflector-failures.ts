@@ -8,6 +8,11 @@ import { retryAfterMs } from './request-failure.ts';
 /** The watch ended at once and empty: something between us and the server closes watches. */
 export class ShortWatchError extends Error {}
 
+/** The server's store is older than the cache: it was restored from a backup. */
+export class RewoundError extends Error {
+  override readonly name = 'RewoundError';
+}
+
 /** The same failure is logged at most this often, in milliseconds. */
 const repeatMs = 60_000;
 /** Max different failures remembered. */
@@ -81,6 +86,8 @@ export class ReflectorFailures {
       return;
     } else if (error instanceof ApiError && error.code === 404) {
       logger.warn(fields, 'The API server does not serve the resource, retrying');
+    } else if (error instanceof RewoundError) {
+      logger.warn(fields, 'The API server has gone back in time, as after a restore of its etcd: relisting');
     } else if (error instanceof ShortWatchError) {
       logger.info(fields, 'A watch ended at once, relisting');
     } else {
@@ -100,5 +107,6 @@ export class ReflectorFailures {
 function reasonOf(error: unknown): string {
   if (error instanceof ExpiredError) return 'Expired';
   if (error instanceof ApiError) return error.reason;
+  if (error instanceof RewoundError) return 'Rewound';
   return error instanceof TransportError ? error.code : 'ShortWatch';
 }

@@ -14,11 +14,13 @@ import {
 } from './api-error.ts';
 import { CodingChoice } from './coding-choice.ts';
 import type { KubeObject, Resource } from './kube-object.ts';
+import type { ListEnvelope } from './list-stream.ts';
 import { pagedList, pageSize } from './paged-list.ts';
 import type { ObjectDecoder } from './protobuf/envelope.ts';
 import { resourcePath } from './resource-path.ts';
+import { isOlderVersion } from './resource-version.ts';
 import { ReflectorCache, type ReflectorSink, WatchProgress } from './reflector-cache.ts';
-import { ReflectorFailures, ShortWatchError } from './reflector-failures.ts';
+import { ReflectorFailures, RewoundError, ShortWatchError } from './reflector-failures.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';
 import { StreamedList } from './streamed-list.ts';
 import type { Transport } from './transport.ts';
@@ -59,6 +61,8 @@ export class Reflector<T extends KubeObject> {
   readonly #coding: CodingChoice;
   /** The server pages even lists at version 0, so it has no watch cache for this resource. */
   #alwaysPage = false;
+  /** No watch has been open without a break since the content was listed or its version compared with the server's. */
+  #interrupted = true;
 
   constructor(options: ReflectorOptions<T>) {
     const { transport, resource, namespace, watchList = 'auto', metrics } = options;
@@ -74,6 +78,7 @@ export class Reflector<T extends KubeObject> {
       cache: this.#cache,
       failures: this.#failures,
       watch: (request) => this.#watch(request),
+      onFilled: () => (this.#interrupted = false),
     });
   }
 
@@ -90,6 +95,14 @@ export class Reflector<T extends KubeObject> {
   /** Resource version up to which the cache is complete. */
   get lastVersion(): string | undefined {
     return this.#cache.lastVersion;
+  }
+
+  /**
+   * Whether the content follows the server. False before the first list, and from the end of a connection until the server's
+   * version was compared: its store may have been restored from a backup meanwhile.
+   */
+  get isFollowing(): boolean {
+    return !this.#interrupted;
   }
 
   /** Runs until the signal aborts; resolves then, and never rejects. */
@@ -143,7 +156,35 @@ export class Reflector<T extends KubeObject> {
     if (version === '0' && result.paged) this.#alwaysPage = true;
     this.#options.metrics?.listed();
     await this.#cache.replace(objects, result.resourceVersion);
+    this.#interrupted = false;
     this.#failures.succeeded();
+  }
+
+  /**
+   * Compares the version of the content with that of the server. A watch from a version that the server has not reached stays
+   * open and silent, and later begins with the events after that version: what an older store lacks would stay in the cache, and
+   * what it has would be missing. Of an etcd that was restored from a backup nobody is told but by this (Kubernetes, "Restoring
+   * an etcd cluster").
+   *
+   * @throws {RewoundError} when everything has to be listed again.
+   */
+  async #compareVersion(signal: AbortSignal): Promise<void> {
+    const { transport, resource, namespace, labelSelector, fieldSelector } = this.#options;
+    const { metadata } = await transport.request<ListEnvelope>({
+      method: 'GET',
+      path: this.#path,
+      query: { limit: 1, labelSelector, fieldSelector },
+      info: { verb: 'list', resource, namespace },
+      signal,
+    });
+    const { lastVersion = '' } = this.#cache;
+    if (isOlderVersion(metadata?.resourceVersion, lastVersion)) {
+      this.#cache.markVersionUnavailable();
+      throw new RewoundError(
+        `the server is at version ${metadata?.resourceVersion ?? ''}, the cache at ${lastVersion}`,
+      );
+    }
+    this.#interrupted = false;
   }
 
   /** Watches repeatedly from the cache's resource version. @throws errors that need a new list. */
@@ -156,6 +197,7 @@ export class Reflector<T extends KubeObject> {
       const version = this.#cache.lastVersion ?? '';
       const progress = new WatchProgress(version);
       try {
+        if (this.#interrupted) await this.#compareVersion(signal);
         for await (const event of this.#watch({ version, signal })) {
           seen++;
           openFailures = 0;
@@ -180,16 +222,32 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  #watch(request: {
+  async *#watch(request: {
     version: string;
     query?: Record<string, string | boolean>;
     maxSilenceMs?: number;
     signal: AbortSignal;
   }): AsyncGenerator<WatchEvent> {
-    const { clock, random, labelSelector, fieldSelector, metrics } = this.#options;
-    const { version, query, maxSilenceMs, signal } = request;
+    const { clock, random, metrics } = this.#options;
     const timeoutS = Math.floor(300 + random() * 300); // spread, so that watches do not all end together
     metrics?.watched();
+    const endsAtMs = clock.monotonicMs() + timeoutS * 1000;
+    try {
+      yield* this.#stream({ ...request, timeoutS });
+    } finally {
+      if (clock.monotonicMs() < endsAtMs) this.#interrupted = true; // later it is the end that was asked for
+    }
+  }
+
+  #stream(request: {
+    version: string;
+    timeoutS: number;
+    query?: Record<string, string | boolean>;
+    maxSilenceMs?: number;
+    signal: AbortSignal;
+  }): AsyncGenerator<WatchEvent> {
+    const { clock, labelSelector, fieldSelector } = this.#options;
+    const { version, timeoutS, query, maxSilenceMs, signal } = request;
     return watchStream({
       coding: this.#coding,
       clock,

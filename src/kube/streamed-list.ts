@@ -20,6 +20,8 @@ export interface StreamedListOptions<T extends KubeObject> {
     maxSilenceMs: number;
     signal: AbortSignal;
   }) => AsyncIterable<WatchEvent>;
+  /** The cache has the whole content, and follows from there. */
+  onFilled: () => void;
   clock: Clock;
   logger: Logger;
 }
@@ -112,6 +114,7 @@ export class StreamedList<T extends KubeObject> {
       if (event.type === 'BOOKMARK' && event.object.metadata.annotations?.[initialEventsEnd] === 'true') {
         await cache.replace([...collected.values()], event.object.metadata.resourceVersion ?? '');
         this.#options.failures.succeeded();
+        this.#options.onFilled();
         collected.clear();
         list.filled = true;
         progress.mayAdvance = true;

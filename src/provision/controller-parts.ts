@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
+import type { Recorder } from '../kube/recorder.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
 import { WorkQueue } from '../kube/work-queue.ts';
@@ -39,6 +40,8 @@ export interface ControllerParts {
   informers: ProvisionInformers;
   /** Records events unless the caller has given another recorder. */
   ownRecorder: EventRecorder;
+  /** That one, or the caller's. */
+  recorder: Recorder;
   claimQueue: WorkQueue;
   volumeQueue: WorkQueue;
   store: VolumeStore;
@@ -197,6 +200,7 @@ export function makeControllerParts(
     logger,
     informers,
     ownRecorder,
+    recorder,
     claimQueue,
     volumeQueue,
     store,

@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import { v4 as uuid } from 'uuid';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import { TaskGroup } from '../base/task-group.ts';
+import type { Recorder } from '../kube/recorder.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { type ControllerParts, makeControllerParts } from './controller-parts.ts';
 import type { ControllerStatus } from './controller-status.ts';
@@ -25,6 +26,8 @@ const retrySpreadMs = 1000;
 export class ProvisionController {
   /** What events name as their source: `<provisioner>_<host>_<uuid>`, new in each process. */
   readonly component: string;
+  /** Records events on claims and volumes. */
+  readonly recorder: Recorder;
   /** What the controller does now: for status pages. */
   readonly status: ControllerStatus;
   readonly #options: ProvisionControllerOptions;
@@ -42,6 +45,7 @@ export class ProvisionController {
     this.#options = options;
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
     this.#parts = makeControllerParts(options, { component: this.component, running: this.#running });
+    this.recorder = this.#parts.recorder;
     this.status = this.#parts.status;
   }
 

@@ -5,6 +5,7 @@ import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import { isRejectedWrite } from './rejected-write.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {
   savePersistentVolume,
@@ -17,8 +18,8 @@ import {
 
 /** Workers of the queue store, whatever the number of the controller's own. */
 const queueWorkers = 4;
-/** Pause between two tries of a volume that the API server rejects as invalid, in milliseconds. */
-const refusedPauseMs = 5 * 60_000;
+/** Pauses between the tries of a volume that the API server rejects for its content: a policy may change at any time. */
+const refusedPauses = { baseMs: 1000, maxMs: 5 * 60_000 } as const;
 /** Pauses without the right to create volumes. */
 const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
 /** A server that has just started forbids everything until it has read the roles: so many tries, 3 s, count as that. */
@@ -37,8 +38,9 @@ export class QueueVolumeStore implements VolumeStore {
   readonly #saving = new Map<string, Promise<boolean>>();
   /** Names of unsaved volumes that are tried rarely, with whether the missing right is why. */
   readonly #stuck = new Map<string, 'forbidden' | 'refused'>();
-  /** Counts how often a volume was forbidden in a row. */
+  /** Count how often a volume was forbidden, or refused, in a row. */
   readonly #forbidden = new ExponentialLimiter(forbiddenPauses);
+  readonly #refused = new ExponentialLimiter(refusedPauses);
   #waiters: (() => void)[] = [];
 
   constructor(options: VolumeStoreParts & { queue: WorkQueue; claimsByUid: (uid: string) => PersistentVolumeClaim[] }) {
@@ -137,7 +139,7 @@ export class QueueVolumeStore implements VolumeStore {
   }
 
   /**
-   * Retries a permanent failure rarely, and records it on the claim.
+   * Retries a permanent failure rarely, and records it on the claim; so is a passing one that has not passed for a while.
    *
    * @returns false for every other failure.
    */
@@ -145,31 +147,36 @@ export class QueueVolumeStore implements VolumeStore {
     const { name } = volume.metadata;
     if (error instanceof ForbiddenError) {
       const pauseMs = this.#forbidden.when(name);
-      if (this.#forbidden.failures(name) > passingTries) this.#recordStuck(volume, error, 'forbidden');
+      if (this.#forbidden.failures(name) > passingTries) {
+        this.#recordFailure(volume, error, 'every minute');
+        this.#setStuck(name, 'forbidden');
+      }
       this.#retryAfter(name, pauseMs);
       return true;
     }
     this.#forbidden.forget(name);
     if (!isRefusal(error)) {
+      this.#refused.forget(name);
       this.#stuck.delete(name);
+      if (isRejectedWrite(error) && this.#queue.failures(name) >= passingTries) this.#recordFailure(volume, error);
       return false;
     }
-    this.#recordStuck(volume, error, 'refused');
-    this.#retryAfter(name, refusedPauseMs);
+    const pauseMs = this.#refused.when(name);
+    this.#recordFailure(volume, error, 'at least every 5 minutes');
+    this.#setStuck(name, 'refused');
+    this.#retryAfter(name, pauseMs);
     return true;
   }
 
-  #recordStuck(volume: PersistentVolume, error: Error, why: 'forbidden' | 'refused'): void {
+  #recordFailure(volume: PersistentVolume, error: Error, howOften = 'until it succeeds'): void {
     const claim = this.#claimOf(volume);
-    if (claim !== undefined) {
-      this.#parts.recorder.event(
-        claimReference(claim),
-        'Warning',
-        failedReason,
-        `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again every ${why === 'forbidden' ? 'minute' : '5 minutes'}.`,
-      );
-    }
-    this.#stuck.set(volume.metadata.name, why);
+    if (claim === undefined) return;
+    const message = `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again ${howOften}.`;
+    this.#parts.recorder.event(claimReference(claim), 'Warning', failedReason, message);
+  }
+
+  #setStuck(name: string, why: 'forbidden' | 'refused'): void {
+    this.#stuck.set(name, why);
     this.#wakeWaiters();
   }
 
@@ -197,6 +204,7 @@ export class QueueVolumeStore implements VolumeStore {
     this.#unsaved.delete(volume.metadata.name);
     this.#stuck.delete(volume.metadata.name);
     this.#forbidden.forget(volume.metadata.name);
+    this.#refused.forget(volume.metadata.name);
     this.#wakeWaiters();
   }
 

@@ -10,9 +10,9 @@ import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
 import { storedVolume } from './stored-volume.ts';
 
-/** The PersistentVolume that has the name is to be deleted first. */
-export class VolumeLeavingError extends Error {
-  override readonly name = 'VolumeLeavingError';
+/** The PersistentVolume that has the name is pending deletion: the claim waits for it. */
+export class VolumePendingDeletionError extends Error {
+  override readonly name = 'VolumePendingDeletionError';
 }
 
 export interface ServedIntentOptions {
@@ -26,7 +26,7 @@ export interface ServedIntentOptions {
 /**
  * Whether a PersistentVolume of the planned name already serves the claim; if so, the record is closed.
  *
- * @throws {VolumeLeavingError} if that PersistentVolume must be deleted first.
+ * @throws {VolumePendingDeletionError} if that PersistentVolume must be deleted first.
  * @throws {Error} if it is not for this claim: the intent is stuck.
  */
 export async function isServed(
@@ -47,7 +47,7 @@ export async function isServed(
   const phase = existing.status?.phase;
   const leaving = existing.metadata.deletionTimestamp !== undefined || phase === 'Released' || phase === 'Failed';
   if (leaving || nameTaken)
-    throw new VolumeLeavingError(`PersistentVolume ${JSON.stringify(name)} must be deleted first`);
+    throw new VolumePendingDeletionError(`PersistentVolume ${JSON.stringify(name)} must be deleted first`);
   if (!(await isReservedFor(claim, existing, { client, signal }))) {
     const message = `PersistentVolume ${JSON.stringify(name)} exists already and is not for this claim. Delete it, or recreate the claim`;
     reportStuck(options, intent, message);

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { Lister } from '../kube/lister.ts';
+import type { Informer } from '../kube/informer.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
@@ -12,14 +12,16 @@ import { type PersistentVolume, persistentVolumes } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import { IgnoredError, type Provisioner } from './provisioner.ts';
+import { isRejectedWrite } from './rejected-write.ts';
 import { shouldDelete } from './should-delete.ts';
+import { storedVolume } from './stored-volume.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
 
 export interface VolumeSyncerOptions {
   isKnownProvisioner: (name: string) => boolean;
   provisioner: Provisioner;
   observer: Required<ProvisionObserver>;
-  volumes: Lister<PersistentVolume>;
+  volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
   client: KubeClient;
   recorder: Recorder;
   metrics: ControllerMetrics;
@@ -41,6 +43,8 @@ export class VolumeSyncer {
    * requeue them once or twice; without this set their storage would be deleted a second time.
    */
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
+  /** Volumes whose deletion was tried and has failed, by name. */
+  readonly #failed = new Set<string>();
 
   constructor(options: VolumeSyncerOptions) {
     this.#options = options;
@@ -49,6 +53,7 @@ export class VolumeSyncer {
   /** The cache dropped the volume. */
   forget(name: string): void {
     this.#deleted.delete(name);
+    this.#failed.delete(name);
   }
 
   /**
@@ -61,7 +66,9 @@ export class VolumeSyncer {
     const cached = volumes.get(name);
     if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
     const deleted = this.#deleted.get(name);
-    if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
+    if (deleted !== undefined && cached.status?.phase === 'Bound') {
+      this.#deleted.delete(name); // the API server has been restored from a backup, or the name was used again
+    } else if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
       if (deleted.released || cached.metadata.finalizers?.includes(volumeFinalizer) !== true) return;
       await this.#release(name, signal); // our finalizer came to the cache only after the deletion
       deleted.released = true;
@@ -69,10 +76,31 @@ export class VolumeSyncer {
     }
     const volume = await this.#keepFinalizer(cached, signal);
     const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
-    if (guarded || !shouldDelete(volume, addFinalizer)) return;
+    if (guarded || !shouldDelete(volume, addFinalizer)) {
+      this.#failed.delete(name);
+      return;
+    }
     const waitMs = this.#options.quietInMs(name);
-    if (waitMs > 0) this.#options.onTooEarly(name, waitMs);
-    else await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
+    if (waitMs > 0) {
+      this.#options.onTooEarly(name, waitMs);
+      return;
+    }
+    if (!(await this.#isStillToDelete(volume, signal))) return;
+    this.#failed.add(name);
+    await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
+    this.#failed.delete(name);
+  }
+
+  /**
+   * Reads the volume live before a deletion is repeated, which may be hours after the first attempt, and while the cache does
+   * not follow the API server: meanwhile somebody may have decided to keep it, or a backup was restored in which a claim has
+   * it. Nothing is deleted until that succeeds.
+   */
+  async #isStillToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    const { volumes, client, addFinalizer } = this.#options;
+    if (volumes.isFollowing && !this.#failed.has(name)) return true;
+    const live = await storedVolume(client, name, signal);
+    return live !== undefined && live.metadata.uid === uid && shouldDelete(live, addFinalizer);
   }
 
   async #keepFinalizer(volume: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume> {
@@ -134,12 +162,29 @@ export class VolumeSyncer {
     }
     observer.onDeleted(volume);
     logger.info({ volume: name }, 'Storage deleted');
-    await client.delete(persistentVolumes, { name }, { signal });
     const released = addFinalizer && finalizers.includes(volumeFinalizer);
-    if (released) await this.#release(name, signal);
+    try {
+      // not one that was created under the name meanwhile
+      await client.delete(
+        persistentVolumes,
+        { name },
+        { signal, ...(uid !== undefined && { preconditions: { uid } }) },
+      );
+      if (released) await this.#release(name, signal);
+    } catch (error) {
+      this.#recordRejection(volume, error as Error);
+      throw error;
+    }
     if (uid !== undefined) this.#deleted.set(name, { uid, released });
     if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
     return 'deleted';
+  }
+
+  #recordRejection(volume: PersistentVolume, error: Error): void {
+    const rejection = isRejectedWrite(error) ? error : error.cause;
+    if (!isRejectedWrite(rejection)) return;
+    const message = `The storage is deleted, but the PersistentVolume is not: ${rejection.message}`;
+    this.#options.recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true });
   }
 
   async #release(name: string, signal: AbortSignal): Promise<void> {

@@ -12,6 +12,7 @@ import type { Transport } from '../kube/transport.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { LockName } from '../kube/lock-kind.ts';
+import type { Recorder } from '../kube/recorder.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { provisionInformers } from '../provision/informers.ts';
@@ -39,6 +40,8 @@ import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.
 export interface ProvisionerParts {
   /** Sends nothing any more once leadership is lost. */
   readonly client: KubeClient;
+  /** For events on claims and volumes, from the same source as those of the controller. */
+  readonly recorder: Recorder;
   /** The volumes of this provisioner, as the controller's cache has them: complete before the first claim is served. */
   readonly volumes: Lister<PersistentVolume>;
   readonly registry: MetricRegistry;
@@ -206,6 +209,7 @@ async function provision(
     logger,
     clock,
     signal: abort,
+    recorder: { event: (...given) => started.controller?.recorder.event(...given) },
     wakeClaim: (uid) => started.controller?.wakeClaim(uid),
     wakeVolume: (name) => started.controller?.wakeVolume(name),
   };

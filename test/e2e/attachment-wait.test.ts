@@ -7,12 +7,17 @@ import { openScene, type Scene } from '../support/scene.ts';
 describe('the volume of a deleted claim that is still attached', () => {
   let scene: Scene;
   before(async () => {
-    scene = await openScene({ driverFlags: ['--attach'], rbac: ['components/attachments/rbac.yaml'] });
+    scene = await openScene({
+      driverFlags: ['--attach'],
+      // A repeat would come too late: what happens is woken by the attachment.
+      sidecarFlags: ['--retry-interval-start=1h', '--retry-interval-max=1h'],
+      rbac: ['components/attachments/rbac.yaml'],
+    });
   });
   afterEach((context) => scene.report(context));
   after(() => scene.close());
 
-  test('is deleted the moment its last attachment is gone, and not before', async (t) => {
+  test('is deleted the moment its last attachment is gone, and not before', async () => {
     const { core, storage } = scene.admin;
     const { metadata } = await scene.createClaim({ className: await scene.createClass() });
     const { volume } = await scene.bound(metadata?.name ?? '');
@@ -55,14 +60,11 @@ describe('the volume of a deleted claim that is still attached', () => {
       [1],
     );
 
-    const startMs = Date.now();
     await storage.deleteVolumeAttachment({ name: attachments[1]?.name ?? '' });
     await scene.volumeGone(volumeName);
     const [call, ...others] = await scene.driver.calls('DeleteVolume');
     assert.deepEqual(others, []);
-    const wokenMs = Date.parse(call?.time ?? '') - startMs;
-    t.diagnostic(`DeleteVolume came ${wokenMs} ms after the attachment was deleted`);
-    assert.ok(wokenMs < 2000, `${wokenMs} ms`); // by back-off it would take longer with each attempt
+    assert.ok(call);
     const failed = (await scene.volumeEvents(volume)).filter(({ type }) => type === 'Warning');
     assert.deepEqual(failed, []);
   });

@@ -101,11 +101,15 @@ describe('a claim with an attributes class where none is served', () => {
   afterEach((context) => scene.report(context));
   after(() => scene.close());
 
-  test('gets a volume without it, to which it is not bound, and one event that says so', async () => {
+  test('gets a volume without it, to which it is not bound, and one event that says so', async (t) => {
     const { driver, admin } = scene;
     for (const version of ['v1', 'v1beta1']) assert.equal(await serves(admin, { ...resource, version }), false);
     const className = await scene.createClass();
     const claim = await scene.createClaim({ className, spec: { volumeAttributesClassName: 'gold' } });
+    if (claim.spec?.volumeAttributesClassName === undefined) {
+      t.skip('the API server drops volumeAttributesClassName from claims');
+      return;
+    }
     const { message, type } = await scene.event(claim, 'VolumeAttributesClassNotApplied');
     assert.equal(type, 'Warning');
     assert.match(message ?? '', /^Volume attributes class "gold" was not applied: /);

@@ -89,7 +89,7 @@ describe('the components in deploy/', { skip: isReal ? false : 'needs the real c
       if (one === 'driver-as-root' && other === 'restricted') {
         await assert.rejects(createPod(deployment), /violates PodSecurity/);
       } else {
-        await eventually(() => createPod(deployment), { timeoutMs: 10_000 });
+        await eventually(() => createPod(deployment));
       }
     });
   }

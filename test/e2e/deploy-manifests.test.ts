@@ -291,7 +291,7 @@ async function checkPod(
       dryRun: 'All',
       body: { metadata: { name: 'csi-provisioner' }, spec: Object.assign({}, template, change) },
     });
-  await eventually(() => create({}), { timeoutMs: 10_000 });
+  await eventually(() => create({}));
   if (cluster.name === 'kubernetes') await assert.rejects(create({ hostPID: true }), /violates PodSecurity/);
   await core.deleteNamespace({ name: namespace });
 }

@@ -16,8 +16,8 @@ describe('a sidecar with leader election', () => {
       sidecarFlags: [
         `--http-endpoint=${endpoint}`,
         '--leader-election',
-        '--leader-election-lease-duration=3s',
-        '--leader-election-renew-deadline=2s',
+        '--leader-election-lease-duration=30s',
+        '--leader-election-renew-deadline=20s',
         '--leader-election-retry-period=500ms',
       ],
     });
@@ -36,7 +36,7 @@ describe('a sidecar with leader election', () => {
     await scene.bound(metadata?.name ?? '');
     const { spec } = await lease();
     assert.ok(spec?.holderIdentity);
-    assert.equal(spec.leaseDurationSeconds, 3);
+    assert.equal(spec.leaseDurationSeconds, 30);
     assert.equal(spec.leaseTransitions, 0);
   });
 

@@ -146,6 +146,7 @@ describe('the exports of nfs-provisioner', { skip: programs.missing ?? false }, 
     const refused = new RegExp(`Not provisioning the claim now claim=${scene.namespace}/${waiting.name} `);
     await scene.waitFor(() => assert.match(scene.program.log(), refused));
     assert.equal(await isThere(scene.directory(waiting)), false);
+    assert.match(await scene.event(waiting, /^Waiting: /), /-max-exports=\d+ allows exist/);
     const [freed] = served.splice(0, 1);
     await scene.deleteClaim(freed!.claim);
     served.push({ claim: waiting, volume: await scene.bound(waiting) });

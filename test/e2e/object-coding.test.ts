@@ -62,14 +62,11 @@ describe('objects in protobuf', { skip: isReal ? false : 'the sandbox answers JS
   async function assertSame(inProtobuf: CodedCaches, inJson: CodedCaches): Promise<void> {
     for (const kind of kinds) {
       const { plural } = kind.resource;
-      await eventually(
-        () => {
-          const want = inJson.content(kind);
-          assert.equal(Object.keys(want).length, kind.objects.length, plural);
-          assert.deepEqual(inProtobuf.content(kind), want);
-        },
-        { timeoutMs: 15_000 },
-      );
+      await eventually(() => {
+        const want = inJson.content(kind);
+        assert.equal(Object.keys(want).length, kind.objects.length, plural);
+        assert.deepEqual(inProtobuf.content(kind), want);
+      });
       assert.equal(inProtobuf.transport.codings.get(plural), 'protobuf');
       assert.equal(inJson.transport.codings.get(plural), 'json');
     }

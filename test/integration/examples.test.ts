@@ -61,7 +61,6 @@ describe('provisioners/hostpath-provisioner', () => {
   };
   const watched = <T>(check: () => T): Promise<T> =>
     eventually(check, {
-      timeoutMs: 20_000,
       hopeless: () => (program.running() ? undefined : `the program has ended:\n${program.log()}`),
     });
   const createClass = (parameters: Record<string, string> = {}): string => {

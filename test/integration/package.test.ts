@@ -228,7 +228,7 @@ describe('the package', () => {
           assert.equal(claim.status?.phase, 'Bound');
           return claim.spec.volumeName ?? '';
         },
-        { timeoutMs: 20_000, hopeless: () => (program.running() ? undefined : program.log()) },
+        { hopeless: () => (program.running() ? undefined : program.log()) },
       );
       assert.ok(existsSync(path.join(project, 'volumes', name)));
     } finally {

@@ -322,7 +322,7 @@ class Story implements AsyncDisposable {
   #eventually(check: () => void): Promise<void> {
     const hopeless = (): string | undefined =>
       this.#sidecar.running() ? undefined : `the sidecar has ended\n${this.#sidecar.log()}`;
-    return eventually(check, { hopeless, timeoutMs: 30_000 });
+    return eventually(check, { hopeless });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -9,9 +9,9 @@ import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { systemClock } from '../../src/base/clock.ts';
 import { kubeconfigText } from '../../sandbox/kubeconfig.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
+import { eventually } from '../support/eventually.ts';
 import { claim, paths, snapshot, startApi, storageClass, volume } from './api/api-fixture.ts';
 import type { Api, Draft } from './api/api-fixture.ts';
 
@@ -82,7 +82,7 @@ async function startShell(t: TestContext): Promise<Shell> {
 
 /** Waits until the server has answered a watch of the claims. */
 async function watched(api: Api): Promise<void> {
-  while (api.server.requestLog.entries({ verb: 'watch', status: 200 }).length === 0) await systemClock.sleep(10);
+  await eventually(() => assert.ok(api.server.requestLog.entries({ verb: 'watch', status: 200 }).length > 0));
 }
 
 describe('kubectl', options, () => {

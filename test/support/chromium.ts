@@ -3,6 +3,7 @@ import { access, constants, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type BrowserContext, chromium } from 'playwright-core';
+import { patienceMs } from './patience.ts';
 
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
@@ -16,7 +17,7 @@ export async function missingChromium(): Promise<string | undefined> {
   }
 }
 
-/** A browser with a profile of its own, which is gone with it. It talks to nobody by itself. */
+/** A browser with a profile of its own, which is gone with it. It talks to nobody by itself; to it `*.example.com` is here. */
 export interface Chromium extends AsyncDisposable {
   readonly context: BrowserContext;
 }
@@ -25,6 +26,7 @@ export async function startChromium(): Promise<Chromium> {
   const profile = await mkdtemp(path.join(tmpdir(), 'chromium-'));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
+    timeout: patienceMs,
     args: [
       '--headless',
       '--no-sandbox',
@@ -34,8 +36,10 @@ export async function startChromium(): Promise<Chromium> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      '--host-resolver-rules=MAP *.example.com 127.0.0.1',
     ],
   });
+  context.setDefaultTimeout(patienceMs);
   return {
     context,
     [Symbol.asyncDispose]: async () => {

@@ -146,7 +146,7 @@ export class Rig implements AsyncDisposable {
       extraCreateMetadata: false,
       controllerPublishReadOnly: false,
       preventVolumeModeConversion: true,
-      gates: { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => true },
+      gates: { crossNamespaceVolumeDataSource: false, volumeAttributesClass: true },
       referenceGrants: this.grants,
       ...options.settings,
     };

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { patienceMs } from './patience.ts';
 
 export interface EventuallyOptions {
-  /** Default 60 s. */
-  timeoutMs?: number;
   /** Asked between attempts; a text ends the waiting, for instance because a process died. */
   hopeless?: () => string | undefined;
 }
@@ -13,13 +12,13 @@ export interface EventuallyOptions {
  * @throws the last failure with a note of how long it went on.
  */
 export async function eventually<T>(check: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
-  const { timeoutMs = 60_000, hopeless = () => undefined } = options;
-  const deadline = performance.now() + timeoutMs;
+  const { hopeless = () => undefined } = options;
+  const deadline = performance.now() + patienceMs;
   for (;;) {
     try {
       return await check();
     } catch (error) {
-      const reason = hopeless() ?? (performance.now() > deadline ? `still so after ${timeoutMs} ms` : undefined);
+      const reason = hopeless() ?? (performance.now() > deadline ? `still so after ${patienceMs} ms` : undefined);
       if (reason !== undefined) {
         throw new Error(`${reason}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
       }

@@ -12,6 +12,7 @@ import {
 } from '@kubernetes/client-node';
 import { startControlPlane } from './control-plane/control-plane.ts';
 import { writeKubeconfig } from './control-plane/kubeconfig.ts';
+import { programHelp } from './control-plane/program-help.ts';
 import { findPrograms } from './control-plane/programs.ts';
 import type { Cluster, ClusterOptions, ServiceAccountName } from './cluster.ts';
 
@@ -20,11 +21,8 @@ const sidecarAccount: ServiceAccountName = { namespace: 'default', name: 'csi-pr
 
 /** Starts a real control plane of its own and grants the sidecar its rights. */
 export async function startKubernetes(options: ClusterOptions = {}): Promise<Cluster> {
-  const { kubernetes } = options;
-  const plane = await startControlPlane({
-    ...(kubernetes !== undefined && { binDir: await findPrograms({ minor: kubernetes }) }),
-    extraArgs: planeFlags(options),
-  });
+  const binDir = await findPrograms({ minor: options.kubernetes });
+  const plane = await startControlPlane({ binDir, extraArgs: await planeFlags(binDir, options) });
   try {
     const cluster = await attachToCluster(plane.adminKubeconfig);
     return {
@@ -33,7 +31,8 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
         kill: () => plane.killApiServer(),
         restart: () => plane.restartApiServer(),
         async upgrade(minor) {
-          await plane.replacePrograms({ binDir: await findPrograms({ minor }), extraArgs: planeFlags() });
+          const next = await findPrograms({ minor });
+          await plane.replacePrograms({ binDir: next, extraArgs: await planeFlags(next) });
         },
       },
       controllerManager: {
@@ -51,8 +50,15 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
   }
 }
 
-function planeFlags({ featureGates = [], attributesClasses }: ClusterOptions = {}): Record<string, string[]> {
-  const gates = [...featureGates, ...(attributesClasses === undefined ? [] : ['VolumeAttributesClass'])];
+async function planeFlags(
+  binDir: string,
+  { featureGates = [], attributesClasses }: ClusterOptions = {},
+): Promise<Record<string, string[]>> {
+  const gates = [...featureGates];
+  const classGate = 'VolumeAttributesClass';
+  if (attributesClasses !== undefined && (await programHelp(binDir, 'kube-apiserver')).knowsGate(classGate)) {
+    gates.push(classGate);
+  }
   const gateFlags = gates.length === 0 ? [] : [`--feature-gates=${gates.map((name) => `${name}=true`).join(',')}`];
   const served = ['v1', 'v1beta1'].map(
     (version) => `storage.k8s.io/${version}/volumeattributesclasses=${String(version === attributesClasses)}`,

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { dieWithParent } from './control-plane/die-with-parent.ts';
+import { patienceMs } from './patience.ts';
 
 /** A child process whose standard error is kept. */
 export interface StartedProcess {
@@ -31,7 +32,7 @@ export async function startProcess(options: StartedProcessOptions): Promise<Star
 /**
  * Starts a program that says on its first line of standard output, in JSON, that it is ready and where.
  *
- * @throws when it ends or 30 s pass before that; the message has what it wrote to standard error.
+ * @throws when it ends or does not say so in time; the message has what it wrote to standard error.
  */
 export async function startAnnounced<T>(
   options: StartedProcessOptions,
@@ -40,9 +41,9 @@ export async function startAnnounced<T>(
   const ended = started.ending().then((how) => {
     throw new Error(`${options.args.join(' ')}: ${how} before it was ready\n${started.log()}`);
   });
-  const late = AbortSignal.timeout(30_000);
+  const late = AbortSignal.timeout(patienceMs);
   const tooLate = once(late, 'abort').then(() => {
-    throw new Error(`${options.args.join(' ')}: not ready within 30 s\n${started.log()}`);
+    throw new Error(`${options.args.join(' ')}: not ready within ${patienceMs} ms\n${started.log()}`);
   });
   try {
     return { process: started, announced: JSON.parse(await Promise.race([firstLine, ended, tooLate])) as T };

@@ -1,13 +1,12 @@
+import { type AttributesClassApi, FoundAttributesClassApi } from '../../csi/attributes-class-api.ts';
 import { OptionalApi } from '../../csi/optional-api.ts';
 import { olderAttributesClassVersions, volumeAttributesClasses } from '../../csi/volume-attributes-class.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 
 export interface AttributesClassesFeature extends Feature {
-  /** Whether attributes classes are in use now. To be asked once it is prepared. */
-  readonly enabled: () => boolean;
   /** Absent where the gate was switched off. */
-  readonly api?: OptionalApi;
+  readonly api?: AttributesClassApi;
 }
 
 /**
@@ -17,17 +16,17 @@ export interface AttributesClassesFeature extends Feature {
 export function attributesClassesFeature(options: FeatureOptions): AttributesClassesFeature {
   const { config, client, clock, logger } = options;
   const { volumeAttributesClass, volumeAttributesClassNamed } = config.featureGates;
-  if (!volumeAttributesClass) return { enabled: () => false };
-  const api = new OptionalApi({
+  if (!volumeAttributesClass) return {};
+  const found = new OptionalApi({
     client,
     resource: volumeAttributesClasses,
     olderVersions: olderAttributesClassVersions,
     clock,
     logger,
   });
-  if (volumeAttributesClassNamed) return { enabled: () => true, api };
+  const api = new FoundAttributesClassApi({ api: found, required: volumeAttributesClassNamed, clock });
+  if (volumeAttributesClassNamed) return { api };
   return {
-    enabled: () => api.presence !== 'absent',
     api,
     async prepare(signal) {
       if ((await api.check(signal)) !== 'absent') return;

@@ -40,8 +40,9 @@ export const azureDisk: InTreePlugin = {
     return { source };
   },
 
-  names({ diskURI }: AzureDisk, handle) {
-    return diskURI.toLowerCase() === handle.toLowerCase();
+  storageKey: {
+    ofSource: ({ diskURI }: AzureDisk) => diskURI.toLowerCase(),
+    ofHandle: (handle) => handle.toLowerCase(),
   },
 
   csiSource({ diskURI, cachingMode, kind = 'Managed', ...mount }: AzureDisk) {

@@ -39,8 +39,10 @@ export const azureFile: InTreePlugin = {
     return { source, ...(handle.group !== '' && { annotations: { [azureFileResourceGroupKey]: handle.group } }) };
   },
 
-  names({ shareName }: AzureFile, handle) {
-    return partsOf(handle).share.toLowerCase() === shareName.toLowerCase(); // the account is not always in the source
+  // the account is not always in the source
+  storageKey: {
+    ofSource: ({ shareName }: AzureFile) => shareName.toLowerCase(),
+    ofHandle: (handle) => (handle.split('#')[2] ?? handle).toLowerCase(),
   },
 
   csiSource({ shareName, secretName, secretNamespace, readOnly }: AzureFile, { metadata, spec }: PersistentVolume) {

@@ -12,7 +12,9 @@ export function driverMigration(driverName: string): MigrationHook | undefined {
       storageClass.provisioner === plugin.name ? plugin.translateClass(storageClass) : storageClass,
     toInTree: (volume) => toInTree(plugin, volume),
     toCsi: (volume) => toCsi(plugin, volume),
-    holds: (volume, handle) => holds(plugin, volume, handle),
+    holds: (volume, handle) => storageKeys(plugin, volume).includes(handleKey(plugin, handle)),
+    storageKeys: (volume) => storageKeys(plugin, volume),
+    handleKey: (handle) => handleKey(plugin, handle),
   };
 }
 
@@ -40,14 +42,19 @@ function toCsi(plugin: InTreePlugin, volume: PersistentVolume): PersistentVolume
   return plugin.topology?.toCsi(translated) ?? translated;
 }
 
-function holds(plugin: InTreePlugin, volume: PersistentVolume, handle: string): boolean {
+function storageKeys(plugin: InTreePlugin, volume: PersistentVolume): string[] {
   const source = sourceOf(plugin, volume);
-  if (source === undefined) return false;
+  if (source === undefined) return [];
   try {
-    return plugin.names?.(source, handle) ?? plugin.csiSource(source, volume).volumeHandle === handle;
+    return [plugin.storageKey?.ofSource(source) ?? plugin.csiSource(source, volume).volumeHandle];
   } catch {
-    return Object.values(source).includes(handle); // what cannot be translated counts as it is
+    const values: unknown[] = Object.values(source); // what cannot be translated counts as it is
+    return values.filter((value) => typeof value === 'string').map((value) => handleKey(plugin, value));
   }
+}
+
+function handleKey(plugin: InTreePlugin, handle: string): string {
+  return plugin.storageKey?.ofHandle(handle) ?? handle;
 }
 
 function sourceOf(plugin: InTreePlugin, { spec }: PersistentVolume): object | undefined {

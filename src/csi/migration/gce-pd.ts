@@ -43,8 +43,10 @@ export const gcePd: InTreePlugin = {
     return { source };
   },
 
-  names({ pdName }: GcePersistentDisk, handle) {
-    return handle.split('/')[5] === pdName; // in whichever project and zone: the source does not say
+  // in whichever project and zone: the source does not say
+  storageKey: {
+    ofSource: ({ pdName }: GcePersistentDisk) => pdName,
+    ofHandle: (handle) => handle.split('/')[5] ?? '',
   },
 
   csiSource({ pdName, partition = 0, ...mount }: GcePersistentDisk, volume) {

@@ -20,13 +20,17 @@ export interface InTreePlugin {
   inTreeSource(csi: CsiVolumeSource): InTreeSource;
   /** What the driver calls a volume of the plugin. @throws {Error} when the source names no volume. */
   csiSource(source: object, volume: PersistentVolume): Omit<CsiVolumeSource, 'driver'>;
-  /**
-   * Whether a source is the one that the driver calls so, where the handle says more than the source. Absent: it is when the
-   * source, translated, has the handle.
-   */
-  names?(source: object, handle: string): boolean;
+  /** What a source and its handle have in common, where the handle says more. Absent: the source, translated, has the handle. */
+  readonly storageKey?: StorageKey;
   /** Absent: the node affinity reads the same for both. */
   readonly topology?: VolumeTopology;
+}
+
+/** Source and handle are of the same storage when both keys are the same. */
+export interface StorageKey {
+  /** @throws {Error} when the source names no volume. */
+  ofSource(source: object): string;
+  ofHandle(handle: string): string;
 }
 
 /** Translates node affinity between plugin and driver. Neither function changes its argument. */

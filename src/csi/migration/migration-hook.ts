@@ -21,4 +21,10 @@ export interface MigrationHook {
    * Does not throw.
    */
   holds(volume: PersistentVolume, handle: string): boolean;
+  /**
+   * For many volumes and handles: a volume holds the storage when `handleKey` of the handle is among its `storageKeys`. Does
+   * not throw.
+   */
+  storageKeys(volume: PersistentVolume): readonly string[];
+  handleKey(handle: string): string;
 }

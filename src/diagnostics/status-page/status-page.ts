@@ -9,6 +9,7 @@ import type { DiagnosticsServer } from '../http-server.ts';
 import { acceptsGzip } from '../metrics-handler.ts';
 import { statusPath } from '../paths.ts';
 import { LiveStreams } from './live-streams.ts';
+import { mayBeRebound } from './rebound-host.ts';
 import { type DigestedReport, digested } from './report-digest.ts';
 import { statusDocument } from './status-document.ts';
 import { parseStatusQuery } from './status-query.ts';
@@ -26,6 +27,10 @@ export interface StatusPageOptions {
 }
 
 const compress = promisify(gzip);
+
+const reboundText =
+  'This host name is not served over plain HTTP, since the page of another site could use it to read this one.\n' +
+  'Use https, an IP address, localhost (kubectl port-forward), or the name of a Service that ends in .svc.\n';
 
 /** How long readers share a report, in milliseconds. */
 const sharedMs = 1000;
@@ -74,6 +79,10 @@ export class StatusPage implements AsyncDisposable {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('Allow', 'GET, HEAD');
       answerText(response, 405, 'only GET and HEAD\n');
+      return;
+    }
+    if (mayBeRebound(request)) {
+      answerText(response, 403, reboundText);
       return;
     }
     if (name === undefined) await this.#page(request, response);

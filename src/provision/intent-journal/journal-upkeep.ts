@@ -5,7 +5,7 @@ import type { Shard } from './shard.ts';
 import type { ShardHeader } from './shard-header.ts';
 import type { ShardSet } from './shard-set.ts';
 
-/** All shards are read this often where others may have changed them, in milliseconds. */
+/** While records are open all shards are read this often: others may have changed, or deleted, them. In milliseconds. */
 const slowPollMs = 60_000;
 /** Shards with open records are renewed this often, in milliseconds. */
 const renewShardMs = 3_600_000;
@@ -42,11 +42,16 @@ export class JournalUpkeep {
     const entries = shards.entries();
     const isForeign = entries.some(({ writer }) => writer !== me);
     const isReported = entries.some(({ phase, reportOnly }) => phase === 'stuck' || reportOnly !== '');
-    const everyMs = isForeign ? pollMs : !exclusive || isReported ? slowPollMs : Infinity;
+    const isAlone = exclusive && !isForeign && !isReported;
+    const everyMs = isForeign ? pollMs : !exclusive || entries.length > 0 ? slowPollMs : Infinity;
     if (nowMs - this.#polledAtMs >= everyMs) {
       this.#polledAtMs = nowMs;
+      // where nobody else should write, only what a write of our own has not shown to be there still
+      const isDue = ({ wanted, writtenAtMs }: Shard): boolean => wanted.size > 0 && nowMs - writtenAtMs >= slowPollMs;
       // nobody counts as silent while the shards cannot be read; the next write reports why
-      await reader.poll(nowMs).catch(() => changes.others.restart(clock.monotonicMs()));
+      await reader
+        .poll(nowMs, (shard) => !isAlone || isDue(shard))
+        .catch(() => changes.others.restart(clock.monotonicMs()));
     }
     changes.adoptSilent(exclusive ? Infinity : clock.monotonicMs() - adoptAfterMs);
     if (!exclusive && entries.some(({ writer }) => writer === me)) {

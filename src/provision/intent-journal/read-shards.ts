@@ -5,6 +5,9 @@ import type { ShardContents } from './shard-contents.ts';
 import type { ShardSet } from './shard-set.ts';
 import type { ShardObject, ShardStorage } from './shard-storage.ts';
 
+/** So many numbers in a row without an object mean that there are no more shards: a journal grows by at most as many. */
+const numbersAtOnce = 8;
+
 export interface ShardReaderOptions {
   journal: ClusterJournalOptions;
   storage: ShardStorage;
@@ -30,7 +33,24 @@ export class ShardReader {
       if (shards.newer.has(number) || !this.#take(number, await storage.read(number))) number++;
     }
     shards.setRoot(number);
+    if (shards.root.header === undefined) await this.#findMore();
     await this.readUnread();
+  }
+
+  /** Where the first shard, which says how many there are, was deleted: looks for those that are left. */
+  async #findMore(): Promise<void> {
+    const { storage, shards } = this.#options;
+    for (;;) {
+      const numbers = Array.from({ length: numbersAtOnce }, (_, index) => shards.count + index);
+      const found: [number, ShardObject][] = [];
+      await inParallel(numbers, async (number) => {
+        const object = await storage.read(number);
+        if (object !== undefined) found.push([number, object]);
+      });
+      if (found.length === 0) return;
+      for (const [number, object] of found) this.#take(number, object);
+      shards.count += numbersAtOnce;
+    }
   }
 
   async readUnread(): Promise<void> {
@@ -38,9 +58,9 @@ export class ShardReader {
     await inParallel(shards.unread, async (number) => void this.#take(number, await storage.read(number)));
   }
 
-  /** Reads all shards again that are not being written, to see what others have changed. */
-  async poll(nowMs: number): Promise<void> {
-    await inParallel(this.#options.shards.all(), async (shard) => {
+  /** Reads the shards again that are due and not being written, to see what others have changed. */
+  async poll(nowMs: number, isDue: (shard: Shard) => boolean): Promise<void> {
+    await inParallel(this.#options.shards.all().filter(isDue), async (shard) => {
       if (shard.busy) return;
       shard.busy = true;
       try {

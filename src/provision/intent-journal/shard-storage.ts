@@ -28,6 +28,17 @@ const resources: Record<JournalBacking, Resource> = {
   configmap: { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs },
 };
 
+/** The API server accepted a write, and has stored something else: nothing is protected by it. */
+export class ShardAlteredError extends Error {
+  override readonly name = 'ShardAlteredError';
+
+  constructor(shard: string, key: string) {
+    super(
+      `the API server stored ${shard} without annotation or key ${JSON.stringify(key)} as it was sent: an admission webhook or policy changes it`,
+    );
+  }
+}
+
 /** Reads and writes shards: one request each. Every method throws `ApiError` and `TransportError`. */
 export class ShardStorage {
   readonly resource: Resource;
@@ -77,6 +88,7 @@ export class ShardStorage {
    * Keeps the object's new resource version.
    *
    * @returns whether it is still the same object. Kubernetes makes a new Lease where an update finds none.
+   * @throws {ShardAlteredError} when something else was stored.
    */
   async update(shard: ShardObject, entries: Record<string, string>, discard: string): Promise<boolean> {
     const { rest } = shard;
@@ -90,7 +102,12 @@ export class ShardStorage {
     const isSame = uid === shard.uid;
     shard.uid = rest.metadata.uid = uid;
     rest.metadata.resourceVersion = resourceVersion;
-    return isSame;
+    if (!isSame) return false;
+    const stored = this.#parse(answer).entries;
+    for (const key in entries) {
+      if (stored.get(key) !== entries[key]) throw new ShardAlteredError(rest.metadata.name, key);
+    }
+    return true;
   }
 
   #parse(object: ConfigMapLike): ShardObject {

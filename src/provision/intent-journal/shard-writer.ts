@@ -3,7 +3,7 @@ import { TooManyRequestsError } from '../../kube/api-error.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
 import { journalFormat, type ShardHeader } from './shard-header.ts';
-import type { ShardObject, ShardStorage } from './shard-storage.ts';
+import { ShardAlteredError, type ShardObject, type ShardStorage } from './shard-storage.ts';
 import { classifyFailure, forbiddenGraceMs } from './write-failure.ts';
 
 /** How a write has ended: `refused` can be repeated later, `ended` never. */
@@ -52,7 +52,8 @@ export class ShardWriter {
         if (write !== undefined) return { kind: 'stored', write };
       } catch (error) {
         const isCreation = shard.object === undefined && !attempt.mustRead;
-        let failure = error instanceof NewerFormatError ? 'refused' : classifyFailure(error);
+        const isUnfit = error instanceof NewerFormatError || error instanceof ShardAlteredError;
+        let failure = isUnfit ? 'refused' : classifyFailure(error);
         if (failure === 'gone' && isCreation) failure = 'refused';
         if (failure === 'forbidden') {
           forbiddenSinceMs ??= clock.monotonicMs();

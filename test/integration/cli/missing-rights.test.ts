@@ -69,8 +69,8 @@ describe('without the right to the lease', () => {
       const { scene, read, count, granted } = await sceneWithout({ verb, resource: 'leases' }, message, [
         '--leader-election',
         '--leader-election-namespace=ns1',
-        '--leader-election-lease-duration=2900ms',
-        '--leader-election-renew-deadline=2s',
+        '--leader-election-lease-duration=30s',
+        '--leader-election-renew-deadline=20s',
         '--leader-election-retry-period=500ms',
       ]);
       await using _scene = scene;

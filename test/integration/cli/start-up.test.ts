@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import { eventually } from '../../support/eventually.ts';
 import { type Answer, DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../csi/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
@@ -107,11 +108,11 @@ describe('at the start', () => {
   });
 
   test('each call has a deadline of its own, by --timeout', async () => {
-    await using started = await start({ flags: ['--timeout=7s'] });
+    await using started = await start({ flags: ['--timeout=1h'] });
     await started.program.logged('Started provisioner controller');
     for (const { method, deadline } of started.driver.calls) {
       const leftMs = Number(deadline) - Date.now();
-      assert.ok(leftMs > 0 && leftMs <= 7500, `${method}: ${leftMs} ms`);
+      assert.ok(leftMs > 3_000_000 && leftMs <= 3_600_500, `${method}: ${leftMs} ms`);
     }
   });
 
@@ -191,9 +192,7 @@ describe('at the start', () => {
   test('with a sweep interval and the capability the snapshot API is looked for, then swept', async () => {
     await using started = await start({ controller: snapshots });
     await started.program.logged('Started provisioner controller');
-    const until = performance.now() + 20_000;
-    while (!started.read('/volumesnapshots') && performance.now() < until) await new Promise(setImmediate);
+    await eventually(() => assert.equal(started.read('/volumesnapshots'), true));
     assert.equal(started.asked(discovery), 1);
-    assert.equal(started.read('/volumesnapshots'), true);
   });
 });

@@ -178,7 +178,7 @@ describe('the page of --status-page', () => {
       { metadata: { namespace: 'ns1', name: 'creds' }, data: { password: Buffer.from(secret).toString('base64') } },
     );
     scene.addClaim('data');
-    await eventually(async () => assert.match(await page(), /1 of 1 waiting claim failing/), { timeoutMs: 30_000 });
+    await eventually(async () => assert.match(await page(), /1 of 1 waiting claim failing/));
     for (const query of ['', '?claim=ns1/data', '?q=hunter2']) {
       const text = await page(query);
       assert.doesNotMatch(text.replace('value="hunter2"', '').replaceAll('q=hunter2', ''), /hunter2|<i>/, query);

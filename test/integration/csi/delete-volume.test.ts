@@ -306,6 +306,8 @@ describe('CsiProvisioner.delete', () => {
         spec: { ...volume.spec, csi: { driver: driverName, volumeHandle: 'translated' } },
       }),
       holds: () => false,
+      storageKeys: () => [],
+      handleKey: (handle: string) => handle,
     };
     await using rig = await startRig({ settings: { migration } });
     await rig.provisioner.delete(makeVolume(), { signal });

@@ -54,7 +54,8 @@ describe('OptionalApi', () => {
     fault.remove();
     assert.equal(await api.check(), 'present');
     sandbox.server.faults.add({ action: { type: 'status', code: 403, reason: 'Forbidden' } });
-    assert.equal(await api.check(), 'present');
+    assert.equal(await api.check(), 'unknown');
+    assert.equal(api.presence, 'present');
   });
 
   test('an API that is installed later is noticed within a minute', async () => {

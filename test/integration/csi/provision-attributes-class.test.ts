@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { silentLogger } from '../../../src/base/logger.ts';
+import { FoundAttributesClassApi } from '../../../src/csi/attributes-class-api.ts';
 import { OptionalApi } from '../../../src/csi/optional-api.ts';
 import { olderAttributesClassVersions, volumeAttributesClasses } from '../../../src/csi/volume-attributes-class.ts';
 import type { KubeObject } from '../../../src/kube/kube-object.ts';
@@ -14,6 +15,7 @@ import {
   driverName,
   makeClaim,
   makeClass,
+  type Outcome,
   Rig,
   volumeOf,
 } from '../../support/csi-rig.ts';
@@ -69,7 +71,7 @@ describe('CsiProvisioner, volume attributes classes', () => {
   ];
   for (const { name, gate, className } of ignored) {
     test(`no attributes class is sent when ${name}`, async () => {
-      const gates = { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => gate };
+      const gates = { crossNamespaceVolumeDataSource: false, volumeAttributesClass: gate };
       await using rig = await Rig.start({ settings: { gates } });
       const volume = volumeOf(await rig.provision(makeClaim({ volumeAttributesClassName: className })));
       assert.equal(rig.createRequest['mutable_parameters'], undefined);
@@ -78,26 +80,18 @@ describe('CsiProvisioner, volume attributes classes', () => {
       assert.deepEqual(rig.events, []);
     });
   }
-
-  test('the gate counts at every attempt', async () => {
-    let gate = false;
-    const gates = { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => gate };
-    await using rig = await Rig.start({ controller, settings: { gates } });
-    putClass(rig);
-    assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, undefined);
-    gate = true;
-    assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, 'v');
-  });
 });
 
 /** A rig whose API server serves attributes classes in the given versions; `serve` changes them later. */
 async function startServing(...versions: string[]) {
+  const clock = new ManualClock();
   const rig = await Rig.start({
     controller,
     settings: {
-      gates: { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => api.presence !== 'absent' },
       attributesClasses: {
         check: (signal) => api.check(signal),
+        appliesTo: (uid, signal) => api.appliesTo(uid, signal),
+        forget: (uid) => api.forget(uid),
         get served() {
           return api.served;
         },
@@ -111,16 +105,26 @@ async function startServing(...versions: string[]) {
     }
   };
   serve(...versions);
-  const api = new OptionalApi({
+  const found = new OptionalApi({
     client: rig.settings.client,
     resource: volumeAttributesClasses,
     olderVersions: olderAttributesClassVersions,
-    clock: new ManualClock(),
+    clock,
     logger: silentLogger,
   });
+  const api = new FoundAttributesClassApi({ api: found, clock });
   await api.check();
   rig.api.requests.length = 0;
-  return { rig, serve, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
+  /** Attempts at the claim, ten seconds apart. */
+  const attempts = async (count: number, tried = claim): Promise<Outcome[]> => {
+    const outcomes: Outcome[] = [];
+    for (let number = 0; number < count; number++) {
+      outcomes.push(await rig.provision(tried));
+      await clock.advance(10_000);
+    }
+    return outcomes;
+  };
+  return { rig, serve, clock, attempts, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
 }
 
 /** The next read of the class has the answer of a server without such a path. */
@@ -166,18 +170,63 @@ describe('CsiProvisioner, the version of attributes classes', () => {
     });
   }
 
-  test('an API that goes away fails the attempt that notices, and no later one', async () => {
+  test('an API that goes away fails the claim for a minute, and then the volume is made without its class', async () => {
     await using serving = await startServing('v1');
     const { rig } = serving;
     serving.serve();
     unserved(rig, path);
     assertFailed(await rig.provision(claim), 'no-change', 'no such path');
+    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'not found');
+    assertNoCreate(rig);
     assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, undefined);
+  });
+
+  test('an API that comes back for a moment is waited for again', async () => {
+    await using serving = await startServing();
+    const { rig, serve } = serving;
+    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'not found');
+    serve('v1');
+    unserved(rig, path);
+    unserved(rig, path); // the class itself is asked of the other server
+    assertFailed(await rig.provision(claim), 'no-change', 'no such path');
+    serve();
+    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'not found');
+    assertNoCreate(rig);
+  });
+
+  test('each claim waits for a minute of its own, and for five attempts', async () => {
+    await using serving = await startServing();
+    const { rig, clock } = serving;
+    await serving.attempts(6);
+    const other = { ...claim, metadata: { ...claim.metadata, name: 'c2', uid: 'uid-c2' } };
+    for (const outcome of await serving.attempts(1, other)) assertFailed(outcome, 'no-change', 'not found');
+    await clock.advance(300_000);
+    for (const outcome of await serving.attempts(3, other)) assertFailed(outcome, 'no-change', 'not found');
+    assertNoCreate(rig);
+    assert.equal(volumeOf(await rig.provision(other)).spec.volumeAttributesClassName, undefined);
+  });
+
+  test('a server that does not say what it serves is no reason to leave the class out', async () => {
+    await using serving = await startServing();
+    const { rig } = serving;
+    await serving.attempts(6);
+    rig.api.fail({ method: 'GET', path: `${group}/v1`, code: 500, reason: 'InternalError', message: 'later' });
+    assertFailed(await rig.provision(claim), 'no-change', 'not found');
+    assertNoCreate(rig);
+  });
+
+  test('a class that only one of two servers has is read within the attempt', async () => {
+    await using serving = await startServing('v1');
+    const { rig } = serving;
+    unserved(rig, path);
+    putClass(rig);
+    assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, 'v');
   });
 
   test('where none is served the volume is made without it, and an event says so once it is made', async () => {
     await using serving = await startServing();
     const { rig } = serving;
+    await serving.attempts(6);
     rig.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
     assertFailed(await rig.provision(claim), 'finished', 'full');
     assert.equal(rig.events.length, 0);

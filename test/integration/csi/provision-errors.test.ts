@@ -337,6 +337,8 @@ describe('CsiProvisioner, the migration seam', () => {
     toInTree: (volume) => ({ ...volume, metadata: { ...volume.metadata, labels: { migrated: 'yes' } } }),
     toCsi: (volume) => volume,
     holds: () => false,
+    storageKeys: () => [],
+    handleKey: (handle: string) => handle,
   };
 
   test('an in-tree class is translated for the driver and the volume back', async () => {

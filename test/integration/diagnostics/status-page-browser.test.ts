@@ -206,6 +206,17 @@ describe('the status page in Chromium', { skip }, () => {
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
+  test('is not there for a page whose own host name has been given the address of this server', async () => {
+    report = statusReport(many(3));
+    await page.goto(url.replace('127.0.0.1', 'rebound.example.com'));
+    assert.match((await page.textContent('body')) ?? '', /^This host name is not served over plain HTTP/);
+    for (const file of ['/status', '/status/live', '/status/live.js']) {
+      assert.equal(await evaluate(`fetch('${file}').then(({ status }) => status)`), 403, file);
+    }
+    await page.goto(url.replace('127.0.0.1', 'localhost'));
+    await live();
+  });
+
   test('moves nothing', async () => {
     report = statusReport(many(20));
     await page.goto(url);

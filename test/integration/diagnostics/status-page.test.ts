@@ -217,9 +217,39 @@ describe('the status page', () => {
     assert.equal((await fetch(`${page.url}/`)).status, 404);
   });
 
-  test('answers for any host name, as through a port forward or a proxy', async () => {
+  const hosts = {
+    'an address of the Pod or a forwarded port': ['10.0.3.7:8080', '127.0.0.1', '[fd00::7]:8080', '[::1]'],
+    'a name that no public DNS zone has': [
+      ...['localhost:8080', 'LOCALHOST', 'localhost.', 'a.localhost:1', 'devbox:9999'],
+      ...['csi.kube-system.svc', 'csi.kube-system.svc:80', 'csi.kube-system.svc.cluster.local.'],
+    ],
+  };
+  for (const [kind, names] of Object.entries(hosts)) {
+    test(`answers at ${kind}`, async () => {
+      await using page = await served(() => statusReport([]));
+      for (const host of names) assert.equal(await statusOf(page.url, { headers: { host } }), 200, host);
+    });
+  }
+
+  const strangers = [
+    ...['status.example.com', 'STATUS.example.com.:8080', 'localhost.example.com', 'svc.example', 'a.svc.example.com'],
+    ...['127.0.0.1.example.com', 'cluster.local.example', 'xlocalhost.example', '[evil.example.com]:80', '256.1.1.1'],
+  ];
+  test('is refused at a name that the DNS of a stranger may have given the address, with all its files', async () => {
+    await using page = await served(() => statusReport(many(2)));
+    for (const host of strangers) {
+      for (const file of ['', '/live', '/live.js', '/']) {
+        assert.equal(await statusOf(page.url + file, { headers: { host } }), 403, host + file);
+      }
+    }
+  });
+
+  test('answers at any name over https, where browsers say which site asks', async () => {
     await using page = await served(() => statusReport([]));
-    assert.equal(await statusOf(page.url, { headers: { host: 'pods.internal:9999' } }), 200);
+    for (const site of ['none', 'same-origin', 'cross-site']) {
+      const headers = { host: 'status.example.com', 'sec-fetch-site': site };
+      assert.equal(await statusOf(page.url, { headers }), 200, site);
+    }
   });
 
   test('readers share a report, and a failed one is not kept', async () => {

@@ -72,6 +72,11 @@ describe('connect', () => {
     assert.throws(() => connect({ environment: {} }), KubeConfigError);
   });
 
+  test('merges the files that KUBECONFIG lists, and skips one that is missing', async () => {
+    const KUBECONFIG = [path.join(folder, 'gone'), await file('first', 'one'), await file('second', 'two')].join(':');
+    assert.equal((await headers({ environment: { KUBECONFIG } })).authorization, 'Bearer one');
+  });
+
   test('replaces the server of a kubeconfig, and keeps its credentials', async () => {
     const kubeconfig = await file('elsewhere', 'secret', 'http://127.0.0.1:1');
     assert.equal((await headers({ kubeconfig, master: url, environment: {} })).authorization, 'Bearer secret');

@@ -1,7 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failure, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
-import { bookmark, configMap, contents, heard, listOf, lists, nothing, path, quiet, Rig, watches } from './rig.ts';
+import {
+  bookmark,
+  comparisons,
+  configMap,
+  contents,
+  heard,
+  listOf,
+  lists,
+  nothing,
+  path,
+  quiet,
+  Rig,
+  watches,
+} from './rig.ts';
 
 const expired = { code: 410, reason: 'Expired' } as const;
 
@@ -111,6 +124,7 @@ describe('listing', () => {
   for (const { name, message, details } of [
     { name: 'a cause', message: 'too new', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } },
     { name: 'the words of older servers', message: 'Too large resource version: 10, current: 5', details: {} },
+    { name: 'the words of etcd', message: 'etcdserver: mvcc: required revision is a future revision', details: {} },
   ]) {
     test(`a version ahead of the server, reported by ${name}, is dropped at once`, async () => {
       await using rig = await Rig.start();
@@ -334,7 +348,7 @@ describe('watching', () => {
     assert.deepEqual(rig.gapsMs(lists), [800]);
   });
 
-  test('three minutes of refused connections lead to watches at growing gaps only, and no event is lost', async () => {
+  test('three minutes of refused connections lead to tries at growing gaps only, and no event is lost', async () => {
     await using rig = await Rig.start();
     rig.random = 0.5;
     let open: ScriptedReply | undefined;
@@ -346,7 +360,7 @@ describe('watching', () => {
     await rig.server.down();
     await rig.clock.advance(180_000);
     const refused = rig.observations.slice(before);
-    assert.ok(refused.every(({ verb, code }) => verb === 'watch' && code === '<error>'));
+    assert.ok(refused.every(({ code }) => code === '<error>'));
     // 1.2, 2.4, 4.8, 9.6, 19.2, 38.4, 45, 45: eight tries after the first
     assert.equal(refused.length, 9);
     rig.server.next(watches, (reply) => void reply.open().event('ADDED', configMap('c', 12)));
@@ -356,6 +370,56 @@ describe('watching', () => {
     assert.equal(rig.server.matching(lists).length, 1);
     assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '11');
     assert.deepEqual(contents(informer), ['ns/a@1', 'ns/b@11', 'ns/c@12']);
+  });
+
+  test('after a break of the watch, a server that is older than the cache is listed again', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()));
+    const informer = await synced(rig, 10);
+    assert.ok(informer.isFollowing);
+    open?.event('ADDED', configMap('b', 11));
+    await rig.clock.until(() => informer.size === 2);
+    rig.server.next(comparisons, (reply) => reply.json(200, listOf([configMap('a', 1)], 7)));
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('c', 4)], 8)));
+    rig.server.next(watches, quiet);
+    open?.cut();
+    await rig.clock.until(() => !informer.isFollowing);
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.ok(informer.isFollowing);
+    assert.deepEqual(contents(informer), ['ns/a@1', 'ns/c@4']);
+    assert.equal(rig.server.matching(lists)[1]?.query.get('resourceVersion'), null);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '8');
+    assert.ok(rig.log.some(({ message }) => message.startsWith('The API server has gone back in time')));
+  });
+
+  test('after a break of the watch, a server of the same age is watched from where the cache is', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
+    const informer = await synced(rig, 10);
+    open?.event('ADDED', configMap('b', 11));
+    await rig.clock.until(() => informer.size === 2);
+    rig.server.next(comparisons, (reply) => reply.json(200, listOf([], 11)));
+    open?.cut();
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.ok(informer.isFollowing);
+    assert.equal(rig.server.matching(comparisons).length, 1);
+    assert.equal(rig.server.matching(lists).length, 1);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '11');
+  });
+
+  test('a watch that ends when it was asked to costs no further request', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(watches, (reply, { query }) => {
+      const stream = reply.open();
+      rig.clock.after(Number(query.get('timeoutSeconds')) * 1000, () => stream.end());
+    });
+    rig.server.next(watches, quiet);
+    const informer = await synced(rig);
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.equal(rig.server.matching(comparisons).length, 0);
+    assert.ok(informer.isFollowing);
   });
 
   test('after two quiet minutes the first pause is short again', async () => {

@@ -15,7 +15,7 @@ const watches: RequestMatch = { path, query: { watch: 'true', sendInitialEvents:
 const streams: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: 'true' } };
 const protobuf = 'application/vnd.kubernetes.protobuf';
 const inProtobuf = { headers: { 'content-type': protobuf } };
-const fallenBack = 'A resource could not be read as protobuf, reading it as JSON for some hours';
+const fallenBack = 'A resource could not be read as protobuf, requesting JSON until protobuf is tried again';
 
 function metadata(name: string, version: number): object {
   return { name, uid: `uid-${name}`, resourceVersion: String(version) };

@@ -21,7 +21,8 @@ export const configMaps: Resource = {
 export const path = '/api/v1/configmaps';
 
 /** Requests by what they are for. */
-export const lists: RequestMatch = { path, query: { watch: undefined } };
+export const comparisons: RequestMatch = { path, query: { watch: undefined, limit: '1' } };
+export const lists: RequestMatch = { path, query: { watch: undefined }, except: comparisons };
 export const watches: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: undefined } };
 export const streams: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: 'true' } };
 
@@ -89,6 +90,7 @@ export class Rig implements AsyncDisposable {
   static async start(options: { rateLimit?: (clock: ManualClock) => TokenBucket } = {}): Promise<Rig> {
     const clock = new ManualClock();
     const server = await ScriptedServer.start({ now: () => clock.monotonicMs() });
+    server.always(comparisons, (reply) => reply.json(200, listOf([], Number.MAX_SAFE_INTEGER)));
     return new Rig(server, clock, options.rateLimit?.(clock));
   }
 

@@ -17,6 +17,7 @@ import { ClassVolumes } from '../../../provisioners/nfs-server/class-volumes.ts'
 import { ExportLimit } from '../../../provisioners/nfs-server/export-limit.ts';
 import { Exports } from '../../../provisioners/nfs-server/exports.ts';
 import { defaultConfig, exportBlock, exportsIn } from '../../../provisioners/nfs-server/ganesha-config.ts';
+import { LimitEvents } from '../../../provisioners/nfs-server/limit-events.ts';
 import { NfsProvisioner } from '../../../provisioners/nfs-server/nfs-provisioner.ts';
 import { VolumeDirectories } from '../../../provisioners/nfs-server/volume-directory.ts';
 import { recoveryScene } from '../provision/recovery-scene.ts';
@@ -38,6 +39,7 @@ describe('NfsProvisioner', () => {
   let root: string;
   let server: ServerInMemory;
   let woken: string[];
+  let events: string[];
   let quotaFailure: Error | undefined;
   const config = (): string => path.join(root, 'vfs.conf');
   const text = (): Promise<string> => readFile(config(), 'utf8');
@@ -49,6 +51,7 @@ describe('NfsProvisioner', () => {
     await writeFile(config(), base);
     server = new ServerInMemory(config());
     woken = [];
+    events = [];
     quotaFailure = undefined;
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
@@ -72,6 +75,9 @@ describe('NfsProvisioner', () => {
       exports,
       quota,
       limit: new ExportLimit({ max, count: () => exports.count, wake: (uid) => void woken.push(uid) }),
+      limitEvents: new LimitEvents({
+        event: ({ name }, type, reason, message) => void events.push(`${name} ${type} ${reason} ${message}`),
+      }),
       classVolumes: new ClassVolumes({ client, identity }),
       gids: new GidAllocator({ client }),
       serverAddress: () => Promise.resolve('10.0.0.1'),
@@ -187,6 +193,30 @@ describe('NfsProvisioner', () => {
     await provisioner.delete(made, { signal });
     assert.deepEqual(woken, ['b', 'c']);
     assert.equal(provisioner.shouldProvision(claim), true);
+  });
+
+  test('records an event on a claim that waits for a volume to be deleted, once for each limit', async () => {
+    const provisioner = await open({ max: 2 });
+    const made = await provisioner.provision(optionsFor('a'), { signal });
+    const ofClass = optionsFor('b', { parameters: { maxExports: '0' } });
+    const waits = async (options: ProvisionOptions): Promise<void> => {
+      await assert.rejects(provisioner.provision(options, { signal }), { name: 'IgnoredError' });
+    };
+    await waits(ofClass);
+    await waits(ofClass);
+    const text = 'claim-b Normal ProvisioningWaiting Waiting: all volumes that';
+    const end = 'exist. The claim is provisioned once one of them is deleted';
+    assert.deepEqual(events, [`${text} maxExports=0 of StorageClass "nfs" allows ${end}`]);
+    await provisioner.provision(optionsFor('c'), { signal });
+    for (let times = 0; times < 3; times++) assert.equal(provisioner.shouldProvision(ofClass.claim), false);
+    await waits(optionsFor('b'));
+    assert.deepEqual(events.slice(1), [`${text} -max-exports=2 allows ${end}`]);
+    await provisioner.delete(made, { signal });
+    assert.equal(provisioner.shouldProvision(ofClass.claim), true);
+    provisioner.forget('b');
+    await provisioner.provision(optionsFor('d'), { signal });
+    assert.equal(provisioner.shouldProvision(optionsFor('b').claim), false);
+    assert.equal(events.length, 3, 'what was recorded is not kept for a claim that is settled');
   });
 
   test('revokes what was made for a claim that is gone, and asks before', async () => {

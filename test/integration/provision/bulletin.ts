@@ -1,5 +1,4 @@
-/** How long something may take that should happen at once, on a busy machine; in milliseconds. */
-const patienceMs = 20_000;
+import { patienceMs } from '../../support/patience.ts';
 
 /** Not everything is reported, such as the length of a queue; in milliseconds. */
 const lookEveryMs = 20;
@@ -14,7 +13,7 @@ export class Bulletin {
     setImmediate(() => this.#look());
   };
 
-  /** Resolves with what `read` finds. @throws {Error} when it finds nothing for 20 seconds. */
+  /** Resolves with what `read` finds. @throws {Error} when it finds nothing within the patience of all tests. */
   until<T>(what: string, read: () => T | undefined | false): Promise<T> {
     return new Promise((resolve, reject) => {
       const check = (): void => {

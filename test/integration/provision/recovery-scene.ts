@@ -3,6 +3,7 @@ import type { FoundIntent } from '../../../src/provision/intent-journal/intent-j
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
 import type { StorageClass } from '../../../src/provision/objects.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { patienceMs } from '../../support/patience.ts';
 import { MemoryJournal } from './memory-journal.ts';
 import { recordedJournalMetrics } from './recorded-journal-metrics.ts';
 import { Rig, type RigOptions } from './rig.ts';
@@ -55,7 +56,7 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
     },
     /** Lets time pass, second by second, until the condition holds. */
     passUntil: async (what: string, read: () => unknown): Promise<void> => {
-      const givenUpMs = performance.now() + 20_000;
+      const givenUpMs = performance.now() + patienceMs;
       while (read() === undefined || read() === false) {
         if (performance.now() > givenUpMs) throw new Error(`waited in vain for: ${what}`);
         await clock.advance(1000);

@@ -15,6 +15,7 @@ import { ApiServer } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultRule } from '../../../sandbox/api/faults.ts';
 import { startControlPlane } from '../../../sandbox/control-plane/control-plane.ts';
+import { patienceMs } from '../../support/patience.ts';
 import { CountingClock } from './counting-clock.ts';
 import { FastClock } from './fast-clock.ts';
 import { freePort } from './free-port.ts';
@@ -62,7 +63,7 @@ const faults: FaultRule[] = [
   { match: { verb: 'list' }, action: { type: 'status', code: 500 }, times: 1 },
 ];
 
-test('2,000 claims through a failing API: nothing is lost, repeated or left behind', { timeout: 180_000 }, async () => {
+test('2,000 claims through a failing API: nothing is lost, repeated or left behind', async () => {
   await using cluster = new AsyncDisposableStack();
   const port = await freePort();
   const server = cluster.adopt(
@@ -229,7 +230,7 @@ async function restart(server: ApiServer, url: string): Promise<void> {
 }
 
 async function until(what: string, read: () => boolean): Promise<void> {
-  const deadlineMs = performance.now() + 30_000;
+  const deadlineMs = performance.now() + patienceMs;
   while (!read()) {
     if (performance.now() > deadlineMs) throw new Error(`waited in vain for ${what}`);
     await delay(25);

@@ -43,13 +43,15 @@ describe('deleting released volumes, finalizers off', () => {
     { title: 'a released static volume of our driver is deleted', volume: { annotations: {} } },
   ] satisfies { title: string; volume?: VolumeSketch }[]) {
     test(title, async () => {
-      await once({ addFinalizer: false, volume }, (rig) => {
+      let uid: string | undefined;
+      const before = (rig: Rig): void => void (uid = rig.volume('v')?.metadata.uid);
+      await once({ addFinalizer: false, volume, before }, (rig) => {
         assert.deepEqual(
           rig.provisioner.deletions.map(({ metadata }) => metadata.name),
           ['v'],
         );
         assert.deepEqual(rig.writes, [`DELETE ${path}`]);
-        assert.equal(rig.wire.writes[0]?.bodyText, '');
+        assert.deepEqual((rig.wire.writes[0]?.body as { preconditions?: object }).preconditions, { uid });
         assert.equal(rig.volume('v'), undefined);
         assert.deepEqual(rig.metrics.totals, { dt: 1 });
         assert.deepEqual(rig.metrics.counted[0]?.labels, { class: 'c1' });
@@ -97,7 +99,7 @@ describe('deleting released volumes, finalizers on', () => {
     {
       title: 'storage, object and finalizer go, each by one request',
       volume: { finalizers: [F] },
-      patch: { finalizers: null },
+      patch: { '$deleteFromPrimitiveList/finalizers': [F] },
       after: undefined,
     },
     {
@@ -109,7 +111,7 @@ describe('deleting released volumes, finalizers on', () => {
     {
       title: 'a volume that somebody deleted already is finished the same way',
       volume: { finalizers: [F], terminating: true },
-      patch: { finalizers: null },
+      patch: { '$deleteFromPrimitiveList/finalizers': [F] },
       after: undefined,
     },
   ] satisfies { title: string; volume: VolumeSketch; patch: object; after: string[] | undefined }[]) {
@@ -144,6 +146,16 @@ describe('deleting released volumes, finalizers on', () => {
     assert.equal(rig.provisioner.deletions.length, 1);
     assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`]);
     assert.deepEqual(rig.metrics.totals, { dt: 1 });
+  });
+
+  test('a finalizer that others add while the storage is deleted stays', async () => {
+    await using rig = await Rig.prepare(on);
+    rig.addVolume('v', 'Released', { finalizers: [F] });
+    rig.fault({ match: { resource: 'persistentvolumes', watch: true }, action: { type: 'watchDelay', ms: 2000 } });
+    rig.provisioner.deleteSteps.push(() => rig.setFinalizers('v', [F, 'example.com/held']));
+    await rig.start();
+    await rig.until('our finalizer to go', () => rig.volume('v')?.metadata.finalizers?.includes(F) === false);
+    assert.deepEqual(rig.volume('v')?.metadata.finalizers, ['example.com/held']);
   });
 
   test('a new volume of the same name is deleted anew', async () => {
@@ -264,11 +276,22 @@ describe('deletions that fail', () => {
     });
   });
 
-  for (const { code, reason } of [
-    { code: 403, reason: 'Forbidden' },
-    { code: 404, reason: 'NotFound' },
+  const undeleted = (count: number) => [
+    {
+      type: 'Warning',
+      reason: 'VolumeFailedDelete',
+      message: 'The storage is deleted, but the PersistentVolume is not: no',
+      count,
+      object: 'v',
+    },
+  ];
+  for (const { code, reason, events } of [
+    { code: 403, reason: 'Forbidden', events: undeleted(2) },
+    { code: 500, reason: 'InternalError', events: undeleted(2) },
+    { code: 404, reason: 'NotFound', events: [] },
+    { code: 503, reason: 'ServiceUnavailable', events: [] },
   ]) {
-    test(`when the object cannot be deleted (${code}) all of it is repeated`, async () => {
+    test(`when the object cannot be deleted (${code}) all of it is repeated, and an event says why unless that passes`, async () => {
       await using rig = await Rig.prepare(on);
       rig.addVolume('v', 'Released', { finalizers: [F] });
       rig.refuse('delete', 'persistentvolumes', { code, reason, message: 'no', times: 2 });
@@ -285,7 +308,7 @@ describe('deletions that fail', () => {
       await rig.stop();
       assert.equal(rig.provisioner.deletions.length, 3);
       assert.deepEqual(rig.writes, [`DELETE ${path}`, `DELETE ${path}`, `DELETE ${path}`, `PATCH ${path}`]);
-      assert.deepEqual(rig.events, []);
+      assert.deepEqual(rig.events, events);
       assert.deepEqual(rig.metrics.totals, { df: 2, dt: 1 });
     });
   }
@@ -314,8 +337,59 @@ describe('deletions that fail', () => {
     assert.equal(rig.limiter.syncs('v')[0]?.end, 'retry');
     assert.equal(rig.provisioner.deletions.length, 2);
     assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`, `DELETE ${path}`, `PATCH ${path}`]);
-    assert.deepEqual(rig.events, []);
+    assert.deepEqual(rig.events, undeleted(1));
     assert.deepEqual(rig.metrics.totals, { df: 1, dt: 1 });
+  });
+
+  for (const { title, change } of [
+    {
+      title: 'is to be kept',
+      change: (rig: Rig) => {
+        const volume = structuredClone(rig.api.get(resource.volumes, { name: 'v' }))!;
+        Object.assign(volume['spec'] as object, { persistentVolumeReclaimPolicy: 'Retain' });
+        rig.api.update(resource.volumes, volume);
+      },
+    },
+    {
+      title: 'was recreated',
+      change: (rig: Rig) => {
+        rig.api.delete(resource.volumes, { name: 'v' });
+        rig.addVolume('v', 'Released');
+      },
+    },
+  ]) {
+    test(`a deletion is not repeated once the volume ${title}, although the watch does not show it`, async () => {
+      await using rig = await Rig.prepare(off);
+      rig.addVolume('v', 'Released');
+      rig.provisioner.deleteSteps.push(new Error('busy'));
+      const match = { resource: 'persistentvolumes', watch: true };
+      rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+      const stalled = rig.fault({ match, action: { type: 'watchStall' } });
+      rig.startOnly();
+      await rig.synced('v');
+      await rig.until('the silent watch', () => stalled.hits === 1);
+      change(rig);
+      rig.controller.wakeVolume('v');
+      await rig.synced('v', 2);
+      assert.equal(rig.provisioner.deletions.length, 1);
+      assert.deepEqual(rig.writes, []);
+    });
+  }
+
+  test('a deletion is not repeated while nobody can say whether the volume is to be kept', async () => {
+    await using rig = await Rig.prepare(off);
+    rig.addVolume('v', 'Released');
+    rig.provisioner.deleteSteps.push(new Error('busy'));
+    await rig.start();
+    const unread = rig.refuse('list', 'persistentvolumes', { code: 500, reason: 'InternalError', message: 'no' });
+    rig.controller.wakeVolume('v');
+    await rig.synced('v', 2);
+    assert.equal(rig.provisioner.deletions.length, 1);
+    assert.equal(rig.limiter.syncs('v')[1]?.end, 'retry');
+    unread.remove();
+    rig.controller.wakeVolume('v');
+    await rig.until('the volume to go', () => rig.volume('v') === undefined);
+    assert.equal(rig.provisioner.deletions.length, 2);
   });
 
   test('a volume that goes by itself ends the tries and their count', async () => {

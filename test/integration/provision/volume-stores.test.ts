@@ -376,6 +376,37 @@ describe('the queue store', () => {
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
+  for (const { title, fault, told } of [
+    {
+      title: 'a webhook that fails, again and again, is',
+      fault: { code: 500, reason: 'InternalError', message: 'failed calling webhook "w"' },
+      told: [
+        'Error creating provisioned PV object for claim ns/a: failed calling webhook "w". The volume is kept at the storage, saving it is tried again until it succeeds.',
+      ],
+    },
+    {
+      title: 'an overloaded API server is not',
+      fault: { code: 429, reason: 'TooManyRequests', message: 'too many requests' },
+      told: [],
+    },
+  ]) {
+    test(`${title} recorded on the claim whose volume cannot be saved`, async () => {
+      const { rig, clock } = await queueScene();
+      await using _rig = rig;
+      const failing = rig.refuse('create', 'persistentvolumes', fault);
+      await rig.start();
+      const pass = async (condition: () => boolean): Promise<void> => {
+        while (!condition()) await clock.advance(1000);
+      };
+      await pass(() => rig.unsavedLines >= 8);
+      failing.remove();
+      await pass(() => rig.volumes.length === 1);
+      await rig.stop();
+      const messages = rig.events.filter(({ reason }) => reason === 'ProvisioningFailed').map(({ message }) => message);
+      assert.deepEqual(messages, told);
+    });
+  }
+
   test('the volume of a deleted claim is saved without an event', async () => {
     const { rig, clock } = await queueScene();
     await using _rig = rig;
@@ -437,23 +468,27 @@ describe('the queue store', () => {
     message: 'persistentvolumes is forbidden: User "u" cannot create resource "persistentvolumes" at the cluster scope',
   };
 
-  test('a volume that the API server refuses is tried every five minutes, with an event on the claim', async () => {
+  test('a volume that the API server refuses is tried after 1, 2, 4 s and so on to 5 minutes, with an event on the claim', async () => {
     const { rig, clock } = await queueScene();
     await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', { ...refusal, times: 2 });
+    const refused = rig.refuse('create', 'persistentvolumes', refusal);
     await rig.start();
-    await clock.advance(299_999);
-    await rig.settle();
-    assert.equal(rig.writes.length, 1, 'it is not tried again soon');
-    await clock.advance(1);
-    await rig.until('the second try to fail', () => rig.unsavedLines === 2);
+    let tries = 1;
+    for (const pauseMs of [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((seconds) => seconds * 1000)) {
+      await clock.advance(pauseMs - 1);
+      await rig.settle();
+      assert.equal(rig.writes.length, tries);
+      await clock.advance(1);
+      tries++;
+      await rig.until(`try ${tries} to fail`, () => rig.unsavedLines === tries);
+    }
+    refused.remove();
     await clock.advance(300_000);
     await rig.until('the volume', () => rig.volumes.length === 1);
     await rig.stop();
     assert.deepEqual(claimEvents(rig), [
-      `Warning Error creating provisioned PV object for claim ns/a: ${refusal.message}. The volume is kept at the storage, saving it is tried again every 5 minutes.`,
+      `Warning Error creating provisioned PV object for claim ns/a: ${refusal.message}. The volume is kept at the storage, saving it is tried again at least every 5 minutes.`,
     ]);
-    assert.equal(rig.events.find(({ reason }) => reason === 'ProvisioningFailed')?.count, 2);
     assert.equal(rig.reasons.at(-1), 'ProvisioningSucceeded');
     assert.deepEqual(rig.provisioner.deletions, []);
   });

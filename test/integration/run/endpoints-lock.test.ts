@@ -91,8 +91,7 @@ describe('an election that may use the Endpoints lock', () => {
     running.push(started);
     return started;
   };
-  const leads = (started: { working: () => boolean }): Promise<void> =>
-    eventually(() => assert.ok(started.working()), { timeoutMs: 30_000 });
+  const leads = (started: { working: () => boolean }): Promise<void> => eventually(() => assert.ok(started.working()));
   const endpointsRecord = async () => {
     const endpoints = await ifFound(admin.core.readNamespacedEndpoints({ name, namespace }));
     const text = endpoints?.metadata?.annotations?.[recordKey];

@@ -21,36 +21,32 @@ function holderIn(sandbox: Sandbox): string | undefined {
   return (lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity;
 }
 
-test(
-  'leads, serves health and metrics, and gives its Lease up at SIGTERM, with code 0',
-  { timeout: 60_000 },
-  async () => {
-    await using cleanup = new AsyncDisposableStack();
-    const sandbox = await Sandbox.start({ nodes: 0 });
-    cleanup.defer(() => sandbox.close());
-    const signals = new EventEmitter() as EventEmitter & SignalSource;
-    const port = await freePort();
-    const ended = runProvisioner({
-      provisionerName,
-      provisioner,
-      connection: { kubeconfig: sandbox.kubeconfig },
-      leaderElection: { namespace: 'default' },
-      http: { address: `127.0.0.1:${port}` },
-      signals,
-      logger: silentLogger,
-    });
-    const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`);
-    await eventually(() => assert.ok(holderIn(sandbox)), { timeoutMs: 30_000 });
-    await eventually(async () => assert.equal((await get('/readyz')).status, 200), { timeoutMs: 30_000 });
-    assert.equal((await get('/healthz')).status, 200);
-    assert.match(await (await get('/metrics')).text(), /^leader_election_master_status\{name=""\} 1$/m);
-    signals.emit('SIGTERM');
-    assert.equal(await ended, 0);
-    assert.ok(!holderIn(sandbox), 'another leads at once');
-  },
-);
+test('leads, serves health and metrics, and gives its Lease up at SIGTERM, with code 0', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const sandbox = await Sandbox.start({ nodes: 0 });
+  cleanup.defer(() => sandbox.close());
+  const signals = new EventEmitter() as EventEmitter & SignalSource;
+  const port = await freePort();
+  const ended = runProvisioner({
+    provisionerName,
+    provisioner,
+    connection: { kubeconfig: sandbox.kubeconfig },
+    leaderElection: { namespace: 'default' },
+    http: { address: `127.0.0.1:${port}` },
+    signals,
+    logger: silentLogger,
+  });
+  const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`);
+  await eventually(() => assert.ok(holderIn(sandbox)));
+  await eventually(async () => assert.equal((await get('/readyz')).status, 200));
+  assert.equal((await get('/healthz')).status, 200);
+  assert.match(await (await get('/metrics')).text(), /^leader_election_master_status\{name=""\} 1$/m);
+  signals.emit('SIGTERM');
+  assert.equal(await ended, 0);
+  assert.ok(!holderIn(sandbox), 'another leads at once');
+});
 
-test('of two on one machine one works, and at its SIGTERM the other takes over', { timeout: 60_000 }, async () => {
+test('of two on one machine one works, and at its SIGTERM the other takes over', async () => {
   await using cleanup = new AsyncDisposableStack();
   const sandbox = await Sandbox.start({ nodes: 0 });
   cleanup.defer(() => sandbox.close());
@@ -76,8 +72,7 @@ test('of two on one machine one works, and at its SIGTERM the other takes over',
       },
     };
   };
-  const until = (step: string): Promise<void> =>
-    eventually(() => assert.ok(order.includes(step), order.join(', ')), { timeoutMs: 30_000 });
+  const until = (step: string): Promise<void> => eventually(() => assert.ok(order.includes(step), order.join(', ')));
   const first = start('first');
   await until('first works');
   const second = start('second');

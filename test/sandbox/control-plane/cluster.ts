@@ -13,6 +13,7 @@ import {
   type TypedResource,
   type Volume,
 } from '../../../sandbox/control-plane/objects.ts';
+import { patienceMs } from '../../support/patience.ts';
 
 /** An event as it is stored. */
 export interface StoredEvent extends SandboxObject {
@@ -26,9 +27,6 @@ export interface StoredEvent extends SandboxObject {
 export const eventsResource: TypedResource<StoredEvent> = { group: '', version: 'v1', plural: 'events' };
 
 export const configMaps: TypedResource<SandboxObject> = { group: '', version: 'v1', plural: 'configmaps' };
-
-/** How long a test waits for what should take milliseconds. */
-const patienceMs = 8000;
 
 export type ClusterOptions = Partial<Omit<ControlPlaneOptions, 'client'>> & {
   /** Shifts the wall clock, in milliseconds. */

@@ -22,22 +22,15 @@ describe('claim protection', () => {
     await cluster.until('the claim to go', () => cluster.claim('c') === undefined);
   });
 
-  test('a claim goes within 100 ms after its last pod', async () => {
-    await using cluster = new Cluster({ parts: { kubeletStub: false } });
+  test('a claim goes with its last pod, without waiting for a resync', async () => {
+    await using cluster = new Cluster({ parts: { kubeletStub: false }, resyncMs: 3_600_000 });
     using _ = new ProvisionerDouble(cluster.client);
-    const reactionsMs: number[] = [];
-    for (const name of ['c1', 'c2', 'c3']) {
-      cluster.addClaim(name, 'fast');
-      cluster.addPod(`p-${name}`, [name]);
-      await cluster.podOnNode(`p-${name}`);
-      cluster.deleteClaim(name);
-      const startMs = performance.now();
-      cluster.client.delete(resources.pods, { namespace: 'default', name: `p-${name}` }, { gracePeriodSeconds: 0 });
-      await cluster.until('the claim to go', () => cluster.claim(name) === undefined);
-      reactionsMs.push(performance.now() - startMs);
-    }
-    // The fastest counts: a busy machine may hold up any single one.
-    assert.ok(Math.min(...reactionsMs) < 100, `took ${reactionsMs.join(', ')} ms`);
+    cluster.addClaim('c', 'fast');
+    cluster.addPod('p', ['c']);
+    await cluster.podOnNode('p');
+    cluster.deleteClaim('c');
+    cluster.client.delete(resources.pods, { namespace: 'default', name: 'p' }, { gracePeriodSeconds: 0 });
+    await cluster.until('the claim to go', () => cluster.claim('c') === undefined);
   });
 
   test('a finished pod counts until its object is deleted', async () => {

@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { credentials, status } from '@grpc/grpc-js';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { CreateVolumeRequest } from '../../../src/csi/generated/csi/v1/CreateVolumeRequest.ts';
+import { eventually } from '../../support/eventually.ts';
 import { call, HostpathProcess } from './hostpath-process.ts';
 import type { HostpathOptions } from './hostpath-process.ts';
 
@@ -776,9 +777,5 @@ async function mayMount(): Promise<boolean> {
 
 /** Waits for something that only another process can make true. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000;
-  while (!(await holds())) {
-    assert.ok(Date.now() < end, 'still not true after 10 s');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await eventually(async () => assert.ok(await holds()));
 }

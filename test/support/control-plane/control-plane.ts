@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { auditPolicy, type AuditLevel } from './audit-log.ts';
 import { logTail, startComponent, type Component } from './component.ts';
 import { freePorts } from './free-ports.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
+import { programHelp } from './program-help.ts';
 import { findPrograms, type ProgramName } from './programs.ts';
 
 export interface ControlPlaneOptions {
@@ -66,6 +67,16 @@ export interface ControlPlane extends AsyncDisposable {
    * and waits until the API is ready. Ports, files, tokens and etcd with its data stay.
    */
   replacePrograms(programs: Required<Pick<ControlPlaneOptions, 'binDir' | 'extraArgs'>>): Promise<void>;
+  /**
+   * Stops etcd and copies its data, as the file of `etcdctl snapshot save` would hold it; the API server is without its store
+   * meanwhile. A second one replaces the first.
+   */
+  backUpEtcd(): Promise<void>;
+  /**
+   * Puts the data of `backUpEtcd` in the place of the present, while the API server, controller manager and scheduler are down,
+   * and waits until the API is ready. What was written since is gone, and resource versions are those of the backup.
+   */
+  restoreEtcd(): Promise<void>;
   /** Ends the controller manager: nothing binds or protects volumes any more. Safe to repeat. */
   stopControllerManager(): Promise<void>;
   /** Starts the controller manager after `stopControllerManager`. */
@@ -76,7 +87,8 @@ export interface ControlPlane extends AsyncDisposable {
 
 /**
  * What stands in for a cluster's own controllers: volumes, their protection, and what namespaces and owners need.
- * None looks after nodes, so a node without kubelet stays as the test made it.
+ * None looks after nodes, so a node without kubelet stays as the test made it. Those that a version does not have are left
+ * out: the controller manager refuses a name that it does not know.
  */
 const controllers = [
   'persistentvolume-binder-controller',
@@ -170,15 +182,16 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const access = async (): Promise<ApiAccess> => ({ url, ca: await serverCa(), token: adminToken });
   const serverCa = async (): Promise<string> => await readFile(file('certs/apiserver.crt'), 'utf8');
 
+  const serverReady = async (): Promise<boolean> => {
+    try {
+      return (await apiRequest(await access(), 'GET', '/readyz', { timeoutMs: 2000 })).status === 200;
+    } catch {
+      return false; // no certificate yet, or not listening yet
+    }
+  };
+
   const waitReady = async (component: Component): Promise<void> => {
-    const isReady = async (): Promise<boolean> => {
-      try {
-        return (await apiRequest(await access(), 'GET', '/readyz', { timeoutMs: 2000 })).status === 200;
-      } catch {
-        return false; // no certificate yet, or not listening yet
-      }
-    };
-    await waitFor(isReady, `${component.name} is not ready`, component);
+    await waitFor(serverReady, `${component.name} is not ready`, component);
   };
 
   const waitFor = async (done: () => Promise<boolean>, failure: string, component: Component): Promise<void> => {
@@ -193,9 +206,10 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 
   const startControllerManager = async (): Promise<void> => {
+    const { knowsController } = await programHelp(programs.binDir, 'kube-controller-manager');
     await start('kube-controller-manager', [
       `--kubeconfig=${file('kube-controller-manager.kubeconfig')}`,
-      `--controllers=${controllers.join(',')}`,
+      `--controllers=${controllers.filter(knowsController).join(',')}`,
       `--service-account-private-key-file=${file('service-account.key')}`,
       '--enable-hostpath-provisioner=false',
       '--leader-elect=false',
@@ -306,6 +320,23 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       async replacePrograms(next) {
         await Promise.all([end('kube-controller-manager'), end('kube-scheduler'), end('kube-apiserver')]);
         programs = next;
+        await startApiServer();
+        await Promise.all([startControllerManager(), startScheduler()]);
+      },
+      async backUpEtcd() {
+        await running.get('etcd')?.stop('SIGTERM'); // which writes everything down first
+        await rm(file('etcd-backup'), { recursive: true, force: true });
+        await cp(file('etcd'), file('etcd-backup'), { recursive: true });
+        await startEtcd();
+        await waitFor(serverReady, 'the API server has lost etcd', running.get('kube-apiserver')!);
+      },
+      async restoreEtcd() {
+        await Promise.all(
+          (['kube-controller-manager', 'kube-scheduler', 'kube-apiserver', 'etcd'] as const).map((name) => end(name)),
+        );
+        await rm(file('etcd'), { recursive: true });
+        await cp(file('etcd-backup'), file('etcd'), { recursive: true });
+        await startEtcd();
         await startApiServer();
         await Promise.all([startControllerManager(), startScheduler()]);
       },

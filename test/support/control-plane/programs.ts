@@ -74,7 +74,6 @@ async function modFile(minor: string | undefined): Promise<string> {
   for (const file of files) versions.set((await pinnedVersion(file)).replace(/\.[^.]*$/, ''), file);
   const found = versions.get(minor);
   if (found !== undefined) return found;
-  throw new Error(
-    `Kubernetes ${minor} has no .mod file in test/support/control-plane; there are ${[...versions.keys()].sort().join(', ')}`,
-  );
+  const known = [...versions.keys()].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  throw new Error(`Kubernetes ${minor} has no .mod file in test/support/control-plane; there are ${known.join(', ')}`);
 }

@@ -34,6 +34,8 @@ export interface RequestMatch {
   path?: string;
   /** Query parameters and their values; `undefined`: the parameter must not be there. */
   query?: Record<string, string | undefined>;
+  /** Leaves out those that match this as well. */
+  except?: RequestMatch;
 }
 
 export interface ScriptedServerOptions {
@@ -139,6 +141,7 @@ export class ScriptedServer implements AsyncDisposable {
   readonly requests: ScriptedRequest[] = [];
   readonly #now: () => number;
   readonly #rules: { match: RequestMatch; answers: Answer[] }[] = [];
+  readonly #standing: { match: RequestMatch; answer: Answer }[] = [];
   readonly #waiters = new Set<() => void>();
   #otherwise: Answer;
   #tls: ServerOptions | undefined;
@@ -165,6 +168,11 @@ export class ScriptedServer implements AsyncDisposable {
   /** Answers for the next requests that match, one each. */
   next(match: RequestMatch, ...answers: Answer[]): void {
     this.#rules.push({ match, answers });
+  }
+
+  /** What is answered to requests that match, as long as no `next` is for them. */
+  always(match: RequestMatch, answer: Answer): void {
+    this.#standing.push({ match, answer });
   }
 
   /** What is answered to requests without a rule, from now on. */
@@ -232,7 +240,8 @@ export class ScriptedServer implements AsyncDisposable {
 
   #answerFor(request: ScriptedRequest): Answer {
     const rule = this.#rules.find(({ match, answers }) => answers.length > 0 && matches(request, match));
-    return rule?.answers.shift() ?? this.#otherwise;
+    const standing = this.#standing.find(({ match }) => matches(request, match));
+    return rule?.answers.shift() ?? standing?.answer ?? this.#otherwise;
   }
 }
 
@@ -256,7 +265,8 @@ function nameOf({ socket }: IncomingMessage): string | undefined {
   return subject?.CN;
 }
 
-function matches(request: ScriptedRequest, { method, path, query = {} }: RequestMatch): boolean {
+function matches(request: ScriptedRequest, { method, path, query = {}, except }: RequestMatch): boolean {
+  if (except !== undefined && matches(request, except)) return false;
   if (method !== undefined && request.method !== method) return false;
   if (path !== undefined && request.path !== path) return false;
   return Object.entries(query).every(([name, value]) => (request.query.get(name) ?? undefined) === value);

@@ -91,7 +91,7 @@ describe('the configuration', () => {
       nodeDeployment: null,
       http: null,
       kubernetes: {
-        kubeconfigPath: '',
+        kubeconfigFiles: [],
         kubeconfigFromEnvironment: false,
         masterUrl: '',
         rateLimit: null,
@@ -161,13 +161,14 @@ describe('the configuration', () => {
     assert.equal(configOf([], { NODE_NAME: 'n1' }).nodeDeployment, null);
   });
 
-  test('a non-empty KUBECONFIG wins over the flag', () => {
-    const given = configOf(['--kubeconfig=/flag'], { KUBECONFIG: '/variable:/other' }).kubernetes;
-    assert.equal(given.kubeconfigPath, '/variable:/other');
+  test('a non-empty KUBECONFIG wins over the flag, and may list several files', () => {
+    const given = configOf(['--kubeconfig=/flag'], { KUBECONFIG: '/variable::/other:/variable' }).kubernetes;
+    assert.deepEqual(given.kubeconfigFiles, ['/variable', '/other']);
     assert.equal(given.kubeconfigFromEnvironment, true);
     const empty = configOf(['--kubeconfig=/flag'], { KUBECONFIG: '' }).kubernetes;
-    assert.equal(empty.kubeconfigPath, '/flag');
+    assert.deepEqual(empty.kubeconfigFiles, ['/flag']);
     assert.equal(empty.kubeconfigFromEnvironment, false);
+    assert.deepEqual(configOf(['--kubeconfig=/a:b']).kubernetes.kubeconfigFiles, ['/a:b'], 'the flag names one file');
   });
 
   test('the intent journal is in the namespace of the lease, also without leader election', () => {

@@ -15,7 +15,7 @@ function configOf(args: readonly string[]): Config {
 /** A flag with another value than its default, where it must arrive, and what must be on for it to count. */
 const rows: [flag: string, read: (config: Config) => unknown, want: unknown, beside?: string][] = [
   ['--csi-address=/s', (c) => c.csiAddress, '/s'],
-  ['--kubeconfig=/k', (c) => c.kubernetes.kubeconfigPath, '/k'],
+  ['--kubeconfig=/k', (c) => c.kubernetes.kubeconfigFiles, ['/k']],
   ['--master=host:1', (c) => c.kubernetes.masterUrl, 'host:1'],
   ['--kube-api-qps=7', (c) => c.kubernetes.rateLimit?.perSecond, 7],
   ['--kube-api-burst=0x10', (c) => c.kubernetes.rateLimit?.burst, 16, '--kube-api-qps=7'],

@@ -89,6 +89,8 @@ describe('createVolume', () => {
       toInTree: (volume: object) => ({ ...volume, metadata: { name: 'in-tree' } }) as never,
       toCsi: <T>(volume: T) => volume,
       holds: () => false,
+      storageKeys: () => [],
+      handleKey: (handle: string) => handle,
     };
     await using rig = await Rig.start({ settings: { migration } });
     const { plan: planned, secrets } = await planVolume(rig.settings, rig.options(), { signal });

@@ -7,7 +7,7 @@ import { makeClaim, makeClass } from '../../support/csi-rig.ts';
 const rules: ClaimRules = {
   capabilities: () => driverCapabilities(['CONTROLLER_SERVICE'], ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME']),
   defaultFsType: 'ext4',
-  gates: { crossNamespaceVolumeDataSource: false, volumeAttributesClass: () => true },
+  gates: { crossNamespaceVolumeDataSource: false, volumeAttributesClass: true },
   volumeNamePrefix: 'pvc',
   volumeNameUuidLength: -1,
 };
@@ -38,7 +38,6 @@ describe('validateClaim', () => {
       migrated: false,
       fsType: 'ext4',
       source: { kind: 'PersistentVolumeClaim', name: 'src', apiGroup: '', namespace: 'ns1', handling: 'clone' },
-      volumeAttributesClassName: undefined,
     });
   });
 
@@ -49,6 +48,8 @@ describe('validateClaim', () => {
       toInTree: <T>(volume: T) => volume,
       toCsi: <T>(volume: T) => volume,
       holds: () => false,
+      storageKeys: () => [],
+      handleKey: (handle: string) => handle,
     };
     const { migrated, storageClass } = check(makeClaim(), makeClass(), { migration });
     assert.deepEqual([migrated, storageClass], [true, translated]);
@@ -70,6 +71,8 @@ describe('validateClaim', () => {
         toInTree: <T>(volume: T) => volume,
         toCsi: <T>(volume: T) => volume,
         holds: () => false,
+        storageKeys: () => [],
+        handleKey: (handle: string) => handle,
       },
     };
     const nameless = { volumeNamePrefix: '' };

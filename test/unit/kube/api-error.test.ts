@@ -71,7 +71,20 @@ describe('errorFromAnswer', () => {
       JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code: 409, message: 'm' });
     assert.ok(errorFromAnswer(409, body('AlreadyExists'), update) instanceof AlreadyExistsError);
     assert.ok(errorFromAnswer(409, body('Conflict'), create) instanceof ConflictError);
-    assert.equal(errorFromAnswer(409, body('SomethingNew'), create).constructor, ApiError);
+    assert.equal(errorFromAnswer(409, body('ServerTimeout'), create).constructor, ApiError);
+  });
+
+  test('the code decides where the reason of a Status is missing or not of the API, as in the denial of a webhook', () => {
+    const denial = (code: number, reason?: string): ApiError =>
+      errorFromStatus({ code, message: 'm', ...(reason !== undefined && { reason }) }, create);
+    for (const reason of [undefined, '', 'images must come from our registry']) {
+      assert.equal(denial(403, reason).constructor, ForbiddenError);
+      assert.equal(denial(404, reason).constructor, NotFoundError);
+      assert.equal(denial(409, reason).constructor, ConflictError);
+      assert.equal(denial(422, reason).constructor, InvalidError);
+      assert.equal(denial(400, reason).constructor, ApiError);
+      assert.equal(denial(500, reason).constructor, ApiError);
+    }
   });
 
   test('JSON that is no Status is taken as text', () => {

@@ -46,7 +46,7 @@ describe('the limit of exports', () => {
     const { limit, woken } = limitOf(undefined, () => 5);
     const small = { max: 1, count: 0 };
     const { slot } = limit.reserve('a', 'small', small);
-    assert.deepEqual(limit.reserve('b', 'small', small), { slot: undefined, limit: 1 });
+    assert.deepEqual(limit.reserve('b', 'small', small), { slot: undefined, limit: { max: 1, className: 'small' } });
     assert.ok(limit.reserve('c', 'large', { max: 9, count: 5 }).slot);
     slot![Symbol.dispose]();
     assert.deepEqual(woken, ['b']);

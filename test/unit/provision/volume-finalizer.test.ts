@@ -56,6 +56,9 @@ describe('removeFinalizer', () => {
   });
 
   test('the patch when none stays', () => {
-    assert.deepEqual(removeFinalizer([F]), { finalizers: [], patch: { metadata: { finalizers: null } } });
+    assert.deepEqual(removeFinalizer([F]), {
+      finalizers: [],
+      patch: { metadata: { '$deleteFromPrimitiveList/finalizers': [F] } },
+    });
   });
 });

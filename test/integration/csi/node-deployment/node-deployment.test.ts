@@ -12,6 +12,7 @@ import { claimUid } from '../../../../src/provision/claim-facts.ts';
 import { uidIndex } from '../../../../src/provision/informers.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
+import { patienceMs } from '../../../support/patience.ts';
 import type { TopologyHook } from '../../../../src/csi/topology/topology-hook.ts';
 import { driverName, makeClaim, makeClass, Rig, uid } from '../../../support/csi-rig.ts';
 
@@ -67,7 +68,7 @@ class Bench implements AsyncDisposable {
 
 /** Moves time until the call has arrived, and lets the answer come back. */
 async function until(bench: Bench, what: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + patienceMs;
   while (!what()) {
     if (performance.now() > deadline) throw new Error(`waited in vain for: ${what.toString()}`);
     await bench.clock.settle();

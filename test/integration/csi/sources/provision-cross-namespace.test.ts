@@ -22,7 +22,7 @@ function grant(spec: GrantSpec, namespace = 'ns2', name = 'g'): ReferenceGrant {
 async function startRig(namespace: string, grants: ReferenceGrant[] = [], gate = true): Promise<Rig> {
   const rig = await Rig.start({
     controller: ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'],
-    settings: { gates: { crossNamespaceVolumeDataSource: gate, volumeAttributesClass: () => true } },
+    settings: { gates: { crossNamespaceVolumeDataSource: gate, volumeAttributesClass: true } },
   });
   for (const each of grants) rig.grants.set(each);
   rig.api.put(`${snapshots}/${namespace}/volumesnapshots/snap`, {

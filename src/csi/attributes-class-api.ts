@@ -1,0 +1,65 @@
+import type { Clock } from '../base/clock.ts';
+import type { Resource } from '../kube/kube-object.ts';
+import type { ApiPresence, OptionalApi } from './optional-api.ts';
+
+/** The API of attributes classes, as a provisioner uses it. */
+export interface AttributesClassApi {
+  /** The resource in the version that was found last. */
+  readonly served: Resource;
+  /** Checks once which version is served. */
+  check(signal?: AbortSignal): Promise<ApiPresence>;
+  /** Whether a claim that names a class is provisioned with it; asked once in each attempt. */
+  appliesTo(claimUid: string, signal?: AbortSignal): Promise<boolean>;
+  /** Drops what was kept for the claim. */
+  forget(claimUid: string): void;
+}
+
+export interface FoundAttributesClassApiOptions {
+  api: Pick<OptionalApi, 'served' | 'presence' | 'check'>;
+  /** The class is never left out. Default false. */
+  required?: boolean;
+  clock: Pick<Clock, 'monotonicMs'>;
+}
+
+/**
+ * How long, in milliseconds, and how often in a row the API must have been missing for a claim before its class is left out.
+ * While a control plane is upgraded or rolled back, one of its API servers serves the API and another does not, and Kubernetes
+ * does not bind a volume without the class of its claim. Each attempt may reach another server.
+ */
+const missingMs = 60_000;
+const missingTimes = 5;
+
+/** Attributes classes where the API server decides whether there are any. */
+export class FoundAttributesClassApi implements AttributesClassApi {
+  readonly #options: FoundAttributesClassApiOptions;
+  /** Since when, and in how many attempts, the API has been missing without a break, by claim. */
+  readonly #missing = new Map<string, { sinceMs: number; times: number }>();
+
+  constructor(options: FoundAttributesClassApiOptions) {
+    this.#options = options;
+  }
+
+  get served(): Resource {
+    return this.#options.api.served;
+  }
+
+  async check(signal?: AbortSignal): Promise<ApiPresence> {
+    const found = await this.#options.api.check(signal);
+    if (found === 'present') this.#missing.clear();
+    return found;
+  }
+
+  /** False once the API has been missing for a minute and in five attempts of the claim, as of now. Until then its class cannot be read. */
+  async appliesTo(claimUid: string, signal?: AbortSignal): Promise<boolean> {
+    const { api, required = false } = this.#options;
+    if (required || api.presence !== 'absent' || (await this.check(signal)) !== 'absent') return true;
+    const nowMs = this.#options.clock.monotonicMs();
+    const { sinceMs, times } = this.#missing.get(claimUid) ?? { sinceMs: nowMs, times: 0 };
+    this.#missing.set(claimUid, { sinceMs, times: times + 1 });
+    return times + 1 < missingTimes || nowMs - sinceMs < missingMs;
+  }
+
+  forget(claimUid: string): void {
+    this.#missing.delete(claimUid);
+  }
+}
