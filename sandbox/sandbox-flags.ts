@@ -116,5 +116,5 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
 
 function wrong(flag: string, value: string | undefined, accepted: string, problem = 'invalid value'): SandboxFlags {
   const shown = value === undefined ? '' : ` ${JSON.stringify(value)}`;
-  return { kind: 'error', message: `${problem}: ${flag}${shown}: accepted is ${accepted}` };
+  return { kind: 'error', message: `${problem}: ${flag}${shown}: must be ${accepted}` };
 }

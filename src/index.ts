@@ -159,13 +159,8 @@ export type { ReflectorMetrics } from './kube/reflector-metrics.ts';
 export type { IndexFunction } from './kube/store.ts';
 export { EventRecorder, type EventRecorderOptions } from './kube/event-recorder.ts';
 export type { EventType, Recorder } from './kube/recorder.ts';
-export {
-  type ElectionOutcome,
-  LeaderElector,
-  type LeaderElectorMetrics,
-  type LeaderElectorOptions,
-  LeaseLostError,
-} from './kube/leader-elector.ts';
+export { type ElectionOutcome, LeaderElector, LeaseLostError } from './kube/leader-elector.ts';
+export type { LeaderElectorMetrics, LeaderElectorOptions } from './kube/leader-elector-options.ts';
 export type { LockName } from './kube/lock-kind.ts';
 
 // Queues, back-off and metrics

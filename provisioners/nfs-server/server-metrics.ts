@@ -16,7 +16,7 @@ export function serverMetrics(serving: Pick<Serving, 'exports' | 'isReady' | 're
     });
   };
   gauge('nfs_provisioner_exports', 'Volumes that are exported.', () => serving.exports.count);
-  gauge('nfs_provisioner_server_up', '1 while the NFS server answers, 0 while not.', () => Number(serving.isReady));
-  gauge('nfs_provisioner_server_restarts', 'How often the NFS server was started again.', () => serving.restarts);
+  gauge('nfs_provisioner_server_up', '1 while the NFS server responds, otherwise 0.', () => Number(serving.isReady));
+  gauge('nfs_provisioner_server_restarts', 'Restarts of the NFS server.', () => serving.restarts);
   return registry;
 }

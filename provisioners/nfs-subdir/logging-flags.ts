@@ -66,7 +66,7 @@ export function logLevel(args: readonly string[]): LogLevel | undefined {
 
 function wholeNumber(text: string | undefined): number {
   if (text === undefined || !/^\d+$/.test(text)) {
-    throw new UsageError(`invalid value ${JSON.stringify(text ?? '')} for flag -v: a number is needed`);
+    throw new UsageError(`invalid value ${JSON.stringify(text ?? '')} for flag -v: use a whole number`);
   }
   return Number(text);
 }

@@ -126,7 +126,7 @@ function parseEntry(line: string, where: string): Entry {
   } catch {
     // The same answer as for JSON that is no entry.
   }
-  throw new Error(`${where} is no entry of an object log`);
+  throw new Error(`${where} is not an entry of an object log`);
 }
 
 function cutFile(path: string, bytes: number): void {

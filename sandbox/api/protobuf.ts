@@ -80,7 +80,7 @@ function decodeMessage(bytes: Buffer, name: string, known: ReadonlyMap<string, M
 }
 
 function addEntry(result: JsonObject, field: Field, entry: bigint | Buffer, known: ReadonlyMap<string, Message>): void {
-  if (typeof entry === 'bigint') throw unreadable('a map entry is no message');
+  if (typeof entry === 'bigint') throw unreadable('a map entry is not a message');
   let key = '';
   let value: bigint | Buffer = Buffer.alloc(0);
   for (const part of wireFields(entry)) {

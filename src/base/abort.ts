@@ -36,7 +36,7 @@ export function joinSignals(
   const { timeoutMs } = options;
   if (timeoutMs !== undefined && !controller.signal.aborted) {
     timer = options.clock.after(timeoutMs, () =>
-      controller.abort(new DeadlineError(`no answer within ${timeoutMs} ms`)),
+      controller.abort(new DeadlineError(`no response within ${timeoutMs} ms`)),
     );
   }
   return {

@@ -43,6 +43,6 @@ export async function askCapacity(
 
 function amount(field: string, value: string | undefined): bigint {
   const bytes = BigInt(value ?? 0);
-  if (bytes < 0n) throw new Error(`the driver answered a negative ${field}: ${bytes}`);
+  if (bytes < 0n) throw new Error(`the driver returned a negative ${field}: ${bytes}`);
   return bytes;
 }

@@ -45,7 +45,7 @@ export async function auditedDriver(
     });
   } catch (error) {
     const why = patience.signal.aborted
-      ? `no answer within ${maxConnectMs / 1000} s: ${await connectionProblem(socketPath(csiTarget(address)))}`
+      ? `no response within ${maxConnectMs / 1000} s: ${await connectionProblem(socketPath(csiTarget(address)))}`
       : (error as Error).message;
     throw new CannotLookError(`the driver on ${address}: ${why}`, { cause: error });
   } finally {

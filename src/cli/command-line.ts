@@ -59,5 +59,5 @@ export function parseCommandLine(input: CommandLineInput): ParsedCommandLine {
 /** Mostly a boolean's value behind a blank instead of `=`, which has no effect. */
 function ignoredNotice(ignored: readonly string[]): Notice[] {
   if (ignored.length === 0) return [];
-  return [{ level: 'warn', fields: { arguments: ignored }, message: 'Arguments that are no flags are ignored' }];
+  return [{ level: 'warn', fields: { arguments: ignored }, message: 'Arguments that are not flags are ignored' }];
 }

@@ -273,7 +273,7 @@ export const flagTable = {
     group: 'provisioning',
     value: 'kind',
     description:
-      'Where volumes in the making are recorded, so that none is left behind: lease, configmap, or off. In the namespace that leader election would use.',
+      'Where volumes are recorded before they are created, so that a crash leaves none behind: lease, configmap, or off. In the namespace that leader election would use.',
     since: 'v0.1.0',
   },
   'strict-topology': {

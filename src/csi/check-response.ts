@@ -30,7 +30,7 @@ export function checkResponse(
 ): CreatedVolume | UnfitVolume {
   const { volume } = response;
   if (volume === undefined) {
-    throw new ProvisionError('the driver answered CreateVolume without a volume', { state: 'in-background' });
+    throw new ProvisionError('the response to CreateVolume has no volume', { state: 'in-background' });
   }
   const reported = BigInt(volume.capacity_bytes ?? 0);
   const created: CreatedVolume = {

@@ -14,11 +14,11 @@ export async function connectionProblem(path: string): Promise<string> {
   const error = await connectionError(path);
   switch (error?.code) {
     case undefined:
-      return `${path}: somebody listens who does not answer as a gRPC server`;
+      return `${path}: what listens there does not respond as a gRPC server`;
     case 'ENOENT':
       return `ENOENT: there is no ${path}: has the driver started, and ${samePath}`;
     case 'ECONNREFUSED':
-      return `ECONNREFUSED: nobody listens on ${path}: the driver has ended or is not ready, or another one left the socket behind`;
+      return `ECONNREFUSED: nothing listens on ${path}: the driver has ended or is not ready, or an earlier process left the socket behind`;
     case 'EACCES':
     case 'EPERM':
       return `${error.code}: ${await refusal(path)}: run both containers as the same user, or let the driver open its socket to this one (--csi-address=${path})`;

@@ -55,7 +55,7 @@ export class OptionalApi {
       this.#presence = found === undefined ? 'absent' : 'present';
       this.#served = found ?? resource;
     } catch (error) {
-      logger.debug({ err: error, kind: resource.kind }, 'Looking for an optional API failed');
+      logger.debug({ err: error, kind: resource.kind }, 'The discovery of an optional API failed');
       return 'unknown';
     }
     if (before === 'absent' && this.#presence === 'present') {

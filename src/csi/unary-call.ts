@@ -1,16 +1,16 @@
 /** The one way to call a driver: deadline, cancellation, logging, metrics and typed errors for every method. */
-import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
+import { Metadata, status } from '@grpc/grpc-js';
 import type { MethodDefinition } from '@grpc/proto-loader';
 import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { SecretEncodingError, type SecretString } from '../base/secret-string.ts';
-import { CsiCallError, codeName, LostStatusError } from './call-error.ts';
+import { CsiCallError, codeName } from './call-error.ts';
 import type { CsiConnection } from './connection.ts';
 import type { SecretFields } from './csi-proto.ts';
 import { errorMessage } from './error-message.ts';
-import { maxStatusTextBytes } from './http2-connect.ts';
 import { LoggedMessage } from './logged-message.ts';
+import { deadlineExceeded, isServiceError, serviceCallError } from './service-error.ts';
 import { decodeStrictly } from './strict-decoding.ts';
 
 /** One finished call, for metrics. */
@@ -148,7 +148,8 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
         { deadline: Date.now() + timeoutMs },
         (error, response) => {
           if (error !== null) reject(error);
-          else if (response === undefined) reject(new CsiCallError(status.INTERNAL, 'the driver sent no message'));
+          else if (response === undefined)
+            reject(new CsiCallError(status.INTERNAL, 'the response of the driver has no message'));
           else resolve(response);
         },
       );
@@ -159,7 +160,8 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
     if (error instanceof CsiCallError) throw error;
     throwIfAborted(signal, { cause: error });
     if (!isServiceError(error)) throw error;
-    const failure = callError(error, clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs, connection);
+    const atDeadline = clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs;
+    const failure = serviceCallError(error, { atDeadline, connection });
     throw withoutSecrets(failure, (request as { secrets?: Record<string, SecretString> }).secrets);
   } finally {
     signal?.removeEventListener('abort', cancel);
@@ -194,59 +196,6 @@ function throwIfAborted(signal: AbortSignal | undefined, options: { cause?: unkn
   if (signal?.aborted !== true) return;
   if (signal.reason instanceof DeadlineError) throw deadlineExceeded(options);
   throw new CsiCallError(status.CANCELLED, 'context canceled', options);
-}
-
-function deadlineExceeded(options: { cause?: unknown; sent?: boolean }): CsiCallError {
-  return new CsiCallError(status.DEADLINE_EXCEEDED, 'context deadline exceeded', options);
-}
-
-function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && 'metadata' in error;
-}
-
-/** How grpc-js words a call that ended without a status, as one does whose status is too long. */
-const lostStatus: ReadonlySet<string> = new Set([
-  // reset by the driver, which knows the limit (Go)
-  'Received RST_STREAM with code 2 (Internal server error)',
-  'Received RST_STREAM with code 0 (Call ended without gRPC status)',
-  // refused by Node: all headers together are too long
-  'Bandwidth exhausted or memory limit exceeded',
-  // a header that is too long alone breaks the connection, with all calls on it
-  'Received RST_STREAM with code 2 triggered by internal client error: Protocol error',
-]);
-/** How grpc-js words a response that it did not read: the driver did what was requested. */
-const tooLong = /^Received message larger than max \(\d+ vs \d+\)$/;
-/** How grpc-js words a call on a connection that has just broken. */
-const brokenConnection = 'triggered by internal client error: The session has been destroyed';
-
-/** Translates the texts of grpc-js for local failures to those of the Go client, which users and dashboards know. */
-function callError(error: ServiceError, atDeadline: boolean, connection: CsiConnection): CsiCallError {
-  const { code, details } = error;
-  // grpc-js has neither code nor text for a response with an unknown compression.
-  if (typeof code !== 'number') {
-    return new CsiCallError(status.INTERNAL, 'grpc: failed to decompress the received message', { cause: error });
-  }
-  const reset = /^(Received RST_STREAM|Call cancelled|Cancelled on client)/.test(details);
-  // The second text is that of a driver built on grpc-js, whose timer for our deadline may fire first.
-  const local = details.startsWith('Deadline exceeded after ') || (atDeadline && details === 'Deadline exceeded');
-  if (code === status.DEADLINE_EXCEEDED && local) return deadlineExceeded({ cause: error });
-  if (reset && atDeadline) return deadlineExceeded({ cause: error });
-  if (lostStatus.has(details)) {
-    const text = `the driver's status did not arrive: it is longer than ${maxStatusTextBytes / 1024} KiB, or the driver reset the call`;
-    return new LostStatusError(status.INTERNAL, text, { cause: error });
-  }
-  if (code === status.RESOURCE_EXHAUSTED && tooLong.test(details)) {
-    return new LostStatusError(code, details, { cause: error });
-  }
-  const broken = details.endsWith(brokenConnection);
-  if (
-    broken ||
-    (reset && connection.state === 'lost') ||
-    (code === status.UNAVAILABLE && details === 'Connection dropped')
-  ) {
-    return new CsiCallError(status.UNAVAILABLE, 'error reading from server: EOF', { cause: error });
-  }
-  return new CsiCallError(code, details, { cause: error });
 }
 
 /** A driver may quote its request, and its text becomes an event and reaches logs, traces and the journal. */

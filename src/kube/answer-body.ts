@@ -63,7 +63,7 @@ export function parseAnswer<T>(text: string, info: RequestInfo): T {
     parsed = JSON.parse(text) as T & Partial<Status>;
   } catch {
     // Without the cause: its message quotes the response, which may be a Secret.
-    throw new TransportError(`${info.verb} ${info.resource.plural}: the answer is no JSON`, { code: 'BAD_JSON' });
+    throw new TransportError(`${info.verb} ${info.resource.plural}: the response is not JSON`, { code: 'BAD_JSON' });
   }
   if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {
     throw errorFromStatus(parsed, info);

@@ -73,7 +73,7 @@ export class ApiError extends Error {
   readonly retryAfterS: number | undefined;
 
   constructor(status: Status, request: RequestInfo, retryAfterS?: number) {
-    super(status.message ?? `the server answered ${status.code ?? 'without a code'}`);
+    super(status.message ?? `the server responded with ${status.code ?? 'without a code'}`);
     this.status = status;
     this.code = status.code ?? 0;
     this.reason = status.reason ?? '';
@@ -247,7 +247,7 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
     status: 'Failure',
     code,
     reason,
-    message: text === '' ? `the server answered ${code} to ${request.verb} ${request.resource.plural}` : text,
+    message: text === '' ? `the server responded with ${code} to ${request.verb} ${request.resource.plural}` : text,
   };
 }
 

@@ -68,7 +68,7 @@ export class ExecPlugin {
       });
     }
     if (interactiveMode === 'Always') {
-      throw new KubeConfigError(`exec plugin ${this.#command}: it wants a terminal, and there is none`, {
+      throw new KubeConfigError(`exec plugin ${this.#command}: it requires a terminal, and there is none`, {
         cure: 'Set exec.interactiveMode of the user in the kubeconfig file to IfAvailable or Never',
       });
     }
@@ -120,16 +120,16 @@ export class ExecPlugin {
     try {
       answer = JSON.parse(output) as Partial<ExecCredentialObject> | null;
     } catch {
-      throw wrong('its output is no JSON'); // without the cause: its message may quote the token
+      throw wrong('its output is not JSON'); // without the cause: its message may quote the token
     }
     if (answer?.kind !== 'ExecCredential' || answer.apiVersion !== this.#version) {
-      throw wrong(`its output is no ExecCredential of ${this.#version}`);
+      throw wrong(`its output is not an ExecCredential of ${this.#version}`);
     }
     const { token, clientCertificateData, clientKeyData, expirationTimestamp } = answer.status ?? {};
     if (!clientCertificateData !== !clientKeyData) throw wrong('it gave a certificate without a key, or a key alone');
     if (!token && !clientCertificateData) throw wrong('it gave neither a token nor a certificate');
     const expiresAtMs = expirationTimestamp ? Date.parse(expirationTimestamp) : undefined;
-    if (Number.isNaN(expiresAtMs)) throw wrong(`its expirationTimestamp is no time`);
+    if (Number.isNaN(expiresAtMs)) throw wrong(`its expirationTimestamp is not a time`);
     return {
       token: token || undefined,
       certificate: clientCertificateData || undefined,

@@ -59,7 +59,7 @@ export function loadKubeConfig(source: KubeConfigSource): LoadedKubeConfig {
   const server = cluster?.server ?? '';
   const url = URL.parse(server);
   if (url === null) {
-    throw new KubeConfigError(`invalid configuration: ${JSON.stringify(server)} is no URL of a server`, {
+    throw new KubeConfigError(`invalid configuration: ${JSON.stringify(server)} is not the URL of a server`, {
       cure: 'Correct the field server of the current cluster in the kubeconfig file, such as https://192.0.2.1:6443',
     });
   }
@@ -150,7 +150,7 @@ function fromServer(master: string): KubeConfig {
 function serverUrl(master: string): string {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(master) ? master : `http://${master}`;
   if (!URL.canParse(text)) {
-    throw new KubeConfigError(`--master: ${JSON.stringify(master)} is no URL and no host:port`, {
+    throw new KubeConfigError(`--master: ${JSON.stringify(master)} is neither a URL nor host:port`, {
       cure: 'Give the URL of the API server, such as https://192.0.2.1:6443',
     });
   }
@@ -187,7 +187,7 @@ function fromCluster({ environment, serviceAccountFolder: folder = mountedFolder
     },
     { name: inClusterName },
   );
-  const problem = hasCa ? undefined : `${caFile} is missing, the CAs of the system decide whom to trust`;
+  const problem = hasCa ? undefined : `${caFile} is missing, the CAs of the system are used`;
   return { config, tokenFile, problem };
 }
 

@@ -3,63 +3,14 @@
  * as soon as the leader releases it, or a second after it expires.
  */
 import { joinSignals } from '../base/abort.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+import { systemClock } from '../base/clock.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { Informer } from './informer.ts';
 import { KubeClient, maxFieldManagerLength } from './kube-client.ts';
+import { checkElectionTimings, jitterFactor, type LeaderElectorOptions } from './leader-elector-options.ts';
 import { LeaseLock } from './lease-lock.ts';
 import type { Lease } from './lease-record.ts';
-import { type LockName, lockKinds } from './lock-kind.ts';
-import type { Recorder } from './recorder.ts';
-import type { Transport } from './transport.ts';
-
-/** The Lease, the identity to hold it with, and the timings, whose defaults are those of Kubernetes' own controllers. */
-export interface LeaderElectorOptions {
-  /** A transport of its own, so that a busy controller cannot delay a renewal. */
-  transport: Transport;
-  /**
-   * The transport of the work: fenced when the lease is lost, before `lost` aborts, so that no request of the work leaves
-   * the process any more. Default: none, the work has to ensure that.
-   */
-  guarded?: Pick<Transport, 'fence'>;
-  /** Records events on the Lease about who leads. Default: no events. */
-  recorder?: Recorder;
-  namespace: string;
-  /** Name of the Lease. */
-  name: string;
-  /**
-   * The kind of the object: a Lease, or Endpoints with an annotation, which compete with programs from before there were
-   * Leases. Default `lease`.
-   */
-  lock?: LockName;
-  /** The program that the server records as the author of the Lease. Default: the name of the Lease. */
-  fieldManager?: string;
-  /** The holder identity, such as the name of the pod; no two processes may share it. */
-  identity: string;
-  labels?: Readonly<Record<string, string>>;
-  /** How long a lease holds without renewal. Default 15,000. */
-  leaseDurationMs?: number;
-  /** How long renewals may fail before the lease counts as lost. Default 10,000. */
-  renewDeadlineMs?: number;
-  /** Pause between renewals, and between attempts. Default 2,000. */
-  retryPeriodMs?: number;
-  /** Release the lease when the work has ended. Default true. */
-  releaseOnExit?: boolean;
-  /** Default: the machine's own time. */
-  clock?: Clock;
-  /** Uniform in [0, 1); default `Math.random`. */
-  random?: () => number;
-  /** Default: warnings and errors, to standard error. */
-  logger?: Logger;
-  metrics?: LeaderElectorMetrics;
-}
-
-/** What an election reports. */
-export interface LeaderElectorMetrics {
-  leading(isLeader: boolean): void;
-  slowPath(): void;
-}
+import { lockKinds } from './lock-kind.ts';
 
 /** How an election ended: never led, led until the work was done, or lost the lease while it led. */
 export type ElectionOutcome = 'stopped' | 'done' | 'lost';
@@ -67,24 +18,6 @@ export type ElectionOutcome = 'stopped' | 'done' | 'lost';
 /** The lease is lost: work aborted with this reason must not write anything outside the process any more. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
-}
-
-/** Attempts are spread over retry period × (1 + this factor). */
-const jitterFactor = 1.2;
-
-/** @throws {RangeError} naming the option, when the timings cannot work. */
-export function checkElectionTimings(timings: {
-  leaseDurationMs: number;
-  renewDeadlineMs: number;
-  retryPeriodMs: number;
-}): void {
-  const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = timings;
-  if (retryPeriodMs <= 0) throw new RangeError('retryPeriod must be greater than zero');
-  if (leaseDurationMs <= renewDeadlineMs) throw new RangeError('leaseDuration must be greater than renewDeadline');
-  if (renewDeadlineMs <= jitterFactor * retryPeriodMs) {
-    throw new RangeError('renewDeadline must be greater than retryPeriod*JitterFactor');
-  }
-  if (leaseDurationMs < 1000) throw new RangeError('leaseDuration must be at least 1s: a Lease counts whole seconds');
 }
 
 /** The options that have no default. */

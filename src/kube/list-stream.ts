@@ -107,7 +107,7 @@ class ListScanner {
   }
 
   end(): ListEnvelope {
-    if (this.#depth !== 0 || this.#inString) throw new SyntaxError('the list ends before its text does');
+    if (this.#depth !== 0 || this.#inString) throw new SyntaxError('the list ends before the response does');
     return JSON.parse(Buffer.concat(this.#outside).toString('utf8')) as ListEnvelope;
   }
 

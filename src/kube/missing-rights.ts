@@ -39,7 +39,7 @@ export class MissingRights {
     const where = { resource: plural, ...(group !== '' && { group }), ...(namespace !== undefined && { namespace }) };
     const fields = { ...where, verb, err: error, addRule: error.missingRule };
     if (optional) {
-      logger.warn(fields, 'Not permitted to use a resource, going on without it; the rule can be added to the role');
+      logger.warn(fields, 'Not permitted to use a resource, continuing without it; the rule can be added to the role');
     } else {
       logger.error(fields, 'Not permitted to use a resource; add the rule to an RBAC role, no restart is then needed');
     }

@@ -40,7 +40,7 @@ function variable(environment: ProxySource['environment'], name: string): string
 function checked(proxyUrl: string, source: string): string {
   const url = URL.parse(proxyUrl);
   if (url === null || !schemes.has(url.protocol)) {
-    throw new KubeConfigError(`${source}: ${JSON.stringify(proxyUrl)} is no URL of http, https or socks5`, {
+    throw new KubeConfigError(`${source}: ${JSON.stringify(proxyUrl)} is not an http, https or socks5 URL`, {
       cure: `Correct or remove ${source}, such as http://192.0.2.1:3128`,
     });
   }

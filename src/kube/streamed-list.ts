@@ -91,7 +91,7 @@ export class StreamedList<T extends KubeObject> {
       }
       if (incomplete++ > 0) await failures.backOff(signal);
     }
-    throw new NotStreamedError('the streaming list ends early, again and again');
+    throw new NotStreamedError('the streaming list repeatedly ends early');
   }
 
   /** One request; `list.filled` says whether all objects had come before it ended or failed. */

@@ -176,7 +176,7 @@ export class Transport implements AsyncDisposable {
           onSent();
           timer?.cancel();
           timer = clock.after(requestTimeoutMs, () =>
-            abort(new TransportError(`no answer within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
+            abort(new TransportError(`no response within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
           );
         },
       });

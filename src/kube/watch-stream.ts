@@ -142,7 +142,7 @@ class SilenceGuard {
 
   #verdict(): Error {
     if (this.opened) return new SilentConnection('the API server sends nothing');
-    const message = `no answer to a watch of ${this.#resource} within ${maxAnswerMs} ms`;
+    const message = `no response to a watch of ${this.#resource} within ${maxAnswerMs} ms`;
     return new TransportError(message, { code: 'TIMEOUT' });
   }
 

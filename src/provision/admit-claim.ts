@@ -47,7 +47,7 @@ export async function admitClaim(
   if (made !== undefined) {
     // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
     const { name } = made.metadata;
-    throw new Error(`PersistentVolume ${JSON.stringify(name)} was made for the claim, which is not bound to it yet`);
+    throw new Error(`PersistentVolume ${JSON.stringify(name)} was created for the claim, which is not bound to it yet`);
   }
   if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
     const message = `${provisionerName} does not support block volume provisioning`;

@@ -90,7 +90,7 @@ export class ClaimRecovery {
     const { claim } = options;
     const patience = clock.after(journalPatienceMs, () => {
       const message =
-        'Waiting for the API server to accept the record of the volume. It is made once the record is written';
+        'Waiting for the API server to accept the record of the volume. The volume is created once the record is written';
       recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     });
     try {

@@ -22,7 +22,7 @@ export async function classOfVolume(
     return await client.get<StorageClass>(storageClasses, { name }, options);
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    const message = `StorageClass ${JSON.stringify(name)} does not exist any more, and it says what becomes of the storage: recreate it`;
+    const message = `StorageClass ${JSON.stringify(name)} does not exist any more, and it decides what happens to the storage: recreate it`;
     throw new Error(`${message} (${error.message})`, { cause: error });
   }
 }

@@ -73,7 +73,7 @@ export class DeletionGuard {
   checkRecord({ record, reportOnly, saveAttempted }: Intent): void {
     if (reportOnly !== undefined) throw new ReportOnlyError(reportOnly, 'restored');
     if (record.volume.defaults.persistentVolumeReclaimPolicy === 'Retain' && saveAttempted) {
-      const text = `StorageClass ${JSON.stringify(record.volume.className)} says Retain, and the volume may have been in use`;
+      const text = `StorageClass ${JSON.stringify(record.volume.className)} has reclaimPolicy Retain, and the volume may have been in use`;
       throw new ReportOnlyError(text, 'retain');
     }
   }
@@ -112,7 +112,7 @@ export class DeletionGuard {
       throw new ReportOnlyError('the storage has no handle by which it could be deleted', 'undecidable');
     this.checkRecord(intent);
     if (intent.owner === 'foreign' || intent.deleteNotBeforeMs > clock.monotonicMs()) {
-      throw new TooEarlyError('another process may still be making the storage, it is deleted later');
+      throw new TooEarlyError('another process may still be creating the storage, it is deleted later');
     }
     await intents.toDelete(intent, handle, signal);
     const { name } = intent.record.volume;

@@ -228,7 +228,7 @@ export class Intents {
     metrics.replayed();
     logger.info(
       { claim: `${namespace}/${name}`, uid, volume: record.volume.name, phase: record.phase, owner },
-      'Found the record of a volume that another process was making',
+      'Found the record of a volume that another process was creating',
     );
   }
 

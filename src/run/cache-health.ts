@@ -25,7 +25,7 @@ export function checkCaches({ ready, clock }: { ready: Health; clock: Clock }, i
       const silentMs = clock.monotonicMs() - informer.lastSuccessMs;
       if (silentMs < silentCacheMs) return undefined;
       const why = informer.lastError === undefined ? '' : `: ${informer.lastError.message}`;
-      return `no news of ${name} for ${Math.round(silentMs / 60_000)} minutes${why}`;
+      return `nothing received about ${name} for ${Math.round(silentMs / 60_000)} minutes${why}`;
     };
     checks.defer(ready.add(() => (informer.hasSynced ? silence() : `the cache of ${name} is not filled yet`)));
   }

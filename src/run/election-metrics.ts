@@ -1,12 +1,12 @@
 import { counter, gauge, type MetricRegistry } from '../base/metrics.ts';
-import type { LeaderElectorMetrics } from '../kube/leader-elector.ts';
+import type { LeaderElectorMetrics } from '../kube/leader-elector-options.ts';
 
 /** The metrics of Kubernetes' own controllers. The label is empty, as in the original: dashboards select it so. */
 export function electionMetrics(registry: MetricRegistry): LeaderElectorMetrics {
   const status = gauge({
     registry,
     name: 'leader_election_master_status',
-    help: 'Whether this process leads (1) or stands by (0)',
+    help: 'Whether this process is the leader (1) or a standby (0)',
     stability: 'ALPHA',
     labels: ['name'],
   });

@@ -33,7 +33,7 @@ export async function permittedLocks(options: {
       }
       return found.length === 0 ? ['lease'] : found;
     } catch (error) {
-      logger.warn({ err: error }, 'The API server does not say which locks may be held, asking again');
+      logger.warn({ err: error }, 'The permitted locks could not be determined, trying again');
       await clock.sleep(pauseMs, { signal: stop }).catch(() => undefined);
     }
   }

@@ -203,7 +203,12 @@ async function provision(
   const { volumes } = informers;
   const started: { controller?: ProvisionController } = {};
   const tools: ProvisionerParts = {
-    ...{ client, volumes, registry, logger, clock, signal: abort },
+    client,
+    volumes,
+    registry,
+    logger,
+    clock,
+    signal: abort,
     recorder: { event: (...given) => started.controller?.recorder.event(...given) },
     wakeClaim: (uid) => started.controller?.wakeClaim(uid),
     wakeVolume: (name) => started.controller?.wakeVolume(name),

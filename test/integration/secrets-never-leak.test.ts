@@ -206,10 +206,13 @@ class Story implements AsyncDisposable {
     await look('missing');
     proxy.spoiled.set('broken-creds', 'no JSON');
     this.#addClaim('broken', className);
-    await this.#told('broken', 'error getting secret broken-creds in namespace default: get secrets: the answer is no');
+    await this.#told(
+      'broken',
+      'error getting secret broken-creds in namespace default: get secrets: the response is not JSON',
+    );
     await look('broken');
     proxy.spoiled.set('broken-creds', 'an error');
-    await this.#told('broken', 'error getting secret broken-creds in namespace default: the server answered 500');
+    await this.#told('broken', 'error getting secret broken-creds in namespace default: the server responded with 500');
     await look('broken');
     proxy.spoiled.clear();
     await this.#bound('broken');

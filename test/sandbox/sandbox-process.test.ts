@@ -58,7 +58,7 @@ describe('the sandbox process', () => {
     const child = startProcess(t, '--nodes', 'many');
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number]>]);
     assert.equal(code, 2);
-    assert.equal(stderr, 'invalid value: --nodes "many": accepted is a whole number from 0 to 1000\n');
+    assert.equal(stderr, 'invalid value: --nodes "many": must be a whole number from 0 to 1000\n');
   });
 
   test('a port that is taken is told in one line and ends with 1', async (t) => {

@@ -10,7 +10,7 @@ describe('refusedRights', () => {
   });
 
   for (const line of [
-    'W1121 10:00:00.000000 1 b.ts:2] "Not permitted to use a resource, going on without it" resource="volumesnapshots"',
+    'W1121 10:00:00.000000 1 b.ts:2] "Not permitted to use a resource, continuing without it" resource="volumesnapshots"',
     'I1121 10:00:00.000000 1 c.ts:3] "Watch ended" err="volumesnapshots is forbidden: User \\"u\\" cannot watch it"',
     '    at sync (file:///home/someone/forbidden/src/kube/informer.ts:1:2)',
   ]) {

@@ -13,8 +13,8 @@ const texts = sourceTexts();
 
 /** Texts that are not written where they are used, with the texts that they may be. */
 const elsewhere = new Map([
-  ['src/cli/main.ts: message', ['Arguments that are no flags are ignored']], // and those of the next test
-  ['src/kube/credentials.ts: this.#loaded.problem', ['is missing, the CAs of the system decide whom to trust']],
+  ['src/cli/main.ts: message', ['Arguments that are not flags are ignored']], // and those of the next test
+  ['src/kube/credentials.ts: this.#loaded.problem', ['is missing, the CAs of the system are used']],
   [
     'src/provision/blocking-volume-store.ts: logMessage',
     ['The volume could not be saved', 'The storage of an unsaved volume stays'],

@@ -17,7 +17,13 @@ export function goneNodesFeature(options: FeatureOptions): Feature | undefined {
   if (config.nodeDeployment === null || objects === undefined) return undefined;
   const { resource, namespace, lease } = objects;
   const goneNodes = new GoneNodes({
-    ...{ client, transport, resource, namespace, lease, clock, logger },
+    client,
+    transport,
+    resource,
+    namespace,
+    lease,
+    clock,
+    logger,
     nodeName: config.nodeDeployment.nodeName,
     onReported: () => metrics.journal?.reported('node-gone'),
   });

@@ -70,7 +70,10 @@ export class GoneNodes {
     const journals = new Map<string, NodeRecords>();
     await pagedList({
       coding: new CodingChoice({ transport, logger }),
-      ...{ resource, namespace, clock, signal },
+      resource,
+      namespace,
+      clock,
+      signal,
       resourceVersion: '',
       limit: pageSize,
       optional: true,

@@ -188,7 +188,10 @@ export class OwnershipContest {
       if (await hasRoom(claim, signal)) return true;
     } catch (error) {
       signal.throwIfAborted();
-      logger.debug({ ...fields, err: error }, 'The capacity for the claim could not be checked, going on without');
+      logger.debug(
+        { ...fields, err: error },
+        'The capacity for the claim could not be checked, continuing without the check',
+      );
       return true;
     }
     logger.debug(fields, 'Not enough capacity for the claim');

@@ -34,7 +34,7 @@ export function ownsVolume(volume: PersistentVolume, options: VolumeOwnershipOpt
   if (madeOn === undefined || madeOn === '') {
     logger.warn(
       { volume: volume.metadata.name },
-      'The volume does not say which node it was made on, no instance will delete it',
+      'The volume does not name the node that it was created on, no instance will delete it',
     );
   }
   return false;

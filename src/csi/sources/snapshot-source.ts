@@ -126,7 +126,7 @@ export async function protectSnapshot(options: SnapshotProtection): Promise<void
     await addFinalizer(protection(options));
   } catch (error) {
     if (!(error instanceof ForbiddenError && error.request.verb === 'update')) throw error;
-    logger.debug({ err: error, snapshot }, 'Not allowed to protect the snapshot, going on without');
+    logger.debug({ err: error, snapshot }, 'Not permitted to protect the snapshot, continuing without protection');
   }
 }
 

@@ -81,7 +81,7 @@ async function mayList({ client, logger }: SnapshotSweepOptions, signal: AbortSi
     await client.list(volumeSnapshots, { limit: 1, signal, optional: true });
   } catch (error) {
     if (!(error instanceof ForbiddenError)) return !signal.aborted;
-    logger.debug({ err: error }, 'Not allowed to list VolumeSnapshots: left-over protection is not swept');
+    logger.debug({ err: error }, 'Not permitted to list VolumeSnapshots: left-over protection is not swept');
     return false;
   }
   return true;

@@ -53,7 +53,7 @@ interface Frame extends Span {
 
 function readEvent({ data, start, end }: Frame, options: { kind: string; decode: ObjectDecoder }): WatchEvent {
   const { type, object } = decodeEvent(data, start, end);
-  if (type === undefined || object?.raw === undefined) throw new MalformedMessageError('a frame is no event');
+  if (type === undefined || object?.raw === undefined) throw new MalformedMessageError('a frame is not an event');
   const { typeMeta, message } = openEnvelope(data, object.raw);
   const read = decoderFor(type, typeMeta, options);
   const decoded = read?.(data, message.start, message.end);

@@ -40,7 +40,7 @@ export interface JournalMetrics {
   reported(reason: ReportReason): void;
   /** A write succeeded: its seconds, and the bytes of its body. */
   written(seconds: number, bytes: number): void;
-  /** Bytes of all objects of the journal together. */
+  /** Size of all objects of the journal in bytes together. */
   size(bytes: number): void;
   /** Whether records can be written. */
   isProtected(value: boolean): void;

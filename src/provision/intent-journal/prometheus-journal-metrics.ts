@@ -13,7 +13,7 @@ export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wal
     registry,
     labels: ['phase'],
     name: 'intent_journal_records',
-    help: 'Volumes that are being made or undone, by phase',
+    help: 'Open records of volumes, by phase',
     collect: (family) => {
       for (const [phase, count] of Object.entries(records)) family.set({ phase }, count);
     },
@@ -27,7 +27,7 @@ export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wal
   const replayed = counter({
     registry,
     name: 'intent_journal_replayed_total',
-    help: 'Records of an earlier process that were taken up',
+    help: 'Records of an earlier process that were adopted',
   });
   const revoked = counter({
     registry,
@@ -44,14 +44,14 @@ export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wal
     registry,
     buckets,
     name: 'intent_journal_write_duration_seconds',
-    help: 'Seconds that successful writes took',
+    help: 'Duration of successful writes in seconds',
   });
   const writtenBytes = counter({
     registry,
     name: 'intent_journal_written_bytes_total',
     help: 'Bytes written',
   });
-  const size = gauge({ registry, name: 'intent_journal_bytes', help: 'Bytes of all objects of the journal' });
+  const size = gauge({ registry, name: 'intent_journal_bytes', help: 'Size of all objects of the journal in bytes' });
   const isProtected = gauge({
     registry,
     name: 'intent_journal_protected',
@@ -60,7 +60,7 @@ export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wal
   const unprotected = counter({
     registry,
     name: 'intent_journal_unprotected_total',
-    help: 'Volumes made without a record, as it could not be written',
+    help: 'Volumes created without a record, because it could not be written',
   });
   const metrics: JournalMetrics = {
     records: (byPhase) => {

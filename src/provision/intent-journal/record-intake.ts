@@ -129,7 +129,7 @@ export class RecordIntake {
     metrics?.reported('too-large');
     logger.error(
       { claim: `${claim.namespace}/${claim.name}`, bytes: loneBytes(entry), maxBytes: maxShardBytes },
-      'The record of a volume is too large for the intent journal: a crash while it is made may leak it',
+      'The record of a volume is too large for the intent journal: a crash while it is being created may leak it',
     );
     return 'unprotected';
   }

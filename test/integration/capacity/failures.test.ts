@@ -63,7 +63,7 @@ describe('a driver that fails', () => {
         },
       });
       assert.deepEqual(rig.writes, []);
-      assert.match(failing(rig).join(), new RegExp(`the driver answered a negative ${field}: -\\d`));
+      assert.match(failing(rig).join(), new RegExp(`the driver returned a negative ${field}: -\\d`));
       await rig.clock.advance(1000);
       await rig.until('the object', () => rig.stored.length === 1);
       assert.equal(rig.calls.length, 2);

@@ -62,7 +62,7 @@ describe('health', () => {
     await rig.clock.advance(14 * minuteMs);
     assert.equal(await get('/readyz'), '200 ok');
     await rig.clock.advance(16 * minuteMs);
-    assert.match(await get('/readyz'), /^500 .*no news of claims for \d\d minutes: .*ECONNREFUSED/);
+    assert.match(await get('/readyz'), /^500 .*nothing received about claims for \d\d minutes: .*ECONNREFUSED/);
     assert.equal(await get('/healthz'), '200 ok');
     await rig.server.up();
     await rig.clock.advance(minuteMs);

@@ -115,7 +115,7 @@ describe('on a signal', () => {
     await server.requested(1);
     program.signal('SIGTERM');
     assert.deepEqual(await program.ended, { code: 0 });
-    assert.ok(!program.lines.some((line) => line.includes('no answer within')), program.lines.join(''));
+    assert.ok(!program.lines.some((line) => line.includes('no response within')), program.lines.join(''));
   });
 
   test('a second signal ends at once with code 1, whatever is under way', async () => {

@@ -65,14 +65,14 @@ describe('why nobody answers on a socket', () => {
     const server = await listen(join(folder, 'live.sock'));
     await rename(join(folder, 'live.sock'), path); // Node removes a socket that it closes
     server.close();
-    assert.match(await connectionProblem(path), /^ECONNREFUSED: nobody listens on .*stale\.sock: /);
+    assert.match(await connectionProblem(path), /^ECONNREFUSED: nothing listens on .*stale\.sock: /);
   });
 
   test('somebody listens, and is no driver', async (context) => {
     const path = join(folder, 'silent.sock');
     const server = await listen(path);
     context.after(() => server.close());
-    assert.equal(await connectionProblem(path), `${path}: somebody listens who does not answer as a gRPC server`);
+    assert.equal(await connectionProblem(path), `${path}: what listens there does not respond as a gRPC server`);
   });
 
   test('it belongs to another user: owner, mode and our user are named', async (context) => {

@@ -182,7 +182,7 @@ const answers: { title: string; answer: RawHandler; told: string | RegExp }[] = 
   {
     title: 'no volume in the answer',
     answer: (call) => answerWith(call, Buffer.alloc(0)),
-    told: 'the driver answered CreateVolume without a volume',
+    told: 'the response to CreateVolume has no volume',
   },
   {
     title: 'a negative capacity',

@@ -151,13 +151,18 @@ describe('connect', () => {
       problem: /^open .*token/,
       cure: /automountServiceAccountToken/,
     },
-    { title: 'a server that is none', options: { master: 'http://[' }, problem: /is no URL/, cure: /https:\/\// },
+    {
+      title: 'a server that is none',
+      options: { master: 'http://[' },
+      problem: /is neither a URL nor host:port/,
+      cure: /https:\/\//,
+    },
     { title: 'a file that is no YAML', text: '{', problem: /error loading config file/, cure: /kubectl config view/ },
     { title: 'no context', text: '{}', problem: /names no current context/, cure: /kubectl config use-context/ },
     {
       title: 'a cluster whose server is no URL',
       text: withCluster({ server: 'https://[' }),
-      problem: /is no URL of a server/,
+      problem: /is not the URL of a server/,
       cure: /field server/,
     },
     {
@@ -195,7 +200,7 @@ describe('connect', () => {
       text: withUser({
         exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'x', interactiveMode: 'Always' },
       }),
-      problem: /wants a terminal/,
+      problem: /requires a terminal/,
       cure: /interactiveMode/,
     },
   ] satisfies { title: string; text?: string; options?: ConnectOptions; problem: RegExp; cure: RegExp }[]) {

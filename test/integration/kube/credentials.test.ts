@@ -308,18 +308,18 @@ describe('a credential plugin', () => {
   });
 
   const wrong: { title: string; output: string; message: RegExp }[] = [
-    { title: 'that prints no JSON', output: 'token: secret-value', message: /no JSON/ },
+    { title: 'that prints no JSON', output: 'token: secret-value', message: /is not JSON/ },
     {
       title: 'of another version',
       output: answer({ token: 'a' }, 'client.authentication.k8s.io/v1beta1'),
-      message: /no ExecCredential of/,
+      message: /not an ExecCredential of/,
     },
     { title: 'that gives nothing', output: answer({}), message: /neither a token nor a certificate/ },
     { title: 'that gives half a pair', output: answer({ clientKeyData: 'k' }), message: /without a key|key alone/ },
     {
       title: 'whose expiry is no time',
       output: answer({ token: 'a', expirationTimestamp: 'soon' }),
-      message: /no time/,
+      message: /is not a time/,
     },
   ];
   for (const { title, output, message } of wrong) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { checkElectionTimings, LeaseLostError } from '../../../src/kube/leader-elector.ts';
+import { LeaseLostError } from '../../../src/kube/leader-elector.ts';
+import { checkElectionTimings } from '../../../src/kube/leader-elector-options.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { type Lease, leases as leaseResource } from '../../../src/kube/lease-record.ts';
 import { LeaseServer } from './lease-server.ts';

@@ -2,7 +2,8 @@
 import type { Clock } from '../../../src/base/clock.ts';
 import { Credentials } from '../../../src/kube/credentials.ts';
 import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
-import { LeaderElector, type LeaderElectorOptions } from '../../../src/kube/leader-elector.ts';
+import { LeaderElector } from '../../../src/kube/leader-elector.ts';
+import type { LeaderElectorOptions } from '../../../src/kube/leader-elector-options.ts';
 import type { Lease, LeaseRecord } from '../../../src/kube/lease-record.ts';
 import type { ObjectReference } from '../../../src/kube/kube-object.ts';
 import { Transport } from '../../../src/kube/transport.ts';

@@ -536,7 +536,7 @@ describe('watching', () => {
     const errors = rig.log.filter(({ level }) => level === 'error');
     assert.deepEqual(
       errors.map(({ fields }) => (fields as { err: Error }).err.message),
-      ['no answer to a watch of configmaps within 30000 ms'],
+      ['no response to a watch of configmaps within 30000 ms'],
     );
   });
 

@@ -325,7 +325,7 @@ describe('objects requested as protobuf', () => {
     rig.server.otherwise((reply) => reply.text(503, Buffer.from('k8s\0garbage'), inProtobuf));
     const cache = informer(rig);
     await rig.clock.until(() => cache.lastError !== undefined);
-    assert.equal(cache.lastError?.message, 'the server answered 503 to list nodes');
+    assert.equal(cache.lastError?.message, 'the server responded with 503 to list nodes');
   });
 
   test('of another kind are never taken for those of the resource', async () => {

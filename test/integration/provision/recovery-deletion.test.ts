@@ -234,7 +234,7 @@ describe('a class that says Retain', () => {
     assert.deepEqual(seen.reported, ['retain']);
     assert.deepEqual(backend.revokes, []);
     assert.equal(backend.storage.size, 1);
-    assert.match([...journal.records.values()][0]?.problem ?? '', /says Retain/);
+    assert.match([...journal.records.values()][0]?.problem ?? '', /has reclaimPolicy Retain/);
   });
 
   test('does not protect what nobody can have used', async () => {
@@ -301,7 +301,7 @@ describe('a volume that is not fit for its claim', () => {
     [
       'as the class of the record says Retain',
       { record: { defaults: { persistentVolumeReclaimPolicy: 'Retain' } } },
-      /says Retain/,
+      /has reclaimPolicy Retain/,
     ],
   ] as const) {
     test(`that another process has begun stays ${what}`, async () => {

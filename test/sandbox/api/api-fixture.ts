@@ -111,7 +111,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Empty if the answer is no JSON. */
+  /** Empty if the response is not JSON. */
   readonly body: Body;
 }
 

@@ -48,7 +48,10 @@ describe('persistence', () => {
     await second.post(paths.configMaps, configMap('b'));
     await second.server.close();
     await appendFile(path, 'broken\n');
-    assert.throws(() => new ApiServer({ persistence: { path } }), /objects\.jsonl:\d+ is no entry of an object log/);
+    assert.throws(
+      () => new ApiServer({ persistence: { path } }),
+      /objects\.jsonl:\d+ is not an entry of an object log/,
+    );
   });
 
   test('the file is rewritten when most of it is past', async (t) => {

@@ -229,13 +229,13 @@ describe('flags of the sandbox', () => {
     assert.deepEqual(parseSandboxFlags(['--help']), { kind: 'help' });
   });
   const bad: [string[], RegExp][] = [
-    [['--port', 'x'], /--port "x": accepted is a whole number from 0 to 65535/],
+    [['--port', 'x'], /--port "x": must be a whole number from 0 to 65535/],
     [['--port=70000'], /--port "70000"/],
-    [['--nodes'], /--nodes: accepted is a whole number from 0 to 1000/],
-    [['--kubeconfig='], /--kubeconfig "": accepted is a file path/],
-    [['--serve=nodes=latest'], /--serve "nodes=latest": accepted is PLURAL\.GROUP=VERSION/],
-    [['--serve=nothing.example.com=v1'], /--serve "nothing\.example\.com=v1": accepted is /],
-    [['--color'], /unknown flag: --color: accepted is --port/],
+    [['--nodes'], /--nodes: must be a whole number from 0 to 1000/],
+    [['--kubeconfig='], /--kubeconfig "": must be a file path/],
+    [['--serve=nodes=latest'], /--serve "nodes=latest": must be PLURAL\.GROUP=VERSION/],
+    [['--serve=nothing.example.com=v1'], /--serve "nothing\.example\.com=v1": must be /],
+    [['--color'], /unknown flag: --color: must be --port/],
   ];
   for (const [args, message] of bad) {
     test(`${args.join(' ')} is refused in one line`, () => {

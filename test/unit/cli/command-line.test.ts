@@ -46,7 +46,7 @@ describe('what a command line asks for', () => {
 
   test('an argument that is no flag is ignored, with a warning', () => {
     assert.deepEqual(noticesOf(['why', 'ns/claim']), [
-      'warn Arguments that are no flags are ignored {"arguments":["why","ns/claim"]}',
+      'warn Arguments that are not flags are ignored {"arguments":["why","ns/claim"]}',
     ]);
   });
 });
@@ -389,7 +389,7 @@ describe('notices', () => {
   test('none by default', () => assert.deepEqual(noticesOf([]), []));
 
   const cases: [string[], RegExp][] = [
-    [['--immediate-topology', 'false'], /^warn Arguments that are no flags are ignored \{"arguments":\["false"\]\}$/],
+    [['--immediate-topology', 'false'], /^warn Arguments that are not flags are ignored \{"arguments":\["false"\]\}$/],
     [['--feature-gates=Topology=false'], /^info Warning: setting GA feature gate/],
     [['--timeout=0'], /^warn Every call to the driver will fail.*--timeout/],
     [['--volume-name-prefix='], /^warn No volume can be named.*--volume-name-prefix/],

@@ -63,7 +63,7 @@ describe('errorFromAnswer', () => {
 
   test('keeps 2,048 characters of a text, and names the request where there is none', () => {
     assert.equal(errorFromAnswer(500, 'x'.repeat(5000), update).message.length, 2048);
-    assert.equal(errorFromAnswer(500, '', update).message, 'the server answered 500 to update storageclasses');
+    assert.equal(errorFromAnswer(500, '', update).message, 'the server responded with 500 to update storageclasses');
   });
 
   test('the reason of a Status decides, not the code', () => {

@@ -113,7 +113,7 @@ describe('loadKubeConfig', () => {
         contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
         'current-context': 'x',
       }),
-      message: /no URL/,
+      message: /not the URL of a server/,
     },
   ];
   for (const { name, text, message } of unusable) {

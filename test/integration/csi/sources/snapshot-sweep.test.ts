@@ -136,7 +136,7 @@ describe('runSnapshotSweep', () => {
     const match = { verb: 'list', resource: 'volumesnapshots' };
     api.server.faults.add({ match, action: { type: 'status', code: 403, reason: 'Forbidden' } });
     const { client, transport, claims } = api;
-    const { logger, seen } = awaitingLogger('Not allowed to list VolumeSnapshots: left-over protection is not swept');
+    const { logger, seen } = awaitingLogger('Not permitted to list VolumeSnapshots: left-over protection is not swept');
     const options = { client, transport, claims, intervalMs: 20, clock: systemClock, logger };
     await runSnapshotSweep(options, new AbortController().signal);
     await seen;
