@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test';
 import { serves } from '../support/admin.ts';
+import { eventually } from '../support/eventually.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 
 const resource = { group: 'storage.k8s.io', plural: 'volumeattributesclasses' };
@@ -101,11 +102,15 @@ describe('a claim with an attributes class where none is served', () => {
   afterEach((context) => scene.report(context));
   after(() => scene.close());
 
-  test('gets a volume without it, to which it is not bound, and one event that says so', async () => {
+  test('fails for a minute, then gets a volume without it, to which it is not bound, and one event that says so', async () => {
     const { driver, admin } = scene;
     for (const version of ['v1', 'v1beta1']) assert.equal(await serves(admin, { ...resource, version }), false);
     const className = await scene.createClass();
     const claim = await scene.createClaim({ className, spec: { volumeAttributesClassName: 'gold' } });
+    const failed = await scene.event(claim, 'ProvisioningFailed');
+    assert.match(failed.message ?? '', /the server could not find the requested resource/);
+    assert.deepEqual(await driver.calls('CreateVolume'), []);
+    await eventually(async () => assert.equal((await driver.calls('CreateVolume')).length, 1), { timeoutMs: 300_000 });
     const { message, type } = await scene.event(claim, 'VolumeAttributesClassNotApplied');
     assert.equal(type, 'Warning');
     assert.match(message ?? '', /^Volume attributes class "gold" was not applied: /);

@@ -32,6 +32,8 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
       apiServer: {
         kill: () => plane.killApiServer(),
         restart: () => plane.restartApiServer(),
+        backUp: () => plane.backUpEtcd(),
+        restore: () => plane.restoreEtcd(),
         async upgrade(minor) {
           await plane.replacePrograms({ binDir: await findPrograms({ minor }), extraArgs: planeFlags() });
         },

@@ -44,24 +44,15 @@ describe('the gate VolumeAttributesClass', () => {
     });
   }
 
-  test('that is not named: where no version is served, the class is left out after a minute and an event says so', async () => {
-    await using scene = await start(none);
-    await scene.program.logged(disabled);
-    const { message } = await scene.event('ProvisioningFailed');
-    assert.match(message, /the server could not find the requested resource/);
-    assert.deepEqual(scene.driver.callsOf('CreateVolume'), []);
-    assert.deepEqual(await applied(scene), [undefined, undefined]);
-    const event = await scene.event('VolumeAttributesClassNotApplied');
-    assert.equal(event.type, 'Warning');
-    assert.equal(event.count, 1);
-  });
-
-  test('switched on: where no version is served, the claim waits for it', async () => {
-    await using scene = await start(none, true);
-    const { message } = await scene.event('ProvisioningFailed');
-    assert.match(message, /the server could not find the requested resource/);
-    assert.deepEqual(scene.driver.callsOf('CreateVolume'), []);
-  });
+  for (const gate of [undefined, true]) {
+    test(`${gate === undefined ? 'that is not named' : 'switched on'}: where no version is served, the claim waits for it`, async () => {
+      await using scene = await start(none, gate);
+      if (gate === undefined) await scene.program.logged(disabled);
+      const { message } = await scene.event('ProvisioningFailed');
+      assert.match(message, /the server could not find the requested resource/);
+      assert.deepEqual(scene.driver.callsOf('CreateVolume'), []);
+    });
+  }
 
   test('switched off: the class is left out without an event', async () => {
     await using scene = await start(none, false);
