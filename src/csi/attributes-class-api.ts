@@ -6,6 +6,8 @@ import type { ApiPresence, OptionalApi } from './optional-api.ts';
 export interface AttributesClassApi {
   /** The resource in the version that was found last. */
   readonly served: Resource;
+  /** The last check has found none, and a class is not to be read: without the API its right may be missing, too. */
+  readonly isMissing: boolean;
   /** Checks once which version is served. */
   check(signal?: AbortSignal): Promise<ApiPresence>;
   /** Whether a claim that names a class is provisioned with it; asked once in each attempt. */
@@ -43,6 +45,11 @@ export class FoundAttributesClassApi implements AttributesClassApi {
     return this.#options.api.served;
   }
 
+  get isMissing(): boolean {
+    const { api, required = false } = this.#options;
+    return !required && api.presence === 'absent';
+  }
+
   async check(signal?: AbortSignal): Promise<ApiPresence> {
     const found = await this.#options.api.check(signal);
     if (found === 'present') this.#missing.clear();
@@ -51,8 +58,7 @@ export class FoundAttributesClassApi implements AttributesClassApi {
 
   /** False once the API has been missing for a minute and in five attempts of the claim, as of now. Until then its class cannot be read. */
   async appliesTo(claimUid: string, signal?: AbortSignal): Promise<boolean> {
-    const { api, required = false } = this.#options;
-    if (required || api.presence !== 'absent' || (await this.check(signal)) !== 'absent') return true;
+    if (!this.isMissing || (await this.check(signal)) !== 'absent') return true;
     const nowMs = this.#options.clock.monotonicMs();
     const { sinceMs, times } = this.#missing.get(claimUid) ?? { sinceMs: nowMs, times: 0 };
     this.#missing.set(claimUid, { sinceMs, times: times + 1 });

@@ -108,7 +108,7 @@ describe('a claim with an attributes class where none is served', () => {
     const className = await scene.createClass();
     const claim = await scene.createClaim({ className, spec: { volumeAttributesClassName: 'gold' } });
     const failed = await scene.event(claim, 'ProvisioningFailed');
-    assert.match(failed.message ?? '', /the server could not find the requested resource/);
+    assert.match(failed.message ?? '', /"gold" cannot be read: the API is not served/);
     assert.deepEqual(await driver.calls('CreateVolume'), []);
     await eventually(async () => assert.equal((await driver.calls('CreateVolume')).length, 1), { timeoutMs: 300_000 });
     const { message, type } = await scene.event(claim, 'VolumeAttributesClassNotApplied');

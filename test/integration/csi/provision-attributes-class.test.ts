@@ -90,6 +90,9 @@ async function startServing(...versions: string[]) {
     settings: {
       attributesClasses: {
         check: (signal) => api.check(signal),
+        get isMissing() {
+          return api.isMissing;
+        },
         appliesTo: (uid, signal) => api.appliesTo(uid, signal),
         forget: (uid) => api.forget(uid),
         get served() {
@@ -176,7 +179,7 @@ describe('CsiProvisioner, the version of attributes classes', () => {
     serving.serve();
     unserved(rig, path);
     assertFailed(await rig.provision(claim), 'no-change', 'no such path');
-    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'not found');
+    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'is not served');
     assertNoCreate(rig);
     assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, undefined);
   });
@@ -184,7 +187,7 @@ describe('CsiProvisioner, the version of attributes classes', () => {
   test('an API that comes back for a moment is waited for again', async () => {
     await using serving = await startServing();
     const { rig, serve } = serving;
-    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'not found');
+    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'is not served');
     serve('v1');
     unserved(rig, path);
     unserved(rig, path); // the class itself is asked of the other server
@@ -199,9 +202,9 @@ describe('CsiProvisioner, the version of attributes classes', () => {
     const { rig, clock } = serving;
     await serving.attempts(6);
     const other = { ...claim, metadata: { ...claim.metadata, name: 'c2', uid: 'uid-c2' } };
-    for (const outcome of await serving.attempts(1, other)) assertFailed(outcome, 'no-change', 'not found');
+    for (const outcome of await serving.attempts(1, other)) assertFailed(outcome, 'no-change', 'is not served');
     await clock.advance(300_000);
-    for (const outcome of await serving.attempts(3, other)) assertFailed(outcome, 'no-change', 'not found');
+    for (const outcome of await serving.attempts(3, other)) assertFailed(outcome, 'no-change', 'is not served');
     assertNoCreate(rig);
     assert.equal(volumeOf(await rig.provision(other)).spec.volumeAttributesClassName, undefined);
   });
@@ -211,7 +214,7 @@ describe('CsiProvisioner, the version of attributes classes', () => {
     const { rig } = serving;
     await serving.attempts(6);
     rig.api.fail({ method: 'GET', path: `${group}/v1`, code: 500, reason: 'InternalError', message: 'later' });
-    assertFailed(await rig.provision(claim), 'no-change', 'not found');
+    assertFailed(await rig.provision(claim), 'no-change', 'is not served');
     assertNoCreate(rig);
   });
 
