@@ -6,6 +6,8 @@ import type { ApiPresence, OptionalApi } from './optional-api.ts';
 export interface AttributesClassApi {
   /** The resource in the version that was found last. */
   readonly served: Resource;
+  /** The last check has found none, and a class is not to be read: without the API its right may be missing, too. */
+  readonly isMissing: boolean;
   /** Checks once which version is served. */
   check(signal?: AbortSignal): Promise<ApiPresence>;
   /** Whether a claim that names a class is provisioned with it; asked once in each attempt. */
@@ -22,9 +24,9 @@ export interface FoundAttributesClassApiOptions {
 }
 
 /**
- * How long, in milliseconds, and how often in a row the API must have been missing for a claim before its class is left out.
- * While a control plane is upgraded or rolled back, one of its API servers serves the API and another does not, and Kubernetes
- * does not bind a volume without the class of its claim. Each attempt may reach another server.
+ * How long, in milliseconds, and how often in a row an API that was served before must have been missing for a claim before its
+ * class is left out. While a control plane is upgraded or rolled back, one of its API servers serves the API and another does
+ * not, and Kubernetes does not bind a volume without the class of its claim. Each attempt may reach another server.
  */
 const missingMs = 60_000;
 const missingTimes = 5;
@@ -34,6 +36,7 @@ export class FoundAttributesClassApi implements AttributesClassApi {
   readonly #options: FoundAttributesClassApiOptions;
   /** Since when, and in how many attempts, the API has been missing without a break, by claim. */
   readonly #missing = new Map<string, { sinceMs: number; times: number }>();
+  #wasServed = false;
 
   constructor(options: FoundAttributesClassApiOptions) {
     this.#options = options;
@@ -43,16 +46,27 @@ export class FoundAttributesClassApi implements AttributesClassApi {
     return this.#options.api.served;
   }
 
+  get isMissing(): boolean {
+    const { api, required = false } = this.#options;
+    return !required && api.presence === 'absent';
+  }
+
   async check(signal?: AbortSignal): Promise<ApiPresence> {
     const found = await this.#options.api.check(signal);
-    if (found === 'present') this.#missing.clear();
+    if (found === 'present') {
+      this.#wasServed = true;
+      this.#missing.clear();
+    }
     return found;
   }
 
-  /** False once the API has been missing for a minute and in five attempts of the claim, as of now. Until then its class cannot be read. */
+  /**
+   * False where this process has never found the API, and once it has been missing for a minute and in five attempts of the
+   * claim. Until then the class cannot be read.
+   */
   async appliesTo(claimUid: string, signal?: AbortSignal): Promise<boolean> {
-    const { api, required = false } = this.#options;
-    if (required || api.presence !== 'absent' || (await this.check(signal)) !== 'absent') return true;
+    if (!this.isMissing || (await this.check(signal)) !== 'absent') return true;
+    if (!this.#wasServed) return false;
     const nowMs = this.#options.clock.monotonicMs();
     const { sinceMs, times } = this.#missing.get(claimUid) ?? { sinceMs: nowMs, times: 0 };
     this.#missing.set(claimUid, { sinceMs, times: times + 1 });

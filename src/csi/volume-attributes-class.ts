@@ -1,3 +1,4 @@
+import { goQuote } from '../base/go-quote.ts';
 import { isUnservedResource } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
@@ -52,6 +53,7 @@ async function readClass(options: Parameters<typeof mutableParameters>[0]): Prom
   const { client, api, name, signal } = options;
   const read = (resource: Resource): Promise<VolumeAttributesClass> => client.get(resource, { name }, { signal });
   if (api === undefined) return read(volumeAttributesClasses);
+  if (api.isMissing) throw new Error(`volume attributes class ${goQuote(name)} cannot be read: the API is not served`);
   const tried = api.served;
   return read(tried).catch(async (error: unknown) => {
     if (!isUnservedResource(error)) throw error;

@@ -5,6 +5,7 @@ import type { KubeObject } from './kube-object.ts';
 import { acceptProtobuf, type ObjectDecoder } from './protobuf/envelope.ts';
 import { MalformedMessageError } from './protobuf/wire-reader.ts';
 import type { RequestOptions, StreamedAnswer } from './request.ts';
+import { Suspension } from './suspension.ts';
 import type { Transport } from './transport.ts';
 
 export interface CodingChoiceOptions {
@@ -26,25 +27,18 @@ export interface CodedAnswer {
 /** Not Acceptable, Unsupported Media Type: what a server, or a proxy before it, says to a coding that it does not have. */
 const unsupportedCodes: ReadonlySet<number> = new Set([406, 415]);
 
-/** How long JSON is requested after the first failure, in milliseconds; each further failure doubles it, up to the maximum. */
-const firstJsonMs = 3_600_000;
-const maxJsonMs = 24 * firstJsonMs;
-
 /**
  * Chooses the coding in which the objects of one resource are requested: protobuf, and JSON for an hour up to a day after protobuf
- * has failed. Not for good: the cause may be one server of several during an upgrade, or a response that was cut off, and this process
- * runs for months.
+ * has failed, which may as well be a response that was cut off.
  */
 export class CodingChoice {
   readonly #options: CodingChoiceOptions;
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #protobuf: ObjectDecoder | undefined;
-  #jsonMs = firstJsonMs;
-  #jsonUntilMs = -Infinity;
+  readonly #suspension: Suspension;
 
   constructor(options: CodingChoiceOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#suspension = new Suspension(options.clock ?? systemClock);
     this.#protobuf = options.protobuf && orMalformed(options.protobuf);
   }
 
@@ -72,15 +66,13 @@ export class CodingChoice {
 
   /** Undefined: JSON is to be requested. */
   get #decoder(): ObjectDecoder | undefined {
-    return this.#clock.monotonicMs() < this.#jsonUntilMs ? undefined : this.#protobuf;
+    return this.#suspension.isActive ? undefined : this.#protobuf;
   }
 
   #giveUp(error: unknown, { info }: Pick<RequestOptions, 'info'>): void {
-    const forMs = this.#jsonMs;
-    this.#jsonUntilMs = this.#clock.monotonicMs() + forMs;
-    this.#jsonMs = Math.min(2 * forMs, maxJsonMs);
+    const forHours = this.#suspension.begin();
     this.#options.logger.warn(
-      { resource: info.resource.plural, retryAfterHours: forMs / firstJsonMs, err: error },
+      { resource: info.resource.plural, retryAfterHours: forHours, err: error },
       'A resource could not be read as protobuf, requesting JSON until protobuf is tried again',
     );
   }

@@ -5,12 +5,13 @@ import { ApiError, isConnectionRefused, isVersionUnavailable, TooManyRequestsErr
 import { type KubeObject, objectKey, type Resource } from './kube-object.ts';
 import { type ReflectorCache, WatchProgress } from './reflector-cache.ts';
 import type { ReflectorFailures } from './reflector-failures.ts';
+import { Suspension } from './suspension.ts';
 import type { WatchEvent } from './watch-event.ts';
 import { shortWatchMs } from './watch-stream.ts';
 
 export interface StreamedListOptions<T extends KubeObject> {
   resource: Resource;
-  /** `auto`: until the server proves not to stream lists. */
+  /** `auto`: not for some hours after the server has refused to. */
   watchList: 'auto' | 'on' | 'off';
   cache: ReflectorCache<T>;
   failures: ReflectorFailures;
@@ -40,11 +41,11 @@ class NotStreamedError extends Error {}
 
 export class StreamedList<T extends KubeObject> {
   readonly #options: StreamedListOptions<T>;
-  #supported: boolean;
+  readonly #suspension: Suspension;
 
   constructor(options: StreamedListOptions<T>) {
     this.#options = options;
-    this.#supported = options.watchList !== 'off';
+    this.#suspension = new Suspension(options.clock);
   }
 
   /**
@@ -54,7 +55,7 @@ export class StreamedList<T extends KubeObject> {
    * @throws whatever ends the watch once the cache is filled, or the signal's reason.
    */
   async run(signal: AbortSignal): Promise<boolean> {
-    if (!this.#supported) return false;
+    if (this.#options.watchList === 'off' || this.#suspension.isActive) return false;
     try {
       await this.#untilFilled(signal);
       return true;
@@ -84,7 +85,7 @@ export class StreamedList<T extends KubeObject> {
         } else if (isVersionUnavailable(error) && version !== '') {
           cache.markVersionUnavailable();
         } else {
-          if (error instanceof ApiError && error.reason === 'Invalid') this.#supported = watchList === 'on';
+          if (error instanceof ApiError && error.reason === 'Invalid' && watchList === 'auto') this.#suspend();
           throw new NotStreamedError('the server refuses the streaming list', { cause: error });
         }
         continue;
@@ -132,12 +133,15 @@ export class StreamedList<T extends KubeObject> {
   }
 
   #giveUp(): never {
-    this.#supported = false;
-    this.#options.logger.info(
-      { resource: this.#options.resource.plural },
-      'The API server does not stream lists, listing in pages from now on',
-    );
+    this.#suspend();
     throw new NotStreamedError('no end of the initial events');
+  }
+
+  #suspend(): void {
+    this.#options.logger.info(
+      { resource: this.#options.resource.plural, retryAfterHours: this.#suspension.begin() },
+      'The API server does not stream lists, listing in pages until streaming is tried again',
+    );
   }
 
   #collect(event: WatchEvent, collected: Map<string, T>): void {

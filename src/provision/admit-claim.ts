@@ -1,4 +1,5 @@
 import type { KubeClient } from '../kube/kube-client.ts';
+import type { Informer } from '../kube/informer.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference, claimUid, requestedProvisioner } from './claim-facts.ts';
@@ -13,7 +14,7 @@ export interface AdmissionOptions {
   provisionerName: string;
   isKnownProvisioner: (name: string) => boolean;
   provisioner: Provisioner;
-  volumes: Lister<PersistentVolume>;
+  volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'isFollowing'>;
   /** Names of volumes that were saved and may not be in the cache yet. */
   recentlySaved: { has(volumeName: string): boolean };
   client: KubeClient;
@@ -41,6 +42,8 @@ export async function admitClaim(
         `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`,
       );
     }
+    // the API server may have been restored from a backup without the volume: no event would bring the claim back
+    if (!volumes.isFollowing) throw new Error(`volume ${volumeName} exists in a cache that may be outdated`);
     throw new ProvisionStopped(`volume ${volumeName} exists already`);
   }
   const [made] = volumes.byIndex(unboundForIndex, claimUid(claim));

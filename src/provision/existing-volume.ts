@@ -9,15 +9,18 @@ import { isReserved, storedVolume } from './stored-volume.ts';
  * live.
  *
  * @param options.byUid - one that an administrator reserved, by the claim's name alone, does not count. Default false.
- * @throws {ApiError} and {TransportError} when it cannot be read.
+ * @throws {ApiError} and {TransportError} when it cannot be read, {Error} when the API server has none: then the claim is to be
+ * tried again.
  */
 export async function isReservedFor(
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
   { client, signal, byUid = false }: { client: KubeClient; signal: AbortSignal; byUid?: boolean },
 ): Promise<boolean> {
-  const whole = isReduced(volume) ? await storedVolume(client, volume.metadata.name, signal) : volume;
-  const reference = whole?.spec.claimRef;
+  const { name } = volume.metadata;
+  const whole = isReduced(volume) ? await storedVolume(client, name, signal) : volume;
+  if (whole === undefined) throw new Error(`PersistentVolume ${JSON.stringify(name)} is gone, and still in the cache`);
+  const reference = whole.spec.claimRef;
   if (byUid && (reference?.uid ?? '') === '') return false;
   return isReserved(reference, claimReference(claim));
 }

@@ -8,6 +8,24 @@ export class VolumeTakenError extends Error {
   override readonly name = 'VolumeTakenError';
 }
 
+/** The API server has dropped the attributes class of a volume: it does not know the field, unlike another one that does. */
+export class ClassDroppedError extends Error {
+  override readonly name = 'ClassDroppedError';
+
+  constructor({ metadata, spec }: PersistentVolume) {
+    super(
+      `PersistentVolume ${JSON.stringify(metadata.name)} was saved without its volume attributes class ` +
+        `${JSON.stringify(spec.volumeAttributesClassName)}: the API server has the feature VolumeAttributesClass switched off`,
+    );
+  }
+}
+
+/** Whether a volume has the attributes class that it was made with, or needs none any more as it is bound all the same. */
+export function hasItsClass(stored: PersistentVolume, made: PersistentVolume): boolean {
+  const { volumeAttributesClassName: wanted = '' } = made.spec;
+  return wanted === '' || (stored.spec.volumeAttributesClassName ?? '') !== '' || stored.status?.phase === 'Bound';
+}
+
 /** The fields that identify the storage, by kind of source; the other fields say how it is used. */
 const storageFields: Partial<Record<keyof VolumeSources, readonly string[]>> = {
   csi: ['driver', 'volumeHandle'],

@@ -6,7 +6,7 @@ import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason, succeededReason } from './event-reasons.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
-import { checkStored, storedVolume, VolumeTakenError } from './stored-volume.ts';
+import { checkStored, ClassDroppedError, hasItsClass, storedVolume, VolumeTakenError } from './stored-volume.ts';
 
 /** Saves new volumes to the API server. */
 export interface VolumeStore {
@@ -47,24 +47,39 @@ export interface VolumeStoreParts {
  * Creates the object. One that exists counts as created when it is for the same claim and of the same storage: then
  * the response to an earlier attempt was lost.
  *
- * @throws {VolumeTakenError} when it is another one, {ApiError} and {TransportError}.
+ * An attributes class that the API server has dropped is set by the next attempt, which may reach another server: while a control
+ * plane is upgraded, some have the feature and some do not. Kubernetes does not bind a volume without the class of its claim.
+ *
+ * @throws {VolumeTakenError} when it is another one, {ClassDroppedError}, {ApiError} and {TransportError}.
  */
 export async function savePersistentVolume(
   { client, onSaved, onTaken }: VolumeStoreParts,
   volume: PersistentVolume,
   signal?: AbortSignal,
 ): Promise<void> {
+  let stored: PersistentVolume | undefined;
   try {
-    await client.create(persistentVolumes, volume, { signal });
+    stored = await client.create(persistentVolumes, volume, { signal });
   } catch (error) {
     if (!(error instanceof AlreadyExistsError)) throw error;
-    const saved = await isSaved(client, volume, signal).catch((failure: unknown) => {
+    stored = await savedVolume(client, volume, signal).catch((failure: unknown) => {
       if (failure instanceof VolumeTakenError) onTaken(volume);
       throw failure;
     });
-    if (!saved) throw error; // gone again: the next attempt creates it
+    if (stored === undefined) throw error; // gone again: the next attempt creates it
+    if (!hasItsClass(stored, volume)) stored = await setClass(client, volume, signal);
   }
+  if (!hasItsClass(stored, volume)) throw new ClassDroppedError(volume);
   onSaved(volume);
+}
+
+async function setClass(
+  client: KubeClient,
+  { metadata: { name }, spec: { volumeAttributesClassName } }: PersistentVolume,
+  signal: AbortSignal | undefined,
+): Promise<PersistentVolume> {
+  const body = { spec: { volumeAttributesClassName } };
+  return client.patch<PersistentVolume>(persistentVolumes, { name }, { type: 'merge', body }, { signal });
 }
 
 /**
@@ -77,9 +92,17 @@ export async function isSaved(
   volume: PersistentVolume,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
+  return (await savedVolume(client, volume, signal)) !== undefined;
+}
+
+async function savedVolume(
+  client: KubeClient,
+  volume: PersistentVolume,
+  signal: AbortSignal | undefined,
+): Promise<PersistentVolume | undefined> {
   const stored = await storedVolume(client, volume.metadata.name, signal);
   if (stored !== undefined) checkStored(stored, volume);
-  return stored !== undefined;
+  return stored;
 }
 
 /** Text of the event of a volume that could not be saved; the original's. */

@@ -146,7 +146,10 @@ describe('the exports of nfs-provisioner', { skip: programs.missing ?? false }, 
     const refused = new RegExp(`Not provisioning the claim now claim=${scene.namespace}/${waiting.name} `);
     await scene.waitFor(() => assert.match(scene.program.log(), refused));
     assert.equal(await isThere(scene.directory(waiting)), false);
-    assert.match(await scene.event(waiting, /^Waiting for the deletion of a volume: /), /-max-exports=\d+ allows exist/);
+    assert.match(
+      await scene.event(waiting, /^Waiting for the deletion of a volume: /),
+      /-max-exports=\d+ allows exist/,
+    );
     const [freed] = served.splice(0, 1);
     await scene.deleteClaim(freed!.claim);
     served.push({ claim: waiting, volume: await scene.bound(waiting) });

@@ -94,7 +94,6 @@ describe(
         assert.equal(items.length, names.length - 1);
         return items;
       });
-      t.diagnostic(`${claims.length} claims, ${Math.round(performance.now() - startMs)} ms until all were bound`);
       t.diagnostic(`${claims.length} claims, all bound after ${Math.round(performance.now() - startMs)} ms`);
       const { volume: last } = await scene.bound('after');
       assert.equal(last.spec?.volumeAttributesClassName, gold);

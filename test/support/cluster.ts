@@ -28,8 +28,12 @@ export interface ApiServer {
   kill(): Promise<void>;
   /** Starts it again on the same port with its objects, and waits until it is ready. */
   restart(): Promise<void>;
-  /** Replaces the whole control plane but for its etcd by that of another minor version with its default flags. */
+  /** Replaces the whole control plane but for its etcd by that of another minor version, newer or older, with its default flags. */
   upgrade?(minor: string): Promise<void>;
+  /** Copies the data of its etcd, which is away for a moment. */
+  backUp?(): Promise<void>;
+  /** Restarts the whole control plane on that copy: what came since is gone, and resource versions are older. */
+  restore?(): Promise<void>;
 }
 
 export interface Cluster {

@@ -30,6 +30,8 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
       apiServer: {
         kill: () => plane.killApiServer(),
         restart: () => plane.restartApiServer(),
+        backUp: () => plane.backUpEtcd(),
+        restore: () => plane.restoreEtcd(),
         async upgrade(minor) {
           const next = await findPrograms({ minor });
           await plane.replacePrograms({ binDir: next, extraArgs: await planeFlags(next) });

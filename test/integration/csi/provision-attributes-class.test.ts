@@ -90,6 +90,9 @@ async function startServing(...versions: string[]) {
     settings: {
       attributesClasses: {
         check: (signal) => api.check(signal),
+        get isMissing() {
+          return api.isMissing;
+        },
         appliesTo: (uid, signal) => api.appliesTo(uid, signal),
         forget: (uid) => api.forget(uid),
         get served() {
@@ -132,6 +135,15 @@ function unserved(rig: Rig, at: string): void {
   rig.api.fail({ method: 'GET', path: at, code: 404, reason: 'NotFound', message: 'no such path' });
 }
 
+/** A rig whose API server no longer serves attributes classes, as one attempt has found. */
+async function startAfterLoss() {
+  const serving = await startServing('v1');
+  serving.serve();
+  unserved(serving.rig, path);
+  assertFailed(await serving.rig.provision(claim), 'no-change', 'no such path');
+  return serving;
+}
+
 describe('CsiProvisioner, the version of attributes classes', () => {
   for (const [versions, read] of [
     [['v1', 'v1beta1'], path],
@@ -171,20 +183,17 @@ describe('CsiProvisioner, the version of attributes classes', () => {
   }
 
   test('an API that goes away fails the claim for a minute, and then the volume is made without its class', async () => {
-    await using serving = await startServing('v1');
+    await using serving = await startAfterLoss();
     const { rig } = serving;
-    serving.serve();
-    unserved(rig, path);
-    assertFailed(await rig.provision(claim), 'no-change', 'no such path');
-    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'not found');
+    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'is not served');
     assertNoCreate(rig);
     assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, undefined);
   });
 
   test('an API that comes back for a moment is waited for again', async () => {
-    await using serving = await startServing();
+    await using serving = await startAfterLoss();
     const { rig, serve } = serving;
-    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'not found');
+    for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'is not served');
     serve('v1');
     unserved(rig, path);
     unserved(rig, path); // the class itself is asked of the other server
@@ -195,23 +204,23 @@ describe('CsiProvisioner, the version of attributes classes', () => {
   });
 
   test('each claim waits for a minute of its own, and for five attempts', async () => {
-    await using serving = await startServing();
+    await using serving = await startAfterLoss();
     const { rig, clock } = serving;
     await serving.attempts(6);
     const other = { ...claim, metadata: { ...claim.metadata, name: 'c2', uid: 'uid-c2' } };
-    for (const outcome of await serving.attempts(1, other)) assertFailed(outcome, 'no-change', 'not found');
+    for (const outcome of await serving.attempts(1, other)) assertFailed(outcome, 'no-change', 'is not served');
     await clock.advance(300_000);
-    for (const outcome of await serving.attempts(3, other)) assertFailed(outcome, 'no-change', 'not found');
+    for (const outcome of await serving.attempts(3, other)) assertFailed(outcome, 'no-change', 'is not served');
     assertNoCreate(rig);
     assert.equal(volumeOf(await rig.provision(other)).spec.volumeAttributesClassName, undefined);
   });
 
   test('a server that does not say what it serves is no reason to leave the class out', async () => {
-    await using serving = await startServing();
+    await using serving = await startAfterLoss();
     const { rig } = serving;
     await serving.attempts(6);
     rig.api.fail({ method: 'GET', path: `${group}/v1`, code: 500, reason: 'InternalError', message: 'later' });
-    assertFailed(await rig.provision(claim), 'no-change', 'not found');
+    assertFailed(await rig.provision(claim), 'no-change', 'is not served');
     assertNoCreate(rig);
   });
 
@@ -223,10 +232,9 @@ describe('CsiProvisioner, the version of attributes classes', () => {
     assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, 'v');
   });
 
-  test('where none is served the volume is made without it, and an event says so once it is made', async () => {
+  test('where none was ever served the volume is made without it at once, and an event says so once it is made', async () => {
     await using serving = await startServing();
     const { rig } = serving;
-    await serving.attempts(6);
     rig.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
     assertFailed(await rig.provision(claim), 'finished', 'full');
     assert.equal(rig.events.length, 0);

@@ -72,7 +72,7 @@ describe('the streaming list', () => {
     assert.deepEqual(calls, ['add ns/a@1 initial', 'update ns/a@1 -> ns/a@11', 'add ns/b@12']);
   });
 
-  test('a 422 leads to a classic list in the same cycle, and the server is not asked again', async () => {
+  test('a 422 leads to a classic list in the same cycle, and the server is asked again with the first list an hour later', async () => {
     await using rig = await Rig.start();
     rig.server.next(streams, (reply) => reply.status(422, 'Invalid', { message: 'sendInitialEvents: Forbidden' }));
     rig.server.next(
@@ -80,13 +80,29 @@ describe('the streaming list', () => {
       (reply) => reply.json(200, listOf([configMap('a', 1)], 10)),
       (reply) => reply.json(200, listOf([configMap('a', 1)], 20)),
     );
-    rig.server.next(watches, (reply) => void reply.open().event('ERROR', failure(410, 'Expired', 'too old')), quiet);
+    let open: ScriptedReply | undefined;
+    const expire = (reply: ScriptedReply | undefined): void =>
+      void reply?.event('ERROR', failure(410, 'Expired', 'too old'));
+    rig.server.next(
+      watches,
+      (reply) => expire(reply.open()),
+      (reply) => void (open = reply.open()),
+    );
     const informer = rig.informer({ watchList: 'auto' });
     const waitedMs = await rig.clock.until(() => informer.hasSynced);
     assert.equal(waitedMs, 0);
-    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    await rig.clock.until(() => open !== undefined);
     assert.equal(rig.server.matching(lists).length, 2);
     assert.equal(rig.server.matching(streams).length, 1);
+    rig.server.otherwise((reply) => void (open = reply.open()));
+    for (let quarter = 0; quarter < 6; quarter++) {
+      await rig.clock.advance(10 * 60_000);
+      open?.event('BOOKMARK', bookmark(20 + quarter)); // it stays alive
+    }
+    assert.equal(rig.server.matching(streams).length, 1);
+    expire(open);
+    await rig.clock.until(() => rig.server.matching(streams).length === 2);
+    assert.equal(rig.server.matching(lists).length, 2);
   });
 
   test('another failure leads to a classic list, and the next cycle tries to stream again', async () => {
