@@ -6,11 +6,12 @@ import type { Informer } from '../../../src/kube/informer.ts';
 import type { Resource } from '../../../src/kube/kube-object.ts';
 import { type Answer, failure, type RequestMatch, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import { encodeEvent, encodeList, encodeMessage, encodeStatus, envelope } from '../../support/protobuf-encoding.ts';
-import { type ConfigMap, contents, Rig } from './rig.ts';
+import { comparisons, type ConfigMap, contents, Rig } from './rig.ts';
 
 const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 const path = '/api/v1/nodes';
-const lists: RequestMatch = { path, query: { watch: undefined } };
+const all: RequestMatch = { path, except: comparisons };
+const lists: RequestMatch = { ...all, query: { watch: undefined } };
 const watches: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: undefined } };
 const streams: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: 'true' } };
 const protobuf = 'application/vnd.kubernetes.protobuf';
@@ -90,7 +91,7 @@ describe('objects requested as protobuf', () => {
       const cache = informer(rig);
       await rig.server.requested(2, watches);
       assert.deepEqual(contents(cache), ['b@2', 'c@11']);
-      assert.deepEqual(accepted(rig, { path }), [both, both, both]);
+      assert.deepEqual(accepted(rig, all), [both, both, both]);
       assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '20');
     });
   }
@@ -144,7 +145,7 @@ describe('objects requested as protobuf', () => {
     const cache = informer(rig);
     await rig.clock.until(() => rig.server.matching(watches).length === 2);
     assert.deepEqual(contents(cache), ['a@1', 'b@11']);
-    assert.deepEqual(accepted(rig, { path }), [both, both, both]);
+    assert.deepEqual(accepted(rig, all), [both, both, both]);
     assert.equal(warnings(rig), 0);
   });
 
@@ -163,7 +164,7 @@ describe('objects requested as protobuf', () => {
       const cache = informer(rig);
       await cache.synced;
       await rig.server.requested(1, watches);
-      assert.deepEqual(accepted(rig, { path }), [both, 'application/json', 'application/json']);
+      assert.deepEqual(accepted(rig, all), [both, 'application/json', 'application/json']);
       assert.equal(warnings(rig), 1);
       assert.deepEqual(contents(cache), ['a@1'], reason);
     });
@@ -199,7 +200,7 @@ describe('objects requested as protobuf', () => {
       const cache = informer(rig);
       await rig.clock.until(() => rig.server.matching(watches).length === 1);
       assert.deepEqual(contents(cache), ['a@1']);
-      assert.deepEqual(accepted(rig, { path }), [both, 'application/json', 'application/json']);
+      assert.deepEqual(accepted(rig, all), [both, 'application/json', 'application/json']);
       assert.equal(warnings(rig), 1);
     });
   }
@@ -260,7 +261,7 @@ describe('objects requested as protobuf', () => {
       const cache = informer(rig);
       await rig.clock.until(() => rig.server.matching(watches).length === 2);
       assert.deepEqual(contents(cache), ['a@1', 'b@2']);
-      assert.deepEqual(accepted(rig, { path }), [both, both, 'application/json', 'application/json']);
+      assert.deepEqual(accepted(rig, all), [both, both, 'application/json', 'application/json']);
       assert.equal(warnings(rig), 1);
     });
   }

@@ -21,7 +21,7 @@ export const configMaps: Resource = {
 export const path = '/api/v1/configmaps';
 
 /** Requests by what they are for. */
-export const comparisons: RequestMatch = { path, query: { watch: undefined, limit: '1' } };
+export const comparisons: RequestMatch = { query: { watch: undefined, limit: '1' } };
 export const lists: RequestMatch = { path, query: { watch: undefined }, except: comparisons };
 export const watches: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: undefined } };
 export const streams: RequestMatch = { path, query: { watch: 'true', sendInitialEvents: 'true' } };
