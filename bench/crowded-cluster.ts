@@ -205,13 +205,16 @@ async function createSubjects(admin: Admin, plane: ControlPlane): Promise<void> 
     },
   });
   await core.createNamespacedSecret({ namespace, body: { metadata: { name: 'key' } } });
-  await admin.objects.create({
-    apiVersion: `storage.k8s.io/${await attributesVersion(admin)}`,
-    kind: 'VolumeAttributesClass',
-    metadata: { name: 'gold' },
-    driverName,
-    parameters: { iops: '1000' },
-  } as never);
+  const classVersion = await attributesVersion(admin);
+  if (classVersion !== undefined) {
+    await admin.objects.create({
+      apiVersion: `storage.k8s.io/${classVersion}`,
+      kind: 'VolumeAttributesClass',
+      metadata: { name: 'gold' },
+      driverName,
+      parameters: { iops: '1000' },
+    } as never);
+  }
   await createGrant(admin);
   const claim = (name: string, spec: object, annotations: Record<string, string>) =>
     core.createNamespacedPersistentVolumeClaim({
@@ -229,7 +232,10 @@ async function createSubjects(admin: Admin, plane: ControlPlane): Promise<void> 
   await claim('waiting', {}, {});
   const { metadata } = await claim(
     'failing',
-    { dataSourceRef: { kind: 'PersistentVolumeClaim', ...neighbour }, volumeAttributesClassName: 'gold' },
+    {
+      dataSourceRef: { kind: 'PersistentVolumeClaim', ...neighbour },
+      ...(classVersion !== undefined && { volumeAttributesClassName: 'gold' }),
+    },
     {
       'volume.kubernetes.io/storage-provisioner': driverName,
       'volume.kubernetes.io/selected-node': 'node-7.example.com',
@@ -240,13 +246,17 @@ async function createSubjects(admin: Admin, plane: ControlPlane): Promise<void> 
   await failure(admin, { kind: 'PersistentVolume', name: 'leftover', uid: 'leftover' });
 }
 
-async function attributesVersion({ objects }: Admin): Promise<string> {
-  try {
-    await objects.list('storage.k8s.io/v1', 'VolumeAttributesClass');
-    return 'v1';
-  } catch {
-    return 'v1beta1';
+/** Undefined where attributes classes are not served. */
+async function attributesVersion({ objects }: Admin): Promise<string | undefined> {
+  for (const version of ['v1', 'v1beta1']) {
+    try {
+      await objects.list(`storage.k8s.io/${version}`, 'VolumeAttributesClass');
+      return version;
+    } catch {
+      // not served in this version
+    }
   }
+  return undefined;
 }
 
 async function createGrant({ custom }: Admin): Promise<void> {

@@ -2,7 +2,7 @@
  * The global setup of `npm test`; what it sets in the environment, the processes of the test files and those that they start
  * inherit.
  */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -16,6 +16,7 @@ export function globalSetup(): void {
 /** One folder for the run, which goes at its end however that comes about: a test that fails leaves files behind. */
 function keepTemporaryFilesTogether(): void {
   const folder = mkdtempSync(path.join(tmpdir(), 'test-'));
+  chmodSync(folder, 0o755); // some tests look from another user's account
   process.env['TMPDIR'] = folder;
   process.on('exit', (code) => {
     const remains = readdirSync(folder);

@@ -191,10 +191,10 @@ describe('CsiProvisioner, a volume that is too small', () => {
     assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
   });
 
-  test('an answer without a volume fails the attempt', async () => {
+  test('a response without a volume fails the attempt', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', {});
-    assertFailed(await rig.provision(claim), 'in-background', 'without a volume');
+    assertFailed(await rig.provision(claim), 'in-background', 'has no volume');
     assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
   });
 });
