@@ -22,6 +22,7 @@ import { isOlderVersion } from './resource-version.ts';
 import { ReflectorCache, type ReflectorSink, WatchProgress } from './reflector-cache.ts';
 import { ReflectorFailures, RewoundError, ShortWatchError } from './reflector-failures.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';
+import { RewindCheck } from './rewind-check.ts';
 import { StreamedList } from './streamed-list.ts';
 import type { Transport } from './transport.ts';
 import type { WatchEvent } from './watch-event.ts';
@@ -61,7 +62,7 @@ export class Reflector<T extends KubeObject> {
   readonly #coding: CodingChoice;
   /** The server pages even lists at version 0, so it has no watch cache for this resource. */
   #alwaysPage = false;
-  /** No watch has been open without a break since the content was listed or its version compared with the server's. */
+  /** A watch has ended before its time, and since then nothing has shown that the server has the version of the content. */
   #interrupted = true;
 
   constructor(options: ReflectorOptions<T>) {
@@ -98,8 +99,8 @@ export class Reflector<T extends KubeObject> {
   }
 
   /**
-   * Whether the content follows the server. False before the first list, and from the end of a connection until the server's
-   * version was compared: its store may have been restored from a backup meanwhile.
+   * Whether the content follows the server. False before the first list, and from the end of a connection until the first event
+   * or bookmark of the next watch: the server's store may have been restored from a backup meanwhile.
    */
   get isFollowing(): boolean {
     return !this.#interrupted;
@@ -187,6 +188,10 @@ export class Reflector<T extends KubeObject> {
     this.#interrupted = false;
   }
 
+  #rewindCheck(signal: AbortSignal): RewindCheck {
+    return new RewindCheck({ clock: this.#options.clock, compare: (each) => this.#compareVersion(each), signal });
+  }
+
   /** Watches repeatedly from the cache's resource version. @throws errors that need a new list. */
   async #follow(signal: AbortSignal): Promise<never> {
     const { clock, metrics } = this.#options;
@@ -196,12 +201,14 @@ export class Reflector<T extends KubeObject> {
       let seen = 0;
       const version = this.#cache.lastVersion ?? '';
       const progress = new WatchProgress(version);
+      using check = this.#interrupted ? this.#rewindCheck(signal) : undefined;
       try {
-        if (this.#interrupted) await this.#compareVersion(signal);
-        for await (const event of this.#watch({ version, signal })) {
+        for await (const event of this.#watch({ version, signal: check?.signal ?? signal })) {
           seen++;
           openFailures = 0;
           this.#cache.apply(event, progress);
+          this.#interrupted = false;
+          check?.confirm();
         }
       } catch (error) {
         signal.throwIfAborted();

@@ -12,7 +12,6 @@ import { type PersistentVolume, persistentVolumes } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import { IgnoredError, type Provisioner } from './provisioner.ts';
-import { isRejectedWrite } from './rejected-write.ts';
 import { shouldDelete } from './should-delete.ts';
 import { storedVolume } from './stored-volume.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
@@ -162,29 +161,12 @@ export class VolumeSyncer {
     }
     observer.onDeleted(volume);
     logger.info({ volume: name }, 'Storage deleted');
+    await client.delete(persistentVolumes, { name }, { signal });
     const released = addFinalizer && finalizers.includes(volumeFinalizer);
-    try {
-      // not one that was created under the name meanwhile
-      await client.delete(
-        persistentVolumes,
-        { name },
-        { signal, ...(uid !== undefined && { preconditions: { uid } }) },
-      );
-      if (released) await this.#release(name, signal);
-    } catch (error) {
-      this.#recordRejection(volume, error as Error);
-      throw error;
-    }
+    if (released) await this.#release(name, signal);
     if (uid !== undefined) this.#deleted.set(name, { uid, released });
     if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
     return 'deleted';
-  }
-
-  #recordRejection(volume: PersistentVolume, error: Error): void {
-    const rejection = isRejectedWrite(error) ? error : error.cause;
-    if (!isRejectedWrite(rejection)) return;
-    const message = `The storage is deleted, but the PersistentVolume is not: ${rejection.message}`;
-    this.#options.recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true });
   }
 
   async #release(name: string, signal: AbortSignal): Promise<void> {

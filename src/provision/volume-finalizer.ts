@@ -28,13 +28,14 @@ function addToFinalizers(finalizers: readonly string[]): FinalizerChange {
   return { finalizers: all, patch: { metadata: { ...order, finalizers: [volumeFinalizer] } } };
 }
 
-/**
- * Removes every occurrence of our finalizer from a list; the others keep their order, and so do those that were added since
- * the list was read.
- */
+/** Removes every occurrence of our finalizer from a list; the others keep their order. */
 export function removeFinalizer(finalizers: readonly string[]): FinalizerChange {
   const rest = finalizers.filter((finalizer) => finalizer !== volumeFinalizer);
-  const order = rest.length === 0 ? {} : { '$setElementOrder/finalizers': rest };
-  const removed = { '$deleteFromPrimitiveList/finalizers': [volumeFinalizer] };
-  return { finalizers: rest, patch: { metadata: { ...removed, ...order } } };
+  if (rest.length === 0) return { finalizers: rest, patch: { metadata: { finalizers: null } } };
+  return {
+    finalizers: rest,
+    patch: {
+      metadata: { '$deleteFromPrimitiveList/finalizers': [volumeFinalizer], '$setElementOrder/finalizers': rest },
+    },
+  };
 }

@@ -49,6 +49,7 @@ describe('an etcd that is restored from a backup below a running sidecar', { ski
     });
     await apiServer.restore();
     await driver.setFaults([]);
+    await scene.eventually(() => assert.match(scene.sidecar.log(), /The API server has gone back in time/));
 
     await create('after');
     const next = await scene.bound('after');

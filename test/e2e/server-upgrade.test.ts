@@ -138,7 +138,7 @@ describe(
     afterEach((context) => scene.report(context));
     after(() => scene.close());
 
-    test('loses no claim, makes no volume twice, and deletes what is released', async (t) => {
+    test('goes on with all claims, makes no volume twice, and deletes what is released', async (t) => {
       const { admin, namespace, driver } = scene;
       assert.equal(await minorOf(scene), newer);
       const className = await scene.createClass();

@@ -348,7 +348,7 @@ describe('watching', () => {
     assert.deepEqual(rig.gapsMs(lists), [800]);
   });
 
-  test('three minutes of refused connections lead to tries at growing gaps only, and no event is lost', async () => {
+  test('three minutes of refused connections lead to watches at growing gaps only, and no event is lost', async () => {
     await using rig = await Rig.start();
     rig.random = 0.5;
     let open: ScriptedReply | undefined;
@@ -360,7 +360,7 @@ describe('watching', () => {
     await rig.server.down();
     await rig.clock.advance(180_000);
     const refused = rig.observations.slice(before);
-    assert.ok(refused.every(({ code }) => code === '<error>'));
+    assert.ok(refused.every(({ verb, code }) => verb === 'watch' && code === '<error>'));
     // 1.2, 2.4, 4.8, 9.6, 19.2, 38.4, 45, 45: eight tries after the first
     assert.equal(refused.length, 9);
     rig.server.next(watches, (reply) => void reply.open().event('ADDED', configMap('c', 12)));
@@ -372,54 +372,61 @@ describe('watching', () => {
     assert.deepEqual(contents(informer), ['ns/a@1', 'ns/b@11', 'ns/c@12']);
   });
 
-  test('after a break of the watch, a server that is older than the cache is listed again', async () => {
-    await using rig = await Rig.start();
+  /** An informer at version 11 whose watch breaks; `requested` is the next one, which begins there. */
+  async function broken(rig: Rig) {
     let open: ScriptedReply | undefined;
     rig.server.next(watches, (reply) => void (open = reply.open()));
     const informer = await synced(rig, 10);
     assert.ok(informer.isFollowing);
     open?.event('ADDED', configMap('b', 11));
     await rig.clock.until(() => informer.size === 2);
+    let next: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (next = reply.open()));
+    open?.cut();
+    await rig.clock.until(() => next !== undefined);
+    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '11');
+    assert.equal(informer.isFollowing, false);
+    return { informer, next };
+  }
+
+  test('after a break and 75 silent seconds, a server that is older than the cache is listed again', async () => {
+    await using rig = await Rig.start();
+    const { informer } = await broken(rig);
     rig.server.next(comparisons, (reply) => reply.json(200, listOf([configMap('a', 1)], 7)));
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1), configMap('c', 4)], 8)));
     rig.server.next(watches, quiet);
-    open?.cut();
-    await rig.clock.until(() => !informer.isFollowing);
-    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    await rig.clock.until(() => rig.server.matching(watches).length === 3, { withinMs: 80_000 });
     assert.ok(informer.isFollowing);
     assert.deepEqual(contents(informer), ['ns/a@1', 'ns/c@4']);
     assert.equal(rig.server.matching(lists)[1]?.query.get('resourceVersion'), null);
-    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '8');
+    assert.equal(rig.server.matching(watches)[2]?.query.get('resourceVersion'), '8');
     assert.ok(rig.log.some(({ message }) => message.startsWith('The API server has gone back in time')));
   });
 
-  test('after a break of the watch, a server of the same age is watched from where the cache is', async () => {
+  test('after a break and 75 silent seconds, the watch stays open where the server is not older', async () => {
     await using rig = await Rig.start();
-    let open: ScriptedReply | undefined;
-    rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
-    const informer = await synced(rig, 10);
-    open?.event('ADDED', configMap('b', 11));
-    await rig.clock.until(() => informer.size === 2);
-    rig.server.next(comparisons, (reply) => reply.json(200, listOf([], 11)));
-    open?.cut();
-    await rig.clock.until(() => rig.server.matching(watches).length === 2);
-    assert.ok(informer.isFollowing);
-    assert.equal(rig.server.matching(comparisons).length, 1);
+    const { informer } = await broken(rig);
+    rig.server.next(
+      comparisons,
+      (reply) => reply.status(503, 'ServiceUnavailable'),
+      (reply) => reply.json(200, listOf([], 11)),
+    );
+    await rig.clock.until(() => informer.isFollowing, { withinMs: 160_000 });
+    await rig.clock.advance(100_000);
+    assert.equal(rig.server.matching(comparisons).length, 2);
     assert.equal(rig.server.matching(lists).length, 1);
-    assert.equal(rig.server.matching(watches)[1]?.query.get('resourceVersion'), '11');
+    assert.equal(rig.server.matching(watches).length, 2);
   });
 
-  test('a watch that ends when it was asked to costs no further request', async () => {
+  test('after a break, an event or bookmark shows that the server is not older: nothing else is requested', async () => {
     await using rig = await Rig.start();
-    rig.server.next(watches, (reply, { query }) => {
-      const stream = reply.open();
-      rig.clock.after(Number(query.get('timeoutSeconds')) * 1000, () => stream.end());
-    });
-    rig.server.next(watches, quiet);
-    const informer = await synced(rig);
-    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    const { informer, next } = await broken(rig);
+    next?.event('BOOKMARK', bookmark(12));
+    await rig.clock.until(() => informer.isFollowing);
+    await rig.clock.advance(100_000);
     assert.equal(rig.server.matching(comparisons).length, 0);
-    assert.ok(informer.isFollowing);
+    assert.equal(rig.server.matching(lists).length, 1);
+    assert.equal(rig.server.matching(watches).length, 2);
   });
 
   test('after two quiet minutes the first pause is short again', async () => {

@@ -47,21 +47,21 @@ const cases: FinalizerCase[] = [
   {
     title: 'when ours was the only one the list goes',
     volume: { finalizers: [F], spec: retain },
-    patch: { '$deleteFromPrimitiveList/finalizers': [F] },
+    patch: { finalizers: null },
     after: [],
   },
   {
     title: 'with the option off ours is taken away',
     addFinalizer: false,
     volume: { finalizers: [F] },
-    patch: { '$deleteFromPrimitiveList/finalizers': [F] },
+    patch: { finalizers: null },
     after: [],
   },
   {
     title: 'with the option off ours is taken from a volume that is being deleted, which then goes',
     addFinalizer: false,
     volume: { finalizers: [F], terminating: true },
-    patch: { '$deleteFromPrimitiveList/finalizers': [F] },
+    patch: { finalizers: null },
     after: 'gone',
   },
   {

@@ -56,9 +56,6 @@ describe('removeFinalizer', () => {
   });
 
   test('the patch when none stays', () => {
-    assert.deepEqual(removeFinalizer([F]), {
-      finalizers: [],
-      patch: { metadata: { '$deleteFromPrimitiveList/finalizers': [F] } },
-    });
+    assert.deepEqual(removeFinalizer([F]), { finalizers: [], patch: { metadata: { finalizers: null } } });
   });
 });
