@@ -1,6 +1,5 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
 import { type RequestInfo, unexpectedKind } from './api-error.ts';
-import { pageSize } from './paged-list.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
 import type { Transport } from './transport.ts';
@@ -43,6 +42,9 @@ export interface ListOptions extends CallOptions {
   /** Max objects; further ones are left out. */
   limit?: number;
 }
+
+/** Objects of a page of which few are wanted: few requests, and a page of objects of usual size is a few MB. */
+const selectedPageSize = 2000;
 
 interface ListAnswer<T> {
   kind?: string;
@@ -112,7 +114,7 @@ export class KubeClient {
     for (let token: string | undefined = ''; token !== undefined;) {
       const page: ListPage<T> = await this.#listPage<T>(resource, {
         ...options,
-        limit: pageSize,
+        limit: selectedPageSize,
         ...(token !== '' && { continue: token }),
       });
       wanted.push(...page.items.filter(isWanted));

@@ -208,7 +208,7 @@ describe('why of a volume', () => {
     await using rig = await ExplainRig.start();
     rig.addProvisioner();
     rig.addVolume('v', { claimRef }, 'Released');
-    for (let number = 0; number < 1100; number++) {
+    for (let number = 0; number < 4100; number++) {
       const source = { persistentVolumeName: `other-${number}` };
       rig.add('attachments', {
         metadata: { name: `a-${number}` },
