@@ -9,6 +9,7 @@ import { unboundForIndex } from './informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
 import type { Provisioner } from './provisioner.ts';
+import { storedVolume } from './stored-volume.ts';
 
 export interface AdmissionOptions {
   provisionerName: string;
@@ -35,18 +36,20 @@ export async function admitClaim(
   const recordFailure = (message: string): void =>
     recorder.event(claimReference(claim), 'Warning', failedReason, message);
 
-  const existing = volumes.get(volumeName);
-  if (existing !== undefined || recentlySaved.has(volumeName)) {
+  const { isFollowing } = volumes;
+  const cached = volumes.get(volumeName);
+  const isKnown = cached !== undefined || recentlySaved.has(volumeName);
+  // the API server may have been restored from a backup without the volume: no event would bring the claim back
+  const existing = isKnown && !isFollowing ? await storedVolume(client, volumeName, signal) : cached;
+  if (existing !== undefined || (isKnown && isFollowing)) {
     if (existing !== undefined && !(await isReservedFor(claim, existing, { client, signal }))) {
       recordFailure(
         `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`,
       );
     }
-    // the API server may have been restored from a backup without the volume: no event would bring the claim back
-    if (!volumes.isFollowing) throw new Error(`volume ${volumeName} exists in a cache that may be outdated`);
     throw new ProvisionStopped(`volume ${volumeName} exists already`);
   }
-  const [made] = volumes.byIndex(unboundForIndex, claimUid(claim));
+  const made = volumes.byIndex(unboundForIndex, claimUid(claim)).find(({ metadata }) => metadata.name !== volumeName);
   if (made !== undefined) {
     // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
     const { name } = made.metadata;

@@ -495,6 +495,40 @@ describe('whether a claim is provisioned', () => {
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
   });
 
+  for (const { title, isRestored } of [
+    { title: 'stops it in silence', isRestored: false },
+    { title: 'does not stop it where the API server has none, as after the restore of a backup', isRestored: true },
+  ]) {
+    test(`a volume for it in a cache whose watch was interrupted ${title}`, async () => {
+      await using rig = await Rig.prepare();
+      rig.addClass();
+      const { uid } = rig.addClaim().metadata;
+      const name = `pvc-${uid}`;
+      rig.addVolume(name, 'Available', { spec: { claimRef: { ...reference, uid } } });
+      const match = { resource: 'persistentvolumes', watch: true };
+      rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+      const cut = rig.fault({ match, action: { type: 'watchCut', afterEvents: 1 }, times: 1 });
+      const stalled = rig.fault({ match, action: { type: 'watchStall' } });
+      rig.startOnly();
+      await rig.synced(uid);
+      await rig.until('the watch', () => cut.hits === 1);
+      rig.touchVolume(name);
+      await rig.until('the silent watch', () => stalled.hits === 1);
+      if (isRestored) rig.api.delete(resource.volumes, { name });
+      rig.touchClaim();
+      await rig.synced(uid, 2);
+      await rig.stop();
+      assert.deepEqual(
+        rig.limiter.syncs(uid).map(({ end }) => end),
+        ['done', 'done'],
+      );
+      const made = rig.provisioner.provisions.map(({ volumeName }) => volumeName);
+      assert.deepEqual(made, isRestored ? [name] : []);
+      assert.ok(rig.volume(name));
+      assert.deepEqual(rig.reasons, isRestored ? ['Provisioning', 'ProvisioningSucceeded'] : []);
+    });
+  }
+
   test('a claim that is being deleted but still there is provisioned', async () => {
     const before = (rig: Rig): void => {
       rig.api.delete(resource.claims, { namespace: 'ns', name: 'a' });
