@@ -46,20 +46,22 @@ export class ClusterReader {
   }
 
   list<T extends KubeObject>(resource: Resource, options: Omit<ListOptions, 'signal'> = {}): Promise<Reading<T[]>> {
-    const { namespace } = options;
-    const where =
-      namespace !== undefined ? ` in namespace ${namespace}` : resource.namespaced ? ' in all namespaces' : '';
     return this.#read(
       () => this.#client.list<T>(resource, { ...options, signal: this.#signal, optional: 'reported' }),
-      `list ${fullName(resource)}${where}`,
+      listText(resource, options),
     );
   }
 
-  /** Those that are wanted of all objects of a kind, of which a large cluster has very many. */
-  select<T extends KubeObject>(resource: Resource, isWanted: (object: T) => boolean): Promise<Reading<T[]>> {
+  /** Those that are wanted of objects of which a large cluster has very many. */
+  select<T extends KubeObject>(
+    resource: Resource,
+    isWanted: (object: T) => boolean,
+    options: Omit<ListOptions, 'signal' | 'limit'> = {},
+  ): Promise<Reading<T[]>> {
+    const pick = (object: T): T | undefined => (isWanted(object) ? object : undefined);
     return this.#read(
-      () => this.#client.select<T>(resource, isWanted, { signal: this.#signal, optional: 'reported' }),
-      `list ${fullName(resource)}`,
+      () => this.#client.select(resource, pick, { ...options, signal: this.#signal, optional: 'reported' }),
+      listText(resource, options),
     );
   }
 
@@ -88,6 +90,12 @@ function isOfApiServer({ status, message, request }: ApiError): boolean {
 
 function foreign(answer: string): string {
   return `the response (${answer}) is not from an API server. Check the server in the kubeconfig, and proxies in front of it`;
+}
+
+function listText(resource: Resource, { namespace }: { namespace?: string }): string {
+  const where =
+    namespace !== undefined ? ` in namespace ${namespace}` : resource.namespaced ? ' in all namespaces' : '';
+  return `list ${fullName(resource)}${where}`;
 }
 
 function fullName({ plural, group }: Resource): string {

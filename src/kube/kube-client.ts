@@ -1,5 +1,5 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
-import { type RequestInfo, unexpectedKind } from './api-error.ts';
+import { ExpiredError, type RequestInfo, unexpectedKind } from './api-error.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
 import type { Transport } from './transport.ts';
@@ -101,26 +101,43 @@ export class KubeClient {
   }
 
   /**
-   * Those that are wanted of very many objects, read live in pages, of which one at a time is held (Kubernetes page "API
-   * Concepts", "Retrieving large results sets in chunks"). Throws as well when the pages take longer than the API server
-   * keeps them, usually five minutes.
+   * What is wanted of very many objects, read live in pages, of which one at a time is held (Kubernetes page "API
+   * Concepts", "Retrieving large results sets in chunks"). When the API server does not keep the pages long enough, usually
+   * five minutes, everything is listed once more, in one response.
+   *
+   * @param pick - what to keep of an object; undefined: nothing. Called again for each object when the list starts again.
    */
-  async select<T extends KubeObject>(
+  async select<T extends KubeObject, Kept>(
     resource: Resource,
-    isWanted: (object: T) => boolean,
+    pick: (object: T) => Kept | undefined,
     options: Omit<ListOptions, 'limit'> = {},
-  ): Promise<T[]> {
-    const wanted: T[] = [];
+  ): Promise<Kept[]> {
+    try {
+      return await this.#pickFromPages(resource, pick, { ...options, limit: selectedPageSize });
+    } catch (error) {
+      if (!(error instanceof ExpiredError)) throw error;
+      return await this.#pickFromPages(resource, pick, options);
+    }
+  }
+
+  async #pickFromPages<T extends KubeObject, Kept>(
+    resource: Resource,
+    pick: (object: T) => Kept | undefined,
+    options: ListOptions,
+  ): Promise<Kept[]> {
+    const kept: Kept[] = [];
     for (let token: string | undefined = ''; token !== undefined;) {
       const page: ListPage<T> = await this.#listPage<T>(resource, {
         ...options,
-        limit: selectedPageSize,
         ...(token !== '' && { continue: token }),
       });
-      wanted.push(...page.items.filter(isWanted));
+      for (const item of page.items) {
+        const wanted = pick(item);
+        if (wanted !== undefined) kept.push(wanted);
+      }
       token = page.next;
     }
-    return wanted;
+    return kept;
   }
 
   async #listPage<T extends KubeObject>(
