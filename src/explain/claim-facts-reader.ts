@@ -52,7 +52,7 @@ export interface ClaimFacts {
   /** The volume that the claim names, else the one that is usually made for it. */
   volume?: Reading<PersistentVolume> | undefined;
   provisioner?: ProvisionerFacts | undefined;
-  /** Of the namespace: those that have not started, or for a claim that is being deleted those that have not ended. */
+  /** Those that use the claim and have not started, or for a claim that is being deleted have not ended. */
   pods?: Reading<Pod[]> | undefined;
   node?: Reading<KubeObject> | undefined;
   source?: SourceReference | undefined;
@@ -84,12 +84,15 @@ export function provisionerOf(claim: PersistentVolumeClaim, storageClass: Storag
 /** A Pod that has ended holds no claim any more. */
 const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
 
-/** Reads the surroundings of a claim that is not bound, or that is being deleted. At most 13 requests. */
+/**
+ * Reads the surroundings of a claim that is not bound, or that is being deleted. At most 13 requests, and one for each
+ * further 2,000 Pods of the namespace that have not started.
+ */
 export async function readClaimFacts(claim: PersistentVolumeClaim, options: ClaimReadOptions): Promise<ClaimFacts> {
   const { reader, now } = options;
-  const { namespace = '', uid = '', deletionTimestamp } = claim.metadata;
+  const { uid = '', deletionTimestamp } = claim.metadata;
   if (deletionTimestamp !== undefined) {
-    return { claim, pods: await readPods(namespace, notEnded, reader), nowMs: now() };
+    return { claim, pods: await readPods(claim, notEnded, reader), nowMs: now() };
   }
   const name = className(claim);
   const asked = requestedProvisioner(claim) === undefined ? '' : provisionerOf(claim, undefined);
@@ -128,11 +131,10 @@ async function readFurther(
   return { events: about, provisioner: serving, node: chosen, ...sources, attributesClass, secret };
 }
 
-/** The Pods that have not started, and if one of them uses the claim, what came of earlier nodes. */
+/** The Pods that use the claim and have not started, and if there is one, what came of earlier nodes. */
 async function readConsumers(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Partial<ClaimFacts>> {
-  const { namespace = '', name } = claim.metadata;
-  const waiting = await readPods(namespace, 'status.phase=Pending', reader);
-  const isUsed = found(waiting)?.some((pod) => usesClaim(pod, name)) === true;
+  const waiting = await readPods(claim, 'status.phase=Pending', reader);
+  const isUsed = (found(waiting)?.length ?? 0) > 0;
   return { pods: waiting, ...(isUsed && { events: await readEvents(claim, reader) }) };
 }
 
@@ -142,8 +144,13 @@ function readEvents(claim: PersistentVolumeClaim, reader: ClusterReader): Promis
   return reader.list<ClusterEvent>(events, { namespace, fieldSelector: `involvedObject.uid=${uid}` });
 }
 
-function readPods(namespace: string, fieldSelector: string, reader: ClusterReader): Promise<Reading<Pod[]>> {
-  return reader.list<Pod>(pods, { namespace, fieldSelector });
+/** The API server does not select Pods by their volumes, and a namespace may have very many. */
+function readPods(
+  { metadata: { namespace = '', name } }: PersistentVolumeClaim,
+  fieldSelector: string,
+  reader: ClusterReader,
+): Promise<Reading<Pod[]>> {
+  return reader.select<Pod>(pods, (pod) => usesClaim(pod, name), { namespace, fieldSelector });
 }
 
 async function readSource(

@@ -5,7 +5,6 @@ import { betaStorageClassKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../provision/objects.ts';
 import type { ClaimFacts } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
-import { usesClaim } from './cluster-objects.ts';
 import type { Finding } from './explanation.ts';
 
 const protection = 'kubernetes.io/pvc-protection';
@@ -32,12 +31,12 @@ export function lookAtClaim(facts: ClaimFacts): Finding {
 
 /** A claim that is being deleted stays until its finalizers are gone. */
 function deletion({ claim, pods }: ClaimFacts): Finding {
-  const { finalizers = [], name } = claim.metadata;
+  const { finalizers = [] } = claim.metadata;
   const base = `The claim is being deleted and is held by ${finalizers.join(', ') || 'no finalizer'}`;
   // kube-controller-manager does not wait for Pods without a node: none is given to them while the claim is being deleted
   const using = (found(pods) ?? [])
-    .filter((pod) => usesClaim(pod, name) && (pod.spec?.nodeName ?? '') !== '')
-    .map((pod) => pod.metadata.name);
+    .filter(({ spec }) => (spec?.nodeName ?? '') !== '')
+    .map(({ metadata }) => metadata.name);
   if (finalizers.includes(protection)) {
     if (using.length > 0) {
       const named =

@@ -3,7 +3,7 @@ import { requestedProvisioner, selectedNode } from '../provision/claim-facts.ts'
 import { claimHistory, failedAttempt } from './attempt-step.ts';
 import { type ClaimFacts, waitsForConsumer } from './claim-facts-reader.ts';
 import { noProvisioner, staticOnly } from './class-steps.ts';
-import { type Pod, usesClaim } from './cluster-objects.ts';
+import type { Pod } from './cluster-objects.ts';
 import { found } from './cluster-reader.ts';
 import type { Finding, Holding } from './explanation.ts';
 import { signOfLifeMs } from './provisioner-steps.ts';
@@ -28,9 +28,7 @@ export function lookAtConsumer(facts: ClaimFacts): Finding | undefined {
     return staticOnly(`The class has the provisioner ${noProvisioner}, which provisions no volumes.`);
   }
   if (pods?.kind === 'unreadable') return { state: 'unknown', detail: pods.why, ends: true };
-  const using = (found(pods) ?? []).filter(
-    (pod) => pod.metadata.deletionTimestamp === undefined && usesClaim(pod, claim.metadata.name),
-  );
+  const using = (found(pods) ?? []).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (using.length === 0) {
     return {
       state: 'waiting',

@@ -50,16 +50,16 @@ function refused({ metadata }: StorageClass, why: string): ProvisionError {
 
 /**
  * Gives each volume of a class a group id that no other volume of the class has. What is taken is read once per class, from
- * the annotations `pv.beta.kubernetes.io/gid` of the PersistentVolumes in the cluster, and kept in memory from then on:
- * one process at a time may allocate for a class.
+ * the annotations `pv.beta.kubernetes.io/gid` of the PersistentVolumes in the cluster, page by page, and kept in memory from
+ * then on: one process at a time may allocate for a class.
  */
 export class GidAllocator {
-  readonly #client: Pick<KubeClient, 'list'>;
+  readonly #client: Pick<KubeClient, 'select'>;
   readonly #tables = new Map<string, GidTable>();
   readonly #locks = new KeyedLocks();
 
   /** @param options.client - needs `list` on PersistentVolumes. */
-  constructor({ client }: { client: Pick<KubeClient, 'list'> }) {
+  constructor({ client }: { client: Pick<KubeClient, 'select'> }) {
     this.#client = client;
   }
 
@@ -103,9 +103,9 @@ export class GidAllocator {
       const known = this.#tables.get(className);
       if (known !== undefined) return known;
       const table = new GidTable();
-      for (const volume of await this.#client.list<PersistentVolume>(persistentVolumes, { signal })) {
-        const text = volume.metadata.annotations?.[gidAnnotation] ?? '';
-        if (classOf(volume) === className && /^\d{1,10}$/.test(text)) table.add(volume.metadata.name, Number(text));
+      const pick = (volume: PersistentVolume): TakenGid | undefined => takenGid(volume, className);
+      for (const { volumeName, gid } of await this.#client.select(persistentVolumes, pick, { signal })) {
+        table.add(volumeName, gid);
       }
       this.#tables.set(className, table);
       return table;
@@ -114,8 +114,17 @@ export class GidAllocator {
   }
 }
 
-function classOf({ metadata, spec }: PersistentVolume): string | undefined {
-  return metadata.annotations?.[betaStorageClassKey] ?? spec.storageClassName;
+/** All that is kept of a volume: a cluster may have very many. */
+interface TakenGid {
+  volumeName: string;
+  gid: number;
+}
+
+function takenGid({ metadata, spec }: PersistentVolume, className: string): TakenGid | undefined {
+  const ofVolume = metadata.annotations?.[betaStorageClassKey] ?? spec.storageClassName;
+  const text = metadata.annotations?.[gidAnnotation] ?? '';
+  if (ofVolume !== className || !/^\d{1,10}$/.test(text)) return undefined;
+  return { volumeName: metadata.name, gid: Number(text) };
 }
 
 /** The group ids of one class. Volumes of a range that was changed since may share one; it is free when both are gone. */

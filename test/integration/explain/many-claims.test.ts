@@ -44,3 +44,15 @@ test('among 10,000 claims with their events why needs fewer than 15 requests, an
   assert.ok(!rig.requests.includes('list persistentvolumeclaims'));
   assert.ok(!rig.requests.includes('list persistentvolumes'));
 });
+
+test('among 4,100 Pods that wait in its namespace why finds the one that uses the claim, page by page', async () => {
+  await using rig = await ExplainRig.start();
+  rig.addClass({ volumeBindingMode: 'WaitForFirstConsumer' });
+  rig.addClaim({}, { annotations: {} });
+  for (let index = 0; index < 4100; index++) rig.addPod(`a-${index}`, { spec: { volumes: [] } });
+  rig.addPod('z', { spec: { schedulingGates: [{ name: 'example.com/gate' }] } });
+  const { cause, message } = await rig.explain();
+  assert.equal(cause, 'pod-unschedulable');
+  assert.match(message, /Pod z uses the claim and is held by scheduling gates: example\.com\/gate/);
+  assert.equal(rig.requests.filter((request) => request === 'list pods').length, 3);
+});

@@ -63,7 +63,7 @@ describe('NfsProvisioner', () => {
       server,
       logger: silentLogger,
     });
-    const client = { list: () => Promise.resolve([]) };
+    const client = { select: () => Promise.resolve([]) };
     const volumes = { list: () => [] };
     const quota = {
       set: () =>

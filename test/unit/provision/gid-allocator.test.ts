@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubeObject } from '../../../src/kube/kube-object.ts';
+import type { KubeObject, Resource } from '../../../src/kube/kube-object.ts';
 import { GidAllocator, gidRange } from '../../../src/provision/gid-allocator.ts';
 import type { PersistentVolume, StorageClass } from '../../../src/provision/objects.ts';
 
@@ -14,7 +14,7 @@ const volume = (name: string, gid: string, spec = { storageClassName: 'shared' }
   spec,
 });
 
-/** An API with these volumes, which counts how often they are listed. */
+/** An API with these volumes, which counts how often they are read. */
 class Volumes {
   lists = 0;
   readonly #volumes: PersistentVolume[];
@@ -23,9 +23,10 @@ class Volumes {
     this.#volumes = volumes;
   }
 
-  list<T extends KubeObject>(): Promise<T[]> {
+  select<T extends KubeObject, Kept>(_resource: Resource, pick: (object: T) => Kept | undefined): Promise<Kept[]> {
     this.lists += 1;
-    return Promise.resolve(this.#volumes as KubeObject[] as T[]);
+    const volumes = this.#volumes as KubeObject[] as T[];
+    return Promise.resolve(volumes.map(pick).filter((kept) => kept !== undefined));
   }
 }
 
@@ -117,12 +118,12 @@ describe('GidAllocator', () => {
 
   test('reads the volumes again after a list that failed', async () => {
     const api = new Volumes([volume('pvc-a', '2000')]);
-    const list = api.list.bind(api);
-    api.list = () => Promise.reject(new Error('the server is busy'));
+    const select = api.select.bind(api);
+    api.select = () => Promise.reject(new Error('the server is busy'));
     const gids = new GidAllocator({ client: api });
     const wanted = { storageClass: classNamed('shared'), volumeName: 'pvc-1' };
     await assert.rejects(gids.allocate(wanted), /busy/);
-    api.list = list;
+    api.select = select;
     assert.equal(await gids.allocate(wanted), 2001);
   });
 });
