@@ -152,7 +152,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     try {
       const entry: ExportEntry = await exports.add({ directory, squash: plan.squash }, signal);
       step = 'error creating quota for volume: ';
-      const project = await this.#limitSize(directory, plan);
+      const project = await this.#limitSize(directory, plan, signal);
       classVolumes.add(volumeName, className);
       return volumeObject(plan, { server, entry, project });
     } catch (error) {
@@ -170,8 +170,8 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     throw new IgnoredError(`export limit of ${reserved.limit.max} has been reached`);
   }
 
-  #limitSize(directory: string, { bytes }: VolumePlan): Promise<Project | undefined> {
-    return this.#options.quota?.set(directory, BigInt(bytes)) ?? Promise.resolve(undefined);
+  #limitSize(directory: string, { bytes }: VolumePlan, signal: AbortSignal): Promise<Project | undefined> {
+    return this.#options.quota?.set(directory, BigInt(bytes), signal) ?? Promise.resolve(undefined);
   }
 
   /**

@@ -1,13 +1,17 @@
 /** Limits of size by XFS project quota (xfs_quota(8)): a volume cannot grow beyond what its claim asked for. */
-import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { KeyedLocks, type Logger } from '../../src/index.ts';
+import { type Clock, KeyedLocks, type Logger, systemClock } from '../../src/index.ts';
 import type { AtomicFile } from './atomic-file.ts';
 import { IdPool } from './export-ids.ts';
 import { UsageError } from './flags.ts';
+import { xfsQuota } from './xfs-quota.ts';
 
-const exec = promisify(execFile);
+/** `project -s` visits every file of the volume. */
+const maxVisitMs = 30 * 60_000;
+/** For any other command. */
+const maxCommandMs = 60_000;
+/** Volumes whose quota is set at the same time at a start: they share one disk. */
+const maxConcurrent = 4;
 
 /** The quota of one volume: as it stands in the file, and on the PersistentVolume. */
 export interface Project {
@@ -26,6 +30,8 @@ export interface ProjectQuotaOptions {
   mountPoint: string;
   file: AtomicFile;
   logger: Logger;
+  /** Default: the machine's. */
+  clock?: Clock;
 }
 
 /** Project ids of all volumes, in a file of lines `<id>:<directory>:<bytes>`. */
@@ -43,18 +49,20 @@ export class ProjectQuota {
    * Sets the quota of every volume again; lines of directories that are gone go.
    *
    * @param mountInfo - default `/proc/self/mountinfo`.
-   * @throws {UsageError} where the file system has no project quota, or `xfs_quota` is missing, with the way out.
+   * @throws {UsageError} where the file system has no project quota, or `xfs_quota` is missing, with the way out; {Error} when a
+   * quota cannot be set, or not within half an hour for each volume.
    */
   static async open(options: ProjectQuotaOptions, mountInfo = '/proc/self/mountinfo'): Promise<ProjectQuota> {
     await checkFileSystem(options.mountPoint, mountInfo);
     const quota = new ProjectQuota(options);
+    await quota.#checkProgram();
     await quota.#restore();
     return quota;
   }
 
   /** Limits a directory. Repeated for one directory it takes the id that it has. */
-  set(directory: string, bytes: bigint): Promise<Project> {
-    return this.#lock.run('projects', async () => {
+  set(directory: string, bytes: bigint, signal?: AbortSignal): Promise<Project> {
+    const section = async (): Promise<Project> => {
       const old = this.#lines.get(directory);
       const id = old?.id ?? this.#ids.take();
       if (id === undefined) throw new Error('all project ids are in use');
@@ -62,13 +70,14 @@ export class ProjectQuota {
       try {
         this.#lines.set(directory, line);
         await this.#write();
-        await this.#limit(line);
+        await this.#limit(line, signal);
       } catch (error) {
         if (old === undefined) await this.#forget(line);
         throw error;
       }
       return { id, block: line.block };
-    });
+    };
+    return this.#lock.run('projects', section, { ...(signal && { signal }) });
   }
 
   /** The directory is gone. Safe to repeat. */
@@ -92,30 +101,57 @@ export class ProjectQuota {
       const line = { id: Number(id), directory, bytes: BigInt(bytes), block: `\n${id}:${directory}:${bytes}\n` };
       this.#lines.set(directory, line);
       this.#ids.keep(line.id);
-      await this.#limit(line);
     }
+    await this.#limitAll();
     await this.#write();
+  }
+
+  /** The first failure ends all. */
+  async #limitAll(): Promise<void> {
+    const volumes = this.#lines.size;
+    if (volumes > 0) this.#options.logger.info({ volumes }, 'Setting the quotas of all volumes again');
+    const rest = this.#lines.values(); // what one worker takes, the others do not see
+    const failure = new AbortController();
+    const work = async (): Promise<void> => {
+      for (const line of rest) {
+        if (failure.signal.aborted) return;
+        await this.#limit(line, failure.signal);
+      }
+    };
+    const workers = Array.from({ length: maxConcurrent }, work);
+    try {
+      await Promise.all(workers);
+    } catch (error) {
+      failure.abort(error);
+      throw error;
+    }
   }
 
   async #write(): Promise<void> {
     await this.#options.file.write([...this.#lines.values()].map(({ block }) => block).join(''));
   }
 
-  async #limit({ id, directory, bytes }: ProjectLine): Promise<void> {
-    await this.#xfsQuota(`project -s -p ${directory} ${id}`);
-    await this.#xfsQuota(`limit -p bhard=${bytes} ${id}`);
+  async #limit({ id, directory, bytes }: ProjectLine, signal: AbortSignal | undefined): Promise<void> {
+    const { mountPoint } = this.#options;
+    const run = (command: string, maxMs: number): Promise<void> =>
+      this.#xfsQuota(['-x', '-c', command, mountPoint], maxMs, signal);
+    await run(`project -s -p ${directory} ${id}`, maxVisitMs);
+    await run(`limit -p bhard=${bytes} ${id}`, maxCommandMs);
   }
 
-  async #xfsQuota(command: string): Promise<void> {
-    const { mountPoint, logger } = this.#options;
+  /** @throws {UsageError} */
+  async #checkProgram(): Promise<void> {
     try {
-      await exec('xfs_quota', ['-x', '-c', command, mountPoint]);
-      logger.debug({ command }, 'xfs_quota has run');
+      await this.#xfsQuota(['-V'], maxCommandMs);
     } catch (error) {
-      const { stderr = '' } = error as { stderr?: string };
-      const reason = stderr.trim() === '' ? String(error) : stderr.trim();
-      throw new Error(`xfs_quota -x -c ${JSON.stringify(command)} ${mountPoint} failed: ${reason}`, { cause: error });
+      const why = (error as Error).message;
+      throw new UsageError(`-enable-xfs-quota: xfs_quota cannot be run; install xfsprogs (${why})`, { cause: error });
     }
+  }
+
+  #xfsQuota(args: readonly string[], maxMs: number, signal?: AbortSignal): Promise<void> {
+    const { logger, clock = systemClock } = this.#options;
+    return xfsQuota(args, { maxMs, clock, logger, signal });
   }
 }
 
@@ -138,10 +174,5 @@ async function checkFileSystem(mountPoint: string, mountInfo: string): Promise<v
   const options = (mount.at(-1) ?? '').split(',');
   if (!options.some((option) => option === 'pquota' || option === 'prjquota')) {
     throw new UsageError(`-enable-xfs-quota: ${mountPoint} is mounted without project quota; ${cure}`);
-  }
-  try {
-    await exec('xfs_quota', ['-V']);
-  } catch (error) {
-    throw new UsageError('-enable-xfs-quota: xfs_quota cannot be run; install xfsprogs', { cause: error });
   }
 }

@@ -4,7 +4,10 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { silentLogger } from '../../../src/index.ts';
+import { type Clock, type Logger, silentLogger } from '../../../src/index.ts';
+import { eventually } from '../../support/eventually.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { AtomicFile } from '../../../provisioners/nfs-server/atomic-file.ts';
 import { ProjectQuota } from '../../../provisioners/nfs-server/project-quota.ts';
 
@@ -17,9 +20,18 @@ describe('project quota', () => {
     folder = await mkdtemp(path.join(tmpdir(), 'quota-'));
     mountPoint = path.join(folder, 'export');
     await mkdir(path.join(mountPoint, 'pvc-1'), { recursive: true });
-    const script = `#!/bin/sh\n[ "$1" = -V ] && exit 0\necho "$@" >> ${folder}/calls\n[ -e ${folder}/broken ] && { echo no such project >&2; exit 1; }\nexit 0\n`;
+    const script = [
+      '#!/bin/sh',
+      '[ "$1" = -V ] && exit 0',
+      `cd ${folder}`,
+      'echo "$@" >> calls',
+      'echo begun >> course',
+      '[ -e broken ] && { echo no such project >&2; exit 1; }',
+      'while [ -e hanging ]; do sleep 0.01; done',
+      'echo ended >> course',
+    ];
     await mkdir(path.join(folder, 'bin'));
-    await writeFile(path.join(folder, 'bin/xfs_quota'), script);
+    await writeFile(path.join(folder, 'bin/xfs_quota'), `${script.join('\n')}\n`);
     await chmod(path.join(folder, 'bin/xfs_quota'), 0o755);
     process.env['PATH'] = `${folder}/bin:${oldPath ?? ''}`;
   });
@@ -29,16 +41,22 @@ describe('project quota', () => {
   });
 
   const projects = (): Promise<string> => readFile(path.join(mountPoint, 'projects'), 'utf8');
-  const calls = async (): Promise<string[]> => {
-    const text = await readFile(path.join(folder, 'calls'), 'utf8').catch(() => '');
+  const linesOf = async (name: string): Promise<string[]> => {
+    const text = await readFile(path.join(folder, name), 'utf8').catch(() => '');
     return text.split('\n').filter((line) => line !== '');
   };
-  const open = async (mount = `xfs /dev/sdb rw,prjquota`): Promise<ProjectQuota> => {
+  const calls = (): Promise<string[]> => linesOf('calls');
+  const commandsRun = (count: number): Promise<void> =>
+    eventually(async () => assert.equal((await linesOf('course')).filter((line) => line === 'begun').length, count));
+  const open = async (
+    mount = `xfs /dev/sdb rw,prjquota`,
+    more: { clock?: Clock; logger?: Logger } = {},
+  ): Promise<ProjectQuota> => {
     const mountInfo = path.join(folder, 'mountinfo');
     const root = '22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n';
     await writeFile(mountInfo, `${root}${mount === '' ? '' : `36 22 8:16 / ${mountPoint} rw shared:1 - ${mount}\n`}`);
     const file = new AtomicFile(path.join(mountPoint, 'projects'));
-    return ProjectQuota.open({ mountPoint, file, logger: silentLogger }, mountInfo);
+    return ProjectQuota.open({ mountPoint, file, logger: silentLogger, ...more }, mountInfo);
   };
 
   test('is set by two commands, and stands in a file', async () => {
@@ -71,6 +89,79 @@ describe('project quota', () => {
     await writeFile(path.join(folder, 'broken'), '');
     await assert.rejects(quota.set(path.join(mountPoint, 'pvc-1'), 5n), /xfs_quota -x -c .* failed: no such project/);
     assert.equal(await projects(), '');
+  });
+
+  test('is set for four volumes at a time at a start', async () => {
+    const names = Array.from({ length: 9 }, (_, index) => `pvc-${index + 1}`);
+    for (const name of names) await mkdir(path.join(mountPoint, name), { recursive: true });
+    const file = names.map((name, index) => `\n${index + 1}:${mountPoint}/${name}:99\n`).join('');
+    await writeFile(path.join(mountPoint, 'projects'), file);
+    await writeFile(path.join(folder, 'hanging'), '');
+    const opened = open();
+    await commandsRun(4);
+    await rm(path.join(folder, 'hanging'));
+    await opened;
+    let running = 0;
+    let most = 0;
+    for (const line of await linesOf('course')) {
+      running += line === 'begun' ? 1 : -1;
+      most = Math.max(most, running);
+    }
+    assert.equal(most, 4);
+    assert.equal((await calls()).length, 18);
+    assert.equal(await projects(), file);
+  });
+
+  test('does not keep the start waiting for ever: what hangs is reported, and killed after half an hour', async () => {
+    const directory = path.join(mountPoint, 'pvc-1');
+    await writeFile(path.join(mountPoint, 'projects'), `\n4:${directory}:99\n`);
+    await writeFile(path.join(folder, 'hanging'), '');
+    const clock = new ManualClock();
+    const log: LogLine[] = [];
+    const command = `xfs_quota -x -c "project -s -p ${directory} 4" ${mountPoint}`;
+    const refused = assert.rejects(open(undefined, { clock, logger: recordedLogger(log) }), {
+      message: `${command} failed: it did not end within 1800 s; check whether the file system hangs`,
+    });
+    await commandsRun(1);
+    const warnings = (): LogLine[] => log.filter(({ level }) => level === 'warn');
+    assert.deepEqual(warnings(), []);
+    await clock.advance(30_000);
+    assert.deepEqual(warnings(), [
+      { level: 'warn', fields: { command }, message: 'A command of xfs_quota takes long' },
+    ]);
+    await clock.advance(30 * 60_000);
+    await refused;
+    assert.equal(clock.pending, 0);
+    assert.equal((await calls()).length, 1);
+  });
+
+  test('gives up with the attempt that it is for, and leaves no line behind', async () => {
+    const quota = await open();
+    await writeFile(path.join(folder, 'hanging'), '');
+    const attempt = new AbortController();
+    const refused = assert.rejects(quota.set(path.join(mountPoint, 'pvc-1'), 5n, attempt.signal), /failed: stopping/);
+    await commandsRun(1);
+    attempt.abort(new Error('stopping'));
+    await refused;
+    assert.equal(await projects(), '');
+  });
+
+  test('ends the start with the first volume whose quota cannot be set', async () => {
+    await mkdir(path.join(mountPoint, 'pvc-2'));
+    const lines = ['pvc-1', 'pvc-2'].map((name, index) => `\n${index + 1}:${mountPoint}/${name}:99\n`);
+    await writeFile(path.join(mountPoint, 'projects'), lines.join(''));
+    await writeFile(path.join(folder, 'broken'), '');
+    await assert.rejects(open(), /xfs_quota -x -c .* failed: no such project/);
+    assert.equal(await projects(), lines.join(''), 'the next start tries again');
+  });
+
+  test('refuses to start without the program', async () => {
+    await rm(path.join(folder, 'bin/xfs_quota'));
+    process.env['PATH'] = `${folder}/bin`;
+    await assert.rejects(open(), {
+      name: 'UsageError',
+      message: /xfs_quota cannot be run; install xfsprogs \(xfs_quota -V failed: .*ENOENT/,
+    });
   });
 
   for (const { title, mount, message } of [
