@@ -26,7 +26,10 @@ removed. The process is paused while it is taken, and needs about as much memory
 </html>
 `;
 
-/** Serves profiles below `/debug/pprof/`, from memory samples taken since `startProfiles`. */
+/**
+ * Serves profiles below `/debug/pprof/`, from memory samples taken since `startProfiles`. Under every host name, unlike the status
+ * page: profilers reach it by names that cannot be known, and the profiles hold nothing confidential.
+ */
 export class Profiles implements AsyncDisposable {
   readonly #session: Session;
   #cpuProfileRuns = false;

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { startDiagnosticsServer, type DiagnosticsServer } from '../../../src/diagnostics/http-server.ts';
@@ -18,6 +20,21 @@ describe('profiles', () => {
     assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
     assert.match(await response.text(), /href="profile\?seconds=30"[^]*href="heap"[^]*href="heapsnapshot"/);
     assert.equal((await get(server, 'trace')).status, 404);
+  });
+
+  test('are served under the names by which profilers reach them', async () => {
+    await using server = await startDiagnosticsServer({ address: '127.0.0.1:0', logger: silentLogger });
+    await using profiles = await startProfiles();
+    profiles.serveOn(server);
+    for (const name of ['', 'profile?seconds=0.01', 'heap']) {
+      for (const host of ['10.1.2.3:8080', 'sidecar.monitoring.svc', 'profiles.example.com']) {
+        const { port } = server;
+        const asked = request({ port, host: '127.0.0.1', path: `/debug/pprof/${name}`, headers: { host } }).end();
+        const [response] = (await once(asked, 'response')) as [IncomingMessage];
+        assert.equal(response.statusCode, 200, `${host}/${name}`);
+        await response.toArray();
+      }
+    }
   });
 
   test('a CPU profile has nodes and samples, one at a time', async () => {
