@@ -18,6 +18,8 @@ const beginsWithinMs = 2 * 60_000;
 const unfinished = /code = (DeadlineExceeded|Aborted) /;
 /** A volume that takes longer than this needs somebody, in milliseconds. */
 const unfinishedMs = 10 * 60_000;
+/** By how much the clocks of the provisioner's node and of the API server may differ, in milliseconds. */
+const maxSkewMs = 60_000;
 
 export function lookAtAttempt(facts: ClaimFacts): Finding {
   const { events, claim, nowMs } = facts;
@@ -46,13 +48,13 @@ export function lookAtAttempt(facts: ClaimFacts): Finding {
   }
   if (failed !== undefined) return failedAttempt(failed, facts);
   if (started !== undefined) {
-    return {
+    return withClassAge(facts, history, {
       state: 'waiting',
       cause: 'in-progress',
       presumes: nowMs - started.atMs > signOfLifeMs,
       message: `The driver has been creating the volume for ${durationText(nowMs - started.sinceMs)}, and no attempt has failed.`,
       cure: 'Nothing. If it takes longer than the driver usually needs, see the log of its controller',
-    };
+    });
   }
   return notBegun(facts, nowMs - lastChangeMs(claim));
 }
@@ -69,7 +71,8 @@ export function claimHistory({ claim, storageClass, events }: ClaimFacts): Histo
  */
 export function failedAttempt(failed: Recorded, facts: ClaimFacts, next?: string): Holding {
   const { nowMs } = facts;
-  const { started } = claimHistory(facts);
+  const history = claimHistory(facts);
+  const { started } = history;
   const { cause, cure } = failureCause(failed.text);
   const isRunning = started !== undefined && started.atMs > failed.atMs;
   const again = isRunning
@@ -77,11 +80,23 @@ export function failedAttempt(failed: Recorded, facts: ClaimFacts, next?: string
     : (next ?? nextAttempt(failed, nowMs));
   const often = failed.count === 1 ? 'once' : `${failed.count} times in ${durationText(nowMs - failed.sinceMs)}`;
   const goesOn = unfinished.test(failed.text) && nowMs - failed.sinceMs < unfinishedMs;
-  return {
+  return withClassAge(facts, history, {
     state: goesOn ? 'waiting' : 'stuck',
     cause,
     message: `Provisioning failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; ${again}. Last error: ${failed.text}`,
     cure: goesOn ? 'Usually nothing: the driver may still be creating the volume, and is asked again' : cure,
+  });
+}
+
+/** What was begun with an earlier class of the name goes on with its parameters: see "The intent journal" in docs/troubleshooting.md. */
+function withClassAge(facts: ClaimFacts, { started, failed }: History, holding: Holding): Holding {
+  const { name, creationTimestamp } = found(facts.storageClass)?.metadata ?? { name: '' };
+  const firstMs = Math.min(started?.sinceMs ?? Infinity, failed?.sinceMs ?? Infinity);
+  const isRecreated = firstMs > 0 && Date.parse(creationTimestamp ?? '') > firstMs + maxSkewMs;
+  if (!isRecreated) return holding;
+  return {
+    ...holding,
+    cure: `${holding.cure ?? ''}. StorageClass ${name} was recreated after the first attempt: if the volume is still requested with the earlier parameters, recreate the claim`,
   };
 }
 

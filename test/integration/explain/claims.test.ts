@@ -700,6 +700,22 @@ describe('why of a claim', () => {
     });
   }
 
+  for (const { reason, message } of [
+    { reason: 'Provisioning', message: 'External provisioner is provisioning' },
+    { reason: 'ProvisioningFailed', message: 'rpc error: code = Internal desc = on fire' },
+  ]) {
+    test(`says after the event ${reason} that the class was recreated since the first attempt, if it was`, async () => {
+      const recreated = /\. StorageClass sc was recreated after the first attempt: .* recreate the claim$/;
+      await using rig = await ExplainRig.start();
+      usual(rig);
+      const claim = rig.addClaim();
+      rig.addEvent(claim, reason, message, { msAgo: 5000 }); // the clock of the node may be behind
+      assert.doesNotMatch((await rig.explain()).cure, recreated);
+      rig.addEvent(claim, reason, message, { msAgo: 5 * minute });
+      assert.match((await rig.explain()).cure, recreated);
+    });
+  }
+
   test('needs one request for a bound claim', async () => {
     await using rig = await ExplainRig.start();
     rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' });
