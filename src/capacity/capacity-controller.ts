@@ -1,12 +1,6 @@
-import type { Clock } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
-import type { Logger } from '../base/logger.ts';
 import { TaskGroup } from '../base/task-group.ts';
-import type { CsiCalls } from '../csi/csi-calls.ts';
-import { ConflictError, NotFoundError } from '../kube/api-error.ts';
 import { type Informer, Tombstone } from '../kube/informer.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import { objectKey } from '../kube/kube-object.ts';
 import { ExponentialLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
@@ -14,17 +8,13 @@ import type { StorageClass } from '../provision/objects.ts';
 import { runWorkers } from '../provision/run-workers.ts';
 import { type CapacityItem, CapacityItems } from './capacity-items.ts';
 import type { CapacityCounts, CapacityMetrics } from './capacity-metrics.ts';
-import { changeObject, isManaged, newObject, type ObjectFrame } from './desired-object.ts';
-import { askCapacity, type DriverCapacity } from './driver-capacity.ts';
+import { CapacityPublisher, type CapacityPublisherOptions, type PublishSignals } from './capacity-publisher.ts';
+import { isManaged } from './desired-object.ts';
 import type { Segment, SegmentSource } from './segment.ts';
 import type { StorageCapacity } from './storage-capacity.ts';
 
-export interface CapacityControllerOptions {
-  /** The fields common to all objects, and which objects are ours. */
-  frame: ObjectFrame;
-  client: KubeClient;
-  driver: Pick<CsiCalls, 'getCapacity'>;
-  /** While false, GetCapacity is not called; call `refreshAll` when it is true again. Default: always true. */
+export interface CapacityControllerOptions extends Omit<CapacityPublisherOptions, 'items' | 'onObsolete'> {
+  /** As in `CapacityPublisherOptions`; call `refreshAll` when it is true again. */
   driverConnected?: () => boolean;
   /** All classes; may be shared. The caller that makes the caches runs them. */
   classes: Informer<StorageClass>;
@@ -43,15 +33,7 @@ export interface CapacityControllerOptions {
   /** Of the queue `csistoragecapacity`. */
   queueMetrics?: WorkQueueMetrics | undefined;
   metrics?: CapacityMetrics | undefined;
-  clock: Clock;
-  logger: Logger;
 }
-
-/**
- * How long an object we created may take to reach the cache, in milliseconds; after that it counts as deleted before the
- * watch delivered it.
- */
-const unseenMs = 30_000;
 
 /**
  * Publishes how much room the driver has: one CSIStorageCapacity for each class in each segment, which the scheduler
@@ -63,16 +45,18 @@ export class CapacityController {
   readonly #limiter: RateLimiter;
   readonly #queue: WorkQueue;
   readonly #items = new CapacityItems();
-  /** Objects that we created and the cache does not show yet, by UID, with the time. */
-  readonly #unseen = new Map<string, number>();
-  /** UIDs of objects whose foreign owner was logged. */
-  readonly #loggedOwners = new Set<string>();
+  readonly #publisher: CapacityPublisher;
 
   constructor(options: CapacityControllerOptions) {
     this.#options = options;
     this.#limiter = new ExponentialLimiter({ baseMs: options.retryStartMs, maxMs: options.retryMaxMs });
     const { clock, queueMetrics: metrics } = options;
     this.#queue = new WorkQueue({ limiter: this.#limiter, clock, metrics });
+    this.#publisher = new CapacityPublisher({
+      ...options,
+      items: this.#items,
+      onObsolete: (object) => this.#enqueueDeletion(object),
+    });
   }
 
   /**
@@ -183,7 +167,7 @@ export class CapacityController {
 
   /** An object was added or changed. Its amounts are compared after the next GetCapacity. */
   #onObject(object: StorageCapacity): void {
-    this.#unseen.delete(object.metadata.uid ?? '');
+    this.#publisher.seen(object);
     if (!isManaged(object, this.#options.frame)) {
       this.#onDeleted(object); // no longer ours: its labels were changed
       return;
@@ -195,8 +179,7 @@ export class CapacityController {
   }
 
   #onDeleted(object: StorageCapacity): void {
-    this.#unseen.delete(object.metadata.uid ?? '');
-    this.#loggedOwners.delete(object.metadata.uid ?? '');
+    this.#publisher.gone(object);
     const item = this.#items.ownerOf(object);
     if (item === undefined) return;
     this.#items.assign(item, undefined);
@@ -229,115 +212,18 @@ export class CapacityController {
     }
   }
 
-  async #sync(key: string, signals: Signals): Promise<void> {
+  async #sync(key: string, signals: PublishSignals): Promise<void> {
     try {
-      if (key.startsWith(objectPrefix)) await this.#delete(key.slice(objectPrefix.length), signals.signal);
-      else await this.#publish(key.slice(itemPrefix.length), signals);
+      if (key.startsWith(objectPrefix)) {
+        const [name = '', uid = ''] = key.slice(objectPrefix.length).split(' ');
+        await this.#publisher.delete({ name, uid }, signals.signal);
+      } else await this.#publisher.publish(key.slice(itemPrefix.length), signals);
     } catch (error) {
       if (!signals.ended.aborted) throw error; // else the shutdown aborted the call: not a failure
     }
-  }
-
-  /** Deletes an object that still exists, is still ours, and belongs to no item. */
-  async #delete(nameAndUid: string, signal: AbortSignal): Promise<void> {
-    const { capacities, client, frame } = this.#options;
-    const [name = '', uid = ''] = nameAndUid.split(' ');
-    const object = capacities.get(objectKey({ metadata: { namespace: frame.namespace, name } }));
-    const isUnseen = this.#unseen.has(uid);
-    if (object?.metadata.uid !== uid && !isUnseen) return;
-    if (object !== undefined && this.#items.ownerOf(object) !== undefined) return;
-    try {
-      const preconditions = { uid };
-      await client.delete(frame.resource, { namespace: frame.namespace, name }, { preconditions, signal });
-    } catch (error) {
-      // deleted, or replaced by another one of its name
-      if (!(error instanceof NotFoundError) && !(error instanceof ConflictError)) throw error;
-    }
-    this.#unseen.delete(uid);
-  }
-
-  async #publish(key: string, { ended, signal }: Signals): Promise<void> {
-    const queued = this.#items.get(key);
-    const storageClass = queued && this.#options.classes.get(queued.className);
-    if (queued === undefined || storageClass === undefined) return;
-    if (this.#options.driverConnected?.() === false) return; // else thousands of calls would each fail and be logged
-    const capacity = await askCapacity(this.#options.driver, queued, storageClass, ended);
-    const item = this.#items.get(key); // as it is now: the call may take a while
-    if (item === undefined) return;
-    const known = this.#knownObject(item);
-    if (known === undefined) await this.#create(item, capacity, signal);
-    else await this.#update(item, known, capacity, signal);
-  }
-
-  #knownObject(item: CapacityItem): StorageCapacity | undefined {
-    const { object } = item;
-    const madeMs = this.#unseen.get(object?.metadata.uid ?? '');
-    if (madeMs === undefined || this.#options.clock.monotonicMs() - madeMs < unseenMs) return object;
-    this.#unseen.delete(object?.metadata.uid ?? '');
-    this.#items.assign(item, undefined);
-    return undefined;
-  }
-
-  async #create(item: CapacityItem, capacity: DriverCapacity, signal: AbortSignal): Promise<void> {
-    const { client, frame, clock, capacities } = this.#options;
-    const created = await client
-      .create(frame.resource, newObject(frame, item, capacity), { signal })
-      .catch((error: unknown) => {
-        throw new CapacityWriteError('create', item, error);
-      });
-    // The cache may have been faster. If not, remember it, so that the next sync does not create a second one.
-    if (capacities.get(objectKey(created))?.metadata.uid === created.metadata.uid) return;
-    this.#unseen.set(created.metadata.uid ?? '', clock.monotonicMs());
-    const now = this.#items.get(item.key);
-    if (now?.object === undefined && now !== undefined) this.#items.assign(now, created);
-    else this.#enqueueDeletion(created);
-  }
-
-  async #update(
-    item: CapacityItem,
-    known: StorageCapacity,
-    capacity: DriverCapacity,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { client, frame } = this.#options;
-    const { object, foreignOwner } = changeObject(frame, known, capacity);
-    if (foreignOwner !== undefined) this.#logOwner(known, foreignOwner);
-    if (object === undefined) return;
-    const updated = await client.update(frame.resource, object, { signal }).catch((error: unknown) => {
-      throw new CapacityWriteError('update', item, error);
-    });
-    // Only if nothing changed meanwhile: the cache may have a newer version already.
-    if (this.#items.get(item.key)?.object === known) this.#items.assign(item, updated);
-  }
-
-  #logOwner(object: StorageCapacity, owner: { kind: string; name: string }): void {
-    const { uid = '' } = object.metadata;
-    if (this.#loggedOwners.has(uid)) return;
-    this.#loggedOwners.add(uid);
-    this.#options.logger.warn(
-      { capacity: objectKey(object), owner: `${owner.kind} ${owner.name}` },
-      'A CSIStorageCapacity belongs to another controller, its owner is left as it is',
-    );
   }
 }
 
 /** Keys of the queue: an item, or an object to delete with its name and UID. */
 const itemPrefix = 'item ';
 const objectPrefix = 'object ';
-
-interface Signals {
-  /** Aborts at the start of a shutdown, and with it the calls to the driver. */
-  ended: AbortSignal;
-  /** Aborts when writes are to be abandoned, too. */
-  signal: AbortSignal;
-}
-
-/** An object could not be written. */
-class CapacityWriteError extends Error {
-  override readonly name = 'CapacityWriteError';
-
-  constructor(verb: 'create' | 'update', item: CapacityItem, cause: unknown) {
-    const text = cause instanceof Error ? cause.message : String(cause);
-    super(`${verb} CSIStorageCapacity for ${item.key}: ${text}`, { cause });
-  }
-}
