@@ -2,7 +2,8 @@
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { errorFromStatus, type RequestInfo, type Status, TransportError } from './api-error.ts';
+import { type RequestInfo, type Status, TransportError } from './api-error.ts';
+import { errorFromStatus } from './error-from-status.ts';
 import { isProtobuf, readStatus } from './protobuf/envelope.ts';
 import { asTransportError } from './request-failure.ts';
 

@@ -1,5 +1,6 @@
 import type { Logger } from '../base/logger.ts';
-import { type ApiError, errorFromStatus, ForbiddenError, type RequestInfo, type Status } from './api-error.ts';
+import { type ApiError, ForbiddenError, type RequestInfo, type Status } from './api-error.ts';
+import { errorFromStatus } from './error-from-status.ts';
 import type { MissingRights } from './missing-rights.ts';
 import { type KubeObject, objectKey } from './kube-object.ts';
 import type { WatchEvent } from './watch-event.ts';

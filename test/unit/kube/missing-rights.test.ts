@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { errorFromStatus, ForbiddenError, type RequestInfo } from '../../../src/kube/api-error.ts';
+import { ForbiddenError, type RequestInfo } from '../../../src/kube/api-error.ts';
+import { errorFromStatus } from '../../../src/kube/error-from-status.ts';
 import { MissingRights } from '../../../src/kube/missing-rights.ts';
 import type { Resource } from '../../../src/kube/kube-object.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';

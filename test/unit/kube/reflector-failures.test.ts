@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { errorFromStatus, TransportError } from '../../../src/kube/api-error.ts';
+import { TransportError } from '../../../src/kube/api-error.ts';
+import { errorFromStatus } from '../../../src/kube/error-from-status.ts';
 import { ReflectorFailures, ShortWatchError } from '../../../src/kube/reflector-failures.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';

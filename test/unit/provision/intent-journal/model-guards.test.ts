@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { errorFromStatus } from '../../../../src/kube/api-error.ts';
+import { errorFromStatus } from '../../../../src/kube/error-from-status.ts';
 import type { IntentJournal } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import type { Focus } from './model/commands.ts';
 import { runModel } from './model/run-model.ts';

@@ -1,5 +1,6 @@
 /** An API server in memory: the requests that provisioning makes, with optimistic concurrency, lists and watches. */
-import { errorFromStatus, type RequestInfo } from '../../../../../src/kube/api-error.ts';
+import type { RequestInfo } from '../../../../../src/kube/api-error.ts';
+import { errorFromStatus } from '../../../../../src/kube/error-from-status.ts';
 import { type KubeObject, objectKey } from '../../../../../src/kube/kube-object.ts';
 import type { RequestOptions } from '../../../../../src/kube/request.ts';
 
