@@ -13,6 +13,8 @@ export interface Fault {
   times?: number;
   /** Waits before the work, or with `after` behind it. Goes on when the caller has given up. */
   delayMs?: number;
+  /** Waits where `delayMs` would, until the file has no such entry of the method any more, used up or not. */
+  hold?: boolean;
   /** Never answers. */
   hang?: boolean;
   /** Does the work first: the caller learns of a failure that was none. */
@@ -30,14 +32,7 @@ export interface Fault {
  * @throws {CallError} `INTERNAL` when the file cannot be understood: a test must not pass on a fault nobody injected.
  */
 export function takeFault(file: string, method: string, methods: ReadonlySet<string>): Fault | undefined {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-  const faults = parseFaults(file, text, methods);
+  const faults = readFaults(file, methods);
   const fault = faults.find((entry) => entry.method === method && entry.times !== 0);
   if (fault?.times !== undefined) {
     fault.times -= 1;
@@ -45,6 +40,22 @@ export function takeFault(file: string, method: string, methods: ReadonlySet<str
     renameSync(`${file}.new`, file);
   }
   return fault;
+}
+
+/** Whether the file still holds calls of the method. @throws {CallError} as `takeFault`. */
+export function isHeld(file: string, method: string, methods: ReadonlySet<string>): boolean {
+  return readFaults(file, methods).some((entry) => entry.method === method && entry.hold === true);
+}
+
+function readFaults(file: string, methods: ReadonlySet<string>): Fault[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+  return parseFaults(file, text, methods);
 }
 
 function parseFaults(file: string, text: string, methods: ReadonlySet<string>): Fault[] {
@@ -66,12 +77,12 @@ function parseFaults(file: string, text: string, methods: ReadonlySet<string>): 
     if (!methods.has(method)) return refuse(`there is no call ${method}`);
     if (entry['code'] !== undefined && !isCodeName(entry['code'])) return refuse('an entry has an unknown code');
     if (!count(entry['times']) || !count(entry['delayMs'])) return refuse('times and delayMs are whole numbers');
-    if (!['hang', 'after', 'unlessThere'].every((key) => flag(entry[key])))
-      return refuse('hang, after and unlessThere are true or false');
+    if (!flags.every((key) => flag(entry[key]))) return refuse(`${flags.join(', ')} are true or false`);
     const strange = Object.keys(entry).find((key) => !faultKeys.has(key));
     if (strange !== undefined) return refuse(`an entry has the unknown field ${strange}`);
   }
   return faults as Fault[];
 }
 
-const faultKeys = new Set(['method', 'code', 'message', 'times', 'delayMs', 'hang', 'after', 'unlessThere']);
+const flags = ['hold', 'hang', 'after', 'unlessThere'];
+const faultKeys = new Set(['method', 'code', 'message', 'times', 'delayMs', ...flags]);

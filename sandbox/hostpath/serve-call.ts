@@ -4,7 +4,10 @@ import { CallError } from './call-error.ts';
 import type { CallRecord } from './call-log.ts';
 import { logCall, withoutSecretValues } from './call-log.ts';
 import type { Fault } from './faults.ts';
-import { takeFault } from './faults.ts';
+import { isHeld, takeFault } from './faults.ts';
+
+/** How often a call that is held reads the file, in milliseconds. */
+const holdPollMs = 20;
 
 /** What stands around every call. */
 export interface ServeOptions {
@@ -76,16 +79,20 @@ async function serve<Request extends object, Response>(
 async function apply(
   fault: Fault | undefined,
   call: ServerUnaryCall<unknown, unknown>,
-  { clock, stop }: ServeOptions,
+  options: ServeOptions,
 ): Promise<void> {
   if (fault === undefined) return;
-  if (fault.delayMs !== undefined) {
-    await clock.sleep(fault.delayMs, { signal: stop }).catch((error: unknown) => {
-      throw new CallError('UNAVAILABLE', 'the driver is closing', { cause: error });
-    });
-  }
+  const { stop, faultsFile, methods } = options;
+  if (fault.delayMs !== undefined) await wait(fault.delayMs, options);
+  if (fault.hold === true) while (isHeld(faultsFile, fault.method, methods)) await wait(holdPollMs, options);
   if (fault.hang === true) await untilGivenUp(call, stop);
   if (fault.code !== undefined) throw new CallError(fault.code, fault.message ?? `injected ${fault.code}`);
+}
+
+async function wait(ms: number, { clock, stop }: ServeOptions): Promise<void> {
+  await clock.sleep(ms, { signal: stop }).catch((error: unknown) => {
+    throw new CallError('UNAVAILABLE', 'the driver is closing', { cause: error });
+  });
 }
 
 /** Rejects once the caller, or the driver, has given up. */

@@ -133,7 +133,9 @@ describe('admission webhooks', { skip: isReal ? false : 'needs the real control 
     );
     const claim = await claimed();
     const { volume } = await scene.bound(claim);
-    assert.match(scene.sidecar.log(), /The intent journal cannot be written.*without annotation.*admission webhook/);
+    await scene.eventually(() =>
+      assert.match(scene.sidecar.log(), /The intent journal cannot be written.*without annotation.*admission webhook/),
+    );
     await deleted(claim, volume.metadata?.name ?? '');
   });
 

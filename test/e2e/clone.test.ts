@@ -58,13 +58,14 @@ describe('a claim that clones another', () => {
     await scene.createClaim({ name: 'leaving', className });
     const { volume: leaving } = await scene.bound('leaving');
     await writeFile(fileIn(leaving), 'Farewell');
-    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 2000, times: 1 }]);
+    await scene.driver.setFaults([{ method: 'CreateVolume', hold: true, times: 1 }]);
     await scene.createClaim({ name: 'remaining', className, spec: cloneOf('leaving') });
     await scene.eventually(async () => assert.equal((await scene.driver.faults())[0]?.times, 0)); // the call is there
     await scene.deleteClaim('leaving');
     const { metadata } = await scene.readClaim('leaving');
     assert.ok(metadata?.deletionTimestamp);
     assert.ok(metadata.finalizers?.includes(finalizer));
+    await scene.driver.setFaults([]);
     const { volume: remaining } = await scene.bound('remaining');
     assert.equal(await readFile(fileIn(remaining), 'utf8'), 'Farewell');
     await claimGone('leaving');

@@ -11,7 +11,7 @@ describe('a sidecar that is killed', () => {
   after(() => scene.close());
 
   test('after the driver made the volume and before it heard so: its successor finds that volume', async () => {
-    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 10_000, after: true, times: 1 }]);
+    await scene.driver.setFaults([{ method: 'CreateVolume', hold: true, after: true, times: 1 }]);
     const { metadata } = await scene.createClaim({ className: await scene.createClass() });
     const [made] = await scene.eventually(async () => {
       const ids = await scene.driver.volumeIds();
@@ -28,13 +28,14 @@ describe('a sidecar that is killed', () => {
 
   test('while the driver still works: there is one volume in the end', async () => {
     const before = await scene.driver.volumeIds();
-    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 1500, times: 1 }]);
+    await scene.driver.setFaults([{ method: 'CreateVolume', hold: true, times: 1 }]);
     const { metadata } = await scene.createClaim({ className: await scene.createClass() });
     await scene.eventually(async () => assert.equal((await scene.driver.faults())[0]?.times, 0));
     await scene.sidecar.stop('SIGKILL');
     await scene.startSidecar();
     const { volume } = await scene.bound(metadata?.name ?? '');
     // The call of the killed sidecar goes on in the driver; it, too, must have ended before counting.
+    await scene.driver.setFaults([]);
     await scene.eventually(async () => {
       const calls = await scene.driver.calls('CreateVolume');
       const own = calls.filter((call) => call.request.name === volume.metadata?.name);

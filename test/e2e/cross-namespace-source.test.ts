@@ -106,10 +106,11 @@ describe('a claim with a source in another namespace', () => {
   test('restores a snapshot once its owner grants that, by name', async () => {
     const claim = await createGuest({ apiGroup: snapshotGroup, kind: 'VolumeSnapshot' });
     await refused(claim, 'VolumeSnapshot');
-    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 1500, times: 1 }]);
+    await scene.driver.setFaults([{ method: 'CreateVolume', hold: true }]);
     await grant('snapshot', { group: snapshotGroup, kind: 'VolumeSnapshot', name: 'source' });
     const finalizers = async () => (await readSnapshot(scene, 'source')).metadata.finalizers ?? [];
     await scene.eventually(async () => assert.deepEqual(await finalizers(), [snapshotFinalizer]));
+    await scene.driver.setFaults([]);
     assert.equal(await letterOf(claim), 'Dear neighbour');
     await scene.eventually(async () => assert.deepEqual(await finalizers(), [])); // the sweep's work
   });

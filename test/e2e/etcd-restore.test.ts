@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { patienceMs } from '../support/patience.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 
 const skip = process.env['E2E_TARGET'] === 'kubernetes' ? false : 'the sandbox has no etcd';
@@ -15,6 +16,7 @@ describe('an etcd that is restored from a backup below a running sidecar', { ski
         '--leader-election',
         '--leader-election-renew-deadline=120s',
         '--leader-election-lease-duration=150s',
+        '--retry-interval-max=5s', // the claim that fails meanwhile must not wait as long again as the writing took
       ],
     });
   });
@@ -63,7 +65,8 @@ describe('an etcd that is restored from a backup below a running sidecar', { ski
     await driver.setFaults([]);
 
     await create('after');
-    const next = await scene.bound('after');
+    // a pause before the caches are connected again, then the silence after which they compare versions
+    const next = await scene.bound('after', { withinMs: 2 * patienceMs });
     const again = await scene.bound('bound-since');
     assert.equal(again.volume.spec?.csi?.volumeHandle, bound.volume.spec?.csi?.volumeHandle);
     const back = await scene.bound('deleted-since');

@@ -96,8 +96,10 @@ describe('the provisioner in provisioners/', () => {
     assert.deepEqual(volume.spec.capacity, { storage: '5Mi' });
     assert.equal(volume.metadata.annotations?.['pv.kubernetes.io/provisioned-by'], provisioner);
     assert.ok(existsSync(join(example.volumes, name)));
-    const reasons = (await eventsOf(admin, namespace, metadata?.uid ?? '')).map(({ reason }) => reason);
-    assert.ok(reasons.includes('ProvisioningSucceeded'), reasons.join(', '));
+    await eventually(async () => {
+      const reasons = (await eventsOf(admin, namespace, metadata?.uid ?? '')).map(({ reason }) => reason);
+      assert.ok(reasons.includes('ProvisioningSucceeded'), reasons.join(', '));
+    });
 
     await admin.core.deleteNamespacedPersistentVolumeClaim({ name: 'photos', namespace });
     await gone(name);
@@ -113,9 +115,11 @@ describe('the provisioner in provisioners/', () => {
     const volume = await bound('first');
     assert.equal(volume.metadata?.name, `pvc-${metadata?.uid ?? ''}`);
     assert.ok(volume.metadata.finalizers?.includes('external-provisioner.volume.kubernetes.io/finalizer'));
-    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    assert.match(metrics, /^controller_persistentvolumeclaim_provision_total\{.*\} 1$/m);
-    assert.match(metrics, /^workqueue_adds_total\{name="claims"\} [1-9]/m);
+    await eventually(async () => {
+      const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      assert.match(metrics, /^controller_persistentvolumeclaim_provision_total\{.*\} 1$/m);
+      assert.match(metrics, /^workqueue_adds_total\{name="claims"\} [1-9]/m);
+    });
 
     const second = await start('replicated.ts', { METRICS_PORT: String(await freePort()) });
     await eventually(() => assert.match(second.log(), /Attempting to acquire leader lease/));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
 import { openScene, type Scene } from '../support/scene.ts';
 
 const driverName = 'journaled.example.com';
@@ -32,23 +33,31 @@ describe('a volume in the making', () => {
     await scene.eventually(async () => assert.deepEqual(await records(), []));
   }
 
+  /** Waits until the sidecar has given up on a call for the claim. */
+  async function timedOut(claim: V1PersistentVolumeClaim): Promise<void> {
+    assert.match((await scene.event(claim, 'ProvisioningFailed')).message ?? '', /DeadlineExceeded/);
+  }
+
   test('is deleted when the driver answers late and the claim is deleted meanwhile', async () => {
-    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 3000, after: true, times: 1 }]);
-    const { metadata } = await scene.createClaim({ className: await scene.createClass() });
+    await scene.driver.setFaults([{ method: 'CreateVolume', hold: true, after: true }]);
+    const claim = await scene.createClaim({ className: await scene.createClass() });
     await scene.eventually(async () => assert.equal((await scene.driver.volumeIds()).length, 1));
     const [record, ...others] = await records();
     assert.deepEqual(others, []);
-    assert.match(record ?? '', new RegExp(`"uid":"${metadata?.uid}"`));
-    await scene.deleteClaim(metadata?.name ?? '');
+    assert.match(record ?? '', new RegExp(`"uid":"${claim.metadata?.uid}"`));
+    await scene.deleteClaim(claim.metadata?.name ?? '');
+    await timedOut(claim);
+    await scene.driver.setFaults([]);
     await gone();
   });
 
   test('is finished or deleted by the successor of a sidecar that was killed, as the claim is there or gone', async () => {
-    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 10_000, after: true, times: 2 }]);
+    await scene.driver.setFaults([{ method: 'CreateVolume', hold: true, after: true }]);
     const className = await scene.createClass();
     const [kept, deleted] = [await scene.createClaim({ className }), await scene.createClaim({ className })];
     await scene.eventually(async () => assert.equal((await scene.driver.volumeIds()).length, 2));
     await scene.sidecar.stop('SIGKILL');
+    await scene.driver.setFaults([]);
     await scene.deleteClaim(deleted.metadata?.name ?? '');
     await scene.startSidecar();
     const { volume } = await scene.bound(kept.metadata?.name ?? '');

@@ -51,12 +51,18 @@ describe('two sidecars, of which one leads', { skip }, () => {
     const callsBefore = (await scene.driver.calls('CreateVolume')).length;
     const callsSince = async () => (await scene.driver.calls('CreateVolume')).slice(callsBefore);
     const className = await scene.createClass();
-    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 500 }]); // 50 claims, 5 workers: 5 s
+    // a fault with nothing in it lets 10 calls through; the next 5, one of each worker, wait for the signal
+    await scene.driver.setFaults([
+      { method: 'CreateVolume', times: 10 },
+      { method: 'CreateVolume', hold: true },
+    ]);
     const claims = await Promise.all(Array.from({ length: 50 }, () => scene.createClaim({ className })));
-    await scene.eventually(async () => assert.ok((await callsSince()).length >= 10));
+    await scene.eventually(async () => assert.equal((await callsSince()).length, 10));
     const statesBefore = lease.states.length;
     const signalMs = Date.now();
-    await sidecars.get(leader)?.stop(signal);
+    const ended = sidecars.get(leader)?.stop(signal);
+    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 500 }]); // 35 claims, 5 workers: 3.5 s for the signal
+    await ended;
     assert.ok((await callsSince()).length < 50, 'the load was over before the leader ended');
     await scene.driver.setFaults([]);
     const taken = await scene.eventually(() => {

@@ -5,6 +5,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
 import { installKinds, volumeSnapshotContentKind, volumeSnapshotKind } from '../support/custom-kinds.ts';
 import { eventually } from '../support/eventually.ts';
+import { patienceMs } from '../support/patience.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 import {
   createSnapshotObject,
@@ -55,8 +56,8 @@ describe('a claim that restores a snapshot', () => {
     const startMs = performance.now();
     removeKinds = await installKinds(scene.cluster, scene.admin, [volumeSnapshotKind, volumeSnapshotContentKind]);
     await createSnapshotObject(scene, { name: 'old', claimName: 'long-gone', finalizers: [snapshotFinalizer] });
-    // The sidecar looks about once a minute.
-    await eventually(async () => assert.deepEqual(await finalizersOf('old'), []));
+    // The sidecar checks about once a minute, and a check that fails costs another minute.
+    await eventually(async () => assert.deepEqual(await finalizersOf('old'), []), { withinMs: 2 * patienceMs });
     t.diagnostic(`left-over protection was removed ${Math.round(performance.now() - startMs)} ms after the install`);
     assert.match(scene.sidecar.log(), /An optional API was installed/);
     await deleteSnapshot(scene, 'old');
@@ -65,9 +66,10 @@ describe('a claim that restores a snapshot', () => {
   test('gets its content; the snapshot is protected meanwhile and not longer', async () => {
     const volume = await original('source', 'Dear reader');
     await writeFile(fileIn(volume), 'overwritten');
-    await scene.driver.setFaults([{ method: 'CreateVolume', delayMs: 1500, times: 1 }]);
+    await scene.driver.setFaults([{ method: 'CreateVolume', hold: true }]);
     await scene.createClaim({ name: 'restored', className: await scene.createClass(), spec: restoreOf('source') });
     await scene.eventually(async () => assert.deepEqual(await finalizersOf('source'), [snapshotFinalizer]));
+    await scene.driver.setFaults([]);
     const { volume: restored } = await scene.bound('restored');
     assert.equal(await readFile(fileIn(restored), 'utf8'), 'Dear reader');
     assert.deepEqual(await finalizersOf('source'), []);
@@ -80,7 +82,7 @@ describe('a claim that restores a snapshot', () => {
     await original('leaving', 'Farewell');
     await scene.driver.setFaults([
       { method: 'CreateVolume', code: 'UNAVAILABLE', times: 1 },
-      { method: 'CreateVolume', delayMs: 1000, times: 1 },
+      { method: 'CreateVolume', hold: true },
     ]);
     const claim = await scene.createClaim({ className: await scene.createClass(), spec: restoreOf('leaving') });
     await scene.event(claim, 'ProvisioningFailed');
@@ -88,6 +90,7 @@ describe('a claim that restores a snapshot', () => {
     const { metadata } = await readSnapshot(scene, 'leaving');
     assert.ok(metadata.deletionTimestamp);
     assert.deepEqual(metadata.finalizers, [snapshotFinalizer]);
+    await scene.driver.setFaults([]);
     const { volume } = await scene.bound(claim.metadata?.name ?? '');
     assert.equal(await readFile(fileIn(volume), 'utf8'), 'Farewell');
     await snapshotGone(scene, 'leaving');

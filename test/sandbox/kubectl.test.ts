@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import { kubeconfigText } from '../../sandbox/kubeconfig.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
+import { patienceMs } from '../support/patience.ts';
 import { claim, paths, snapshot, startApi, storageClass, volume } from './api/api-fixture.ts';
 import type { Api, Draft } from './api/api-fixture.ts';
 
@@ -189,7 +190,7 @@ describe('kubectl', options, () => {
   test('wait sees the phase change', async (t) => {
     const { api, run } = await startShell(t);
     await api.post(paths.claims, claim('a'));
-    const waiting = run('wait', '--for=jsonpath={.status.phase}=Bound', 'pvc/a', '--timeout=20s');
+    const waiting = run('wait', '--for=jsonpath={.status.phase}=Bound', 'pvc/a', `--timeout=${patienceMs}ms`);
     await watched(api);
     await api.patch(`${paths.claims}/a/status`, 'merge', { status: { phase: 'Bound' } });
     assert.equal((await waiting).code, 0);

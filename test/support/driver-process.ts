@@ -11,6 +11,8 @@ export interface Fault {
   message?: string;
   times?: number;
   delayMs?: number;
+  /** Waits until the faults are replaced by some without it. */
+  hold?: boolean;
   hang?: boolean;
   /** Spoils the answer after the work is done. */
   after?: boolean;

@@ -15,7 +15,7 @@ import { connectAdmin, eventsOf, ifFound, type Admin } from './admin.ts';
 import { startCluster, type Cluster, type ClusterOptions } from './cluster.ts';
 import { installKinds, type CustomKind } from './custom-kinds.ts';
 import { startDriver, type DriverProcess } from './driver-process.ts';
-import { eventually } from './eventually.ts';
+import { eventually, type EventuallyOptions } from './eventually.ts';
 import { refusedRights } from './refused-rights.ts';
 import { startSidecar } from './sidecar-process.ts';
 import type { StartedProcess } from './started-process.ts';
@@ -58,7 +58,7 @@ export interface Scene {
   readClaim(name: string): Promise<V1PersistentVolumeClaim>;
   deleteClaim(name: string): Promise<void>;
   /** Waits until the claim is bound. */
-  bound(claimName: string): Promise<BoundClaim>;
+  bound(claimName: string, options?: Pick<EventuallyOptions, 'withinMs'>): Promise<BoundClaim>;
   /** Waits until the PersistentVolume is gone. */
   volumeGone(name: string): Promise<void>;
   /** Waits for an event with this reason about the claim and gives the newest one. */
@@ -154,8 +154,9 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
       if (refusals.length > 0 && options.restartsApiServer !== true)
         throw new Error(`the API server refused the sidecar a right: ${refusals[0] ?? ''}`);
     });
-    const watched = async <T>(check: () => T | Promise<T>): Promise<T> =>
+    const watched = async <T>(check: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> =>
       await eventually(check, {
+        ...options,
         hopeless: () => {
           if (!driver.running()) return 'the driver has ended';
           return sidecars.some((sidecar) => sidecar.running()) ? undefined : 'the sidecar has ended';
@@ -206,14 +207,14 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
       async deleteClaim(name) {
         await admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace: id });
       },
-      async bound(claimName) {
+      async bound(claimName, options) {
         return await watched(async () => {
           const claim = await readClaim(claimName);
           const phase = claim.status?.phase;
           if (phase !== 'Bound') throw new Error(`claim ${claimName} is ${phase ?? 'without phase'}, not Bound`);
           const volume = await admin.core.readPersistentVolume({ name: claim.spec?.volumeName ?? '' });
           return { claim, volume };
-        });
+        }, options);
       },
       async volumeGone(name) {
         await watched(async () => {
@@ -232,7 +233,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
       },
       events: (claim) => eventsOf(admin, id, claim.metadata?.uid ?? ''),
       volumeEvents: (volume) => eventsOf(admin, 'default', volume.metadata?.uid ?? ''),
-      eventually: watched,
+      eventually: (check) => watched(check),
       report(context) {
         if (!('passed' in context) || context.passed) return;
         const logs = [

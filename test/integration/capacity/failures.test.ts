@@ -71,7 +71,7 @@ describe('a driver that fails', () => {
   }
 
   test('that hangs is given up at the deadline; other items wait behind it', async () => {
-    await using rig = await Rig.start({ timeoutMs: 200 });
+    await using rig = await Rig.start({ timeoutMs: 1000 });
     const never = new Promise<object>(() => undefined);
     rig.driver.next('GetCapacity', () => never);
     rig.addClass('sc2');

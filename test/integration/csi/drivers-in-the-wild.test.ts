@@ -328,7 +328,7 @@ describe('what a driver says at the start', () => {
 
   test('a first Probe that takes longer than the timeout is asked again', async () => {
     await using scene = await Scene.start({
-      flags: ['--timeout=300ms'],
+      flags: ['--timeout=1s'],
       script: (driver) => driver.next('Probe', () => new Promise<object>(() => undefined)),
     });
     await scene.program.logged('CSI driver probe timed out');

@@ -48,6 +48,7 @@ describe('takeFault', () => {
     { content: '[{"method":"Probe","code":"14"}]', message: /unknown code/ },
     { content: '[{"method":"Probe","times":-1}]', message: /whole numbers/ },
     { content: '[{"method":"Probe","delayMs":"5"}]', message: /whole numbers/ },
+    { content: '[{"method":"Probe","hold":"yes"}]', message: /true or false/ },
     { content: '[{"method":"Probe","hang":1}]', message: /true or false/ },
     { content: '[{"method":"Probe","time":1}]', message: /unknown field time/ },
   ];

@@ -643,6 +643,26 @@ describe('injected faults', () => {
     assert.equal((await readdir(path.join(driver.stateDir, 'volumes'))).length, 1);
   });
 
+  for (const { when, after, made } of [
+    { when: 'before the work', after: false, made: 0 },
+    { when: 'before the answer', after: true, made: 1 },
+  ]) {
+    test(`a call that is held ${when} goes on once the file holds none`, async (t) => {
+      const { driver, ...clients } = await startDriver(t);
+      await driver.setFaults([{ method: 'CreateVolume', hold: true, after, times: 1 }]);
+      const held = createVolume(clients, { name: 'held' });
+      const volumes = () => readdir(path.join(driver.stateDir, 'volumes'));
+      await until(async () => (await driver.faults())[0]?.times === 0 && (await volumes()).length === made);
+      const { volume_id: next } = await createVolume(clients, { name: 'next' });
+      assert.equal((await volumes()).length, made + 1);
+      await driver.setFaults([{ method: 'DeleteVolume', hold: true }]);
+      const { volume_id: id } = await held;
+      assert.deepEqual((await volumes()).toSorted(), [id, next].toSorted());
+      const names = (await driver.calls()).map(({ request }) => (request as { name?: string }).name);
+      assert.deepEqual(names, ['next', 'held']);
+    });
+  }
+
   test('a hanging call answers nobody and does nothing', async (t) => {
     const { driver, ...clients } = await startDriver(t);
     await driver.setFaults([{ method: 'CreateVolume', hang: true, times: 1 }]);

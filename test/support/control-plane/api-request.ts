@@ -1,4 +1,5 @@
 import { request } from 'node:https';
+import { patienceMs } from '../patience.ts';
 
 /** Where and as whom to ask the API server. */
 export interface ApiAccess {
@@ -16,13 +17,13 @@ export interface ApiResponse {
 /**
  * One request to the API server, without a client library, so that starting a control plane needs none.
  *
- * @throws when no response arrives within `timeoutMs`, 5 s by default.
+ * @throws when no response arrives within `timeoutMs`, 120 s by default.
  */
 export function apiRequest(
   { url, ca, token }: ApiAccess,
   method: string,
   path: string,
-  { body, timeoutMs = 5000 }: { body?: object; timeoutMs?: number } = {},
+  { body, timeoutMs = patienceMs }: { body?: object; timeoutMs?: number } = {},
 ): Promise<ApiResponse> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

@@ -3,9 +3,12 @@ import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../eventually.ts';
+import { patienceMs } from '../patience.ts';
 import { apiRequest } from './api-request.ts';
 import { readAuditLog } from './audit-log.ts';
 import { startControlPlane, type ControlPlane } from './control-plane.ts';
+
+const patience = `--timeout=${patienceMs}ms`;
 
 describe('a control plane', () => {
   let plane: ControlPlane;
@@ -57,7 +60,7 @@ describe('a control plane', () => {
     };
     await plane.kubectl(['create', '-f', '-'], { input: JSON.stringify(volume) });
     await plane.kubectl(['create', '-f', '-'], { input: JSON.stringify(claim) });
-    await plane.kubectl(['wait', 'pvc/by-hand', '--for=jsonpath={.status.phase}=Bound', '--timeout=30s']);
+    await plane.kubectl(['wait', 'pvc/by-hand', '--for=jsonpath={.status.phase}=Bound', patience]);
   });
 
   test('keeps its objects and its certificate over a restart of the API server', async () => {
@@ -83,7 +86,7 @@ describe('a control plane', () => {
     const claim = await plane.kubectl(['get', 'pvc', 'by-hand', '-o', 'name']);
     assert.equal(claim.trim(), 'persistentvolumeclaim/by-hand'); // nobody takes its protection off
     await plane.startControllerManager();
-    await plane.kubectl(['wait', 'pvc/by-hand', '--for=delete', '--timeout=30s']);
+    await plane.kubectl(['wait', 'pvc/by-hand', '--for=delete', patience]);
   });
 
   test('leaves nothing behind', async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { patienceMs } from '../patience.ts';
 import { apiRequest, type ApiAccess } from './api-request.ts';
 import { auditPolicy, type AuditLevel } from './audit-log.ts';
 import { logTail, startComponent, type Component } from './component.ts';
@@ -27,7 +28,7 @@ export interface ControlPlaneOptions {
   users?: { name: string; groups?: string[] }[];
   /** Further flags for one program, last so that they win. */
   extraArgs?: Partial<Record<Exclude<ProgramName, 'kubectl'>, string[]>>;
-  /** How long the API server may take to become ready; default 60 s. */
+  /** How long the API server may take to become ready; default 120 s. */
   startTimeoutMs?: number;
 }
 
@@ -115,7 +116,7 @@ const controllers = [
  * @throws when a program ends early or the time is up; the message has the end of its log.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { auditLog = false, auditLevel = 'Metadata', users = [], startTimeoutMs = 60_000 } = options;
+  const { auditLog = false, auditLevel = 'Metadata', users = [], startTimeoutMs = patienceMs } = options;
   const binDir = options.binDir ?? (await findPrograms());
   let programs = { binDir, extraArgs: options.extraArgs ?? {} };
   const folder = await mkdtemp(join(tmpdir(), 'control-plane-'));

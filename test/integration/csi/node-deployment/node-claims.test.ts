@@ -557,7 +557,7 @@ describe('node deployment, beyond the original', () => {
   });
 
   test('a driver that does not answer holds up other claims no longer than the timeout', async () => {
-    await using scene = await NodeScene.start({ flags: ['--timeout=300ms'] });
+    await using scene = await NodeScene.start({ flags: ['--timeout=1s'] });
     scene.driver().next('GetCapacity', () => new Promise<object>(() => undefined));
     scene.addClaim();
     await scene.waits();
