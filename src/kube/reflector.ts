@@ -182,7 +182,7 @@ export class Reflector<T extends KubeObject> {
     });
     const { lastVersion = '' } = this.#cache;
     if (isOlderVersion(metadata?.resourceVersion, lastVersion)) {
-      this.#cache.markVersionUnavailable();
+      this.#cache.markRewound();
       throw new RewoundError(
         `the server is at version ${metadata?.resourceVersion ?? ''}, the cache at ${lastVersion}`,
       );

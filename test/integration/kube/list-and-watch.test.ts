@@ -403,6 +403,16 @@ describe('watching', () => {
     assert.ok(rig.log.some(({ message }) => message.startsWith('The API server has gone back in time')));
   });
 
+  test('a server that is older than the cache may have other content at the same version of an object', async () => {
+    await using rig = await Rig.start();
+    const { informer } = await broken(rig);
+    rig.server.next(comparisons, (reply) => reply.json(200, listOf([], 7)));
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('b', 11, { since: 'the restore' })], 12)));
+    rig.server.next(watches, quiet);
+    await rig.clock.until(() => rig.server.matching(watches).length === 3, { withinMs: 80_000 });
+    assert.deepEqual(informer.get('ns/b')?.data, { since: 'the restore' });
+  });
+
   test('after a break and 75 silent seconds, the watch stays open where the server is not older', async () => {
     await using rig = await Rig.start();
     const { informer } = await broken(rig);
