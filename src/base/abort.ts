@@ -48,8 +48,9 @@ export function joinSignals(
   };
 }
 
-/** Waits for a promise, but no longer than the signal allows; the work behind the promise goes on. */
+/** Waits for a promise, but no longer than the signal allows; the work behind the promise goes on, and may fail unnoticed. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  promise.catch(() => undefined); // also where the signal has aborted before, and nobody waits
   signal.throwIfAborted();
   let listener: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {

@@ -23,6 +23,8 @@ export interface ExecPluginOptions {
   /** `spec.cluster` for plugins with `provideClusterInfo`. */
   cluster: Record<string, unknown>;
   clock: Clock;
+  /** Max time of one run, in milliseconds. Default 60,000. */
+  timeoutMs?: number;
 }
 
 /** A token, or a certificate with its key, or both. */
@@ -40,7 +42,7 @@ const versions: ReadonlySet<string> = new Set([
   'client.authentication.k8s.io/v1beta1',
 ]);
 /** A plugin that hangs must not block all requests. */
-const timeoutMs = 60_000;
+const defaultTimeoutMs = 60_000;
 const maxOutputBytes = 1024 * 1024;
 
 /** One plugin and its last credentials. Runs once at a time, and again when they have expired. */
@@ -98,16 +100,18 @@ export class ExecPlugin {
   }
 
   #execute(env: Record<string, string | undefined>): Promise<string> {
-    const { args, installHint } = this.#options.config;
+    const { timeoutMs = defaultTimeoutMs, config } = this.#options;
+    const { args, installHint } = config;
     return new Promise((resolve, reject) => {
-      const options = { env, timeout: timeoutMs, maxBuffer: maxOutputBytes };
+      const options = { env, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: maxOutputBytes } as const;
       const child = execFile(this.#command, args ?? [], options, (error, stdout, stderr) => {
         if (error === null) {
           resolve(stdout);
           return;
         }
-        const missing = error.code === 'ENOENT';
-        const why = missing ? `it was not found. ${installHint ?? ''}` : stderr.trim() || error.message;
+        let why = stderr.trim() || error.message;
+        if (error.code === 'ENOENT') why = `it was not found. ${installHint ?? ''}`;
+        else if (error.killed === true) why = `it did not end within ${timeoutMs} ms. ${stderr}`;
         reject(new Error(`exec plugin ${this.#command}: ${why}`.trim(), { cause: error }));
       });
       child.stdin?.end();

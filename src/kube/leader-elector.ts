@@ -30,8 +30,8 @@ export class LeaderElector {
   #leading = false;
   #released = false;
   #lastHolder: string | undefined;
-  /** Resolved by the watch when the Lease changed. */
-  #changed = Promise.withResolvers<undefined>();
+  /** Aborted by the watch when the Lease changed. */
+  #changed = new AbortController();
 
   /** @throws {RangeError} when the timings cannot work, or without an identity. */
   constructor(options: LeaderElectorOptions) {
@@ -140,15 +140,9 @@ export class LeaderElector {
       const heldByOther = this.#lock.holder !== '' && !this.#lock.isOurs;
       const untilMs = heldByOther && this.#lock.expiresAtMs > nowMs ? Math.min(endMs, this.#lock.expiresAtMs) : endMs;
       if (untilMs <= nowMs || stop.aborted) return;
-      const waiting = new AbortController();
-      const changed = this.#changed.promise.then(() => 'changed' as const);
-      const slept = clock.sleep(untilMs - nowMs, { signal: AbortSignal.any([stop, waiting.signal]) }).then(
-        () => 'slept' as const,
-        () => 'slept' as const,
-      );
-      const first = await Promise.race([changed, slept]);
-      waiting.abort();
-      if (first === 'slept' || this.#lock.holder === '') return;
+      using woken = joinSignals([stop, this.#changed.signal], { clock });
+      const slept = await sleptToTheEnd(clock.sleep(untilMs - nowMs, { signal: woken.signal }));
+      if (slept || this.#lock.holder === '') return;
     }
   }
 
@@ -244,8 +238,8 @@ export class LeaderElector {
   }
 
   #wake(): void {
-    this.#changed.resolve(undefined);
-    this.#changed = Promise.withResolvers();
+    this.#changed.abort();
+    this.#changed = new AbortController();
   }
 
   #noteHolder(): void {

@@ -30,6 +30,8 @@ export class ReflectorCache<T extends KubeObject> {
   readonly #options: ReflectorCacheOptions<T>;
   #lastVersion: string | undefined;
   #versionUnavailable = false;
+  /** The server has gone back, and counts the same versions again for other content. */
+  #mayRepeatVersions = false;
 
   constructor(options: ReflectorCacheOptions<T>) {
     this.#options = options;
@@ -45,6 +47,12 @@ export class ReflectorCache<T extends KubeObject> {
     this.#versionUnavailable = true;
   }
 
+  /** The server is older than the cache: nothing of the content is taken for that of the next list. */
+  markRewound(): void {
+    this.#versionUnavailable = true;
+    this.#mayRepeatVersions = true;
+  }
+
   /** Resource version to list at; empty for the most recent. `first` is the one for an empty cache. */
   versionToList(first: '' | '0'): string {
     return this.#versionUnavailable ? '' : (this.#lastVersion ?? first);
@@ -55,6 +63,7 @@ export class ReflectorCache<T extends KubeObject> {
     await this.#options.sink.replace(objects, version);
     this.#lastVersion = version;
     this.#versionUnavailable = false;
+    this.#mayRepeatVersions = false;
   }
 
   /** @throws {ApiError} for an event of type ERROR. */
@@ -97,7 +106,7 @@ export class ReflectorCache<T extends KubeObject> {
    */
   cachedForm(object: KubeObject): T | undefined {
     const { sink, transform, logger } = this.#options;
-    const known = sink.get(objectKey(object));
+    const known = this.#mayRepeatVersions ? undefined : sink.get(objectKey(object));
     if (known !== undefined && known.metadata.resourceVersion === object.metadata.resourceVersion) {
       if (known.metadata.uid === object.metadata.uid) return known;
     }

@@ -51,6 +51,8 @@ export interface ReflectorOptions<T extends KubeObject> {
 /** Max tries to open a watch whose connection breaks before the server has answered, and the pause between them. */
 const maxOpenFailures = 10;
 const openPauseMs = 1000;
+/** A watch that ends this much before its time has had it, in milliseconds: no two clocks run at quite the same speed. */
+const endLeewayMs = 1000;
 
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
@@ -180,7 +182,7 @@ export class Reflector<T extends KubeObject> {
     });
     const { lastVersion = '' } = this.#cache;
     if (isOlderVersion(metadata?.resourceVersion, lastVersion)) {
-      this.#cache.markVersionUnavailable();
+      this.#cache.markRewound();
       throw new RewoundError(
         `the server is at version ${metadata?.resourceVersion ?? ''}, the cache at ${lastVersion}`,
       );
@@ -188,20 +190,22 @@ export class Reflector<T extends KubeObject> {
     this.#interrupted = false;
   }
 
-  #rewindCheck(signal: AbortSignal): RewindCheck {
-    return new RewindCheck({ clock: this.#options.clock, compare: (each) => this.#compareVersion(each), signal });
+  #rewindCheck(signal: AbortSignal, afterMs: number | undefined): RewindCheck {
+    const { clock } = this.#options;
+    return new RewindCheck({ clock, afterMs, compare: (each) => this.#compareVersion(each), signal });
   }
 
   /** Watches repeatedly from the cache's resource version. @throws errors that need a new list. */
   async #follow(signal: AbortSignal): Promise<never> {
     const { clock, metrics } = this.#options;
     let openFailures = 0;
+    let checkAfterMs: number | undefined;
     for (;;) {
       const startedMs = clock.monotonicMs();
       let seen = 0;
       const version = this.#cache.lastVersion ?? '';
       const progress = new WatchProgress(version);
-      using check = this.#interrupted ? this.#rewindCheck(signal) : undefined;
+      using check = this.#interrupted ? this.#rewindCheck(signal, checkAfterMs) : undefined;
       try {
         for await (const event of this.#watch({ version, signal: check?.signal ?? signal })) {
           seen++;
@@ -222,10 +226,11 @@ export class Reflector<T extends KubeObject> {
         await clock.sleep(openPauseMs, { signal });
         continue;
       }
-      if (seen === 0 && clock.monotonicMs() - startedMs < shortWatchMs) {
-        metrics?.shortWatch();
-        throw new ShortWatchError('the watch ended at once and without an event');
-      }
+      checkAfterMs = check?.leftMs;
+      if (clock.monotonicMs() - startedMs >= shortWatchMs || this.#cache.lastVersion !== version) continue;
+      metrics?.shortWatch();
+      if (seen === 0) throw new ShortWatchError('the watch ended at once and without an event');
+      await this.#failures.backOff(signal); // its events change nothing: the next one would end as soon
     }
   }
 
@@ -242,7 +247,7 @@ export class Reflector<T extends KubeObject> {
     try {
       yield* this.#stream({ ...request, timeoutS });
     } finally {
-      if (clock.monotonicMs() < endsAtMs) this.#interrupted = true; // later it is the end that was asked for
+      if (clock.monotonicMs() < endsAtMs - endLeewayMs) this.#interrupted = true; // later it is the end that was asked for
     }
   }
 

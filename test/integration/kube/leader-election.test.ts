@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { queryObjects } from 'node:v8';
 import { LeaseLostError } from '../../../src/kube/leader-elector.ts';
 import { checkElectionTimings } from '../../../src/kube/leader-elector-options.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
@@ -218,6 +219,19 @@ describe('an election', () => {
     const waitedMs = await leases.clock.until(() => b.leads);
     assert.ok(waitedMs <= 4400, `waited ${waitedMs} ms`);
     assert.equal(leases.spec?.leaseTransitions, 1);
+  });
+
+  test('a standby whose watch reports nothing keeps nothing of its attempts', async () => {
+    await using leases = await LeaseServer.start();
+    leases.tellsWatches = false;
+    leases.edit({ holderIdentity: 'a', leaseDurationSeconds: 86_400 });
+    leases.elector('b').run();
+    const promises = (): number => queryObjects(Promise, { format: 'count' });
+    await leases.clock.advance(10_000);
+    const before = promises();
+    await leases.clock.advance(90_000); // some 25 attempts
+    const grown = promises() - before;
+    assert.ok(grown < 25, `${grown} promises more`);
   });
 
   test('work that fails releases the Lease too', async () => {

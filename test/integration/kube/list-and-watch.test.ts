@@ -403,6 +403,16 @@ describe('watching', () => {
     assert.ok(rig.log.some(({ message }) => message.startsWith('The API server has gone back in time')));
   });
 
+  test('a server that is older than the cache may have other content at the same version of an object', async () => {
+    await using rig = await Rig.start();
+    const { informer } = await broken(rig);
+    rig.server.next(comparisons, (reply) => reply.json(200, listOf([], 7)));
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('b', 11, { since: 'the restore' })], 12)));
+    rig.server.next(watches, quiet);
+    await rig.clock.until(() => rig.server.matching(watches).length === 3, { withinMs: 80_000 });
+    assert.deepEqual(informer.get('ns/b')?.data, { since: 'the restore' });
+  });
+
   test('after a break and 75 silent seconds, the watch stays open where the server is not older', async () => {
     await using rig = await Rig.start();
     const { informer } = await broken(rig);
@@ -416,6 +426,60 @@ describe('watching', () => {
     assert.equal(rig.server.matching(comparisons).length, 2);
     assert.equal(rig.server.matching(lists).length, 1);
     assert.equal(rig.server.matching(watches).length, 2);
+  });
+
+  test('where something ends each watch after a minute of silence, an older server is found, too', async () => {
+    await using rig = await Rig.start();
+    const { next } = await broken(rig);
+    let second: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (second = reply.open()), quiet);
+    rig.server.next(comparisons, (reply) => reply.json(200, listOf([], 7)));
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('c', 4)], 8)));
+    await rig.clock.advance(60_000);
+    next?.end();
+    await rig.clock.until(() => second !== undefined);
+    assert.equal(rig.server.matching(comparisons).length, 0);
+    await rig.clock.until(() => rig.server.matching(watches).length === 4, { withinMs: 20_000 });
+    assert.equal(rig.server.matching(lists)[1]?.query.get('resourceVersion'), null);
+  });
+
+  test('where something ends each watch after a minute of silence, the versions are compared after 75 s of silence', async () => {
+    await using rig = await Rig.start();
+    const { informer, next } = await broken(rig);
+    const open: ScriptedReply[] = [];
+    const opens = (reply: ScriptedReply): void => void open.push(reply.open());
+    rig.server.next(watches, opens, opens, opens);
+    for (const [index, reply] of [() => next, () => open[0], () => open[1]].entries()) {
+      await rig.clock.advance(60_000);
+      reply()?.end();
+      await rig.clock.until(() => open.length === index + 1);
+    }
+    assert.deepEqual(rig.gapsMs(watches).slice(-3), [60_000, 60_000, 60_000]);
+    assert.equal(rig.server.matching(comparisons).length, 1, 'in the second minute');
+    await rig.clock.until(() => informer.isFollowing, { withinMs: 20_000 });
+    assert.equal(rig.server.matching(comparisons).length, 2, 'in the fourth minute');
+    assert.equal(rig.server.matching(lists).length, 1);
+  });
+
+  test('a watch that the server ends by a clock that runs a little faster is not taken for a break', async () => {
+    await using rig = await Rig.start();
+    let open: ScriptedReply | undefined;
+    rig.server.next(watches, (reply) => void (open = reply.open()), quiet);
+    const informer = await synced(rig);
+    await rig.clock.advance(299_900);
+    open?.end();
+    await rig.clock.until(() => rig.server.matching(watches).length === 2);
+    assert.ok(informer.isFollowing);
+  });
+
+  test('watches that each end at once after an event that changes nothing are opened at growing gaps, without lists', async () => {
+    await using rig = await Rig.start();
+    const useless = (reply: ScriptedReply): void => reply.open().event('BOOKMARK', bookmark(10)).end();
+    rig.server.next(watches, useless, useless, useless, quiet);
+    await synced(rig);
+    await rig.clock.until(() => rig.server.matching(watches).length === 4);
+    assert.deepEqual(rig.gapsMs(watches), [800, 1600, 3200]);
+    assert.equal(rig.server.matching(lists).length, 1);
   });
 
   test('after a break, an event or bookmark shows that the server is not older: nothing else is requested', async () => {
@@ -578,8 +642,9 @@ describe('watching', () => {
   test('watches are spread evenly over five to ten minutes', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, listOf([], 10)));
+    let version = 10;
     rig.server.otherwise((reply) => {
-      reply.open().event('BOOKMARK', bookmark(10)).end();
+      reply.open().event('BOOKMARK', bookmark(++version)).end();
     });
     let state = 1;
     rig.informer({
