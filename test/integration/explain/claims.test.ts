@@ -386,7 +386,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'no-capacity',
-    says: /desc = full/,
+    says: /Provisioning failed once, \d+ s ago; .*desc = full/,
   },
   {
     name: 'a driver at work',
