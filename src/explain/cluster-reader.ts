@@ -55,7 +55,7 @@ export class ClusterReader {
     );
   }
 
-  /** Those that are wanted of all objects of a kind, of which a large cluster has very many. */
+  /** The objects of a kind that `isWanted` selects; all are read, page by page. */
   select<T extends KubeObject>(resource: Resource, isWanted: (object: T) => boolean): Promise<Reading<T[]>> {
     return this.#read(
       () => this.#client.select<T>(resource, isWanted, { signal: this.#signal, optional: 'reported' }),

@@ -101,9 +101,9 @@ export class KubeClient {
   }
 
   /**
-   * Those that are wanted of very many objects, read live in pages, of which one at a time is held (Kubernetes page "API
-   * Concepts", "Retrieving large results sets in chunks"). Throws as well when the pages take longer than the API server
-   * keeps them, usually five minutes.
+   * The objects that `isWanted` selects, read live in pages of which one at a time is in memory (Kubernetes page "API Concepts",
+   * "Retrieving large results sets in chunks"). Also throws when reading takes longer than the API server keeps the pages,
+   * usually five minutes.
    */
   async select<T extends KubeObject>(
     resource: Resource,

@@ -2,7 +2,7 @@ import { joinSignals, type JoinedSignal } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { RewoundError } from './reflector-failures.ts';
 
-/** So long a watch may be silent before the versions are compared, in milliseconds: a server sends a bookmark each minute. */
+/** Silence of a watch after which the versions are compared, in milliseconds: a server sends a bookmark each minute. */
 const silentMs = 75_000;
 
 /**

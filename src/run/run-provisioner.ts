@@ -83,8 +83,8 @@ export interface RunProvisionerOptions extends Omit<
    */
   intentJournal?: 'lease' | 'configmap' | 'off';
   /**
-   * Serves metrics, liveness (`/healthz`) and readiness (`/readyz`), such as `{ address: ':8080' }`. Metrics are at
-   * `/metrics` unless it says otherwise. Default: no endpoint.
+   * Serves metrics (`/metrics`, or `metricsPath`), liveness (`/healthz`) and readiness (`/readyz`), such as with
+   * `{ address: ':8080' }`; profiles only with `profiles: true`. Default: no endpoint.
    */
   http?: Pick<HttpOptions, 'address'> & Partial<HttpOptions>;
   /** Where the metrics are, also those of your own. Default: a registry of this provisioner's. */
