@@ -18,7 +18,7 @@ export function volumeExplanation(facts: VolumeFacts): Explanation {
 }
 
 /**
- * Explains a volume. Read-only, with at most eight requests, and one for each further 500 VolumeAttachments of the cluster.
+ * Explains a volume. Read-only, with at most eight requests, and one for each further 2,000 VolumeAttachments of the cluster.
  *
  * @throws the reason of the reader's signal, and nothing else: what cannot be read is part of the explanation.
  */
