@@ -3,7 +3,7 @@
  *
  * The files have the size that the claim requests, and at least that of the parameter `minimumSize` of the class.
  */
-import { open, rm, statfs } from 'node:fs/promises';
+import { mkdir, open, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import {
   capacityText,
@@ -22,6 +22,7 @@ import {
 } from 'csi-provisioner';
 
 const root = path.resolve(process.argv[2] ?? 'volumes');
+await mkdir(root, { recursive: true });
 
 class ImageFiles implements Provisioner, Recoverable {
   async plan({ claim, storageClass, volumeName }: ProvisionOptions): Promise<Plan> {

@@ -11,7 +11,7 @@ import { textLogger } from '../../src/base/text-logger.ts';
 import { Sandbox } from '../sandbox.ts';
 import type { SandboxOptions } from '../sandbox.ts';
 import { ChildProgram } from './child-program.ts';
-import { isReady, readDriverFacts } from './driver-client.ts';
+import { readDriverFacts, unreadyReason } from './driver-client.ts';
 import type { DriverFacts } from './driver-client.ts';
 import { watchDriver } from './driver-watch.ts';
 import { KeptProgram } from './kept-program.ts';
@@ -99,9 +99,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   }
   const register = async (stop: AbortSignal): Promise<DriverFacts> => {
     await waitForDriver(driverSocket, { signal: stop, report });
-    const facts = await readDriverFacts(driverSocket);
-    registerDriver(client, facts);
-    return facts;
+    try {
+      const facts = await readDriverFacts(driverSocket);
+      registerDriver(client, facts);
+      return facts;
+    } catch (error) {
+      const { message } = error as Error;
+      throw new Error(`the driver at ${driverSocket} cannot be registered: ${message}`, { cause: error });
+    }
   };
   const driver = await register(signal);
   cleanup.use(watchDriver({ socketPath: driverSocket, register, report }));
@@ -143,8 +148,13 @@ async function waitForDriver(
   socketPath: string,
   { signal, report }: { signal: AbortSignal; report: (text: string) => void },
 ): Promise<void> {
-  for (let attempt = 0; !existsSync(socketPath) || !(await isReady(socketPath)); attempt++) {
-    if (attempt === 0) report(`Waiting for a CSI driver at ${socketPath}. Ctrl-C gives up.`);
+  let reported: string | undefined;
+  for (;;) {
+    const reason = existsSync(socketPath) ? await unreadyReason(socketPath) : 'there is no such socket yet';
+    if (reason === undefined) return;
+    const kind = reason.replaceAll(/\d+/g, ''); // some texts of grpc-js have a time in them
+    if (kind !== reported) report(`Waiting for a CSI driver at ${socketPath}: ${reason}. Ctrl-C gives up.`);
+    reported = kind;
     await delay(pollMs, undefined, { signal });
   }
 }

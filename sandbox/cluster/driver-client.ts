@@ -16,24 +16,26 @@ export interface DriverFacts {
 
 const callTimeoutMs = 10_000;
 
-/** Whether somebody listens at the path of a socket, and answers Probe that it is ready. Never rejects. */
-export async function isReady(socketPath: string): Promise<boolean> {
+/** Why the driver at the path of a socket is not ready; undefined once its Probe says that it is. Never rejects. */
+export async function unreadyReason(socketPath: string): Promise<string | undefined> {
   using driver = new DriverClient(socketPath);
   try {
     const { ready } = await driver.call<{ ready?: { value?: boolean } }>('Identity', 'Probe');
-    return ready === undefined || ready.value === true; // an absent value means ready, `false` of proto3 is left out
+    // an absent value means ready, `false` of proto3 is left out
+    return ready === undefined || ready.value === true ? undefined : 'Probe: the driver is not ready yet';
   } catch (error) {
-    return isUnimplemented(error);
+    return isUnimplemented(error) ? undefined : (error as Error).message;
   }
 }
 
-/** Asks a driver that is ready what a kubelet and the sidecar ask. @throws {ServiceError} what a call answers. */
+/** Reads from a driver that is ready what a kubelet and the sidecar read. @throws {ServiceError} naming the call. */
 export async function readDriverFacts(socketPath: string): Promise<DriverFacts> {
   using driver = new DriverClient(socketPath);
   const { name = '', vendor_version: version = '' } = await driver.call<{ name?: string; vendor_version?: string }>(
     'Identity',
     'GetPluginInfo',
   );
+  if (name === '') throw new Error('GetPluginInfo: the driver has no name');
   const controller = await driver.capabilities('Controller', 'ControllerGetCapabilities');
   const onNode = await driver.capabilities('Node', 'NodeGetCapabilities');
   const info = await driver.optional<NodeInfo>('Node', 'NodeGetInfo');
@@ -78,7 +80,7 @@ class DriverClient implements Disposable {
       const unary = (client as unknown as Record<string, Unary>)[method];
       unary?.call(client, {}, { deadline: Date.now() + callTimeoutMs }, (error, answer) => {
         if (error === null) resolve(answer as Answer);
-        else reject(error);
+        else reject(Object.assign(error, { message: `${method}: ${error.message}` }));
       });
     });
   }

@@ -86,6 +86,10 @@ function summary(driver: string, audit: Audit): string {
     ...(unsettled > 0 ? [`left out, as only one of two looks found them: ${unsettled}`] : []),
   ];
   const problems = audit.findings.filter(({ state }) => troubles.has(state)).length;
-  const verdict = problems > 0 ? `findings that need attention: ${problems}` : 'nothing is lost or stuck';
+  const clean =
+    audit.incomplete.length > 0
+      ? 'nothing was found to be lost or stuck, but not everything could be checked'
+      : 'nothing is lost or stuck';
+  const verdict = problems > 0 ? `findings that need attention: ${problems}` : clean;
   return `${printable(driver)}: ${verdict} (${parts.join('; ')}; ${looks === 1 ? 'one look' : 'two looks'}).`;
 }

@@ -479,7 +479,7 @@ export const flagTable = {
     value: 'level',
     shorthand: 'v',
     description:
-      'Verbosity: 0 lifecycle, outcomes and failures; 2 also calls to the driver and decisions; 5 also requests and answers.',
+      'Verbosity: 0 lifecycle, outcomes and failures; 2 also calls to the driver and decisions; 5 also requests and responses.',
     since: 'go',
   },
   'logging-format': {

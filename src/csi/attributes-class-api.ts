@@ -18,7 +18,7 @@ export interface AttributesClassApi {
 
 export interface FoundAttributesClassApiOptions {
   api: Pick<OptionalApi, 'served' | 'presence' | 'check'>;
-  /** The class is never left out. Default false. */
+  /** Never provision without the class: fail until the API is served. Default false. */
   required?: boolean;
   clock: Pick<Clock, 'monotonicMs'>;
 }
@@ -34,7 +34,7 @@ const missingTimes = 5;
 /** Attributes classes where the API server decides whether there are any. */
 export class FoundAttributesClassApi implements AttributesClassApi {
   readonly #options: FoundAttributesClassApiOptions;
-  /** Since when, and in how many attempts, the API has been missing without a break, by claim. */
+  /** By claim: since when, and in how many attempts in a row, the API has been missing. */
   readonly #missing = new Map<string, { sinceMs: number; times: number }>();
   #wasServed = false;
 

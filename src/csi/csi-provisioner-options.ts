@@ -54,7 +54,7 @@ export interface CsiProvisionerOptions {
     crossNamespaceVolumeDataSource: boolean;
     volumeAttributesClass: boolean;
   };
-  /** Asked where the gate is on; absent: attributes classes are served as v1. */
+  /** Used where the gate is on. Absent: attributes classes are served in v1. */
   attributesClasses?: AttributesClassApi | undefined;
   /** Grants of all namespaces, watched only with their gate; absent: nothing is granted. */
   referenceGrants?: Lister<ReferenceGrant> | undefined;

@@ -204,7 +204,7 @@ export class Driver implements AsyncDisposable {
       // From here to the HTTP/2 stream nothing waits for an event: a connection that is ready now takes the request.
       // Texts of grpc-js are no proof, since a driver that is a grpc-js client itself may answer with the same.
       if (this.connected) return await call();
-      throw new CsiCallError(status.UNAVAILABLE, 'the driver went away and is not known again yet', { sent: false });
+      throw new CsiCallError(status.UNAVAILABLE, 'the CSI driver is not connected', { sent: false });
     };
     return {
       ...calls,

@@ -4,7 +4,7 @@ import { type ClaimFacts, provisionerOf } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
 import type { Finding, Holding } from './explanation.ts';
 import { failureCause, waitingCause } from './failure-causes.ts';
-import { provisioningHistory, type History, type Recorded } from './provisioning-events.ts';
+import { failuresText, provisioningHistory, type History, type Recorded } from './provisioning-events.ts';
 import { signOfLifeMs } from './provisioner-steps.ts';
 import { durationText, lastChangeMs } from './time-text.ts';
 
@@ -78,13 +78,12 @@ export function failedAttempt(failed: Recorded, facts: ClaimFacts, next?: string
   const again = isRunning
     ? `another attempt has been running for ${durationText(nowMs - started.atMs)}`
     : (next ?? nextAttempt(failed, nowMs));
-  const often = failed.count === 1 ? 'once' : `${failed.count} times in ${durationText(nowMs - failed.sinceMs)}`;
   const goesOn = unfinished.test(failed.text) && nowMs - failed.sinceMs < unfinishedMs;
   return withClassAge(facts, history, {
     state: goesOn ? 'waiting' : 'stuck',
     cause,
-    message: `Provisioning failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; ${again}. Last error: ${failed.text}`,
-    cure: goesOn ? 'Usually nothing: the driver may still be creating the volume, and is asked again' : cure,
+    message: `Provisioning ${failuresText(failed, nowMs)}; ${again}. Last error: ${failed.text}`,
+    cure: goesOn ? 'Usually nothing: the driver may still be creating the volume, and is called again' : cure,
   });
 }
 

@@ -52,7 +52,7 @@ export class ClusterReader {
     );
   }
 
-  /** Those that are wanted of objects of which a large cluster has very many. */
+  /** The objects that `isWanted` selects; all are read, page by page. */
   select<T extends KubeObject>(
     resource: Resource,
     isWanted: (object: T) => boolean,

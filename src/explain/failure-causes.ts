@@ -78,6 +78,11 @@ const failureCauses: readonly FailureCause[] = [
     cure: 'Free storage, request less, or use a class with enough capacity',
   },
   {
+    pattern: /code = Unavailable /,
+    cause: 'driver-error',
+    cure: "Check that the driver's container runs beside the sidecar, and see its log",
+  },
+  {
     pattern: /infeasible error|code = InvalidArgument /,
     cause: 'driver-error',
     cure: 'The driver cannot create such a volume: correct the class or the claim, and recreate it, as it cannot be edited',

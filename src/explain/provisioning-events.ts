@@ -2,6 +2,7 @@
 import { failedReason, succeededReason, waitingReason } from '../provision/event-reasons.ts';
 import type { ClusterEvent } from './cluster-objects.ts';
 import { isInTree } from './provisioner-facts.ts';
+import { durationText } from './time-text.ts';
 
 /** Events of one reason, the newest of which counts. */
 export interface Recorded {
@@ -12,6 +13,12 @@ export interface Recorded {
   count: number;
   /** When the first of them was recorded. */
   sinceMs: number;
+}
+
+/** How often the attempts failed, and when, as in `failed 7 times in 3 min, last 40 s ago`. */
+export function failuresText({ count, atMs, sinceMs }: Recorded, nowMs: number): string {
+  const ago = `${durationText(nowMs - atMs)} ago`;
+  return count === 1 ? `failed once, ${ago}` : `failed ${count} times in ${durationText(nowMs - sinceMs)}, last ${ago}`;
 }
 
 export interface History {

@@ -2,7 +2,7 @@
 import type { PersistentVolume } from '../provision/objects.ts';
 import { found } from './cluster-reader.ts';
 import type { Finding } from './explanation.ts';
-import { deletionHistory } from './provisioning-events.ts';
+import { deletionHistory, failuresText } from './provisioning-events.ts';
 import { isInTree } from './provisioner-facts.ts';
 import { lookAtServing } from './provisioner-steps.ts';
 import { durationText } from './time-text.ts';
@@ -102,16 +102,15 @@ export function lookAtDeletion(facts: VolumeFacts): Finding {
       state: 'stuck',
       cause: 'delete-error',
       message: `Deleting the volume failed for good: ${volume.status.message ?? 'without a message'}`,
-      cure: 'Set its policy to Retain, so that its provisioner lets go of it, then delete the storage by hand, and the PersistentVolume',
+      cure: 'Set its policy to Retain, so that its provisioner removes its finalizer, then delete the storage and the PersistentVolume by hand',
     };
   }
   const { failed } = deletionHistory(found(events) ?? []);
   if (failed !== undefined) {
-    const often = failed.count === 1 ? 'once' : `${failed.count} times in ${durationText(nowMs - failed.sinceMs)}`;
     return {
       state: 'stuck',
       cause: 'delete-error',
-      message: `Deleting the storage failed ${often}, last ${durationText(nowMs - failed.atMs)} ago; it will be retried. Last error: ${failed.text}`,
+      message: `Deleting the storage ${failuresText(failed, nowMs)}; it will be retried. Last error: ${failed.text}`,
       cure: "See the log of the driver's controller, and docs/troubleshooting.md for this text",
     };
   }
@@ -146,7 +145,7 @@ function unattempted({ volume, provisioner, nowMs }: VolumeFacts): Finding {
     presumes: true,
     message: `The volume was released ${durationText(agoMs)} ago, and ${name} has recorded no attempt to delete its storage.`,
     cure: isWithoutLease
-      ? 'Check that the provisioner runs: it has no Lease, so that cannot be seen. Then see its log'
-      : 'See the log of the provisioner: it may have very many volumes to delete, or not take this one for its own',
+      ? 'Check that the provisioner runs (it has no Lease that would show it), then see its log'
+      : 'See the log of the provisioner: it may have very many volumes to delete, or not count this one as its own',
   };
 }

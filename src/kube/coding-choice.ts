@@ -29,7 +29,7 @@ const unsupportedCodes: ReadonlySet<number> = new Set([406, 415]);
 
 /**
  * Chooses the coding in which the objects of one resource are requested: protobuf, and JSON for an hour up to a day after protobuf
- * has failed, which may as well be a response that was cut off.
+ * has failed, also where only a response was truncated.
  */
 export class CodingChoice {
   readonly #options: CodingChoiceOptions;

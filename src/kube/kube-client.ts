@@ -101,7 +101,7 @@ export class KubeClient {
   }
 
   /**
-   * What is wanted of very many objects, read live in pages, of which one at a time is held (Kubernetes page "API
+   * What `pick` keeps of objects that are read live in pages, of which one at a time is in memory (Kubernetes page "API
    * Concepts", "Retrieving large results sets in chunks"). When the API server does not keep the pages long enough, usually
    * five minutes, everything is listed once more, in one response.
    *

@@ -20,8 +20,8 @@ export interface LeaderElectorOptions {
   /** Name of the Lease. */
   name: string;
   /**
-   * The kind of the object: a Lease, or Endpoints with an annotation, which compete with programs from before there were
-   * Leases. Default `lease`.
+   * The kind of the lock: a Lease, or an annotation of an Endpoints object, as programs use that are older than Leases. Default
+   * `lease`.
    */
   lock?: LockName;
   /** The program that the server records as the author of the Lease. Default: the name of the Lease. */

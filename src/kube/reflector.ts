@@ -116,7 +116,7 @@ export class Reflector<T extends KubeObject> {
         await this.#follow(signal);
       } catch (error) {
         if (signal.aborted) return;
-        // whoever fenced the transport has logged why, and nothing is retried
+        // the code that fenced the transport has logged why, and nothing is retried
         if (!this.#options.transport.fenced.aborted) this.#failures.report(error);
       }
       await this.#failures.backOff(signal).catch(() => undefined);
@@ -166,8 +166,8 @@ export class Reflector<T extends KubeObject> {
   /**
    * Compares the version of the content with that of the server. A watch from a version that the server has not reached stays
    * open and silent, and later begins with the events after that version: what an older store lacks would stay in the cache, and
-   * what it has would be missing. Of an etcd that was restored from a backup nobody is told but by this (Kubernetes, "Restoring
-   * an etcd cluster").
+   * what it has would be missing. Nothing else reveals that etcd was restored from a backup (Kubernetes, "Restoring an etcd
+   * cluster").
    *
    * @throws {RewoundError} when everything has to be listed again.
    */
@@ -247,7 +247,7 @@ export class Reflector<T extends KubeObject> {
     try {
       yield* this.#stream({ ...request, timeoutS });
     } finally {
-      if (clock.monotonicMs() < endsAtMs - endLeewayMs) this.#interrupted = true; // later it is the end that was asked for
+      if (clock.monotonicMs() < endsAtMs - endLeewayMs) this.#interrupted = true; // later it is the end that was requested
     }
   }
 

@@ -3,7 +3,7 @@ import { ApiError, TransportError } from './api-error.ts';
 
 /** Pause before a GET is sent again over a new connection. */
 const resendPauseMs = 1000;
-/** Max pause that a server or proxy can ask for: whoever retries only after hours does not provision. */
+/** Max pause that a server or proxy can request: a sidecar that retries only after hours does not provision. */
 const maxRetryAfterMs = 60_000;
 /** Codes of connections that broke: reset, closed before the end of the response. */
 const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'Z_BUF_ERROR']);

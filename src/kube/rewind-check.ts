@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { RewoundError } from './reflector-failures.ts';
 
 /**
- * So long the watches after an interruption may be silent before the versions are compared, in milliseconds: a server sends a
+ * Silence of the watches after an interruption after which the versions are compared, in milliseconds: a server sends a
  * bookmark each minute.
  */
 const silentMs = 75_000;

@@ -21,7 +21,7 @@ export class Suspension {
     return this.#clock.monotonicMs() < this.#untilMs;
   }
 
-  /** It failed; a day after the end of the last suspension counts as the first time. @returns for how many hours it is not requested. */
+  /** Call after a failure; one more than a day after the last suspension counts as the first. @returns the hours of the suspension. */
   begin(): number {
     const nowMs = this.#clock.monotonicMs();
     const forMs = nowMs - this.#untilMs > maxMs ? firstMs : this.#nextMs;

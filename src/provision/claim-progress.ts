@@ -9,11 +9,11 @@ import type { PersistentVolumeClaim, StorageClass } from './objects.ts';
  *
  * - `syncing`: a worker has it, and calls the driver or is about to.
  * - `queued`: it waits for a worker.
- * - `saving`: its volume is made, and cannot be saved yet.
+ * - `saving`: its volume is created, and cannot be saved yet.
  * - `retrying`: the last attempt failed, the next one is scheduled.
  * - `class-missing`: its StorageClass does not exist.
- * - `waiting-for-consumer`: its class has a volume made when a Pod uses the claim, and none is scheduled.
- * - `volume-made`: its PersistentVolume is there, and Kubernetes has not bound it.
+ * - `waiting-for-consumer`: its class has `WaitForFirstConsumer`, and no node is selected.
+ * - `volume-made`: its PersistentVolume exists, and kube-controller-manager has not bound it.
  * - `idle`: nothing is going to happen until the claim changes, or it is the work of another instance.
  */
 export type ClaimStep =

@@ -31,12 +31,15 @@ export function volumeTemplate({
 /**
  * The volume as it will be saved: what a provisioner returned, completed by the fields that the controller sets and,
  * where they are absent, by those of the class and the claim.
+ *
+ * @throws {TypeError} when the provisioner returned none.
  */
 export function completeVolume(
-  volume: PersistentVolume,
+  volume: PersistentVolume | undefined,
   { claimRef, className, provisioner, defaults }: VolumeTemplate,
   { addFinalizer }: { addFinalizer: boolean },
 ): PersistentVolume {
+  if (volume?.metadata === undefined) throw new TypeError('the provisioner returned no PersistentVolume');
   const { finalizers = [], annotations } = volume.metadata;
   const missing = addFinalizer && !finalizers.includes(volumeFinalizer);
   return {

@@ -48,6 +48,7 @@ export interface ProvisionControllerOptions {
   provisionTimeoutMs?: number;
   /** Time of one attempt to delete, in milliseconds; 0, the default: no limit. */
   deletionTimeoutMs?: number;
+  /** How new volumes are saved. Default `{ kind: 'blocking' }`. */
   save?: SavePolicy;
   /**
    * Records each volume before it is made, so that none is lost in a crash; only with a `Recoverable` provisioner. Default:
@@ -59,6 +60,7 @@ export interface ProvisionControllerOptions {
    * deleted before. Default 300,000.
    */
   maxCallMs?: number;
+  /** Metrics of the intent journal. Default: none. */
   journalMetrics?: JournalMetrics;
   /** Hold volumes with a finalizer until their storage is gone. Default false. */
   addFinalizer?: boolean;
@@ -66,6 +68,7 @@ export interface ProvisionControllerOptions {
   volumeName?: (claim: PersistentVolumeClaim) => string;
   /** Claims and volumes that are not settled are queued again after this many milliseconds. Default 900,000. */
   resyncMs?: number;
+  /** Attempts and their durations, such as `prometheusMetrics(registry)`. Default: none. */
   metrics?: ControllerMetrics;
   /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
@@ -73,6 +76,7 @@ export interface ProvisionControllerOptions {
   keepLastErrors?: boolean;
   /** Traces each claim, from the watch event to the bound volume, and each deletion of a volume. Default: none. */
   tracer?: Tracer | undefined;
+  /** Default: the machine's own time. */
   clock?: Clock;
   /** Default: warnings and errors, to standard error. */
   logger?: Logger;

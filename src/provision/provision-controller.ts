@@ -8,6 +8,7 @@ import { joinSignals, untilAborted } from '../base/abort.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
+import { checkProvisioner, checkProvisionerName } from './check-provisioner.ts';
 import { type ControllerParts, makeControllerParts } from './controller-parts.ts';
 import type { ControllerStatus } from './controller-status.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
@@ -37,8 +38,10 @@ export class ProvisionController {
   #hasRun = false;
   readonly #loaded = Promise.withResolvers<undefined>();
 
-  /** @throws {TypeError} when given both `informers` and `volumeFields`. */
+  /** @throws {TypeError} without a name or a method of the provisioner, and when given both `informers` and `volumeFields`. */
   constructor(options: ProvisionControllerOptions) {
+    checkProvisionerName(options.provisionerName);
+    checkProvisioner(options.provisioner);
     if (options.informers !== undefined && options.volumeFields !== undefined) {
       throw new TypeError('volumeFields has no effect on informers that exist already: pass it to provisionInformers');
     }

@@ -78,10 +78,10 @@ export type ProvisioningState = 'finished' | 'in-background' | 'no-change' | 're
 /**
  * What a failure says about storage that this attempt, or an earlier one with an unclear result, may have left.
  *
- * - `nothing`: only trying again can tell.
+ * - `nothing`: only a retry can show it.
  * - `absent`: it is certain that nothing is left, whatever the state says.
  * - `absent-if-repeated`: nothing is left if the failure repeats after every earlier attempt must have ended.
- * - `undecidable`: trying again will never tell; somebody has to look.
+ * - `undecidable`: no retry will ever show it; an operator has to look.
  */
 export type Evidence = 'nothing' | 'absent' | 'absent-if-repeated' | 'undecidable';
 

@@ -22,7 +22,7 @@ const queueWorkers = 4;
 const refusedPauses = { baseMs: 1000, maxMs: 5 * 60_000 } as const;
 /** Pauses without the right to create volumes. */
 const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
-/** A server that has just started forbids everything until it has read the roles: so many tries, 3 s, count as that. */
+/** A server that has just started forbids everything until it has read the roles: the first tries, 3 s, count as that. */
 const passingTries = 5;
 
 /**
@@ -139,7 +139,7 @@ export class QueueVolumeStore implements VolumeStore {
   }
 
   /**
-   * Retries a permanent failure rarely, and records it on the claim; so is a passing one that has not passed for a while.
+   * Retries a permanent failure rarely, and records it on the claim. A rejection that may be transient is recorded once it lasts.
    *
    * @returns false for every other failure.
    */

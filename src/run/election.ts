@@ -24,9 +24,8 @@ export interface ElectionSettings {
   /** Name of the Lease. Default: made from the name of the provisioner. */
   readonly lockName?: string | undefined;
   /**
-   * Hold the Endpoints object of the same name, too, where that is permitted: no program from before there were Leases then
-   * leads beside this one. With the rights of such a program, which has none on Leases, the Endpoints are all that is
-   * held. Default false.
+   * Also hold the Endpoints object of the same name where that is permitted, so that no older program, which locks Endpoints,
+   * leads beside this one. Without rights on Leases only the Endpoints object is held. Default false.
    */
   readonly endpointsLock?: boolean | undefined;
   readonly labels?: Readonly<Record<string, string>>;

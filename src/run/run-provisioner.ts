@@ -15,6 +15,7 @@ import type { LockName } from '../kube/lock-kind.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
+import { checkProvisioner, checkProvisionerName } from '../provision/check-provisioner.ts';
 import { provisionInformers } from '../provision/informers.ts';
 import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
 import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
@@ -83,8 +84,8 @@ export interface RunProvisionerOptions extends Omit<
    */
   intentJournal?: 'lease' | 'configmap' | 'off';
   /**
-   * Serves metrics, liveness (`/healthz`) and readiness (`/readyz`), such as `{ address: ':8080' }`. Metrics are at
-   * `/metrics` unless it says otherwise. Default: no endpoint.
+   * Serves metrics (`/metrics`, or `metricsPath`), liveness (`/healthz`) and readiness (`/readyz`), such as with
+   * `{ address: ':8080' }`; profiles only with `profiles: true`. Default: no endpoint.
    */
   http?: Pick<HttpOptions, 'address'> & Partial<HttpOptions>;
   /** Where the metrics are, also those of your own. Default: a registry of this provisioner's. */
@@ -108,8 +109,11 @@ export interface RunProvisionerOptions extends Omit<
  * @returns the exit code: 0 after a signal; 1 after one logged line when it could not start, lost the Lease, or had to
  * abort what was under way. Kubernetes should restart the process then.
  * @throws {RangeError} for timings with which a leader election cannot work.
+ * @throws {TypeError} without a name or a method of the provisioner.
  */
 export async function runProvisioner(options: RunProvisionerOptions): Promise<number> {
+  checkProvisionerName(options.provisionerName);
+  if (typeof options.provisioner !== 'function') checkProvisioner(options.provisioner);
   const { clock = systemClock, logger = warningLogger, signals = process } = options;
   using shutdown = listenForShutdown({
     signals,

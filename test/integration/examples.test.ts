@@ -231,7 +231,10 @@ describe('provisioners/hostpath-provisioner', () => {
   });
 
   describe('images.ts', () => {
-    before(() => start('images.ts'));
+    before(async () => {
+      await rm(example.volumes, { recursive: true, force: true }); // it creates the folder itself
+      await start('images.ts');
+    });
     after(() => program.stop());
 
     const sizeOf = async (volume: string): Promise<number> => (await stat(`${folderOf(volume)}.img`)).size;

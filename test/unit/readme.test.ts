@@ -26,6 +26,7 @@ const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(provisioners|
 const otherFlags = new Set([
   ...[
     '--peer',
+    '--peer-flags',
     '--turns',
     '--target',
     '--check',

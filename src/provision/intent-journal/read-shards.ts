@@ -5,7 +5,7 @@ import type { ShardContents } from './shard-contents.ts';
 import type { ShardSet } from './shard-set.ts';
 import type { ShardObject, ShardStorage } from './shard-storage.ts';
 
-/** So many numbers in a row without an object mean that there are no more shards: a journal grows by at most as many. */
+/** After this many numbers in a row without an object there are no more shards: a journal grows by at most as many at once. */
 const numbersAtOnce = 8;
 
 export interface ShardReaderOptions {

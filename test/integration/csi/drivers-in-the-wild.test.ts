@@ -529,7 +529,7 @@ describe('a driver that starts anew', () => {
     await using next = await successor(scene, { name: 'other.example.com' });
     next.next('GetPluginInfo', async () => {
       await scene.until('three more attempts', () => {
-        const away = scene.events().find(({ message }) => message.includes('is not known again yet'));
+        const away = scene.events().find(({ message }) => message.includes('the CSI driver is not connected'));
         return away !== undefined && away.count >= 3;
       });
       return { name: 'other.example.com' };

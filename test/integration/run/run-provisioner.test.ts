@@ -3,7 +3,13 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
-import { type Provisioner, runProvisioner, silentLogger, type SignalSource } from '../../../src/index.ts';
+import {
+  type Provisioner,
+  runProvisioner,
+  type RunProvisionerOptions,
+  silentLogger,
+  type SignalSource,
+} from '../../../src/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { freePort } from '../provision/free-port.ts';
 
@@ -20,6 +26,15 @@ function holderIn(sandbox: Sandbox): string | undefined {
   const lease = sandbox.api.client('test').get(leases, { namespace: 'default', name: 'folders-example-com' });
   return (lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity;
 }
+
+test('rejects a provisioner without a name or a method before anything starts', async () => {
+  const unnamed = { provisioner } as RunProvisionerOptions;
+  await assert.rejects(runProvisioner(unnamed), /^TypeError: provisionerName must be .*, got undefined$/);
+  await assert.rejects(runProvisioner({ provisionerName: '', provisioner }), /^TypeError: provisionerName .*, got ""$/);
+  const halfDone = { provision: () => Promise.reject(new Error('not called')) } as unknown as Provisioner;
+  const options = { provisionerName, provisioner: halfDone };
+  await assert.rejects(runProvisioner(options), /^TypeError: provisioner must have a method delete$/);
+});
 
 test('leads, serves health and metrics, and gives its Lease up at SIGTERM, with code 0', async () => {
   await using cleanup = new AsyncDisposableStack();

@@ -86,6 +86,26 @@ describe('csi-sandbox with a driver of its own author', () => {
     assert.match(await readFile(path.join(logs, 'sidecar.log'), 'utf8'), /Storage deleted/);
   });
 
+  test('says why a driver that is there cannot be used yet', async (t) => {
+    const home = path.join(await temporaryFolder(t), 'driver');
+    await using driver = await HostpathProcess.start({ home });
+    await driver.setFaults([{ method: 'Probe', code: 'FAILED_PRECONDITION', message: 'no login to the backend' }]);
+    await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
+    await program.prints(
+      `Waiting for a CSI driver at ${home}/csi.sock: Probe: 9 FAILED_PRECONDITION: no login to the backend. Ctrl-C`,
+    );
+    await driver.setFaults([]);
+    await program.prints('Ctrl-C ends it');
+  });
+
+  test('ends when the driver has a name that no CSIDriver object can have', async (t) => {
+    const home = path.join(await temporaryFolder(t), 'driver');
+    await using _driver = await HostpathProcess.start({ home, flags: ['--driver-name=My.Driver'] });
+    await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
+    assert.equal(await program.end(), 'exit code 1');
+    assert.match(program.output, /csi\.sock cannot be registered: CSIDriver\.storage\.k8s\.io "My\.Driver" is invalid/);
+  });
+
   test('registers it again when it was started again with another topology', async (t) => {
     const home = path.join(await temporaryFolder(t), 'driver');
     const first = await HostpathProcess.start({ home, flags: topology });

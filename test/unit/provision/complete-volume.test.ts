@@ -16,6 +16,14 @@ function completeVolume(
 }
 
 describe('completeVolume', () => {
+  test('says so when the provisioner returned nothing', () => {
+    const template = volumeTemplate({ ...options, volumeName: 'pvc-1' });
+    assert.throws(
+      () => complete(undefined, template, options),
+      /^TypeError: the provisioner returned no PersistentVolume$/,
+    );
+  });
+
   test('the finalizer comes last', () => {
     const volume = completeVolume(makeVolume({ finalizers: ['x/y'] }), options);
     assert.deepEqual(volume.metadata.finalizers, ['x/y', F]);
