@@ -49,14 +49,15 @@ export class Fulfilment {
   async attempt(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
     const { provisioner, guard, intents, addFinalizer } = this.#options;
     const mayExist = intent.mayExist;
-    intents.reaching(intent);
     let made: PersistentVolume;
     try {
-      made = await provisioner.fulfil(intent.record.plan, {
-        signal,
-        mayExist,
-        beforeDelete: (handle) => guard.beforeDelete(intent, handle, { wantedByClaim: true, signal }),
-      });
+      made = await intents.ask(intent, () =>
+        provisioner.fulfil(intent.record.plan, {
+          signal,
+          mayExist,
+          beforeDelete: (handle) => guard.beforeDelete(intent, handle, { wantedByClaim: true, signal }),
+        }),
+      );
     } catch (error) {
       throw await this.#afterFailure(intent, error, { mayExist, signal });
     }

@@ -10,6 +10,8 @@ export interface Intent {
   recorded: boolean;
   /** The backend may have storage for it, or be making it. */
   mayExist: boolean;
+  /** A call of this process that makes the storage is under way. */
+  underWay: boolean;
   /** Monotonic time of the last attempt after which the backend may still be at work. */
   unclearAtMs: number;
   /** The backend has said once, long enough after the last unclear attempt, that it has no room for it. */
@@ -43,14 +45,15 @@ export interface Intent {
  */
 const noticeMs = 10_000;
 
-/** Pause until a volume whose storage is being revoked is looked at again, in milliseconds. */
-const revokedPauseMs = 1000;
+/** Pause until a volume whose storage is being made or revoked is looked at again, in milliseconds. */
+const busyPauseMs = 1000;
 
 export function newIntent(record: IntentRecord): Intent {
   return {
     record,
     recorded: false,
     mayExist: false,
+    underWay: false,
     unclearAtMs: -Infinity,
     exhausted: false,
     saveAttempted: false,
@@ -94,10 +97,12 @@ export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: numbe
 
 /**
  * For how long the storage of the intent's PersistentVolume must stay, in milliseconds: while a call of an earlier process may
- * make it again, and while the revoker, which makes it to find it, looks whether it may go.
+ * make it again, or one of our own where a process beside this one has saved the volume, and while the revoker, which makes it to
+ * find it, looks whether it may go.
  */
 export function quietInMs(intent: Intent, nowMs: number): number {
+  if (intent.underWay) return Math.max(intent.keptUntilMs - nowMs, busyPauseMs);
   if (intent.record.phase === 'stuck') return 0;
   const isRevoked = intent.revoking && intent.owner !== 'foreign' && intent.deleteNotBeforeMs <= nowMs;
-  return Math.max(intent.keptUntilMs - nowMs, isRevoked ? revokedPauseMs : 0);
+  return Math.max(intent.keptUntilMs - nowMs, isRevoked ? busyPauseMs : 0);
 }

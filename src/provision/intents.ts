@@ -121,9 +121,15 @@ export class Intents {
     awaitOthers(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
   }
 
-  /** The backend is about to be asked to make the storage. */
-  reaching(intent: Intent): void {
+  /** Asks the backend to make the storage. Until that ends, the storage of a saved volume of the name stays. @throws what `call` throws. */
+  async ask<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
     intent.mayExist = true;
+    intent.underWay = true;
+    try {
+      return await call();
+    } finally {
+      intent.underWay = false;
+    }
   }
 
   /** The backend has made the storage, and its volume is about to be saved; if that fails, a later attempt finds it. */

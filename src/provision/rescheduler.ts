@@ -46,13 +46,19 @@ export class Rescheduler {
     }
   }
 
-  /** @throws when the cached claim still has the node that was removed. */
-  checkVersion(claim: PersistentVolumeClaim): void {
+  /**
+   * An API server that has been restored from a backup may never show our write: where it has an older claim itself, that one counts.
+   *
+   * @throws when the cached claim still has the node that was removed.
+   */
+  async checkVersion(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
     const uid = claimUid(claim);
     const ours = this.#writtenVersions.get(uid);
     if (ours === undefined) return;
     if (isOlderVersion(claim.metadata.resourceVersion, ours)) {
-      throw new Error(`claim ${objectKey(claim)} was rescheduled and the cache does not show it yet`);
+      const live = await this.#client.get<PersistentVolumeClaim>(persistentVolumeClaims, claim.metadata, { signal });
+      if (!isOlderVersion(live.metadata.resourceVersion, ours))
+        throw new Error(`claim ${objectKey(claim)} was rescheduled and the cache does not show it yet`);
     }
     this.#writtenVersions.delete(uid);
   }

@@ -134,7 +134,7 @@ export class ClaimSyncer {
 
   async #syncUid(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
     const cached = this.#options.claims.byIndex(uidIndex, uid)[0];
-    if (cached !== undefined) this.#rescheduler.checkVersion(cached);
+    if (cached !== undefined) await this.#rescheduler.checkVersion(cached, signal);
     const { recovery, intents } = this.#options;
     const intent = intents.get(uid);
     if (recovery !== undefined && intent !== undefined) return this.#resume(recovery, intent, cached, signal);

@@ -573,6 +573,24 @@ describe('another node is wanted', () => {
     assert.equal(rig.claimInCache('a')?.metadata.annotations?.[annotation.node], 'n1', 'the cache was kept behind');
   });
 
+  test('a claim that is older on the API server than the node taken off it, as after the restore of a backup, goes on', async () => {
+    const { rig, uid } = await lateBinding();
+    await using _rig = rig;
+    for (let number = 0; number < 50; number++) rig.addClass(`other-${number}`); // versions between the claim and the write
+    const match = { resource: 'persistentvolumeclaims' };
+    rig.fault({ match: { ...match, watch: true }, action: { type: 'noWatchList' }, times: 1 });
+    rig.fault({ match: { ...match, watch: true }, action: { type: 'watchStall' } });
+    rig.provisioner.provisionSteps.push(failure('reschedule'));
+    rig.startOnly();
+    await rig.synced(uid);
+    assert.deepEqual(rig.writes, [`PUT ${path}`]);
+    rig.fault({ match: { ...match, verb: 'get' }, action: { type: 'staleRead', rvBack: 25 } });
+    rig.controller.wakeClaim(uid);
+    await rig.synced(uid, 2);
+    assert.equal(rig.limiter.syncs(uid)[1]?.end, 'done');
+    assert.equal(rig.provisioner.provisions.length, 2);
+  });
+
   test('the node that the scheduler chooses next is used', async () => {
     const { rig, uid } = await lateBinding();
     await using _rig = rig;

@@ -1,6 +1,7 @@
 /** Records that an earlier process has left, or one that works beside this one. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { untilAborted } from '../../../src/base/abort.ts';
 import { ForeignIntentError } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { annotation, resource } from './rig.ts';
 import { leftRecord, maxCallMs, recoveryScene } from './recovery-scene.ts';
@@ -322,6 +323,30 @@ describe('a record of another process', () => {
     await clock.advance(10_000);
     await closed();
     assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  test('that was taken from us with the volume saved keeps the storage while our own call may make it again', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock, uid, name, handle } = scene;
+    const call = Promise.withResolvers<never>();
+    backend.fulfilSteps.push((_plan, { signal }) => untilAborted(call.promise, signal));
+    rig.startOnly();
+    await rig.until('the call', () => backend.fulfils.length === 1);
+    // the other process, of whose work the journal says nothing yet
+    backend.make(name);
+    rig.addVolume(name, 'Released', { spec: { claimRef: { namespace: 'ns', name: 'a', uid } } });
+    rig.deleteClaim();
+    await rig.synced(name);
+    assert.deepEqual(backend.deleted, []);
+    await clock.advance(1000);
+    await rig.synced(name, 2);
+    assert.deepEqual(backend.deleted, []);
+    call.reject(unclear());
+    await scene.closed();
+    await scene.passUntil('the storage to be deleted', () => backend.deleted.length > 0);
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.equal(backend.storage.size, 0);
   });
 
   test('that has the name of another open one waits for it, and deletes nothing of it', async () => {
