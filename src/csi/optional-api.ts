@@ -16,6 +16,11 @@ export interface OptionalApiOptions {
   resource: Resource;
   /** Versions to use where the preferred one is not served, the best first. Default: none. */
   olderVersions?: readonly string[];
+  /**
+   * Asks for each version up to twice, over connections of their own: an API that is missing is missing on two API servers, if
+   * several are behind the address. Default false.
+   */
+  asksTwice?: boolean;
   clock: Clock;
   logger: Logger;
 }
@@ -66,19 +71,20 @@ export class OptionalApi {
   }
 
   async #find(signal: AbortSignal | undefined): Promise<Resource | undefined> {
-    const { resource, olderVersions = [] } = this.#options;
+    const { resource, olderVersions = [], asksTwice = false } = this.#options;
     for (const version of [resource.version, ...olderVersions]) {
       const candidate = { ...resource, version };
       if (await this.#serves(candidate, signal)) return candidate;
+      if (asksTwice && (await this.#serves(candidate, signal))) return candidate;
     }
     return undefined;
   }
 
   async #serves(resource: Resource, signal: AbortSignal | undefined): Promise<boolean> {
-    const { client } = this.#options;
+    const { client, asksTwice: newConnection } = this.#options;
     const path = `${resource.group === '' ? '/api' : '/apis'}/${apiVersion(resource)}`;
     try {
-      const { resources } = await client.raw<{ resources?: { kind?: string }[] }>(path, { ...(signal && { signal }) });
+      const { resources } = await client.raw<{ resources?: { kind?: string }[] }>(path, { signal, newConnection });
       return resources?.some(({ kind }) => kind === resource.kind) === true;
     } catch (error) {
       if (error instanceof NotFoundError) return false;

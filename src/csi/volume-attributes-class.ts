@@ -1,5 +1,5 @@
 import { goQuote } from '../base/go-quote.ts';
-import { isUnservedResource } from '../kube/api-error.ts';
+import { ApiError, isUnservedResource } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
@@ -48,16 +48,28 @@ export async function mutableParameters(options: {
   return { ...attributesClass.parameters };
 }
 
-/** Reads in the version that is known to be served, and once more where that has changed or another server has it. */
+/**
+ * Reads in the version that is known to be served, and again where that has changed or another server has it: twice, as the first
+ * new connection may lead to the same server.
+ */
 async function readClass(options: Parameters<typeof mutableParameters>[0]): Promise<VolumeAttributesClass> {
   const { client, api, name, signal } = options;
-  const read = (resource: Resource): Promise<VolumeAttributesClass> => client.get(resource, { name }, { signal });
+  const read = (resource: Resource, newConnection = false): Promise<VolumeAttributesClass> =>
+    client.get(resource, { name }, { signal, newConnection });
   if (api === undefined) return read(volumeAttributesClasses);
   if (api.isMissing) throw new Error(`volume attributes class ${goQuote(name)} cannot be read: the API is not served`);
   const tried = api.served;
   return read(tried).catch(async (error: unknown) => {
-    if (!isUnservedResource(error)) throw error;
+    if (!dependsOnServer(error)) throw error;
     if ((await api.check(signal)) !== 'present') throw error;
-    return read(api.served); // in another version, or by another server
+    return read(api.served, true).catch(async (again: unknown) => {
+      if (!dependsOnServer(again)) throw again;
+      return read(api.served, true);
+    });
   });
+}
+
+/** An older API server has no such API, or fails to read from etcd what a newer one has saved in a later version (HTTP 500). */
+function dependsOnServer(error: unknown): boolean {
+  return isUnservedResource(error) || (error instanceof ApiError && error.code === 500);
 }

@@ -11,33 +11,37 @@ export class ConnectionPools {
   readonly #credentials: RequestCredentials;
   readonly #maxConnections: number | null;
   #tls: TlsSettings;
-  #unary: Dispatcher;
-  #streaming: Dispatcher;
+  #pools: Pools;
 
   /** @param options.maxConnections - of unary requests; undefined: no limit. */
   constructor(options: { credentials: RequestCredentials; maxConnections: number | undefined }) {
     this.#credentials = options.credentials;
     this.#maxConnections = options.maxConnections ?? null;
     this.#tls = options.credentials.tls();
-    this.#unary = makePool(this.#tls, options.credentials.proxyUrl, this.#maxConnections);
-    this.#streaming = makePool(this.#tls, options.credentials.proxyUrl, null);
+    this.#pools = makePools(this.#tls, options.credentials.proxyUrl, this.#maxConnections);
   }
 
   /** For requests with one small answer. */
   get unary(): Dispatcher {
     this.#renew();
-    return this.#unary;
+    return this.#pools.unary;
   }
 
   /** For lists and watches: can be destroyed when certificates change without aborting a write. */
   get streaming(): Dispatcher {
     this.#renew();
-    return this.#streaming;
+    return this.#pools.streaming;
+  }
+
+  /** For a request that needs a new connection, which is closed with the response. */
+  get single(): Dispatcher {
+    this.#renew();
+    return this.#pools.single;
   }
 
   /** Aborts what is under way and closes all connections. */
   async destroy(): Promise<void> {
-    await Promise.all([this.#unary.destroy(), this.#streaming.destroy()]);
+    await Promise.all(Object.values(this.#pools).map((pool) => pool.destroy()));
   }
 
   #renew(): void {
@@ -45,10 +49,9 @@ export class ConnectionPools {
     const tls = this.#credentials.tls();
     if (tls === this.#tls) return;
     this.#tls = tls;
-    const [unary, streaming] = [this.#unary, this.#streaming];
-    this.#unary = makePool(tls, proxyUrl, this.#maxConnections);
-    this.#streaming = makePool(tls, proxyUrl, null);
-    unary.close().catch(() => undefined); // ends after the requests under way
+    const { unary, streaming, single } = this.#pools;
+    this.#pools = makePools(tls, proxyUrl, this.#maxConnections);
+    for (const pool of [unary, single]) pool.close().catch(() => undefined); // ends after the requests under way
     streaming.destroy().catch(() => undefined); // watches break and resume over new connections
   }
 }
@@ -56,19 +59,26 @@ export class ConnectionPools {
 /** The transport bounds unary requests, the reflector bounds watches; undici's own timeouts would abort quiet watches. */
 const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
 
-function makePool(tls: TlsSettings, proxyUrl: string | undefined, connections: number | null): Dispatcher {
+type Pools = Record<'unary' | 'streaming' | 'single', Dispatcher>;
+
+function makePools(tls: TlsSettings, proxyUrl: string | undefined, maxConnections: number | null): Pools {
   const connect = { ...prepared(tls), timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
   const common = {
-    pipelining: 1,
     allowH2: false, // HTTP/1.1 costs half the CPU
-    connections,
     keepAliveTimeout: idleConnectionMs,
     keepAliveMaxTimeout: idleConnectionMs,
     ...unbounded,
   };
-  return proxyUrl === undefined
-    ? new Agent({ ...common, connect })
-    : new ProxyAgent({ ...common, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
+  /** @param pipelining - 1 keeps connections alive, 0 closes each after its response. */
+  const makePool = (pipelining: 0 | 1, connections: number | null): Dispatcher =>
+    proxyUrl === undefined
+      ? new Agent({ ...common, pipelining, connections, connect })
+      : new ProxyAgent({
+          ...common,
+          ...{ pipelining, connections, uri: proxyUrl, requestTls: connect },
+          proxyTunnel: true, // else one connection for all
+        });
+  return { unary: makePool(1, maxConnections), streaming: makePool(1, null), single: makePool(0, null) };
 }
 
 /** Reads the certificates once, which takes some 30 ms for a system's store, instead of for each connection. */

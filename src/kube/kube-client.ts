@@ -15,6 +15,11 @@ export interface CallOptions {
    * the caller reports it.
    */
   optional?: boolean | 'reported' | undefined;
+  /**
+   * For a request that another API server behind the same address may answer differently: a connection that is kept alive leads
+   * to the server that it once reached. Only for `get`, `patch` and `raw`. Default false.
+   */
+  newConnection?: boolean | undefined;
 }
 
 /** The format of a patch (Kubernetes API concepts, "Patch"): JSON merge, strategic merge, JSON patch. */
@@ -227,7 +232,8 @@ export class KubeClient {
   /** Any path of the API, such as a discovery document. */
   raw<T>(path: string, options: CallOptions = {}): Promise<T> {
     const resource: Resource = { group: '', version: '', plural: path, kind: '', namespaced: false };
-    return this.#transport.request<T>({ method: 'GET', path, info: { verb: 'get', resource }, signal: options.signal });
+    const { signal, newConnection } = options;
+    return this.#transport.request<T>({ method: 'GET', path, info: { verb: 'get', resource }, signal, newConnection });
   }
 
   #send<T>(
@@ -249,6 +255,7 @@ export class KubeClient {
       accept: options.metadataOnly === true ? metadataForm : undefined,
       info: { verb, resource, namespace: where, name, subresource: options.subresource, optional: options.optional },
       signal: options.signal,
+      newConnection: options.newConnection,
     });
   }
 }

@@ -13,6 +13,8 @@ export interface RequestOptions {
   accept?: string | undefined;
   /** Nobody reads the body of a successful response: it is not decoded, and counts as empty. */
   discardAnswer?: boolean | undefined;
+  /** Over a connection of its own, for a unary request. Default: over one that is kept alive. */
+  newConnection?: boolean | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;
 }

@@ -167,11 +167,11 @@ export class Transport implements AsyncDisposable {
   /** One attempt at a unary request; its time begins when it is sent. */
   async #exchange(options: RequestOptions): Promise<Answer> {
     const { clock, requestTimeoutMs = 30_000 } = this.#options;
-    const { signal, discardAnswer = false } = options;
+    const { signal, discardAnswer = false, newConnection = false } = options;
     return this.#observed(options, async (request, onSent) => {
       this.#fence.signal.throwIfAborted();
       let timer: Timer | undefined;
-      const { answer, abort } = exchange(this.#pools.unary, request, {
+      const { answer, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
         discardAnswer,
         onSent: () => {
           onSent();

@@ -6,7 +6,7 @@ import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { isRejectedWrite } from './rejected-write.ts';
-import { VolumeTakenError } from './stored-volume.ts';
+import { ClassDroppedError, VolumeTakenError } from './stored-volume.ts';
 import {
   savePersistentVolume,
   reportTaken,
@@ -158,7 +158,8 @@ export class QueueVolumeStore implements VolumeStore {
     if (!isRefusal(error)) {
       this.#refused.forget(name);
       this.#stuck.delete(name);
-      if (isRejectedWrite(error) && this.#queue.failures(name) >= passingTries) this.#recordFailure(volume, error);
+      const isReported = isRejectedWrite(error) || error instanceof ClassDroppedError;
+      if (isReported && this.#queue.failures(name) >= passingTries) this.#recordFailure(volume, error);
       return false;
     }
     const pauseMs = this.#refused.when(name);

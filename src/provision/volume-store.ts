@@ -47,8 +47,8 @@ export interface VolumeStoreParts {
  * Creates the object. One that exists counts as created when it is for the same claim and of the same storage: then
  * the response to an earlier attempt was lost.
  *
- * An attributes class that the API server has dropped is set by the next attempt, which may reach another server: while a control
- * plane is upgraded, some have the feature and some do not. Kubernetes does not bind a volume without the class of its claim.
+ * An attributes class that the API server has dropped is set by a patch, which may reach another server: while a control plane
+ * is upgraded, some have the feature and some do not. Kubernetes does not bind a volume without the class of its claim.
  *
  * @throws {VolumeTakenError} when it is another one, {ClassDroppedError}, {ApiError} and {TransportError}.
  */
@@ -67,7 +67,9 @@ export async function savePersistentVolume(
       throw failure;
     });
     if (stored === undefined) throw error; // gone again: the next attempt creates it
-    if (!hasItsClass(stored, volume)) stored = await setClass(client, volume, signal);
+  }
+  for (let tries = 0; tries < 2 && !hasItsClass(stored, volume); tries++) {
+    stored = await setClass(client, volume, signal);
   }
   if (!hasItsClass(stored, volume)) throw new ClassDroppedError(volume);
   onSaved(volume);
@@ -79,7 +81,12 @@ async function setClass(
   signal: AbortSignal | undefined,
 ): Promise<PersistentVolume> {
   const body = { spec: { volumeAttributesClassName } };
-  return client.patch<PersistentVolume>(persistentVolumes, { name }, { type: 'merge', body }, { signal });
+  return client.patch<PersistentVolume>(
+    persistentVolumes,
+    { name },
+    { type: 'merge', body },
+    { signal, newConnection: true },
+  );
 }
 
 /**

@@ -5,8 +5,10 @@
  * - `E2E_TARGET`: `sandbox` (default) or `kubernetes`.
  * - `E2E_KUBECONFIG`: a running control plane to use for `kubernetes`; without it each test file starts its own.
  */
+import type { AuditEvent } from './control-plane/audit-log.ts';
 import { attachToCluster, startKubernetes } from './kubernetes-cluster.ts';
 import { startSandbox } from './sandbox-cluster.ts';
+import type { TcpBalancer } from './tcp-balancer.ts';
 
 /** What a test asks of its cluster beyond the usual. */
 export interface ClusterOptions {
@@ -20,6 +22,18 @@ export interface ClusterOptions {
   attributesClasses?: 'v1beta1' | 'none' | undefined;
   /** Minor version of Kubernetes to begin with, such as `1.32`; not in the sandbox. Implies `ownCluster`. */
   kubernetes?: string | undefined;
+  /** A second API server on the same etcd, as in a highly available control plane. Not in the sandbox; implies `ownCluster`. */
+  secondServer?: SecondServerOptions;
+}
+
+/** Programs of the second API server; the first one, controller manager and scheduler are as the other options say. */
+export interface SecondServerOptions {
+  /** Minor version of Kubernetes. */
+  kubernetes: string;
+  /** As of the cluster. */
+  attributesClasses?: ClusterOptions['attributesClasses'];
+  /** Its feature gate is off: it drops the class of a new claim or volume, though it may serve the classes. Not from 1.36 on. */
+  dropsAttributesClasses?: boolean;
 }
 
 /** The API server of a cluster of the test's own. */
@@ -36,6 +50,21 @@ export interface ApiServer {
   restore?(): Promise<void>;
 }
 
+/** Two API servers on one etcd, behind one address. */
+export interface ServerPair {
+  /** The address: the connections of sidecars go to the servers in turn. */
+  readonly balancer: TcpBalancer;
+  /** The first one is that of the other members of the cluster. */
+  readonly servers: readonly [ServerOfPair, ServerOfPair];
+}
+
+export interface ServerOfPair {
+  /** Path of a kubeconfig with all rights, past the balancer. */
+  readonly adminKubeconfig: string;
+  /** What it has answered so far, oldest first. */
+  requests(): AsyncIterable<AuditEvent>;
+}
+
 export interface Cluster {
   readonly name: 'sandbox' | 'kubernetes';
   /** Path of a kubeconfig with all rights. */
@@ -44,6 +73,8 @@ export interface Cluster {
   readonly sidecarNamespace: string;
   /** Only of a cluster that was asked for with `ownCluster`. */
   readonly apiServer?: ApiServer;
+  /** Only of a cluster that was asked for with `secondServer`. */
+  readonly serverPair?: ServerPair;
   /** Only of a cluster that was asked for with `ownCluster`; not of the sandbox. While it is stopped, nobody binds. */
   readonly controllerManager?: { stop(): Promise<void>; start(): Promise<void> };
   /** Path of a kubeconfig with the rights that `deploy/base/rbac.yaml` gives, no more. */
@@ -64,12 +95,13 @@ export interface ServiceAccountName {
 
 /** Starts the cluster that the environment asks for, or connects to it. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { env = process.env, featureGates = [], attributesClasses, kubernetes } = options;
+  const { env = process.env, featureGates = [], attributesClasses, kubernetes, secondServer } = options;
   const restartable = options.ownCluster === true || featureGates.length > 0;
   const target = env['E2E_TARGET'] || 'sandbox';
   if (target === 'sandbox') return await startSandbox({ restartable, attributesClasses });
   if (target !== 'kubernetes') throw new Error(`E2E_TARGET is ${target}, neither sandbox nor kubernetes`);
   const kubeconfig = env['E2E_KUBECONFIG'] ?? '';
-  const ownCluster = restartable || attributesClasses !== undefined || kubernetes !== undefined || kubeconfig === '';
+  const isOwn = [attributesClasses, kubernetes, secondServer].some((option) => option !== undefined);
+  const ownCluster = restartable || isOwn || kubeconfig === '';
   return ownCluster ? await startKubernetes(options) : await attachToCluster(kubeconfig);
 }

@@ -10,23 +10,40 @@ import {
   loadAllYaml,
   type KubernetesObject,
 } from '@kubernetes/client-node';
-import { startControlPlane } from './control-plane/control-plane.ts';
+import { readAuditLog } from './control-plane/audit-log.ts';
+import { startControlPlane, type ControlPlane, type FurtherApiServer } from './control-plane/control-plane.ts';
 import { writeKubeconfig } from './control-plane/kubeconfig.ts';
 import { programHelp } from './control-plane/program-help.ts';
 import { findPrograms } from './control-plane/programs.ts';
-import type { Cluster, ClusterOptions, ServiceAccountName } from './cluster.ts';
+import type {
+  Cluster,
+  ClusterOptions,
+  SecondServerOptions,
+  ServerOfPair,
+  ServerPair,
+  ServiceAccountName,
+} from './cluster.ts';
+import { startBalancer } from './tcp-balancer.ts';
 
 const rbacFile = join(import.meta.dirname, '../../deploy/base/rbac.yaml');
 const sidecarAccount: ServiceAccountName = { namespace: 'default', name: 'csi-provisioner' };
 
 /** Starts a real control plane of its own and grants the sidecar its rights. */
 export async function startKubernetes(options: ClusterOptions = {}): Promise<Cluster> {
+  const { secondServer } = options;
   const binDir = await findPrograms({ minor: options.kubernetes });
-  const plane = await startControlPlane({ binDir, extraArgs: await planeFlags(binDir, options) });
+  const plane = await startControlPlane({
+    binDir,
+    extraArgs: await planeFlags(binDir, options),
+    auditLog: secondServer !== undefined,
+  });
   try {
-    const cluster = await attachToCluster(plane.adminKubeconfig);
+    const serverPair = secondServer && (await addServer(plane, secondServer));
+    const sidecarUrl = serverPair && `https://127.0.0.1:${serverPair.balancer.port}`;
+    const cluster = await attachToCluster(plane.adminKubeconfig, sidecarUrl);
     return {
       ...cluster,
+      ...(serverPair && { serverPair }),
       apiServer: {
         kill: () => plane.killApiServer(),
         restart: () => plane.restartApiServer(),
@@ -43,6 +60,7 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
       },
       async stop() {
         await cluster.stop();
+        await serverPair?.balancer[Symbol.asyncDispose]();
         await plane.stop();
       },
     };
@@ -52,16 +70,32 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
   }
 }
 
+async function addServer(plane: ControlPlane, options: SecondServerOptions): Promise<ServerPair> {
+  const binDir = await findPrograms({ minor: options.kubernetes });
+  const second = await plane.addApiServer({ binDir, extraArgs: await planeFlags(binDir, options) });
+  const serverOf = ({ adminKubeconfig, auditLogFile = '' }: FurtherApiServer): ServerOfPair => ({
+    adminKubeconfig,
+    requests: () => readAuditLog(auditLogFile),
+  });
+  return {
+    balancer: await startBalancer([plane, second].map(({ url }) => Number(new URL(url).port))),
+    servers: [serverOf(plane), serverOf(second)],
+  };
+}
+
 async function planeFlags(
   binDir: string,
-  { featureGates = [], attributesClasses }: ClusterOptions = {},
+  options: ClusterOptions & Pick<SecondServerOptions, 'dropsAttributesClasses'> = {},
 ): Promise<Record<string, string[]>> {
-  const gates = [...featureGates];
+  const { featureGates = [], attributesClasses, dropsAttributesClasses = false } = options;
+  const gates = featureGates.map((name) => `${name}=true`);
   const classGate = 'VolumeAttributesClass';
-  if (attributesClasses !== undefined && (await programHelp(binDir, 'kube-apiserver')).knowsGate(classGate)) {
-    gates.push(classGate);
+  if (dropsAttributesClasses) {
+    gates.push(`${classGate}=false`);
+  } else if (attributesClasses !== undefined && (await programHelp(binDir, 'kube-apiserver')).knowsGate(classGate)) {
+    gates.push(`${classGate}=true`);
   }
-  const gateFlags = gates.length === 0 ? [] : [`--feature-gates=${gates.map((name) => `${name}=true`).join(',')}`];
+  const gateFlags = gates.length === 0 ? [] : [`--feature-gates=${gates.join(',')}`];
   const served = ['v1', 'v1beta1'].map(
     (version) => `storage.k8s.io/${version}/volumeattributesclasses=${String(version === attributesClasses)}`,
   );
@@ -76,15 +110,20 @@ async function planeFlags(
   };
 }
 
-/** Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat. */
-export async function attachToCluster(adminKubeconfig: string): Promise<Cluster> {
+/**
+ * Uses a running control plane and grants the sidecar its rights, as `kubectl apply` would; safe to repeat.
+ *
+ * @param sidecarUrl - where sidecars connect to. Default: as the administrator.
+ */
+export async function attachToCluster(adminKubeconfig: string, sidecarUrl?: string): Promise<Cluster> {
   const config = new KubeConfig();
   config.loadFromFile(adminKubeconfig);
   await applyManifests(config, await readFile(rbacFile, 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'e2e-kubernetes-'));
   const kubeconfigOf = async (account: ServiceAccountName): Promise<string> => {
     const path = join(folder, `${account.namespace}-${account.name}.kubeconfig`);
-    await writeKubeconfig(path, { ...serverOf(config), token: await requestToken(config, account) });
+    const { url, ca } = serverOf(config);
+    await writeKubeconfig(path, { url: sidecarUrl ?? url, ca, token: await requestToken(config, account) });
     return path;
   };
   return {

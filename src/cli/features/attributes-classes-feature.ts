@@ -21,6 +21,7 @@ export function attributesClassesFeature(options: FeatureOptions): AttributesCla
     client,
     resource: volumeAttributesClasses,
     olderVersions: olderAttributesClassVersions,
+    asksTwice: true,
     clock,
     logger,
   });

@@ -195,8 +195,7 @@ describe('CsiProvisioner, the version of attributes classes', () => {
     const { rig, serve } = serving;
     for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'is not served');
     serve('v1');
-    unserved(rig, path);
-    unserved(rig, path); // the class itself is asked of the other server
+    for (let read = 0; read < 3; read++) unserved(rig, path); // the class itself is asked of the other server
     assertFailed(await rig.provision(claim), 'no-change', 'no such path');
     serve();
     for (const outcome of await serving.attempts(6)) assertFailed(outcome, 'no-change', 'not found');
@@ -227,7 +226,7 @@ describe('CsiProvisioner, the version of attributes classes', () => {
   test('a class that only one of two servers has is read within the attempt', async () => {
     await using serving = await startServing('v1');
     const { rig } = serving;
-    unserved(rig, path);
+    for (let read = 0; read < 2; read++) unserved(rig, path);
     putClass(rig);
     assert.equal(volumeOf(await rig.provision(claim)).spec.volumeAttributesClassName, 'v');
   });

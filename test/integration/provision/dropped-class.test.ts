@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
-import type { PersistentVolume } from '../../../src/provision/objects.ts';
+import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { WorkQueue } from '../../../src/kube/work-queue.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/provision/objects.ts';
+import { QueueVolumeStore } from '../../../src/provision/queue-volume-store.ts';
 import { ClassDroppedError } from '../../../src/provision/stored-volume.ts';
 import { savePersistentVolume } from '../../../src/provision/volume-store.ts';
 import type { Answer } from '../../support/fakes/scripted-server.ts';
@@ -54,25 +57,73 @@ describe('saving a volume with an attributes class', () => {
     assert.equal(rig.server.requests.length, 1);
   });
 
-  test('sets the class that an API server without the feature has dropped, with the next attempt', async () => {
+  const exists: Answer = (reply) => reply.status(409, 'AlreadyExists');
+  const patch = { method: 'PATCH', path: `${path}/v` };
+
+  test('sets the class that an API server without the feature has dropped, over connections of their own', async () => {
     await using rig = await Rig.start();
-    const exists: Answer = (reply) => reply.status(409, 'AlreadyExists');
-    rig.server.next({ method: 'POST', path }, volume(dropped, 201), exists, exists);
-    rig.server.next({ method: 'GET', path }, listed(dropped), listed(dropped));
-    const patch = { method: 'PATCH', path: `${path}/v` };
+    rig.server.next({ method: 'POST', path }, volume(dropped, 201));
     rig.server.next(patch, volume(dropped), volume(made));
-    await assert.rejects(save(rig), ClassDroppedError);
-    await assert.rejects(save(rig), /"v" was saved without its volume attributes class "gold"/);
     assert.ok(await save(rig));
+    const patches = rig.server.matching(patch);
+    const body = { spec: { volumeAttributesClassName: made.spec.volumeAttributesClassName } };
     assert.deepEqual(
-      rig.server.matching(patch).map(({ body }) => body),
-      [made, made].map(({ spec }) => ({ spec: { volumeAttributesClassName: spec.volumeAttributesClassName } })),
+      patches.map((request) => request.body),
+      [body, body],
     );
+    assert.deepEqual(
+      patches.map(({ headers }) => headers.connection),
+      ['close', 'close'],
+    );
+  });
+
+  test('fails while all servers drop the class, and sets it with a later attempt', async () => {
+    await using rig = await Rig.start();
+    rig.server.next({ method: 'POST', path }, volume(dropped, 201), exists);
+    rig.server.next({ method: 'GET', path }, listed(dropped));
+    rig.server.next(patch, volume(dropped), volume(dropped), volume(made));
+    await assert.rejects(save(rig), (error) => {
+      assert.ok(error instanceof ClassDroppedError);
+      assert.match(error.message, /"v" was saved without its volume attributes class "gold"/);
+      return true;
+    });
+    assert.ok(await save(rig));
+  });
+
+  test('is recorded on the claim while the class is dropped, until a server keeps it', async () => {
+    await using rig = await Rig.start();
+    const claim: PersistentVolumeClaim = { metadata: { namespace: 'ns', name: 'c', uid: 'u' }, spec: {} };
+    const messages: string[] = [];
+    const store = new QueueVolumeStore({
+      client: rig.client,
+      logger: silentLogger,
+      recorder: { event: (_about, _type, reason, message) => messages.push(`${reason}: ${message}`) },
+      ...{ onSaved: () => undefined, onTaken: () => undefined, onDropped: () => undefined },
+      claimsByUid: () => [claim],
+      queue: new WorkQueue({
+        clock: rig.clock,
+        limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }),
+      }),
+    });
+    rig.server.always({ method: 'POST', path }, exists);
+    rig.server.always({ method: 'GET', path }, listed(dropped));
+    rig.server.always(patch, (reply) => reply.json(200, messages.length < 3 ? dropped : made));
+    const stop = new AbortController();
+    const running = store.run(stop.signal);
+    await store.save(claim, made);
+    await rig.clock.until(() => !store.isUnsaved('v'));
+    stop.abort();
+    await running;
+    const failure =
+      'ProvisioningFailed: Error creating provisioned PV object for claim ns/c: PersistentVolume "v" was saved without its ' +
+      'volume attributes class "gold": the API server has the feature VolumeAttributesClass switched off. ' +
+      'The volume is kept at the storage, saving it is tried again until it succeeds.';
+    assert.deepEqual(messages, [failure, failure, failure, 'ProvisioningSucceeded: Successfully provisioned volume v']);
   });
 
   test('leaves a volume alone that was bound without it', async () => {
     await using rig = await Rig.start();
-    rig.server.next({ method: 'POST', path }, (reply) => reply.status(409, 'AlreadyExists'));
+    rig.server.next({ method: 'POST', path }, exists);
     rig.server.next({ method: 'GET', path }, listed({ ...dropped, status: { phase: 'Bound' } }));
     assert.ok(await save(rig));
     assert.deepEqual(

@@ -32,6 +32,19 @@ export interface ControlPlaneOptions {
   startTimeoutMs?: number;
 }
 
+/** Folder of the programs, and further flags for each. */
+export type ServerPrograms = Required<Pick<ControlPlaneOptions, 'binDir' | 'extraArgs'>>;
+
+/** An API server beside the first one. */
+export interface FurtherApiServer {
+  /** `https://127.0.0.1:<port>`. */
+  readonly url: string;
+  /** Path of the administrator's kubeconfig for this server. */
+  readonly adminKubeconfig: string;
+  /** Path of its own audit log, if the control plane was asked for one. */
+  readonly auditLogFile: string | undefined;
+}
+
 /** A running control plane on loopback ports, with RBAC and without nodes: pods get scheduled and never run. */
 export interface ControlPlane extends AsyncDisposable {
   /** `https://127.0.0.1:<port>`. */
@@ -64,10 +77,15 @@ export interface ControlPlane extends AsyncDisposable {
   /** Starts the API server on the same port, ending it first if it runs, and waits until it is ready. */
   restartApiServer(): Promise<void>;
   /**
+   * Starts a further API server with the programs of a folder and waits until it is ready: as in a highly available control
+   * plane. It shares etcd, certificate, users and keys with the first one; controller manager and scheduler stay with that.
+   */
+  addApiServer(programs: ServerPrograms): Promise<FurtherApiServer>;
+  /**
    * Replaces the API server, controller manager and scheduler by those of another folder, with further flags of their own,
    * and waits until the API is ready. Ports, files, tokens and etcd with its data stay.
    */
-  replacePrograms(programs: Required<Pick<ControlPlaneOptions, 'binDir' | 'extraArgs'>>): Promise<void>;
+  replacePrograms(programs: ServerPrograms): Promise<void>;
   /**
    * Stops etcd and copies its data, as the file of `etcdctl snapshot save` would hold it; the API server is without its store
    * meanwhile. A second one replaces the first.
@@ -118,7 +136,7 @@ const controllers = [
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { auditLog = false, auditLevel = 'Metadata', users = [], startTimeoutMs = patienceMs } = options;
   const binDir = options.binDir ?? (await findPrograms());
-  let programs = { binDir, extraArgs: options.extraArgs ?? {} };
+  let programs: ServerPrograms = { binDir, extraArgs: options.extraArgs ?? {} };
   const folder = await mkdtemp(join(tmpdir(), 'control-plane-'));
   const logDir = options.logDir ?? join(folder, 'logs');
   await mkdir(logDir, { recursive: true });
@@ -130,14 +148,22 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const file = (name: string): string => join(folder, name);
   const tokens = new Map<string, string>();
   const running = new Map<ProgramName, Component>();
+  const further: Component[] = [];
 
-  const start = async (name: Exclude<ProgramName, 'kubectl'>, args: string[]): Promise<Component> => {
-    const component = await startComponent({
+  const launch = async (
+    name: Exclude<ProgramName, 'kubectl'>,
+    args: string[],
+    { binDir, extraArgs }: ServerPrograms,
+    logName: string = name,
+  ): Promise<Component> =>
+    await startComponent({
       name,
-      program: join(programs.binDir, name),
-      args: [...args, ...(programs.extraArgs[name] ?? [])],
-      logFile: join(logDir, `${name}.log`),
+      program: join(binDir, name),
+      args: [...args, ...(extraArgs[name] ?? [])],
+      logFile: join(logDir, `${logName}.log`),
     });
+  const start = async (name: Exclude<ProgramName, 'kubectl'>, args: string[]): Promise<Component> => {
+    const component = await launch(name, args, programs);
     running.set(name, component);
     return component;
   };
@@ -156,43 +182,43 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     ]);
 
   const auditLogFile = auditLog ? join(logDir, 'audit.log') : undefined;
+  const apiServerArgs = (port: number, auditLogOfServer: string | undefined): string[] => [
+    `--etcd-servers=http://127.0.0.1:${etcdPort}`,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--cert-dir=${file('certs')}`, // where it keeps its self-made certificate over a restart
+    `--token-auth-file=${file('tokens.csv')}`,
+    '--anonymous-auth=false',
+    '--authorization-mode=RBAC',
+    // Its effect is a taint on every new node until a kubelet reports; there is no kubelet.
+    '--disable-admission-plugins=TaintNodesByCondition',
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-signing-key-file=${file('service-account.key')}`,
+    `--service-account-key-file=${file('service-account.key')}`,
+    '--service-cluster-ip-range=10.96.0.0/16',
+    '--endpoint-reconciler-type=none',
+    ...(auditLogOfServer === undefined
+      ? []
+      : [`--audit-log-path=${auditLogOfServer}`, `--audit-policy-file=${file('audit-policy.json')}`]),
+  ];
   const startApiServer = async (): Promise<void> => {
-    const component = await start('kube-apiserver', [
-      `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-      '--bind-address=127.0.0.1',
-      `--secure-port=${apiPort}`,
-      `--cert-dir=${file('certs')}`, // where it keeps its self-made certificate over a restart
-      `--token-auth-file=${file('tokens.csv')}`,
-      '--anonymous-auth=false',
-      '--authorization-mode=RBAC',
-      // Its effect is a taint on every new node until a kubelet reports; there is no kubelet.
-      '--disable-admission-plugins=TaintNodesByCondition',
-      '--service-account-issuer=https://kubernetes.default.svc',
-      `--service-account-signing-key-file=${file('service-account.key')}`,
-      `--service-account-key-file=${file('service-account.key')}`,
-      '--service-cluster-ip-range=10.96.0.0/16',
-      '--endpoint-reconciler-type=none',
-      ...(auditLogFile === undefined
-        ? []
-        : [`--audit-log-path=${auditLogFile}`, `--audit-policy-file=${file('audit-policy.json')}`]),
-    ]);
-    await waitReady(component);
+    await waitReady(await start('kube-apiserver', apiServerArgs(apiPort, auditLogFile)));
   };
 
   const adminToken = newToken();
   const access = async (): Promise<ApiAccess> => ({ url, ca: await serverCa(), token: adminToken });
   const serverCa = async (): Promise<string> => await readFile(file('certs/apiserver.crt'), 'utf8');
 
-  const serverReady = async (): Promise<boolean> => {
+  const serverReady = async (of: string = url): Promise<boolean> => {
     try {
-      return (await apiRequest(await access(), 'GET', '/readyz', { timeoutMs: 2000 })).status === 200;
+      return (await apiRequest({ ...(await access()), url: of }, 'GET', '/readyz', { timeoutMs: 2000 })).status === 200;
     } catch {
       return false; // no certificate yet, or not listening yet
     }
   };
 
-  const waitReady = async (component: Component): Promise<void> => {
-    await waitFor(serverReady, `${component.name} is not ready`, component);
+  const waitReady = async (component: Component, of: string = url): Promise<void> => {
+    await waitFor(() => serverReady(of), `${component.name} is not ready`, component);
   };
 
   const waitFor = async (done: () => Promise<boolean>, failure: string, component: Component): Promise<void> => {
@@ -242,7 +268,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 
   const stop = async (): Promise<void> => {
-    await Promise.all(Array.from(running.values(), (component) => component.stop()));
+    await Promise.all([...running.values(), ...further].map((component) => component.stop()));
     removeFolder();
     process.off('exit', removeFolder);
   };
@@ -318,6 +344,18 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         await end('kube-apiserver');
         await startApiServer();
       },
+      async addApiServer(beside) {
+        const [port = 0] = await freePorts(1);
+        const name = `kube-apiserver-${further.length + 2}`;
+        const log = auditLog ? join(logDir, `${name}-audit.log`) : undefined;
+        const component = await launch('kube-apiserver', apiServerArgs(port, log), beside, name);
+        further.push(component);
+        const here = `https://127.0.0.1:${port}`;
+        await waitReady(component, here);
+        const path = file(`admin-${name}.kubeconfig`);
+        await writeKubeconfig(path, { url: here, ca: await serverCa(), token: adminToken });
+        return { url: here, adminKubeconfig: path, auditLogFile: log };
+      },
       async replacePrograms(next) {
         await Promise.all([end('kube-controller-manager'), end('kube-scheduler'), end('kube-apiserver')]);
         programs = next;
@@ -329,7 +367,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         await rm(file('etcd-backup'), { recursive: true, force: true });
         await cp(file('etcd'), file('etcd-backup'), { recursive: true });
         await startEtcd();
-        await waitFor(serverReady, 'the API server has lost etcd', running.get('kube-apiserver')!);
+        await waitFor(() => serverReady(), 'the API server has lost etcd', running.get('kube-apiserver')!);
       },
       async restoreEtcd() {
         await Promise.all(

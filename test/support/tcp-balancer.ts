@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** One address in front of several servers on loopback, as a load balancer of TCP connections has it. */
+export interface TcpBalancer extends AsyncDisposable {
+  /** Where it listens, on 127.0.0.1. */
+  readonly port: number;
+  /** How many connections each server has got so far. */
+  readonly accepted: readonly number[];
+  /** Gives new connections to one server alone from now on, by its index; without one to all in turn, as at first. */
+  use(index?: number): void;
+  /** Closes all connections at once, whatever is under way; later ones are accepted as before. */
+  closeConnections(): void;
+}
+
+/** Starts a balancer that gives each new connection to the next server, whose ports these are. */
+export async function startBalancer(ports: readonly number[]): Promise<TcpBalancer> {
+  const open = new Set<Socket>();
+  const accepted = ports.map(() => 0);
+  let serial = 0;
+  let only: number | undefined;
+  const listener = createServer((client) => {
+    const index = only ?? serial++ % ports.length;
+    accepted[index]! += 1;
+    const server = connect(ports[index]!, '127.0.0.1');
+    const pair = [client, server];
+    for (const socket of pair) {
+      open.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => undefined); // `close` follows
+      socket.on('close', () => {
+        open.delete(socket);
+        for (const each of pair) each.destroy();
+      });
+    }
+    client.pipe(server).pipe(client);
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const closeConnections = (): void => {
+    for (const socket of open) socket.destroy();
+  };
+  return {
+    port: (listener.address() as AddressInfo).port,
+    accepted,
+    use(index) {
+      only = index;
+    },
+    closeConnections,
+    async [Symbol.asyncDispose]() {
+      const closed = once(listener, 'close');
+      listener.close();
+      closeConnections();
+      await closed;
+    },
+  };
+}
