@@ -18,6 +18,8 @@ export interface Intent {
   exhausted: boolean;
   /** The PersistentVolume may have been created, by whatever process. */
   saveAttempted: boolean;
+  /** Monotonic time since which every attempt to undo it has failed for good; undefined: the last one did not. */
+  refusedSinceMs: number | undefined;
   /** Why it was reported as stuck in this process. */
   reportedAs: ReportReason | undefined;
   /** The backend may have been told to delete the storage. */
@@ -57,6 +59,7 @@ export function newIntent(record: IntentRecord): Intent {
     unclearAtMs: -Infinity,
     exhausted: false,
     saveAttempted: false,
+    refusedSinceMs: undefined,
     reportedAs: undefined,
     deleteSent: false,
     revoking: false,

@@ -23,6 +23,8 @@ import type { VolumeStore } from './volume-store.ts';
 const maxWorkers = 10;
 /** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */
 const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
+/** A backend that has given nothing but final errors for so long is left to an operator, in milliseconds. */
+const refusedMs = 30 * 60_000;
 /** Pause until a record of another process is looked at again, in milliseconds. */
 const foreignPauseMs = 10_000;
 /** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may say otherwise still. */
@@ -188,11 +190,22 @@ export class Revoker {
       await this.#close(intent, signal);
       return;
     }
-    if (error.afterUnclear === 'undecidable') {
+    if (error.afterUnclear === 'undecidable' || this.#isRefusedForLong(intent, error)) {
       this.#stuck(intent, 'undecidable', error.message);
       return;
     }
     throw error;
+  }
+
+  /**
+   * Whether the backend neither makes the volume, which would be deleted then, nor says that there is none. An earlier attempt may
+   * have left it. What is being deleted is known to exist, and needs no decision.
+   */
+  #isRefusedForLong(intent: Intent, { state }: ProvisionError): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    const isRefused = (state === 'finished' || state === 'reschedule') && intent.record.phase !== 'delete';
+    intent.refusedSinceMs = isRefused ? (intent.refusedSinceMs ?? nowMs) : undefined;
+    return nowMs - (intent.refusedSinceMs ?? nowMs) >= refusedMs;
   }
 
   /** A claim that still exists gets no new volume before this one is deleted. */

@@ -368,3 +368,47 @@ describe('a volume that is not fit for its claim', () => {
     assert.deepEqual(journal.writes.slice(-2), ['put delete', 'remove']);
   });
 });
+
+describe('storage that no claim wants, and about which the backend gives only final errors', () => {
+  const refused = new ProvisionError('bad parameter', { state: 'finished' });
+
+  /** Waits for so many further attempts to undo it. @returns the milliseconds that pass meanwhile. */
+  async function attempts({ backend, clock, passUntil }: RecoveryScene, count: number): Promise<number> {
+    const startedMs = clock.monotonicMs();
+    const wanted = backend.revokes.length + count;
+    await passUntil(`${count} attempts`, () => backend.revokes.length >= wanted);
+    return clock.monotonicMs() - startedMs;
+  }
+
+  test('is left to an operator after half an hour, and undone where that works after all', async () => {
+    const scene = await unwanted(({ backend }) => {
+      backend.otherwiseRevoke = () => Promise.reject(refused);
+    });
+    await using rig = scene.rig;
+    const { backend, clock, seen, journal, handle, passUntil, closed } = scene;
+    await attempts(scene, 1);
+    const startedMs = clock.monotonicMs();
+    await passUntil('the report', () => seen.reported.length === 1);
+    const minutes = (clock.monotonicMs() - startedMs) / 60_000;
+    assert.ok(minutes >= 30 && minutes <= 36, `reported after ${minutes} minutes`);
+    await rig.until('the record to be stuck', () => [...journal.records.values()][0]?.phase === 'stuck');
+    assert.deepEqual(seen.reported, ['undecidable']);
+    backend.otherwiseRevoke = (plan, context) => backend.undo(plan, context);
+    await attempts(scene, 1);
+    await closed();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  test('is not left to anybody while an unclear result comes in between', async () => {
+    let calls = 0;
+    const scene = await unwanted(({ backend }) => {
+      backend.otherwiseRevoke = () => Promise.reject(++calls % 3 === 0 ? unclear('busy') : refused);
+    });
+    await using _rig = scene.rig;
+    const { seen, journal } = scene;
+    const passedMs = await attempts(scene, 18);
+    assert.ok(passedMs > 40 * 60_000, `${passedMs} ms`);
+    assert.deepEqual(seen.reported, []);
+    assert.equal([...journal.records.values()][0]?.phase, 'unclear');
+  });
+});
