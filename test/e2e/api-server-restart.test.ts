@@ -20,13 +20,13 @@ describe('an API server that is killed in the middle of 200 claims', () => {
     // a fault with nothing in it lets 40 calls through; the next 10, one of each worker, wait for the kill
     await scene.driver.setFaults([
       { method: 'CreateVolume', times: 40 },
-      { method: 'CreateVolume', hold: true },
+      { method: 'CreateVolume', hold: true, times: 10 },
     ]);
     const className = await scene.createClass();
     for (let batch = 0; batch < 10; batch += 1) {
       await Promise.all(Array.from({ length: 20 }, () => scene.createClaim({ className })));
     }
-    await scene.eventually(async () => assert.equal((await scene.driver.volumeIds()).length, 40));
+    await scene.eventually(async () => assert.equal((await scene.driver.faults()).at(-1)?.times, 0)); // all ten wait
     await apiServer.kill();
     const killMs = Date.now();
     // What the driver makes now cannot be saved.
