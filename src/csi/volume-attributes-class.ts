@@ -48,25 +48,24 @@ export async function mutableParameters(options: {
   return { ...attributesClass.parameters };
 }
 
-/**
- * Reads in the version that is known to be served, and again where that has changed or another server has it: twice, as the first
- * new connection may lead to the same server.
- */
+/** Max reads after the first, each over a new connection: the first of these may lead to the same API server. */
+const maxRetries = 2;
+
+/** Reads in the version that is known to be served, and again where that has changed or another server has it. */
 async function readClass(options: Parameters<typeof mutableParameters>[0]): Promise<VolumeAttributesClass> {
   const { client, api, name, signal } = options;
   const read = (resource: Resource, newConnection = false): Promise<VolumeAttributesClass> =>
     client.get(resource, { name }, { signal, newConnection });
   if (api === undefined) return read(volumeAttributesClasses);
   if (api.isMissing) throw new Error(`volume attributes class ${goQuote(name)} cannot be read: the API is not served`);
-  const tried = api.served;
-  return read(tried).catch(async (error: unknown) => {
-    if (!dependsOnServer(error)) throw error;
-    if ((await api.check(signal)) !== 'present') throw error;
-    return read(api.served, true).catch(async (again: unknown) => {
-      if (!dependsOnServer(again)) throw again;
-      return read(api.served, true);
-    });
-  });
+  for (let retries = 0; ; retries++) {
+    try {
+      return await read(api.served, retries > 0);
+    } catch (error) {
+      if (retries === maxRetries || !dependsOnServer(error)) throw error;
+      if (retries === 0 && (await api.check(signal)) !== 'present') throw error;
+    }
+  }
 }
 
 /** An older API server has no such API, or fails to read from etcd what a newer one has saved in a later version (HTTP 500). */
