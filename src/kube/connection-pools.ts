@@ -6,7 +6,7 @@ const connectTimeoutMs = 30_000;
 /** Shorter than the API server's own 90 s: a write must not go out over a connection that is being closed. */
 const idleConnectionMs = 60_000;
 
-/** The keep-alive connections of HTTP/1.1 to one API server, recreated when the certificates change. */
+/** The connections of HTTP/1.1 to one API server, most of them kept alive, recreated when the certificates change. */
 export class ConnectionPools {
   readonly #credentials: RequestCredentials;
   readonly #maxConnections: number | null;
@@ -70,14 +70,12 @@ function makePools(tls: TlsSettings, proxyUrl: string | undefined, maxConnection
     ...unbounded,
   };
   /** @param pipelining - 1 keeps connections alive, 0 closes each after its response. */
-  const makePool = (pipelining: 0 | 1, connections: number | null): Dispatcher =>
-    proxyUrl === undefined
-      ? new Agent({ ...common, pipelining, connections, connect })
-      : new ProxyAgent({
-          ...common,
-          ...{ pipelining, connections, uri: proxyUrl, requestTls: connect },
-          proxyTunnel: true, // else one connection for all
-        });
+  const makePool = (pipelining: 0 | 1, connections: number | null): Dispatcher => {
+    const options = { ...common, pipelining, connections };
+    return proxyUrl === undefined
+      ? new Agent({ ...options, connect })
+      : new ProxyAgent({ ...options, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
+  };
   return { unary: makePool(1, maxConnections), streaming: makePool(1, null), single: makePool(0, null) };
 }
 
