@@ -87,7 +87,7 @@ export function failedAttempt(failed: Recorded, facts: ClaimFacts, next?: string
   });
 }
 
-/** What was begun with an earlier class of the name goes on with its parameters: see "The intent journal" in docs/troubleshooting.md. */
+/** What was begun with an earlier class of the name goes on with its parameters: see "A class that was recreated meanwhile" in docs/troubleshooting.md. */
 function withClassAge(facts: ClaimFacts, { started, failed }: History, holding: Holding): Holding {
   const { name, creationTimestamp } = found(facts.storageClass)?.metadata ?? { name: '' };
   const firstMs = Math.min(started?.sinceMs ?? Infinity, failed?.sinceMs ?? Infinity);
