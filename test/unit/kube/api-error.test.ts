@@ -11,16 +11,7 @@ import {
   TransportError,
 } from '../../../src/kube/api-error.ts';
 import { errorFromAnswer, errorFromStatus } from '../../../src/kube/error-from-status.ts';
-
-const resource = {
-  group: 'storage.k8s.io',
-  version: 'v1',
-  plural: 'storageclasses',
-  kind: 'StorageClass',
-  namespaced: false,
-};
-const update: RequestInfo = { verb: 'update', resource, name: 'fast' };
-const create: RequestInfo = { verb: 'create', resource, name: 'fast' };
+import { create, resource, update } from './class-requests.ts';
 
 describe('what an error says', () => {
   test('a missing permission comes as the rule to add', () => {

@@ -8,21 +8,11 @@ import {
   ForbiddenError,
   InvalidError,
   NotFoundError,
-  type RequestInfo,
   TooManyRequestsError,
   UnauthorizedError,
 } from '../../../src/kube/api-error.ts';
 import { errorFromAnswer, errorFromStatus } from '../../../src/kube/error-from-status.ts';
-
-const resource = {
-  group: 'storage.k8s.io',
-  version: 'v1',
-  plural: 'storageclasses',
-  kind: 'StorageClass',
-  namespaced: false,
-};
-const update: RequestInfo = { verb: 'update', resource, name: 'fast' };
-const create: RequestInfo = { verb: 'create', resource, name: 'fast' };
+import { create, update } from './class-requests.ts';
 
 describe('errorFromAnswer', () => {
   const bare = [
