@@ -2,6 +2,7 @@ import { type Clock, systemClock, type Timer } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import { warningLogger } from '../base/text-logger.ts';
+import type { CacheTrail } from './cache-trail.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey, type Resource } from './kube-object.ts';
 import type { ObjectDecoder } from './protobuf/envelope.ts';
@@ -103,6 +104,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   readonly #logger: Logger;
   readonly #sameContent: (old: T, object: T) => boolean;
   readonly #handlers = new Set<Handler<T>>();
+  readonly #trails = new Set<CacheTrail>();
   readonly #synced = Promise.withResolvers<undefined>();
   #hasSynced = false;
   #running = false;
@@ -146,6 +148,18 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     return this.#reflector.isFollowing;
   }
 
+  /** Resource version up to which the cache is complete. Undefined before the first content. */
+  get version(): string | undefined {
+    return this.#reflector.lastVersion;
+  }
+
+  /** From now on the trail follows the cache, which begins as if it was just listed. @returns what ends that; safe to repeat. */
+  addTrail(trail: CacheTrail): () => void {
+    this.#trails.add(trail);
+    if (this.version !== undefined) trail.listed(this.version, { rewound: false });
+    return () => void this.#trails.delete(trail);
+  }
+
   get size(): number {
     return this.#store.size;
   }
@@ -158,8 +172,12 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     return this.#store.list();
   }
 
-  byIndex(indexName: string, value: string): T[] {
+  byIndex(indexName: string, value: string | number): T[] {
     return this.#store.byIndex(indexName, value);
+  }
+
+  hasIndex(name: string): boolean {
+    return this.#store.hasIndex(name);
   }
 
   /** @throws {Error} when the name is taken. */
@@ -209,9 +227,21 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   #sink(): ReflectorSink<T> {
     return {
       get: (key) => this.#store.get(key),
-      replace: (objects) => this.#replace(objects),
+      replace: async (objects, version, options) => {
+        for (const trail of this.#trails) trail.listed(version, options);
+        await this.#replace(objects);
+      },
       upsert: (object) => this.#upsert(object),
       remove: (object) => this.#remove(object),
+      changed: (type, object) => {
+        for (const trail of this.#trails) trail.changed(type, object);
+      },
+      missed: () => {
+        for (const trail of this.#trails) trail.missed();
+      },
+      advanced: (version) => {
+        for (const trail of this.#trails) trail.advanced(version);
+      },
     };
   }
 

@@ -53,7 +53,7 @@ const selectedPageSize = 2000;
 
 interface ListAnswer<T> {
   kind?: string;
-  metadata?: { continue?: string };
+  metadata?: { continue?: string; resourceVersion?: string };
   items?: T[] | null;
 }
 
@@ -61,6 +61,8 @@ interface ListPage<T> {
   items: T[];
   /** Where the next page begins; undefined: this is the last one. */
   next: string | undefined;
+  /** At which it was read; empty where the server names none. */
+  resourceVersion: string;
 }
 
 /** Max length of a field manager in the API server. */
@@ -103,6 +105,14 @@ export class KubeClient {
   /** Objects of one namespace or of all, read live and at once: for small lists; caches use the reflector. */
   async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<T[]> {
     return (await this.#listPage<T>(resource, options)).items;
+  }
+
+  /** As `list`, with the resource version at which the objects were read: everything older is in them. */
+  async listWithVersion<T extends KubeObject>(
+    resource: Resource,
+    options: ListOptions = {},
+  ): Promise<{ items: T[]; resourceVersion: string }> {
+    return this.#listPage<T>(resource, options);
   }
 
   /**
@@ -160,7 +170,8 @@ export class KubeClient {
     });
     const kind = `${resource.kind}List`;
     if (answer.kind !== kind) throw unexpectedKind(answer.kind, kind, info); // without items it would pass for an empty list
-    return { items: answer.items ?? [], next: answer.metadata?.continue || undefined };
+    const { continue: next = '', resourceVersion = '' } = answer.metadata ?? {};
+    return { items: answer.items ?? [], next: next || undefined, resourceVersion };
   }
 
   /** @throws {AlreadyExistsError} when the name is taken, also by an earlier attempt whose response was lost. */

@@ -5,5 +5,5 @@ export interface Lister<T> {
   /** All objects, in no order. */
   list(): Iterable<T>;
   /** The objects whose index `indexName` holds `value`. Throws when there is no such index. */
-  byIndex(indexName: string, value: string): T[];
+  byIndex(indexName: string, value: string | number): T[];
 }

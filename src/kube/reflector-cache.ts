@@ -3,16 +3,27 @@ import { type ApiError, ForbiddenError, type RequestInfo, type Status } from './
 import { errorFromStatus } from './error-from-status.ts';
 import type { MissingRights } from './missing-rights.ts';
 import { type KubeObject, objectKey } from './kube-object.ts';
+import type { ChangeType } from './cache-trail.ts';
 import type { WatchEvent } from './watch-event.ts';
 
 /** Where a reflector puts what it sees. Calls never overlap: the next one waits for the end of `replace`. */
 export interface ReflectorSink<T> {
   /** The object in the cache, so that an unchanged one is not kept twice while a list comes in. */
   get(key: string): T | undefined;
-  /** The whole content at a resource version: what is not in it is gone. */
-  replace(objects: T[], resourceVersion: string): Promise<void>;
+  /**
+   * The whole content at a resource version: what is not in it is gone. What happened since the version before is not known.
+   *
+   * @param options.rewound - the server has gone back to an older state.
+   */
+  replace(objects: T[], resourceVersion: string, options: { rewound: boolean }): Promise<void>;
   upsert(object: T): void;
   remove(object: T): void;
+  /** An event came, before the cache takes it; `object` as it came. */
+  changed(type: ChangeType, object: KubeObject): void;
+  /** An event came that is about nothing that is known. */
+  missed(): void;
+  /** The content is complete up to this resource version. */
+  advanced(resourceVersion: string): void;
 }
 
 export interface ReflectorCacheOptions<T> {
@@ -60,28 +71,36 @@ export class ReflectorCache<T extends KubeObject> {
 
   /** Replaces the content by that of a complete list. */
   async replace(objects: T[], version: string): Promise<void> {
-    await this.#options.sink.replace(objects, version);
+    await this.#options.sink.replace(objects, version, { rewound: this.#mayRepeatVersions });
     this.#lastVersion = version;
     this.#versionUnavailable = false;
     this.#mayRepeatVersions = false;
+    this.#options.sink.advanced(version);
   }
 
   /** @throws {ApiError} for an event of type ERROR. */
   apply(event: WatchEvent, progress: WatchProgress): void {
     const { sink, logger, info } = this.#options;
     this.throwIfError(event);
-    if (!this.isExpected(event)) return;
+    if (!this.isExpected(event)) {
+      sink.missed();
+      return;
+    }
     if (event.type !== 'ADDED') progress.mayAdvance = true;
     if (event.type === 'ADDED' || event.type === 'MODIFIED' || event.type === 'DELETED') {
+      sink.changed(event.type, event.object);
       const object = this.cachedForm(event.object);
       if (object !== undefined && event.type === 'DELETED') sink.remove(object);
       else if (object !== undefined) sink.upsert(object);
     } else if (event.type !== 'BOOKMARK') {
       logger.warn({ type: event.type, resource: info.resource.plural }, 'Unknown watch event ignored');
+      sink.missed();
       return;
     }
     const version = event.object.metadata.resourceVersion;
-    if (progress.mayAdvance && version !== undefined && version !== '') this.#lastVersion = version;
+    if (!progress.mayAdvance || version === undefined || version === '') return;
+    this.#lastVersion = version;
+    sink.advanced(version);
   }
 
   throwIfError(event: WatchEvent): void {

@@ -173,6 +173,7 @@ export class Reflector<T extends KubeObject> {
    */
   async #compareVersion(signal: AbortSignal): Promise<void> {
     const { transport, resource, namespace, labelSelector, fieldSelector } = this.#options;
+    const { lastVersion = '' } = this.#cache; // it may be newer than the answer once that is read
     const { metadata } = await transport.request<ListEnvelope>({
       method: 'GET',
       path: this.#path,
@@ -180,7 +181,6 @@ export class Reflector<T extends KubeObject> {
       info: { verb: 'list', resource, namespace },
       signal,
     });
-    const { lastVersion = '' } = this.#cache;
     if (isOlderVersion(metadata?.resourceVersion, lastVersion)) {
       this.#cache.markRewound();
       throw new RewoundError(

@@ -13,7 +13,7 @@ export interface RequestOptions {
   accept?: string | undefined;
   /** Nobody reads the body of a successful response: it is not decoded, and counts as empty. */
   discardAnswer?: boolean | undefined;
-  /** Over a connection of its own, for a unary request. Default: over one that is kept alive. */
+  /** Over a connection of its own. Default: over one that is kept alive. */
   newConnection?: boolean | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;

@@ -3,8 +3,9 @@ import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey } from './kube-object.ts';
 import { deepFreeze } from './shared-values.ts';
 
-/** Values under which an object is found; an empty list keeps it out of the index. */
-export type IndexFunction<T> = (object: T) => readonly string[];
+/** Values under which an object is found; an empty list keeps it out of the index. Integers of 32 bits take the least. */
+export type IndexFunction<T> = (object: T) => readonly IndexValue[];
+export type IndexValue = string | number;
 
 /** The keys under one index value: a single key by itself, several in a Set, since most values have one. */
 type IndexEntry = string | Set<string>;
@@ -15,7 +16,7 @@ type IndexEntry = string | Set<string>;
  */
 export class Store<T extends KubeObject> implements Lister<T> {
   readonly #objects = new Map<string, T>();
-  readonly #indexes = new Map<string, { of: IndexFunction<T>; entries: Map<string, IndexEntry> }>();
+  readonly #indexes = new Map<string, { of: IndexFunction<T>; entries: Map<IndexValue, IndexEntry> }>();
   readonly #logger: Logger;
   readonly #freeze: boolean;
 
@@ -41,7 +42,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     return this.#objects.keys();
   }
 
-  byIndex(indexName: string, value: string): T[] {
+  byIndex(indexName: string, value: IndexValue): T[] {
     const entry = this.#index(indexName).entries.get(value);
     if (entry === undefined) return [];
     const keys = typeof entry === 'string' ? [entry] : entry;
@@ -51,6 +52,10 @@ export class Store<T extends KubeObject> implements Lister<T> {
       if (object !== undefined) found.push(object);
     }
     return found;
+  }
+
+  hasIndex(name: string): boolean {
+    return this.#indexes.has(name);
   }
 
   /** Adds an index and fills it from the present objects. @throws {Error} when the name is taken. */
@@ -79,7 +84,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     return old;
   }
 
-  #index(name: string): { of: IndexFunction<T>; entries: Map<string, IndexEntry> } {
+  #index(name: string): { of: IndexFunction<T>; entries: Map<IndexValue, IndexEntry> } {
     const index = this.#indexes.get(name);
     if (index === undefined) throw new Error(`there is no index ${JSON.stringify(name)}`);
     return index;
@@ -107,7 +112,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     }
   }
 
-  #values(object: T, name: string): readonly string[] {
+  #values(object: T, name: string): readonly IndexValue[] {
     try {
       return this.#index(name).of(object);
     } catch (error) {

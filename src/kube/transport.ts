@@ -207,7 +207,8 @@ export class Transport implements AsyncDisposable {
   #open(options: RequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     return this.#observed(options, (request, onSent) => {
       onSent();
-      return this.#pools.streaming.request({ ...request, signal });
+      const pool = options.newConnection === true ? this.#pools.single : this.#pools.streaming;
+      return pool.request({ ...request, signal });
     });
   }
 

@@ -57,6 +57,21 @@ describe('Store', () => {
     assert.deepEqual(names(store.byIndex('tag', 'x')), ['d']);
   });
 
+  test('numbers index as texts do', () => {
+    const store = new Store<Thing>({
+      logger: silentLogger,
+      indexers: { size: ({ tags }) => tags.map((tag) => tag.length) },
+    });
+    store.set(thing('a', ['x', 'xyz']));
+    store.set(thing('b', ['y']));
+    assert.deepEqual(names(store.byIndex('size', 1)), ['a', 'b']);
+    assert.deepEqual(names(store.byIndex('size', 3)), ['a']);
+    assert.deepEqual(names(store.byIndex('size', '3')), []);
+    store.delete('a');
+    assert.deepEqual(names(store.byIndex('size', 1)), ['b']);
+    assert.deepEqual([store.hasIndex('size'), store.hasIndex('tag')], [true, false]);
+  });
+
   test('an index added later finds what is there; its name can be taken once', () => {
     const store = new Store<Thing>({ logger: silentLogger });
     store.set(thing('a', ['x']));
