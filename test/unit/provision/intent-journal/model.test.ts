@@ -19,6 +19,7 @@ for (const focus of Object.keys(focuses) as Focus[]) {
       ...(runs === undefined && { seed: 42 }),
       ...(seed !== undefined && { seed: Number(seed) }),
     });
-    assert.equal(details.failed, false, await fc.asyncDefaultReportMessage(details));
+    const report = await fc.asyncDefaultReportMessage(details);
+    assert.equal(details.failed, false, `${report}\n${String(details.errorInstance)}`);
   });
 }

@@ -27,6 +27,7 @@ export interface BackendVolume {
  * - `made-unclear`: makes the volume and answers DEADLINE_EXCEEDED.
  * - `background`: answers DEADLINE_EXCEEDED and goes on; ABORTED until the volume is made.
  * - `background-failed`: the same, and makes nothing in the end.
+ * - `late`: the same as `background`, but other calls for the name are served meanwhile.
  * - `exhausted`: RESOURCE_EXHAUSTED, unless the volume is there.
  * - `internal`: INTERNAL, whatever is there.
  * - `unfit`: makes a volume that is too small.
@@ -35,6 +36,7 @@ export const createFaults = [
   'made-unclear',
   'background',
   'background-failed',
+  'late',
   'exhausted',
   'internal',
   'unfit',
@@ -42,13 +44,16 @@ export const createFaults = [
 export type CreateFault = (typeof createFaults)[number];
 
 interface Work {
+  name: string;
   untilMs: number;
+  /** Other calls for the name are answered with ABORTED. */
+  isExclusive: boolean;
   finish: () => void;
 }
 
 export class Backend {
   readonly volumes = new Map<string, BackendVolume>();
-  readonly #work = new Map<string, Work>();
+  #work: Work[] = [];
   #createFaults: CreateFault[] = [];
   #deleteFaults = 0;
   #made = 0;
@@ -56,7 +61,10 @@ export class Backend {
   readonly #maxWorkMs: number;
   readonly #handlesFromNames: boolean;
 
-  /** @param options.handlesFromNames - a volume that is made again has the handle of the one before. */
+  /**
+   * @param options.maxWorkMs - work goes on at most this long after its call was sent, in milliseconds.
+   * @param options.handlesFromNames - a volume that is made again has the handle of the one before.
+   */
   constructor(options: { nowMs: () => number; maxWorkMs: number; handlesFromNames: boolean }) {
     this.#nowMs = options.nowMs;
     this.#maxWorkMs = options.maxWorkMs;
@@ -87,16 +95,14 @@ export class Backend {
 
   /** Work in the background ends: all of it, or what has taken its time. */
   finishWork({ all }: { all: boolean }): void {
-    for (const [name, { untilMs, finish }] of this.#work) {
-      if (!all && untilMs > this.#nowMs()) continue;
-      this.#work.delete(name);
-      finish();
-    }
+    const ending = this.#work.filter(({ untilMs }) => all || untilMs <= this.#nowMs());
+    this.#work = this.#work.filter((work) => !ending.includes(work));
+    for (const { finish } of ending) finish();
   }
 
   /** @throws {BackendError} */
-  create(name: string, args: number): BackendVolume {
-    if (this.#work.has(name)) {
+  create(name: string, args: number, sentAtMs: number): BackendVolume {
+    if (this.#work.some((work) => work.name === name && work.isExclusive)) {
       if (this.#createFaults[0] !== 'internal') throw new BackendError('Aborted');
       this.#createFaults.shift();
       throw new BackendError('Internal');
@@ -106,11 +112,11 @@ export class Backend {
     const fault = this.#createFaults.shift();
     if (fault === 'internal') throw new BackendError('Internal');
     if (fault === 'exhausted' && existing === undefined) throw new BackendError('ResourceExhausted');
-    if (existing === undefined && (fault === 'background' || fault === 'background-failed')) {
+    if (existing === undefined && (fault === 'background' || fault === 'background-failed' || fault === 'late')) {
       const finish = (): void => {
-        if (fault === 'background') this.#make(name, args, { unfit: false });
+        if (fault !== 'background-failed' && this.byName(name).length === 0) this.#make(name, args, { unfit: false });
       };
-      this.#work.set(name, { untilMs: this.#nowMs() + this.#maxWorkMs, finish });
+      this.#work.push({ name, untilMs: sentAtMs + this.#maxWorkMs, isExclusive: fault !== 'late', finish });
       throw new BackendError('DeadlineExceeded');
     }
     const volume = existing ?? this.#make(name, args, { unfit: fault === 'unfit' });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { createFaults } from './backend.ts';
 import { type Command, command, picks } from './command.ts';
 import { claimCommands, createClaim, volumeCommands } from './object-commands.ts';
+import { workAsAnother } from './outsiders.ts';
 import type { World } from './world.ts';
 
 const kinds = [
@@ -148,6 +149,40 @@ const processCommands: fc.Arbitrary<Command>[] = [
   ),
 ];
 
+const outsideCommands: fc.Arbitrary<Command>[] = [
+  fc.constant(
+    command(
+      'another provisioner works',
+      ({ alive }) => alive.length === 0,
+      (world) => {
+        world.mayBeReported = world.anotherWorked = true; // what it did is recorded nowhere
+        workAsAnother(world);
+      },
+    ),
+  ),
+  fc.constant(
+    command(
+      'the API server is restarted',
+      () => true,
+      (world) => world.restartApi(),
+    ),
+  ),
+  fc.constant(
+    command(
+      'etcd is backed up',
+      () => true,
+      (world) => world.backUpEtcd(),
+    ),
+  ),
+  fc.constant(
+    command(
+      'etcd is restored',
+      ({ isBackedUp }) => isBackedUp,
+      (world) => world.restoreEtcd(),
+    ),
+  ),
+];
+
 const crashAt = fc.record({ what: fc.constantFrom(...kinds), state: fc.constantFrom('sent', 'executed') });
 
 /** All processes crash when a call is this far. */
@@ -184,6 +219,7 @@ const all = fc.oneof(
   ...processCommands,
   ...[...crashes, ...crashes],
   fc.constant(lateThenCrash),
+  ...outsideCommands,
 );
 
 /** Which commands come together: a few of them go deeper than all at once. */
@@ -200,6 +236,22 @@ export const focuses = {
   failures: {
     only: /^(create claim|delete claim|the next CreateVolume|work in|crash|start|everything|\d+ ms pass$)/,
     maxCommands: 24,
+  },
+  keptStorage: {
+    only: /^(create claim . of class delete|an admin|Kubernetes b|crash once c.* executed|crash|start|every|steps|1000 ms pass$|until [Cc])/,
+    maxCommands: 16,
+  },
+  others: {
+    only: /^(create claim . of class delete|an admin|another prov|crash once C|crash|start|every|delete claim|1000 ms pass$|16000 ms pass$)/,
+    maxCommands: 20,
+  },
+  servers: {
+    only: /^(create claim . of class delete|an admin|the API|etcd|Kubernetes b|crash once c|crash|start|every|delete claim|1000 ms pass$|61000 ms pass$|connection|the watches)/,
+    maxCommands: 24,
+  },
+  lateAnswers: {
+    only: /^(create claim . of class delete|delete claim|the next CreateVolume: (late|background)|Kubernetes b|every|\d+ ms pass$)/,
+    maxCommands: 16,
   },
   secondThoughts: {
     only: /^(create claim|hand|until|the next CreateVolume: made-unclear|the watches|steps|everything|\d+ ms pass$)/,

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../../../src/provision/objects.ts';
 import { storageProvisionerKey } from '../../../../../src/provision/keys.ts';
 import { type Command, command, picks } from './command.ts';
+import { keepStorage, renameVolume, usedVolumes } from './outsiders.ts';
 import { driverName } from './sim-provisioner.ts';
 import { claimKey, type World } from './world.ts';
 
@@ -82,6 +83,21 @@ export const createClaim = fc
     ),
   );
 
+function onUsedVolume(text: string, act: (world: World, volume: PersistentVolume) => void): fc.Arbitrary<Command> {
+  return picks.map((pick) =>
+    command(
+      `${text} ${pick}`,
+      (world) => usedVolumes(world).length > 0,
+      (world) => {
+        world.network.executeLate(); // nobody is quicker than the last requests of a process that has ended
+        const volumes = usedVolumes(world);
+        const volume = volumes[pick % volumes.length];
+        if (volume !== undefined) act(world, volume);
+      },
+    ),
+  );
+}
+
 export const volumeCommands: fc.Arbitrary<Command>[] = [
   fc.constant(
     command(
@@ -112,16 +128,8 @@ export const volumeCommands: fc.Arbitrary<Command>[] = [
       },
     ),
   ),
-  fc.constant(
-    command(
-      'an administrator removes retained volumes and keeps their storage',
-      ({ volumes, alive }) => alive.some(({ stopping }) => !stopping) && volumes.some(isRetained),
-      async (world) => {
-        await world.advance(5000, { busy: true }); // a record of them is closed by then
-        for (const volume of world.volumes.filter(isRetained)) world.removeRetained(volume);
-      },
-    ),
-  ),
+  onUsedVolume('an administrator keeps the storage of volume', keepStorage),
+  onUsedVolume('an administrator renames volume', renameVolume),
   fc.constant(
     command(
       'the classes are made again',
@@ -130,7 +138,3 @@ export const volumeCommands: fc.Arbitrary<Command>[] = [
     ),
   ),
 ];
-
-function isRetained({ spec, status }: PersistentVolume): boolean {
-  return spec.persistentVolumeReclaimPolicy === 'Retain' && status?.phase === 'Released';
-}

@@ -1,7 +1,6 @@
 /** One run of the program: the real controller and the real journal, on the simulated outside. */
 import { KubeClient } from '../../../../../src/kube/kube-client.ts';
 import type { Logger } from '../../../../../src/base/logger.ts';
-import type { Plan } from '../../../../../src/provision/recoverable.ts';
 import { ExponentialLimiter } from '../../../../../src/kube/rate-limiter.ts';
 import type { RequestOptions } from '../../../../../src/kube/request.ts';
 import { clusterJournal } from '../../../../../src/provision/intent-journal/cluster-journal.ts';
@@ -57,7 +56,7 @@ export class SimProcess implements Caller {
   readonly #controller: ProvisionController;
   readonly #stop = new AbortController();
   readonly #abort = new AbortController();
-  #looks: Looks = { volumes: 0, claim: 0 };
+  #looks: Looks = { volumes: {}, claim: 0 };
 
   constructor(options: SimProcessOptions) {
     const { network, maxCallMs, storeKind, broken, tick } = options;
@@ -67,8 +66,10 @@ export class SimProcess implements Caller {
     this.transport = new SimTransport({
       ...common,
       clock,
-      onLook: (at) => {
-        this.#looks = { ...this.#looks, [at]: tick() };
+      onLook: (at, name) => {
+        const { volumes } = this.#looks;
+        this.#looks =
+          at === 'claim' ? { volumes, claim: tick() } : { ...this.#looks, volumes: { ...volumes, [name]: tick() } };
       },
     });
     const transport = this.transport.asTransport;
@@ -76,7 +77,6 @@ export class SimProcess implements Caller {
     const client = new KubeClient({ transport, fieldManager: driverName });
     const journal = clusterJournal({
       client,
-      backing: 'lease',
       namespace: 'ns',
       lockName: driverName,
       isKnownProvisioner: (name) => name === driverName,
@@ -125,6 +125,6 @@ export class SimProcess implements Caller {
 
   /** Names of the volumes whose record is open. */
   openNames(): string[] {
-    return [...this.#controller.openPlans()].map((plan: Plan) => String(plan['name']));
+    return [...this.#controller.status.openIntents()].map(({ volume }) => volume);
   }
 }

@@ -12,9 +12,10 @@ import type { Caller, Network } from './network.ts';
 
 export const driverName = 'drv';
 
-/** When a process last looked at all volumes and at a claim, as numbers that rise with everything that happens. */
+/** When a process last looked at volumes and at a claim, as numbers that rise with everything that happens. */
 export interface Looks {
-  volumes: number;
+  /** By the name of the volume that it looked for. */
+  volumes: Readonly<Record<string, number>>;
   claim: number;
 }
 
@@ -69,8 +70,12 @@ export class SimProvisioner implements Provisioner, Recoverable {
     await this.#delete(found, 'revoke', signal);
   }
 
-  holds({ spec: { csi } }: PersistentVolume, handle: string): boolean {
-    return csi?.driver === driverName && csi.volumeHandle === handle;
+  storageKeys({ spec: { csi } }: PersistentVolume): readonly string[] {
+    return csi?.driver === driverName ? [csi.volumeHandle] : [];
+  }
+
+  handleKey(handle: string): string {
+    return handle;
   }
 
   async delete({ spec: { csi } }: PersistentVolume, { signal }: ProvisionContext): Promise<void> {
@@ -78,8 +83,9 @@ export class SimProvisioner implements Provisioner, Recoverable {
   }
 
   async #create(name: string, args: number, signal: AbortSignal): Promise<BackendVolume> {
-    const { backend, believesFirstFinal = false } = this.#options;
-    const made = this.#call(`CreateVolume ${name}`, () => backend.create(name, args), signal);
+    const { backend, network, believesFirstFinal = false } = this.#options;
+    const sentAtMs = network.nowMs;
+    const made = this.#call(`CreateVolume ${name}`, () => backend.create(name, args, sentAtMs), signal);
     return made.catch((error: unknown) => {
       if (error instanceof BackendError) throw provisionError(error, believesFirstFinal);
       throw error;

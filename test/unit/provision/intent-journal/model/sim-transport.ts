@@ -21,8 +21,8 @@ export interface SimTransportOptions {
   shown?: (options: RequestOptions, answer: unknown) => unknown;
   /** What is sent instead of the body. */
   sent?: (options: RequestOptions) => unknown;
-  /** Called where all volumes are listed, and where a claim is read. */
-  onLook: (at: 'volumes' | 'claim') => void;
+  /** Called where a volume is looked for by its name, and where a claim is read. */
+  onLook: (at: 'volumes' | 'claim', name: string) => void;
 }
 
 /** What of `Transport` is used below a `KubeClient`, a reflector and a paged list. */
@@ -65,14 +65,15 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
     const { api, network, caller, shown, sent, onLook } = this.#options;
     const { verb, resource, name = '' } = options.info;
     const body: unknown = structuredClone(sent === undefined ? options.body : sent(options));
-    const isList = verb === 'list' && resource === persistentVolumes && options.query?.['fieldSelector'] === undefined;
+    const [, looked] = /^metadata\.name=(.*)$/.exec(String(options.query?.['fieldSelector'] ?? '')) ?? [];
     const isClaim = verb === 'get' && resource === persistentVolumeClaims;
     return network.send<T>({
       caller,
       what: `${verb} ${resource.plural} ${name}`,
       limitMs: requestLimitMs,
       execute: () => {
-        if (isList || isClaim) onLook(isList ? 'volumes' : 'claim');
+        if (isClaim) onLook('claim', name);
+        else if (resource === persistentVolumes && looked !== undefined) onLook('volumes', looked);
         const answer = api.request({ ...options, body });
         return (shown === undefined ? answer : shown(options, answer)) as T;
       },
@@ -92,23 +93,35 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
     const { api } = this.#options;
     const lines: Uint8Array[] = [];
     let wake = Promise.withResolvers<undefined>();
-    const deliver = (line: object): void => {
-      lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
-      wake.resolve(undefined);
+    let ended: 'in time' | 'broken' | undefined;
+    const wakeUp = (): void => wake.resolve(undefined);
+    const inOrder = (deliver: () => void): void => {
+      if (this.#held === undefined) deliver();
+      else this.#held.push(deliver);
     };
-    const watcher: Watcher = (line) => {
-      if (this.#held === undefined) deliver(line);
-      else this.#held.push(() => deliver(line));
+    const watcher: Watcher = {
+      line: (line) =>
+        inOrder(() => {
+          if (ended !== 'broken') lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
+          wakeUp();
+        }),
+      end: (how) => {
+        if (how === 'broken') ended = how; // also what is held is lost
+        inOrder(() => {
+          ended = how;
+          wakeUp();
+        });
+      },
     };
-    const end = (): void => wake.resolve(undefined);
     const signals = [signal, this.#fence.signal];
-    for (const it of signals) it?.addEventListener('abort', end, { once: true });
+    for (const it of signals) it?.addEventListener('abort', wakeUp, { once: true });
     api.watch(info, query, watcher);
     try {
       for (;;) {
         for (const it of signals) it?.throwIfAborted();
         yield* lines.splice(0);
         if (lines.length > 0) continue;
+        if (ended !== undefined) return;
         await wake.promise;
         wake = Promise.withResolvers();
       }

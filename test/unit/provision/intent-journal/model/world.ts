@@ -4,11 +4,12 @@ import type { KubeObject } from '../../../../../src/kube/kube-object.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../../src/provision/objects.ts';
 import { storageProvisionerKey } from '../../../../../src/provision/keys.ts';
 import type { LogLine } from '../../../../support/fakes/recorded-logger.ts';
-import { Api } from './api.ts';
+import { Api, type Backup } from './api.ts';
 import { Backend } from './backend.ts';
 import { Network } from './network.ts';
 import { type BrokenGuards, SimProcess } from './sim-process.ts';
 import { driverName, type Looks } from './sim-provisioner.ts';
+import { StorageLedger } from './storage-ledger.ts';
 
 export interface WorldOptions {
   storeKind: 'blocking' | 'queue';
@@ -22,6 +23,10 @@ export interface WorldOptions {
 
 /** How long a call to the backend may take, in milliseconds. */
 const maxCallMs = 20_000;
+/** A backend ends its work at most this much later than its caller has given up, as a factor. */
+const lateness = 1.4;
+/** Without a process for longer than this, the history of the volumes may be gone, in milliseconds. */
+const shortAbsenceMs = 60_000;
 export const claimKey = (slot: number): string => `ns/claim-${slot}`;
 
 export class RuleBrokenError extends Error {
@@ -30,8 +35,9 @@ export class RuleBrokenError extends Error {
 
 export class World {
   readonly network = new Network();
-  readonly api = new Api();
+  readonly api: Api;
   readonly backend: Backend;
+  readonly ledger: StorageLedger;
   processes: SimProcess[] = [];
   /** What happened, for the report of a failure. */
   readonly story: string[] = [];
@@ -39,21 +45,28 @@ export class World {
   #tick = 0;
   #args = 1;
   #started = 0;
-  readonly #lines: LogLine[] = [];
+  readonly lines: LogLine[] = [];
   /** Volumes that an administrator made for existing storage, with the moment. */
   readonly #byHand = new Map<string, number>();
-  /** Storage that an administrator keeps without a volume. */
-  readonly #kept = new Set<string>();
   /** By the UID of the claim: when it came back to us. */
   readonly #wantedSince = new Map<string, number>();
   #broken: string | undefined;
+  #backup: Backup | undefined;
+  #absentMs = 0;
   /** Something happened that may leave what cannot be decided. */
   mayBeReported = false;
+  /** Another provisioner, which keeps no records, has served claims. */
+  anotherWorked = false;
+  /** Etcd went back: volumes may be there whose storage was deleted. */
+  wasRestored = false;
 
   constructor(options: WorldOptions) {
     this.#options = options;
     const nowMs = (): number => this.network.nowMs;
-    this.backend = new Backend({ nowMs, maxWorkMs: maxCallMs, handlesFromNames: options.handlesFromNames });
+    const { handlesFromNames } = options;
+    this.backend = new Backend({ nowMs, maxWorkMs: lateness * maxCallMs, handlesFromNames });
+    this.ledger = new StorageLedger(this.backend);
+    this.api = new Api({ onStored: (plural, object) => this.ledger.onStored(plural, object) });
     this.api.put('storageclasses', this.#class('delete'));
     this.api.put('storageclasses', this.#class('retain'));
   }
@@ -97,7 +110,7 @@ export class World {
         storeKind,
         election,
         broken,
-        lines: this.#lines,
+        lines: this.lines,
         writer: `writer-${number}`,
         prefix: prefixChanges && number % 2 === 0 ? 'vol' : 'pvc',
         onDelete: (...args) => this.#onDelete(...args),
@@ -145,10 +158,27 @@ export class World {
     });
   }
 
-  /** An administrator removes the volume of storage that is to be kept. */
-  removeRetained({ metadata: { name }, spec }: PersistentVolume): void {
-    this.#kept.add(spec.csi?.volumeHandle ?? '');
-    this.api.remove('persistentvolumes', name);
+  /** The API server is restarted. */
+  restartApi(): void {
+    this.mayBeReported = true; // its history is gone
+    this.api.restart();
+  }
+
+  backUpEtcd(): void {
+    this.#backup = this.api.backup();
+  }
+
+  get isBackedUp(): boolean {
+    return this.#backup !== undefined;
+  }
+
+  /** Etcd goes back to its backup. What came to be since then is in use perhaps, and nobody knows it. */
+  restoreEtcd(): void {
+    if (this.#backup === undefined) return;
+    this.mayBeReported = true;
+    this.wasRestored = true;
+    this.ledger.forgetUntil(this.api.lastUid);
+    this.api.restore(this.#backup);
   }
 
   /** What Kubernetes' own controller does with claims and volumes. */
@@ -211,6 +241,9 @@ export class World {
       for (const process of this.alive) await process.clock.advance(passed);
       this.network.expire();
       this.backend.finishWork({ all: false });
+      this.api.tick(this.network.nowMs);
+      this.#absentMs = this.alive.length === 0 ? this.#absentMs + passed : 0;
+      if (this.#absentMs > shortAbsenceMs) this.mayBeReported = true;
       if (busy) await this.pump();
       else await this.settle();
     }
@@ -224,6 +257,7 @@ export class World {
     for (const process of this.alive.filter(({ stopping }) => stopping)) process.alive = false;
     if (this.alive.length === 0) this.startProcess();
     for (let minutes = 0; minutes < 60; minutes++) {
+      if (this.alive.length === 0) this.startProcess(); // one that finds the journal written by others ends
       await this.advance(60_000, { busy: true, chunkMs: 10_000 });
       this.bind();
     }
@@ -246,16 +280,18 @@ export class World {
       if (!this.mayBeReported) throw this.#failure(`${name} is reported without need`);
     }
     const handles = new Set(this.volumes.map(({ spec }) => spec.csi?.volumeHandle));
-    for (const { handle, name } of this.backend.volumes.values()) {
-      if (!handles.has(handle) && !open.has(name) && !this.#kept.has(handle))
+    for (const storage of this.backend.volumes.values()) {
+      const { handle, name } = storage;
+      if (!handles.has(handle) && !open.has(name) && !this.ledger.isExcused(storage))
         throw this.#failure(`${handle} of ${name} is left behind`);
     }
-    for (const claim of this.claims) this.#checkClaim(claim, open);
+    // few versions back may be caught up before anybody notices: then a claim that came back stays unknown
+    if (!this.wasRestored) for (const claim of this.claims) this.#checkClaim(claim, open);
   }
 
   /** Names of the volumes that were reported as possibly left behind. */
   #reportedNames(): Set<string> {
-    const reports = this.#lines.filter(({ message }) => message.startsWith('A volume may be left'));
+    const reports = this.lines.filter(({ message }) => /^A volume may be (left|kept)/.test(message));
     return new Set(reports.map(({ fields }) => String((fields as { volume?: string }).volume)));
   }
 
@@ -270,20 +306,28 @@ export class World {
     const mine = this.volumes.filter((volume) => volume.spec.claimRef?.uid === uid);
     const { election, prefixChanges } = this.#options;
     // two that overlap and name volumes differently may both serve a claim: the binder chooses, and the other volume is reclaimed
-    const isDoubled = mine.length > 1 && (election || !prefixChanges);
+    const isDoubled = mine.length > 1 && !(prefixChanges && (!election || this.anotherWorked));
     if (mine.length === 0 || isDoubled) throw this.#failure(`${name} with UID ${uid} has ${mine.length} volumes`);
     const handle = mine[0]?.spec.csi?.volumeHandle ?? '';
     if (!this.backend.volumes.has(handle)) throw this.#failure(`the storage ${handle} of ${name} is gone`);
   }
 
   #onDelete(handle: string, purpose: 'reclaim' | 'revoke', looks: Looks): void {
-    if (!this.backend.volumes.has(handle)) return;
+    const storage = this.backend.volumes.get(handle);
+    if (storage === undefined) return;
     this.#checkWish(handle, purpose, looks.claim);
-    if (this.#kept.has(handle)) this.#broken ??= `${purpose}: ${handle} is deleted though it is to be kept`;
+    if (this.ledger.isKept(storage) && !this.wasRestored)
+      this.#broken ??= `${purpose}: ${handle} is deleted though it is to be kept`;
+    if (purpose === 'revoke' && this.ledger.wasHeld(storage))
+      this.#broken ??= `revoke: ${handle} is deleted though a volume has had it`;
     for (const volume of this.volumes) {
       if (volume.spec.csi?.volumeHandle !== handle) continue;
       const { name } = volume.metadata;
-      if (purpose === 'revoke' ? this.#isUsable(volume, looks.volumes) : volume.status?.phase === 'Bound')
+      if (
+        purpose === 'revoke'
+          ? this.#isUsable(volume, looks.volumes[storage.name] ?? 0)
+          : volume.status?.phase === 'Bound'
+      )
         this.#broken ??= `${purpose}: ${handle} is deleted though ${name} refers to it`;
     }
   }
@@ -335,6 +379,7 @@ function isFor(name: string, uid: string): boolean {
   return name.endsWith(`-${uid}`);
 }
 
-function isOurs({ metadata: { annotations } }: KubeObject): boolean {
+/** Whether the claim asks for a volume of ours. */
+export function isOurs({ metadata: { annotations } }: KubeObject): boolean {
   return annotations?.[storageProvisionerKey] === driverName;
 }
