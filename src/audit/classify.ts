@@ -1,6 +1,7 @@
 /** Turns what one look found into findings. Pure: sends no requests. */
 import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
 import { compareFindings, type Finding } from './finding.ts';
+import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
 import type { IndexedRecord, RecordIndex } from './record-index.ts';
 import type { Existence } from './verify-missing.ts';
 
@@ -119,24 +120,39 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
     since: record.createdAt,
   };
   const { handle = '' } = record;
-  const isOurs = record.phase !== 'stuck' && reportOnly === '';
-  if (isOurs) {
+  if (!isReported(record) && reportOnly === '') {
     const state = record.phase === 'delete' ? 'being-deleted' : 'being-made';
     const volumeId = handle || listedIds[0];
     return [{ state, ...(volumeId !== undefined && { volumeId }), ...common, detail: phaseTexts[record.phase] }];
   }
   const why = reportOnly === '' ? (record.problem ?? 'no reason is recorded') : `only reported: ${reportOnly}`;
+  const isUnproved = record.phase === 'unproved';
   if (listedIds.length > 0) {
-    return listedIds.map((volumeId) => ({ state: 'leaked', volumeId, ...common, detail: why }));
+    const state = isUnproved ? 'unproved' : 'leaked';
+    return listedIds.map((volumeId) => ({ state, volumeId, ...common, detail: why }));
   }
   const rest = whereIsIt(handle, sighting);
-  return [{ state: 'stuck', ...(handle !== '' && { volumeId: handle }), ...common, detail: `${why}; ${rest}` }];
+  return [
+    {
+      state: isUnproved ? 'unproved' : 'stuck',
+      ...(handle !== '' && { volumeId: handle }),
+      ...common,
+      detail: `${why}; ${rest}`,
+    },
+  ];
+}
+
+/** Whether the sidecar does nothing about it. */
+function isReported({ phase }: IntentRecord): boolean {
+  return phase === 'stuck' || phase === 'unproved';
 }
 
 const phaseTexts = {
   create: 'the driver is creating it, or is about to',
   unclear: 'an attempt ended without a clear result, and is being retried',
   delete: 'no claim needs it, and it is being deleted',
+  revoked: 'it was deleted, and is looked for once more',
+  unproved: '',
   stuck: '',
 } as const;
 

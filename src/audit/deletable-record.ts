@@ -1,6 +1,9 @@
 import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';
 
+/** Flag of a deletion whose harmlessness nothing but the operator's knowledge proves. */
+export const nobodyKeepsIt = 'nobody-keeps-it';
+
 /** The volume must not be deleted; the message says why, and what to do instead. */
 export class NotDeletableError extends Error {
   override readonly name = 'NotDeletableError';
@@ -10,11 +13,13 @@ export class NotDeletableError extends Error {
  * The record because of which a volume may be deleted.
  *
  * @param found - of the last look, with what both looks found.
+ * @param options.mayBeUnproved - the operator knows that nobody keeps the volume, also if a PersistentVolume has had it.
  * @throws {NotDeletableError} when no record names it, or in a way that allows no deletion.
  */
 export function deletableRecord(
   id: string,
   found: { records: readonly IndexedRecord[]; findings: readonly Finding[]; strangers: ReadonlyMap<string, number> },
+  { mayBeUnproved }: { mayBeUnproved: boolean },
 ): IndexedRecord {
   const naming = found.records.filter(({ record, listedIds }) => record.handle === id || listedIds.includes(id));
   const [indexed, ...others] = naming;
@@ -27,7 +32,10 @@ export function deletableRecord(
   const why = (): string | undefined => {
     if (others.length > 0) return 'several records name it';
     if (reportOnly !== '') return `its record is only reported: ${reportOnly}. Another cluster may use the volume`;
-    if (record.phase !== 'stuck' && record.phase !== 'delete') return 'the sidecar is creating it';
+    if (record.phase === 'unproved' && !mayBeUnproved) {
+      return `a PersistentVolume may have had it, and somebody may keep it on purpose. If you know that nobody does, delete it by itself, with --${nobodyKeepsIt}`;
+    }
+    if (!['stuck', 'unproved', 'delete'].includes(record.phase)) return 'the sidecar is creating it';
     const attached = found.strangers.get(id) ?? 0;
     if (attached > 0) return `the driver reports it as attached to ${attached} node(s)`;
     const isSettled = found.findings.some((each) => each.volumeId === id && each.record === record.claim.uid);

@@ -1,10 +1,11 @@
 /** Deletes what a stuck record names, never a volume that may be in use. */
 import { driverMigration } from '../csi/migration/driver-migration.ts';
+import { csiStorage } from '../csi/storage-keys.ts';
 import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
 import { claimWish } from '../provision/claim-wish.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';
 import { discardRecord } from '../provision/intent-journal/discard-record.ts';
-import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims, type SecretReference } from '../provision/objects.ts';
 import { StorageHolders } from '../provision/storage-holders.ts';
 import { storedVolume } from '../provision/stored-volume.ts';
 import { absentAsUndefined, deletionSecrets } from './deletion-secrets.ts';
@@ -12,7 +13,11 @@ import { NotDeletableError } from './deletable-record.ts';
 import { type JournalPlace, type LookOptions, provisionersOf } from './look.ts';
 import type { IndexedRecord } from './record-index.ts';
 
-export type DeletionOptions = Omit<LookOptions, 'journal'> & { journal: JournalPlace };
+export type DeletionOptions = Omit<LookOptions, 'journal'> & {
+  journal: JournalPlace;
+  /** In place of the recorded Secret where that is gone. */
+  secret?: SecretReference | undefined;
+};
 
 /**
  * Deletes a volume at the driver after a last check against the API server, and has its record discarded. Safe to repeat: drivers answer OK
@@ -33,7 +38,7 @@ export async function deleteLeaked(
   await checkUnchanged(record, options);
   signal.throwIfAborted();
   await driver.calls.deleteVolume({ volume_id: id, secrets }, { signal });
-  if (record.phase !== 'stuck') return 'the sidecar closes its record';
+  if (record.phase === 'delete') return 'the sidecar closes its record';
   return await discarded(options, { shard, uid: record.claim.uid });
 }
 
@@ -53,14 +58,12 @@ async function discarded(
 /** No PersistentVolume has it, of whatever provisioner. @throws {NotDeletableError} */
 async function checkUnused(id: string, record: IntentRecord, options: DeletionOptions): Promise<void> {
   const { driver, transport, client, clock, logger, signal } = options;
-  const migration = driverMigration(driver.name);
   // of any driver: a driver that was installed again under another name has the same storage system
-  const holds = (volume: PersistentVolume, handle: string): boolean =>
-    volume.spec.csi?.volumeHandle === handle || (migration?.holds(volume, handle) ?? false);
+  const storage = csiStorage({ isDriver: () => true, migration: driverMigration(driver.name) });
   const ending = new AbortController();
   const abort = AbortSignal.any([signal, ending.signal]);
   try {
-    const holders = new StorageHolders({ transport, holds, abort: () => abort, clock, logger });
+    const holders = new StorageHolders({ transport, storage, abort: () => abort, clock, logger });
     const { name } = record.volume;
     const holder = (await holders.find({ name, handle: id }, signal)) ?? (await storedVolume(client, name, signal));
     if (holder !== undefined) {

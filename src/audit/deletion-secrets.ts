@@ -10,24 +10,34 @@ import { ProvisionError } from '../provision/provisioner.ts';
 import { NotDeletableError } from './deletable-record.ts';
 import type { LookOptions } from './look.ts';
 
-type DriverAndCluster = Pick<LookOptions, 'client' | 'driver' | 'logger' | 'signal'>;
+type DriverAndCluster = Pick<LookOptions, 'client' | 'driver' | 'logger' | 'signal'> & {
+  secret?: SecretReference | undefined;
+};
 
 /**
  * The secret that the volume would have been made with; of a record that cannot be understood that of the class. Without it
- * some drivers answer OK and delete nothing.
+ * some drivers answer OK and delete nothing. One that is gone is replaced by that of the options.
  */
 export async function deletionSecrets(
   options: DriverAndCluster,
   record: IntentRecord,
 ): Promise<Record<string, SecretString>> {
-  const { client, signal } = options;
+  const { client, signal, secret } = options;
   const reference = await referenceOf(options, record);
   if (reference === undefined) return {};
   const secrets = await absentAsUndefined(readSecret(client, reference, { signal }));
   if (secrets !== undefined) return secrets;
+  const text = `${reference.namespace}/${reference.name}`;
+  if (secret === undefined) {
+    throw new NotDeletableError(
+      `its Secret ${text} is gone, and without it the driver may delete nothing. Name another one with ` +
+        '--secret NAMESPACE/NAME, or delete the volume with the tools of the storage system',
+    );
+  }
+  const others = await absentAsUndefined(readSecret(client, secret, { signal }));
+  if (others !== undefined) return others;
   throw new NotDeletableError(
-    `its secret ${reference.namespace}/${reference.name} is gone, and without it the driver may delete nothing. ` +
-      'Create the secret again, or delete the volume with the tools of the storage system',
+    `its Secret ${text} is gone, and so is the one of --secret, ${secret.namespace}/${secret.name}`,
   );
 }
 

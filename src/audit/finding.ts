@@ -4,6 +4,7 @@
  * - `lost`: a PersistentVolume whose storage the driver does not have.
  * - `leaked`: storage without a PersistentVolume, named by a record that only an operator can close.
  * - `stuck`: such a record, with no known storage.
+ * - `unproved`: storage, or a record of some, that a PersistentVolume may have had: it may be kept on purpose.
  * - `unverified`: a PersistentVolume whose storage was not found, which does not prove that it is gone.
  * - `shared`: storage that several PersistentVolumes have.
  * - `unclaimed`: storage without a PersistentVolume and without a record. It may belong to another cluster, or have been created by hand.
@@ -14,6 +15,7 @@ const findingStates = [
   'lost',
   'leaked',
   'stuck',
+  'unproved',
   'unverified',
   'shared',
   'unclaimed',
@@ -42,7 +44,7 @@ export interface Finding {
 }
 
 /** States that need an operator. */
-export const troubles: ReadonlySet<FindingState> = new Set<FindingState>(['lost', 'leaked', 'stuck']);
+export const troubles: ReadonlySet<FindingState> = new Set<FindingState>(['lost', 'leaked', 'stuck', 'unproved']);
 
 /** Findings of two looks with the same key are the same. */
 export function findingKey({ state, volumeId, persistentVolumes, record }: Finding): string {

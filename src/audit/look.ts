@@ -10,7 +10,6 @@ import { ForbiddenError } from '../kube/api-error.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { readJournal, type ReadJournal } from '../provision/intent-journal/read-journal.ts';
-import type { JournalBacking } from '../provision/intent-journal/shard-storage.ts';
 import { CannotLookError } from './cannot-look-error.ts';
 import { classify, type Classified, isMissing } from './classify.ts';
 import { type ClusterVolumes, readClusterVolumes, type VolumeHome } from './cluster-volumes.ts';
@@ -20,7 +19,6 @@ import { type Existence, verifyMissing } from './verify-missing.ts';
 
 /** Where the journal is. */
 export interface JournalPlace {
-  backing: JournalBacking;
   namespace: string;
   lockName: string;
 }

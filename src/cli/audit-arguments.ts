@@ -1,5 +1,7 @@
 /** The arguments of `csi-provisioner audit`: a few of its own, and those of the sidecar. */
 import { GoDurationError, millisecondsOf, parseGoDuration } from '../base/go-duration.ts';
+import { nobodyKeepsIt } from '../audit/deletable-record.ts';
+import type { SecretReference } from '../provision/objects.ts';
 import { ExitError } from '../run/exit.ts';
 import { buildConfig, type Config } from './config.ts';
 import { applyFeatureGates } from './feature-gates.ts';
@@ -17,6 +19,10 @@ export interface AuditArguments {
   ids: readonly string[];
   /** Nobody is asked. */
   isAgreed: boolean;
+  /** The operator knows that nobody keeps the one volume of `ids`. */
+  mayBeUnproved: boolean;
+  /** In place of a volume's Secret that is gone. */
+  secret: SecretReference | undefined;
 }
 
 interface OwnFlags {
@@ -25,6 +31,8 @@ interface OwnFlags {
   context?: string;
   delete?: string[];
   yes?: boolean;
+  nobodyKeepsIt?: boolean;
+  secret?: string;
 }
 
 const notes = `
@@ -50,6 +58,11 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
     .option('--second-look <duration>', 'pause before findings are checked a second time; 0: no second look', '1m')
     .option('-o, --output <format>', 'table or json', 'table')
     .option('--delete <id...>', 'delete these volumes; stuck records must name them')
+    .option(
+      `--${nobodyKeepsIt}`,
+      'delete the one volume of --delete also if it is unproved: you know that nobody keeps it on purpose',
+    )
+    .option('--secret <namespace/name>', 'for --delete: in place of a Secret that is gone')
     .option('--yes', 'delete without confirmation')
     .option('--context <name>', 'context in the kubeconfig (default: its current one)')
     .addHelpText('after', notes)
@@ -65,6 +78,8 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
       output: outputOf(flags.output),
       ids: idsOf(flags.delete),
       isAgreed: flags.yes ?? false,
+      mayBeUnproved: unprovedOf(flags),
+      secret: secretOf(flags.secret),
     };
   } catch (error) {
     if (error instanceof ExitError) throw usageError(call, error.line, { usageCode, cause: error });
@@ -105,6 +120,20 @@ function durationOf(text: string): number {
 function idsOf(texts: readonly string[] = []): string[] {
   if (texts.includes('')) throw new RangeError('--delete must be followed by the ids of volumes, got an empty one');
   return [...new Set(texts)];
+}
+
+/** @throws {RangeError} */
+function unprovedOf({ nobodyKeepsIt: isKnown = false, delete: ids = [] }: OwnFlags): boolean {
+  if (!isKnown || new Set(ids).size === 1) return isKnown;
+  throw new RangeError(`--${nobodyKeepsIt} takes one volume of --delete at a time, got ${new Set(ids).size}`);
+}
+
+/** @throws {RangeError} */
+function secretOf(text: string | undefined): SecretReference | undefined {
+  if (text === undefined) return undefined;
+  const [namespace = '', name = '', ...rest] = text.split('/');
+  if (namespace !== '' && name !== '' && rest.length === 0) return { namespace, name };
+  throw new RangeError(`--secret must be NAMESPACE/NAME, got ${JSON.stringify(text)}`);
 }
 
 /** @throws {RangeError} */

@@ -93,7 +93,7 @@ async function auditDriver(call: SubcommandCall, args: AuditArguments, options: 
 /** One id that must not be deleted is reason to delete none. */
 async function deleteAll(
   call: SubcommandCall,
-  { ids, isAgreed }: AuditArguments,
+  { ids, isAgreed, mayBeUnproved, secret }: AuditArguments,
   { found, options }: { found: Audit; options: AuditOptions },
 ): Promise<Deletion[]> {
   const { progress, journal } = options;
@@ -101,7 +101,7 @@ async function deleteAll(
   const allowed: { id: string; record: IndexedRecord }[] = [];
   for (const id of ids) {
     try {
-      allowed.push({ id, record: deletableRecord(id, found) });
+      allowed.push({ id, record: deletableRecord(id, found, { mayBeUnproved }) });
     } catch (error) {
       if (!(error instanceof NotDeletableError)) throw error;
       refused.push({ volumeId: id, result: 'refused', detail: error.message });
@@ -112,7 +112,7 @@ async function deleteAll(
   const deletions: Deletion[] = [];
   for (const { id, record } of allowed) {
     progress.at(`Deleting ${printable(id)}`);
-    deletions.push(await deleteOne(id, record, { ...options, journal }));
+    deletions.push(await deleteOne(id, record, { ...options, journal, secret }));
   }
   progress.clear();
   return deletions;

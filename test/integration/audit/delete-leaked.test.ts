@@ -72,6 +72,22 @@ describe('--delete', () => {
     assert.ok(annotations[`csi-provisioner.journal/${uidOf(1)}`] !== undefined, 'the entry is left to the sidecar');
   });
 
+  test('takes an unproved volume only by itself, and with a flag that says what the operator knows', async () => {
+    const problem = 'its history is gone';
+    await using rig = await started(stuckRecord({ phase: 'unproved', problem }), ['vol-1', 'vol-2']);
+    const { findings, code: lookCode } = await rig.report();
+    const found = findings.find(({ volumeId }) => volumeId === 'vol-1');
+    assert.deepEqual([found?.state, found?.detail, lookCode], ['unproved', problem, 2]);
+    await assertRefused(rig, /somebody may keep it on purpose.*--nobody-keeps-it/);
+    const two = await rig.run(['--delete', 'vol-1', 'vol-2', '--yes', '--nobody-keeps-it']);
+    assert.match(two.stderr, /--nobody-keeps-it takes one volume of --delete at a time, got 2/);
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
+    const { code, stdout } = await rig.run(['--delete', 'vol-1', '--yes', '--nobody-keeps-it']);
+    assert.match(stdout, /^deleted: vol-1: the sidecar discards its record within a minute$/m);
+    assert.equal(code, 0);
+    assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
+  });
+
   test('is taken up by the sidecar, which is not fenced by it', async () => {
     const clock = new ManualClock({ wallMs: Date.now() });
     await using rig = await AuditRig.start({ clock });
@@ -275,7 +291,16 @@ describe('--delete refuses a volume', () => {
 
   test('whose secret is gone', async () => {
     await using rig = await started(stuckRecord({ plan: plan({ name: 's', namespace: 'gone' }) }));
-    await assertRefused(rig, /its secret gone\/s is gone/);
+    await assertRefused(rig, /its Secret gone\/s is gone/);
+  });
+
+  test('whose secret is gone takes that of --secret', async () => {
+    await using rig = await started(stuckRecord({ plan: plan({ name: 's', namespace: 'gone' }) }));
+    const flags = ['--delete', 'vol-1', '--yes', '--secret', 'ns/other'];
+    assert.match((await rig.run(flags)).stdout, /its Secret gone\/s is gone, and so is the one of --secret, ns\/other/);
+    rig.cluster.api.create(secretsRef, { metadata: { namespace: 'ns', name: 'other' }, data: { a: 'Yg==' } });
+    assert.equal((await rig.run(flags)).code, 0);
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume')[0]?.request['secrets'], { a: 'b' });
   });
 
   test('of which neither record nor class says the secret', async () => {

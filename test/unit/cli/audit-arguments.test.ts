@@ -29,7 +29,7 @@ describe('the arguments of audit', () => {
     assert.deepEqual(parsed.ids, []);
     assert.equal(parsed.isAgreed, false);
     assert.equal(parsed.config.csiAddress, '/run/csi/socket');
-    assert.equal(parsed.config.intentJournal?.backing, 'lease');
+    assert.equal(parsed.config.intentJournal?.namespace, '');
     assert.equal(parsed.config.nodeDeployment, null);
   });
 
