@@ -8,8 +8,12 @@ export interface BoundPair {
 
 const times = ['2026-03-01T08:15:00Z', '2026-03-01T08:15:02Z'];
 
-/** Made from its number alone, so that every run loads the same. */
-export function boundPair(index: number, driver: string): BoundPair {
+/**
+ * Made from its number alone, so that every run loads the same.
+ *
+ * @param handleLength - characters of the volume's handle. Default 40.
+ */
+export function boundPair(index: number, driver: string, handleLength = 40): BoundPair {
   const namespace = `team-${index % 200}`;
   const name = `data-service-${index % 37}-${index}`;
   const claimUid = uid('claim', index);
@@ -91,7 +95,7 @@ export function boundPair(index: number, driver: string): BoundPair {
       csi: {
         driver,
         fsType: 'ext4',
-        volumeHandle: `vol-${uid('handle', index)}`,
+        volumeHandle: `vol-${uid('handle', index)}`.padStart(handleLength, '0'),
         volumeAttributes: {
           'storage.kubernetes.io/csiProvisionerIdentity': `1763640000000-1234-${driver}`,
           pool: `pool-${index % 8}`,

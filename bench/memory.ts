@@ -20,11 +20,12 @@ import { memoryText } from './process-usage.ts';
 
 const values = scriptCommand('npm run bench:memory --', 'Memory and event loop on a cluster with many bound claims.')
   .option('--pairs <N>', 'claims, and as many volumes', wholeNumber(), 50_000)
+  .option('--handle-length <N>', "characters of a volume's handle, at least 40", wholeNumber(), 40)
   .option('--program <CMD>', 'what to run; default: the bundle with the flags of the image')
   .option('--peer <CMD>', 'another sidecar on the same content')
   .parse()
-  .opts<{ pairs: number; program?: string; peer?: string }>();
-const { pairs, program = bundled } = values;
+  .opts<{ pairs: number; handleLength: number; program?: string; peer?: string }>();
+const { pairs, handleLength, program = bundled } = values;
 const driverName = 'bench.csi.example.com';
 
 async function main(): Promise<void> {
@@ -58,7 +59,7 @@ async function writePairs(etcdUrl: string): Promise<number> {
   let written = 0;
   function* objects(): Generator<StoredObject> {
     for (; written < pairs; written++) {
-      const { claim, volume } = boundPair(written, driverName);
+      const { claim, volume } = boundPair(written, driverName, handleLength);
       const { namespace, name } = claim.metadata;
       yield { key: `persistentvolumeclaims/${namespace}/${name}`, object: claim };
       yield { key: `persistentvolumes/${volume.metadata.name}`, object: volume };

@@ -51,8 +51,12 @@ class ImageFiles implements Provisioner, Recoverable {
     await rm(file, { force: true });
   }
 
-  holds({ spec }: PersistentVolume, handle: string): boolean {
-    return spec.hostPath?.path === handle;
+  storageKeys({ spec }: PersistentVolume): readonly string[] {
+    return spec.hostPath === undefined ? [] : [spec.hostPath.path];
+  }
+
+  handleKey(handle: string): string {
+    return handle;
   }
 
   async provision(options: ProvisionOptions): Promise<PersistentVolume> {

@@ -38,7 +38,7 @@ const flagTable = {
   'exports-file': flag<string>('/etc/exports', 'exports of the NFS server of the kernel'),
   nfsv3: flag<boolean>(true, 'serve NFSv3 beside NFSv4, which needs rpcbind and rpc.statd'),
   'http-endpoint': flag<string>('', 'address for metrics, /healthz and /readyz, such as :8080; empty: none'),
-  'intent-journal': flag<string>('off', 'where volumes are recorded before they are created: lease, configmap or off'),
+  'intent-journal': flag<string>('off', 'where volumes are recorded before they are created: lease or off'),
   v: flag<number>(0, 'verbosity of the log: 2 for calls, 5 for traces'),
   // of the original's logging library; accepted, without effect
   logtostderr: flag<boolean>(true, 'no effect: the log is on standard error'),

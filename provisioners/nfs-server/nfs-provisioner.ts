@@ -105,8 +105,14 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     );
   }
 
-  holds({ metadata, spec }: PersistentVolume, handle: string): boolean {
-    return spec.nfs?.path === handle || handle.endsWith(`/${metadata.name}`);
+  /** The directory that it exports, and the one that `delete` removes. The address of the server may have changed. */
+  storageKeys({ metadata, spec }: PersistentVolume): readonly string[] {
+    if (spec.nfs === undefined) return [];
+    return [...new Set([spec.nfs.path, this.#options.directories.named(metadata.name)])];
+  }
+
+  handleKey(handle: string): string {
+    return handle;
   }
 
   release(plan: Plan): Promise<void> {

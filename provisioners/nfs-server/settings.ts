@@ -27,7 +27,7 @@ export interface Settings {
   readonly deviceBasedFsids: boolean;
   readonly nfsV3: boolean;
   readonly leaderElect: boolean;
-  readonly intentJournal: 'lease' | 'configmap' | 'off';
+  readonly intentJournal: 'lease' | 'off';
   readonly httpEndpoint: string;
   readonly verbosity: number;
   readonly address: AddressSettings;
@@ -125,6 +125,10 @@ function exportDirectoryOf(given: string): string {
 }
 
 function journalOf(given: string): Settings['intentJournal'] {
-  if (given === 'lease' || given === 'configmap' || given === 'off') return given;
-  throw new UsageError(`-intent-journal ${JSON.stringify(given)} is neither lease, configmap nor off`);
+  if (given === 'lease' || given === 'off') return given;
+  const reason =
+    given === 'configmap'
+      ? 'is not possible: everybody with the role "view" can read ConfigMaps; use lease, or off'
+      : 'is neither lease nor off';
+  throw new UsageError(`-intent-journal ${JSON.stringify(given)} ${reason}`);
 }

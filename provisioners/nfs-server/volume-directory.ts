@@ -29,8 +29,13 @@ export class VolumeDirectories {
    * configuration of the server, our identity, and what the server has to remember.
    */
   of(volumeName: string): string {
-    if (/^pvc-[\w.-]+$/.test(volumeName)) return path.join(this.#root, volumeName);
+    if (/^pvc-[\w.-]+$/.test(volumeName)) return this.named(volumeName);
     throw new DirectoryError(`${JSON.stringify(volumeName)} is not the name of a volume that was provisioned here`);
+  }
+
+  /** As `of`, for comparing alone: any name will do. */
+  named(volumeName: string): string {
+    return path.join(this.#root, volumeName);
   }
 
   /** Whether it is there. */

@@ -20,7 +20,7 @@ import { BusyPathError, PathHolds } from './path-holds.ts';
 import { recordedPlan, type VolumePlan } from './recorded-plan.ts';
 import type { Settings } from './settings.ts';
 import type { Share } from './share.ts';
-import { pathIfBelow, pathOfClaim, pathOfVolume, relation, type VolumePath } from './volume-path.ts';
+import { pathIfBelow, pathOfClaim, pathOfVolume, type VolumePath } from './volume-path.ts';
 
 export interface NfsSubdirOptions {
   settings: Pick<Settings, 'server' | 'sharePath' | 'mountPoint' | 'provisionerName'>;
@@ -109,13 +109,22 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     neighbours.done(volume.metadata.name);
   }
 
-  holds({ metadata, spec }: PersistentVolume, handle: string): boolean {
+  /** The directory of the volume and all above it, with which it would be deleted. */
+  storageKeys({ metadata, spec }: PersistentVolume): readonly string[] {
     const { server, sharePath, provisionerName } = this.#options.settings;
     const isOurs = metadata.annotations?.['pv.kubernetes.io/provisioned-by'] === provisionerName;
-    if (spec.nfs?.server !== server && !isOurs) return false;
-    const path = pathIfBelow({ spec }, sharePath);
-    const lies = path === undefined ? 'apart' : relation(handle.split('/'), path);
-    return lies === 'same' || lies === 'inside';
+    if (spec.nfs?.server !== server && !isOurs) return [];
+    const path = pathIfBelow({ spec }, sharePath) ?? [];
+    return path.map((_name, index) => path.slice(0, index + 1).join('/'));
+  }
+
+  /** A directory stays while another volume has it, and goes with the last. */
+  handlesSharedStorage(): boolean {
+    return true;
+  }
+
+  handleKey(handle: string): string {
+    return handle;
   }
 
   forget(claimUid: string): void {

@@ -12,7 +12,6 @@ const leaseWrites: FaultMatch[] = [
   { verb: 'update', resource: 'leases' },
   { verb: 'create', resource: 'leases' },
   { verb: 'get', resource: 'leases' },
-  { verb: 'update', resource: 'configmaps' },
 ];
 const all: FaultMatch[] = [{}];
 

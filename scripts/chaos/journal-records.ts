@@ -1,10 +1,9 @@
 import type { KubeClient } from '../../src/kube/kube-client.ts';
-import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
+import type { KubeObject } from '../../src/kube/kube-object.ts';
 import { leases } from '../../src/kube/lease-record.ts';
 import type { IntentRecord } from '../../src/provision/intent-journal/intent-record.ts';
 import type { OpenRecord } from './count.ts';
 
-const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
 const prefix = 'csi-provisioner.journal/';
 const shardName = /-journal-\d+$/;
 /** Entries that are no records. */
@@ -12,19 +11,15 @@ const otherEntries = /^(shard|discard|shared-.*)$/;
 
 /** The intent journal as it stands in the API; undefined: there is none. */
 export async function readJournal(client: KubeClient, namespace: string): Promise<OpenRecord[] | undefined> {
-  const shards: KubeObject[] = [];
-  for (const resource of [leases, configMaps]) {
-    const objects = await client.list<KubeObject>(resource, { namespace });
-    shards.push(...objects.filter(({ metadata }) => shardName.test(metadata.name)));
-  }
+  const objects = await client.list<KubeObject>(leases, { namespace });
+  const shards = objects.filter(({ metadata }) => shardName.test(metadata.name));
   return shards.length === 0 ? undefined : shards.flatMap((shard) => recordsOf(shard));
 }
 
-function recordsOf(shard: KubeObject & { data?: Record<string, string> }): OpenRecord[] {
-  const annotations = Object.entries(shard.metadata.annotations ?? {})
+function recordsOf({ metadata }: KubeObject): OpenRecord[] {
+  return Object.entries(metadata.annotations ?? {})
     .filter(([key]) => key.startsWith(prefix))
-    .map(([key, text]) => [key.slice(prefix.length), text] as const);
-  return [...annotations, ...Object.entries(shard.data ?? {})]
+    .map(([key, text]) => [key.slice(prefix.length), text] as const)
     .filter(([key]) => !otherEntries.test(key))
     .map(([key, text]) => {
       const { record } = JSON.parse(text) as { record: IntentRecord };

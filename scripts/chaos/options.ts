@@ -30,7 +30,7 @@ export interface ChaosOptions {
   maxMs: number;
   election: boolean;
   /** Value of --intent-journal; undefined: the flag is not passed. */
-  journal: 'lease' | 'configmap' | 'off' | undefined;
+  journal: 'lease' | 'off' | undefined;
   disturbances: ReadonlySet<Disturbance>;
   /** Runs the bundle with the flags of the image. */
   bundle: boolean;
@@ -103,7 +103,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
 }
 
 const names = Object.keys(disturbances) as Disturbance[];
-const journals = ['lease', 'configmap', 'off'] as const;
+const journals = ['lease', 'off'] as const;
 
 function list(flag: string, text: string): Disturbance[] {
   return text

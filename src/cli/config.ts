@@ -2,7 +2,7 @@ import { millisecondsOf } from '../base/go-duration.ts';
 import type { FeatureGates } from './feature-gates.ts';
 import { listedFiles } from '../kube/kubeconfig-files.ts';
 import { fatalExit, failureExit } from '../run/exit.ts';
-import type { FlagName, FlagValues, JournalBacking } from './flags.ts';
+import type { FlagName, FlagValues } from './flags.ts';
 import type { LoggingConfig } from './logging.ts';
 
 /** The environment variables that are read. */
@@ -82,9 +82,8 @@ export interface LeaderElectionConfig {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Where volumes in the making are recorded. */
+/** The Leases in which volumes in the making are recorded. */
 export interface IntentJournalConfig {
-  readonly backing: Exclude<JournalBacking, 'off'>;
   /** That of the Lease of the leader election, also without it. */
   readonly namespace: string;
 }
@@ -275,8 +274,7 @@ function leaderElectionOf(input: ConfigInput): LeaderElectionConfig | null {
 }
 
 function intentJournalOf(input: ConfigInput): IntentJournalConfig | null {
-  const backing = input.values['intent-journal'];
-  return backing === 'off' ? null : { backing, namespace: lockNamespaceOf(input) };
+  return input.values['intent-journal'] === 'off' ? null : { namespace: lockNamespaceOf(input) };
 }
 
 function lockNamespaceOf({ values, environment }: ConfigInput): string {

@@ -16,7 +16,7 @@ export type FlagKind =
   | 'gates'
   | 'labels'
   | 'vmodule'
-  | 'backing'
+  | 'journal'
   | 'unused-bool';
 
 /** Headings of the help, in its order. */
@@ -267,13 +267,13 @@ export const flagTable = {
     since: 'go',
   },
   'intent-journal': {
-    kind: 'backing',
+    kind: 'journal',
     default: 'lease',
     class: 'P',
     group: 'provisioning',
     value: 'kind',
     description:
-      'Where volumes are recorded before they are created, so that a crash leaves none behind: lease, configmap, or off. In the namespace that leader election would use.',
+      'Where volumes are recorded before they are created, so that a crash leaves none behind: lease, or off. In the namespace that leader election would use.',
     since: 'v0.1.0',
   },
   'strict-topology': {
@@ -553,8 +553,8 @@ export interface VmoduleItem {
   readonly verbosity: number;
 }
 
-/** What holds the intent journal. */
-export type JournalBacking = 'lease' | 'configmap' | 'off';
+/** Where the intent journal is. */
+export type JournalKind = 'lease' | 'off';
 
 /** What a kind's text becomes. Durations are nanoseconds, quantities whole units rounded up. */
 export interface KindValues {
@@ -570,7 +570,7 @@ export interface KindValues {
   gates: ReadonlyMap<string, boolean>;
   labels: ReadonlyMap<string, string>;
   vmodule: readonly VmoduleItem[];
-  backing: JournalBacking;
+  journal: JournalKind;
   'unused-bool': boolean;
 }
 

@@ -1,7 +1,7 @@
 import { GoDurationError, parseGoDuration } from '../base/go-duration.ts';
 import { goQuote } from '../base/go-quote.ts';
 import { quantityBytes } from '../base/quantity.ts';
-import type { FlagKind, FlagSpec, JournalBacking, KindValues, VmoduleItem } from './flags.ts';
+import type { FlagKind, FlagSpec, JournalKind, KindValues, VmoduleItem } from './flags.ts';
 import { parseGoBool, StrconvError } from '../base/go-bool.ts';
 import { parseGoFloat, parseGoInt, parseGoUint } from './go-numbers.ts';
 
@@ -32,7 +32,7 @@ const readers: { readonly [Kind in FlagKind]: Reader<Kind> } = {
   gates: readGates,
   labels: readLabels,
   vmodule: readVmodule,
-  backing: readBacking,
+  journal: readJournalKind,
   'unused-bool': (text) => text !== '' && parseGoBool(text),
 };
 
@@ -116,9 +116,14 @@ function vmoduleLevel(part: string, level: string): number {
   }
 }
 
-function readBacking(text: string): JournalBacking {
-  if (text === 'lease' || text === 'configmap' || text === 'off') return text;
-  throw new Error('must be lease, configmap or off');
+function readJournalKind(text: string): JournalKind {
+  if (text === 'lease' || text === 'off') return text;
+  if (text === 'configmap') {
+    throw new Error(
+      'ConfigMaps need rights that no manifest grants, and everybody with the role "view" can read them; use lease, or off',
+    );
+  }
+  throw new Error('must be lease or off');
 }
 
 /** A Kubernetes quantity in whole units, rounded up. */

@@ -2,8 +2,10 @@
 import { TaskGroup } from '../base/task-group.ts';
 import { capacityObserver } from '../capacity/capacity-observer.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
+import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
+import { csiStorage } from '../csi/storage-keys.ts';
 import { volumeName } from '../csi/volume-name.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { KubeClient } from '../kube/kube-client.ts';
@@ -90,10 +92,13 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
 }
 
 function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOptions): FeatureOptions['informers'] {
-  const pluginName = replacedPlugin(driver.name)?.name;
+  const plugin = replacedPlugin(driver.name);
+  const storage = csiStorage({ isDriver: (name) => name === driver.name, migration: driverMigration(driver.name) });
   return provisionInformers({
     transport,
-    isKnownProvisioner: (name) => name === driver.name || name === pluginName, // asked of every volume in the cluster
+    isKnownProvisioner: (name) => name === driver.name || name === plugin?.name, // asked of every volume in the cluster
+    storageKeys: storage.storageKeys,
+    storageSources: ['csi', ...(plugin === undefined ? [] : [plugin.sourceField])],
     metrics: metrics.reflector,
     clock,
     logger,

@@ -1,8 +1,6 @@
 /** Where the intent journal of this process lies, and what it is made with. */
 import { silentLogger } from '../base/logger.ts';
 import { provisionerNames } from '../csi/migration/in-tree-plugins.ts';
-import type { Resource } from '../kube/kube-object.ts';
-import { leases } from '../kube/lease-record.ts';
 import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
 import type { IntentJournal } from '../provision/intent-journal/intent-journal.ts';
 import { leaseName } from '../run/lease-name.ts';
@@ -11,10 +9,8 @@ import { ownNamespace } from '../run/own-namespace.ts';
 import type { Config } from './config.ts';
 import type { FeatureOptions } from './run-phase-options.ts';
 
-/** The objects of a journal: `<lockName>-journal-<n>`. */
+/** The Leases of a journal: `<lockName>-journal-<n>`. */
 export interface JournalObjects {
-  backing: 'lease' | 'configmap';
-  resource: Resource;
   namespace: string;
   /** Name of the Lease of the leader election, also without it. */
   lease: string;
@@ -30,27 +26,14 @@ export function journalObjects(options: {
   const { config, driver } = options;
   const { intentJournal, nodeDeployment } = config;
   if (intentJournal === null) return undefined;
-  const { backing, namespace } = intentJournal;
+  const { namespace } = intentJournal;
   const lease = leaseName(driver.name, silentLogger); // the election warns of a name that had to be changed
   return {
-    backing,
-    resource: backing === 'lease' ? journalLeases : configMaps,
     namespace: namespace === '' ? ownNamespace() : namespace,
     lease,
     lockName: journalLock(lease, nodeDeployment?.nodeName),
   };
 }
-
-const verbs = ['get', 'list', 'create', 'update'];
-const journalLeases: Resource = { ...leases, verbs };
-const configMaps: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-  verbs,
-};
 
 /** Undefined with `--intent-journal=off`. */
 export function sidecarJournal(options: FeatureOptions): IntentJournal | undefined {
@@ -58,10 +41,9 @@ export function sidecarJournal(options: FeatureOptions): IntentJournal | undefin
   const names = new Set(provisionerNames(driver.name));
   const objects = journalObjects(options);
   if (objects === undefined) return undefined;
-  const { backing, namespace, lockName } = objects;
+  const { namespace, lockName } = objects;
   return clusterJournal({
     client,
-    backing,
     namespace,
     lockName,
     isKnownProvisioner: (name) => names.has(name), // names of drivers that differ in punctuation give the same lock

@@ -1,3 +1,4 @@
+import { deletionWaitingReason } from '../provision/event-reasons.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { attachmentsByVolume } from './attachments.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
@@ -32,7 +33,7 @@ export class AttachmentGate {
       this.#forgetDetached();
       this.#waiting.set(uid, volume.metadata.name);
       const about = { apiVersion: 'v1', kind: 'PersistentVolume', name: volume.metadata.name, uid };
-      this.#options.recorder.event(about, 'Normal', 'VolumeDeletionWaiting', why);
+      this.#options.recorder.event(about, 'Normal', deletionWaitingReason, why);
     }
     return true;
   }

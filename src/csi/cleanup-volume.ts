@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { SecretString } from '../base/secret-string.ts';
 import type { ControllerCalls } from './csi-calls.ts';
+import type { BeforeDelete } from './failing-as.ts';
 import type { CallOptions } from './unary-call.ts';
 
 /** Max calls before a volume counts as orphaned. */
@@ -9,7 +10,8 @@ const attempts = 5;
 /**
  * Deletes a volume that was just made and does not fit the request: up to five calls without a pause, all within one timeout.
  *
- * @throws {CsiCallError} of the last call.
+ * @returns what the last call failed with; undefined: the volume is deleted.
+ * @throws what `beforeDelete` throws.
  */
 export async function cleanUpVolume(options: {
   controller: ControllerCalls;
@@ -17,18 +19,21 @@ export async function cleanUpVolume(options: {
   timeoutMs: number;
   volumeId: string;
   secrets: Record<string, SecretString>;
+  /** Awaited before each call: the one before may have taken long, and others may use the volume by now. What it throws passes. */
+  beforeDelete: BeforeDelete;
   /** Of every call, but for its deadline. */
   call: CallOptions;
-}): Promise<void> {
-  const { controller, clock, volumeId, secrets, call } = options;
+}): Promise<unknown> {
+  const { controller, clock, volumeId, secrets, beforeDelete, call } = options;
   const end = clock.monotonicMs() + options.timeoutMs;
   for (let attempt = 1; ; attempt += 1) {
+    await beforeDelete(volumeId);
     try {
       const timeoutMs = end - clock.monotonicMs();
       await controller.deleteVolume({ volume_id: volumeId, secrets }, { ...call, timeoutMs });
-      return;
+      return undefined;
     } catch (error) {
-      if (attempt >= attempts) throw error;
+      if (attempt >= attempts) return error;
     }
   }
 }

@@ -80,17 +80,24 @@ async function discard(
   { volumeId, problem, cleanupLabel }: { volumeId: string; problem: string; cleanupLabel: string },
   { secrets, beforeDelete, signal }: CreateContext,
 ): Promise<never> {
-  const call = callOptions(plan, signal);
-  if (volumeId !== '') await beforeDelete(volumeId);
-  await failingAs(
-    'in-background',
-    () => {
-      if (volumeId === '') throw new Error('the driver gave it no id');
-      return cleanUpVolume({ controller, clock, timeoutMs, volumeId, secrets, call });
-    },
-    (error) =>
-      `${problem}. ${cleanupLabel} of volume ${plan.request.name} failed, volume is orphaned: ${errorMessage(error)}`,
-  );
+  const failure =
+    volumeId === ''
+      ? new Error('the driver gave it no id')
+      : await cleanUpVolume({
+          controller,
+          clock,
+          timeoutMs,
+          volumeId,
+          secrets,
+          beforeDelete,
+          call: callOptions(plan, signal),
+        });
+  if (failure !== undefined) {
+    throw new ProvisionError(
+      `${problem}. ${cleanupLabel} of volume ${plan.request.name} failed, volume is orphaned: ${errorMessage(failure)}`,
+      { state: 'in-background', cause: failure },
+    );
+  }
   throw new ProvisionError(problem, { state: 'in-background', afterUnclear: 'absent' });
 }
 

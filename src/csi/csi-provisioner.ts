@@ -25,6 +25,7 @@ import { SecretHandOver } from './secrets/secret-hand-over.ts';
 import { type OpenSource, openSource } from './sources/open-source.ts';
 import { protectFoundSource, protectSource, unprotectSource } from './sources/planned-source.ts';
 import { snapshotsInUse } from './sources/snapshot-sweep.ts';
+import { type CsiStorage, csiStorage } from './storage-keys.ts';
 import { SharedRequisite } from './topology/planned-topology.ts';
 import { PopulatorError } from './validate-claim.ts';
 
@@ -36,6 +37,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   readonly #options: CsiProvisionerOptions;
   readonly #attachmentGate: AttachmentGate;
   readonly #handOver: SecretHandOver;
+  readonly #storage: CsiStorage;
   readonly #requisite = new SharedRequisite();
   /** UIDs of claims for which `provision` may have a volume in the making: a repeat must request the same topology. */
   readonly #inBackground = new Set<string>();
@@ -50,6 +52,8 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     this.#options = options;
     this.#attachmentGate = new AttachmentGate(options);
     this.#handOver = new SecretHandOver(options.clock);
+    const { driverName, migration } = options;
+    this.#storage = csiStorage({ isDriver: (name) => name === driverName, migration });
   }
 
   /** Whether the claim was handed to this driver; in node deployment also whether it is for this node. */
@@ -121,12 +125,13 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     );
   }
 
-  /** In-tree volumes of the plugin that the driver replaced count, too. */
-  holds(volume: PersistentVolume, handle: string): boolean {
-    const { driverName, migration } = this.#options;
-    const { csi } = volume.spec;
-    if (csi !== undefined) return csi.driver === driverName && csi.volumeHandle === handle;
-    return migration?.holds(volume, handle) ?? false;
+  /** In-tree volumes of the plugin that the driver replaced have keys, too. */
+  storageKeys(volume: PersistentVolume): readonly string[] {
+    return this.#storage.storageKeys(volume);
+  }
+
+  handleKey(handle: string): string {
+    return this.#storage.handleKey(handle);
   }
 
   /** Frees a snapshot that no claim and no other volume in the making needs. */

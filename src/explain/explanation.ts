@@ -30,6 +30,7 @@ export const causes = [
   'deleting',
   'in-use',
   'attached',
+  'shared-storage',
   'retained',
   'delete-error',
   'no-deleter',

@@ -1,5 +1,5 @@
 /** What the events about a claim or volume say of the attempts of its provisioner. */
-import { failedReason, succeededReason, waitingReason } from '../provision/event-reasons.ts';
+import { deletionWaitingReason, failedReason, succeededReason, waitingReason } from '../provision/event-reasons.ts';
 import type { ClusterEvent } from './cluster-objects.ts';
 import { isInTree } from './provisioner-facts.ts';
 import { durationText } from './time-text.ts';
@@ -56,7 +56,7 @@ export function provisioningHistory(events: readonly ClusterEvent[], provisioner
 export function deletionHistory(events: readonly ClusterEvent[]): Pick<History, 'failed' | 'waiting'> {
   return {
     failed: recordedOf(events.filter(({ reason }) => reason === 'VolumeFailedDelete')),
-    waiting: recordedOf(events.filter(({ reason }) => reason === 'VolumeDeletionWaiting')),
+    waiting: recordedOf(events.filter(({ reason }) => reason === deletionWaitingReason)),
   };
 }
 

@@ -1,8 +1,9 @@
 /** The steps of a volume that is to be deleted. */
+import { sharedStorageText } from '../provision/event-reasons.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { found } from './cluster-reader.ts';
 import type { Finding } from './explanation.ts';
-import { deletionHistory, failuresText } from './provisioning-events.ts';
+import { deletionHistory, failuresText, type Recorded } from './provisioning-events.ts';
 import { isInTree } from './provisioner-facts.ts';
 import { lookAtServing } from './provisioner-steps.ts';
 import { durationText } from './time-text.ts';
@@ -105,7 +106,11 @@ export function lookAtDeletion(facts: VolumeFacts): Finding {
       cure: 'Set its policy to Retain, so that its provisioner removes its finalizer, then delete the storage and the PersistentVolume by hand',
     };
   }
-  const { failed } = deletionHistory(found(events) ?? []);
+  const { failed, waiting } = deletionHistory(found(events) ?? []);
+  if (waiting !== undefined && waiting.atMs >= (failed?.atMs ?? 0)) {
+    const shared = sharedStorage(waiting);
+    if (shared !== undefined) return shared;
+  }
   if (failed !== undefined) {
     return {
       state: 'stuck',
@@ -121,6 +126,21 @@ export function lookAtDeletion(facts: VolumeFacts): Finding {
     cause: 'deleting',
     message: `The PersistentVolume was deleted ${durationText(nowMs - Date.parse(deletionTimestamp ?? ''))} ago and is held by ${finalizers.join(', ') || 'no finalizer'}.`,
     cure: 'The controllers that set the finalizers remove them: check that they run',
+  };
+}
+
+/** Of what is left of an attachment, the step before has said whether it is still there. */
+function sharedStorage({ text }: Recorded): Finding | undefined {
+  const [, other] = new RegExp(`${sharedStorageText} (\\S+), which `).exec(text) ?? [];
+  if (other === undefined) return undefined;
+  const isKept = text.endsWith('is not to be deleted');
+  return {
+    state: isKept ? 'stuck' : 'waiting',
+    cause: 'shared-storage',
+    message: `PersistentVolume ${other} has the same storage, and nothing is deleted while it exists.`,
+    cure: isKept
+      ? `If ${other} is to keep the storage, set the policy of this volume to Retain and delete it; else delete ${other}`
+      : `See why ${other} stays: csi-provisioner why pv/${other}`,
   };
 }
 

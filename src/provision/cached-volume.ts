@@ -5,24 +5,31 @@ import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import { migratedToKey, provisionedByKey } from './keys.ts';
 import type { PersistentVolume } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
+import { keepStorageHashes, sameStorageHashes } from './storage-hash.ts';
 
 /**
  * Makes the cached form of volumes. Only those whose storage we may have to delete are kept whole; the event that
  * releases a volume brings all of it. A bound one keeps what ownership and the finalizer need, and `fields`; a foreign
- * one only its name.
+ * one only its name. Each keeps hashes of its `storageKeys`.
  */
 export function volumeTransform(options: {
   shared: SharedValues;
   isKnownProvisioner: (name: string) => boolean;
   fields?: KeptFields<PersistentVolume> | undefined;
+  storageKeys?: ((volume: PersistentVolume) => readonly string[]) | undefined;
 }): (object: KubeObject) => PersistentVolume {
-  const { shared, isKnownProvisioner, fields } = options;
-  return (object) => {
-    const volume = object as PersistentVolume & { metadata: { managedFields?: unknown } };
+  const { shared, isKnownProvisioner, fields, storageKeys } = options;
+  const formOf = (volume: PersistentVolume & { metadata: { managedFields?: unknown } }): PersistentVolume => {
     if (!ownsVolume(volume, isKnownProvisioner)) return foreignVolume(volume);
     if (isBound(volume)) return boundVolume(volume, shared, fields && keptParts(volume, fields));
     delete volume.metadata.managedFields;
     return volume;
+  };
+  if (storageKeys === undefined) return (object) => formOf(object as PersistentVolume);
+  return (object) => {
+    const volume = object as PersistentVolume;
+    const keys = storageKeys(volume);
+    return keepStorageHashes(formOf(volume), keys);
   };
 }
 
@@ -76,6 +83,7 @@ function boundVolume(
 
 /** Whether two cached forms differ in nothing that is read: then the change reaches no handler. */
 export function sameVolume(old: PersistentVolume, volume: PersistentVolume): boolean {
+  if (!sameStorageHashes(old, volume)) return false;
   if (old.spec === noSpec && volume.spec === noSpec) return true;
   return (
     // shared values are equal when they are the same; whole volumes are never shared and so always differ

@@ -1,9 +1,11 @@
 /** Claims of a `Recoverable` provisioner: what is recorded before the backend is asked, and what becomes of an open record. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Informer } from '../kube/informer.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Recorder } from '../kube/recorder.ts';
+import { orderOf } from '../kube/resource-version.ts';
 import { claimReference, claimUid, selectedNode } from './claim-facts.ts';
 import { claimWish } from './claim-wish.ts';
 import { volumeTemplate } from './complete-volume.ts';
@@ -33,7 +35,7 @@ export interface ClaimRecoveryOptions {
   revoker: Pick<Revoker, 'add' | 'closeServed'>;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
-  volumes: Lister<PersistentVolume>;
+  volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'version'>;
   classes: Lister<StorageClass>;
   /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
   recentlyServed: Pick<RecentlySaved, 'has'>;
@@ -78,14 +80,20 @@ export class ClaimRecovery {
    * @throws as `fulfil`, as the provisioner's `plan`, and what the journal throws.
    */
   async make(options: ProvisionOptions, signal: AbortSignal): Promise<PersistentVolume> {
-    const { provisioner } = this.#options;
+    const { provisioner, intents, volumes } = this.#options;
+    // before anything is planned: whatever happens to volumes from now on is known
+    const version = intents.wasServed(claimUid(options.claim)) ? undefined : volumes.version;
     const plan = await provisioner.plan(options, { signal });
-    const intent = await this.#begin(plan, options, signal);
+    const intent = await this.#begin(plan, options, { version, signal });
     return this.#fulfilment.begin(intent, signal);
   }
 
   /** Resolves once the backend may be asked. */
-  async #begin(plan: Plan, options: ProvisionOptions, signal: AbortSignal): Promise<Intent> {
+  async #begin(
+    plan: Plan,
+    options: ProvisionOptions,
+    { version, signal }: { version: string | undefined; signal: AbortSignal },
+  ): Promise<Intent> {
     const { intents, clock, recorder } = this.#options;
     const { claim } = options;
     const patience = clock.after(journalPatienceMs, () => {
@@ -100,6 +108,7 @@ export class ClaimRecovery {
           volume: volumeTemplate(options),
           plan,
           phase: 'create',
+          ...(version !== undefined && !Number.isNaN(orderOf(version)) && { since: version }),
           createdAt: new Date(clock.wallMs()).toISOString(),
         },
         signal,
@@ -122,8 +131,8 @@ export class ClaimRecovery {
     signal: AbortSignal,
   ): Promise<PersistentVolumeClaim | undefined> {
     const { provisioner, intents, revoker, store, isKnownProvisioner } = this.#options;
-    if (intent.revoking || intent.served) return undefined;
     const { record } = intent;
+    if ((intent.revoking && record.phase !== 'revoked') || intent.served) return undefined;
     const wish = await claimWish(record, claim, {
       isKnownProvisioner,
       qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
@@ -138,9 +147,10 @@ export class ClaimRecovery {
       return undefined;
     }
     if (claim === undefined || wish !== 'wanted' || intent.deleteSent) {
-      revoker.add(intent);
+      if (record.phase !== 'unproved') revoker.add(intent);
       return undefined;
     }
+    intent.revoking = false;
     if (store.isUnsaved(record.volume.name)) return undefined;
     try {
       intents.checkName(claimUid(claim), record.volume.name);

@@ -21,9 +21,14 @@ import { makeRecovery, type Recovery } from './make-recovery.ts';
 import { makeVolumeStore } from './make-volume-store.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { guardedObserver } from './provision-observer.ts';
+import { QuietVolumes } from './quiet-volumes.ts';
 import { RecentlySaved } from './recently-saved.ts';
 import { isRecoverable } from './recoverable.ts';
 import { SlowSet } from './slow-set.ts';
+import { storageKeysOf } from './storage-index.ts';
+import { storageParts } from './storage-parts.ts';
+import { VolumeLog } from './volume-log.ts';
+import { VolumeLogReader } from './volume-log-reader.ts';
 import { ClaimSyncer } from './sync-claim.ts';
 import { VolumeSyncer } from './sync-volume.ts';
 import type { VolumeStore } from './volume-store.ts';
@@ -83,6 +88,7 @@ export function makeControllerParts(
       transport,
       isKnownProvisioner,
       volumeFields: options.volumeFields,
+      storageKeys: storageKeysOf(options.provisioner),
       clock,
       logger,
       freeze: options.freezeCache ?? false,
@@ -96,7 +102,21 @@ export function makeControllerParts(
   const observer = guardedObserver(options.observer, logger);
   const { provisioner, intentJournal = noJournal, maxCallMs = maxCallDefaultMs } = options;
   const metrics = options.journalMetrics ?? noJournalMetrics;
-  const intents = new Intents({ journal: intentJournal, maxCallMs, clock, logger, metrics });
+  const log: VolumeLog = new VolumeLog({
+    storageKeys: (volume) => provisioner.storageKeys?.(volume) ?? [],
+    oldestNeeded: () => minOf(intents.neededVersions()),
+    onHole: () => reader.fill(),
+    onRewound: () => intents.lostHistory(),
+  });
+  const intents: Intents = new Intents({ journal: intentJournal, log, maxCallMs, clock, logger, metrics });
+  const reader: VolumeLogReader = new VolumeLogReader({
+    log,
+    transport,
+    neededVersions: () => intents.neededVersions(),
+    abort: () => running.abort,
+    clock,
+    logger,
+  });
   const parts = {
     provisioner,
     intents,
@@ -129,11 +149,21 @@ export function makeControllerParts(
     abort: () => running.abort,
   });
   const slowSet = new SlowSet({ clock });
+  const { holders, index, sharedStorage } = storageParts({
+    ...parts,
+    transport,
+    abort: () => running.abort,
+    onWake: (name, afterMs) => (afterMs > 0 ? volumeQueue.addAfter(name, afterMs) : volumeQueue.add(name)),
+  });
   if (isRecoverable(provisioner)) {
+    informers.volumes.addTrail(log);
     recovery = makeRecovery({
       ...parts,
       provisioner,
-      transport,
+      log,
+      reader,
+      holders,
+      index,
       store,
       claims: informers.claims,
       classes: informers.classes,
@@ -152,9 +182,14 @@ export function makeControllerParts(
   const deletionTraces = tracer && new DeletionTraces({ tracer, clock });
   const volumeSyncer = new VolumeSyncer({
     ...parts,
+    sharedStorage,
     traces: deletionTraces,
-    quietInMs: (name) => intents.quietInMs(name),
-    onTooEarly: (name, afterMs) => volumeQueue.addAfter(name, afterMs),
+    lateCallsMs: (name) => intents.lateCallsMs(name),
+    quiet: new QuietVolumes({
+      ...parts,
+      quietInMs: (name) => intents.quietInMs(name),
+      onTooEarly: (name, afterMs) => volumeQueue.addAfter(name, afterMs),
+    }),
   });
   const lastErrors = options.keepLastErrors === true ? new LastErrors(clock) : undefined;
   const volumeName = options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`);
@@ -190,6 +225,7 @@ export function makeControllerParts(
     volumeQueue,
     claimSyncer,
     volumeSyncer,
+    sharedStorage,
     recentlySaved,
     traces,
     deletionTraces,
@@ -217,6 +253,10 @@ export function makeControllerParts(
     },
     status,
   };
+}
+
+function minOf(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : numbers.reduce((min, each) => Math.min(min, each));
 }
 
 function defaultLimiter(clock: Clock): RateLimiter {

@@ -1,4 +1,7 @@
-/** The last checks before storage that was made for a claim is deleted. A volume that anybody may use is never deleted. */
+/**
+ * The last checks before storage that was made for a claim is deleted. Apart from the reclaim policy of a PersistentVolume,
+ * nothing is deleted that may ever have had one.
+ */
 import type { Clock } from '../base/clock.ts';
 import { isUnservedResource, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -6,11 +9,10 @@ import { type ClaimWish, claimWish, type ClaimWishOptions, type WishedVolume } f
 import type { ReportReason } from './intent-journal/journal-metrics.ts';
 import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
-import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumeClaims } from './objects.ts';
+import type { DeletionProof } from './deletion-proof.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims } from './objects.ts';
 import type { Provisioner } from './provisioner.ts';
 import type { Recoverable } from './recoverable.ts';
-import type { StorageHolders } from './storage-holders.ts';
-import { storedVolume } from './stored-volume.ts';
 
 /** Nothing may be deleted because of this record. */
 export class ReportOnlyError extends Error {
@@ -28,22 +30,6 @@ export class WantedAgainError extends Error {
   override readonly name = 'WantedAgainError';
 }
 
-/** A PersistentVolume has the storage, or the name. */
-export class VolumeExistsError extends Error {
-  override readonly name = 'VolumeExistsError';
-  readonly volume: PersistentVolume;
-  /** The very storage; else only the name. */
-  readonly holdsStorage: boolean;
-
-  constructor(volume: PersistentVolume, { holdsStorage }: { holdsStorage: boolean }) {
-    super(
-      `PersistentVolume ${JSON.stringify(volume.metadata.name)} exists and has the ${holdsStorage ? 'storage' : 'name'}`,
-    );
-    this.volume = volume;
-    this.holdsStorage = holdsStorage;
-  }
-}
-
 /** It is too early: a call of another process may still be under way. */
 class TooEarlyError extends Error {
   override readonly name = 'TooEarlyError';
@@ -52,10 +38,16 @@ class TooEarlyError extends Error {
 export interface DeletionGuardOptions {
   clock: Clock;
   intents: Intents;
+  proof: Pick<DeletionProof, 'check' | 'lookAtNew' | 'lookLive'>;
   provisioner: Provisioner & Recoverable;
-  holders: Pick<StorageHolders, 'find'>;
   client: KubeClient;
   isKnownProvisioner: (name: string) => boolean;
+}
+
+export interface DeletionContext {
+  /** The storage is deleted although the claim wants a volume, as it is not fit for it. */
+  wantedByClaim: boolean;
+  signal: AbortSignal;
 }
 
 export class DeletionGuard {
@@ -66,16 +58,13 @@ export class DeletionGuard {
   }
 
   /**
-   * Whether anything may be deleted because of this intent at all.
+   * Whether anything may be sent to undo this intent. Sends nothing.
    *
-   * @throws {ReportOnlyError} when it must only be reported.
+   * @throws {ReportOnlyError}, and as `DeletionProof.check`.
    */
-  checkRecord({ record, reportOnly, saveAttempted }: Intent): void {
-    if (reportOnly !== undefined) throw new ReportOnlyError(reportOnly, 'restored');
-    if (record.volume.defaults.persistentVolumeReclaimPolicy === 'Retain' && saveAttempted) {
-      const text = `StorageClass ${JSON.stringify(record.volume.className)} has reclaimPolicy Retain, and the volume may have been in use`;
-      throw new ReportOnlyError(text, 'retain');
-    }
+  checkRecord(intent: Intent): void {
+    if (intent.reportOnly !== undefined) throw new ReportOnlyError(intent.reportOnly, 'restored');
+    this.#options.proof.check(intent, intent.record.handle);
   }
 
   /** What the claim wants, read live. @throws {ApiError} and {TransportError} when that is not known. */
@@ -96,37 +85,44 @@ export class DeletionGuard {
   }
 
   /**
-   * To be awaited directly before each deletion. Records it, then looks live; when it resolves the storage may be deleted.
+   * To be awaited directly before each deletion; when it resolves the storage may be deleted at once, with nothing awaited before.
    *
-   * @param wantedByClaim - the storage is deleted although the claim wants a volume, as it is not fit for it.
-   * @throws {ReportOnlyError}, {TooEarlyError}, {WantedAgainError}, {VolumeExistsError}, and whatever a request throws: then
-   * nothing may be deleted.
+   * The order counts: the claim is gone before the volumes are looked at, so that nobody creates one for it afterwards; they
+   * are looked at before the record is written, whose write shows whether another process has taken it over; and after that
+   * nothing is awaited any more.
+   *
+   * @throws {ReportOnlyError}, {TooEarlyError}, {WantedAgainError}, {VolumeExistsError}, as `DeletionProof`, and whatever a
+   * request throws: then nothing may be deleted.
    */
-  async beforeDelete(
-    intent: Intent,
-    handle: string,
-    { wantedByClaim, signal }: { wantedByClaim: boolean; signal: AbortSignal },
-  ): Promise<void> {
-    const { intents, holders, client, provisioner, clock } = this.#options;
+  async beforeDelete(intent: Intent, handle: string, context: DeletionContext): Promise<void> {
+    const { intents, clock, proof } = this.#options;
+    const { signal } = context;
     if (handle === '')
       throw new ReportOnlyError('the storage has no handle by which it could be deleted', 'undecidable');
-    this.checkRecord(intent);
+    intent.foundHandle = handle;
+    await this.#checkOpen(intent, handle, signal);
+    if (intent.reportOnly !== undefined) throw new ReportOnlyError(intent.reportOnly, 'restored');
     if (intent.owner === 'foreign' || intent.deleteNotBeforeMs > clock.monotonicMs()) {
       throw new TooEarlyError('another process may still be creating the storage, it is deleted later');
     }
-    await intents.toDelete(intent, handle, signal);
-    const { name } = intent.record.volume;
-    const holder = await holders.find({ name, handle }, signal);
+    // storage that this process has just made, and of which nobody else can know
+    const isNew = context.wantedByClaim && intent.owner === 'own' && !intent.saveAttempted;
+    if (!isNew) proof.check(intent, handle);
     // a deletion that was sent must come to its end: whoever wants the volume gets another
-    const wish = wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
-    const found = holder ?? (await storedVolume(client, name, signal)); // saved since the list began
-    if (found !== undefined) {
-      throw new VolumeExistsError(found, { holdsStorage: provisioner.holds(found, handle) });
-    }
+    const wish = context.wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
     if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume after all');
+    await (isNew ? proof.lookAtNew(intent, handle, signal) : proof.lookLive(intent, handle, signal));
+    await intents.toDelete(intent, handle, signal);
     signal.throwIfAborted();
-    intents.checkOpen(intent);
+    if (!isNew) proof.check(intent, handle);
     intent.deleteSent = true;
+  }
+
+  /** A record that was closed meanwhile, while storage was found for it, is written again. @throws when it is not open. */
+  async #checkOpen(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
+    const { intents } = this.#options;
+    if (!intents.isOpen(intent)) await intents.reopen(intent, { handle }, signal);
+    intents.checkOpen(intent);
   }
 }
 

@@ -2,7 +2,8 @@
 import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { completeVolume } from './complete-volume.ts';
-import { type DeletionGuard, ReportOnlyError, VolumeExistsError } from './deletion-guard.ts';
+import { type DeletionGuard, ReportOnlyError } from './deletion-guard.ts';
+import { UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
 import { uidIndex } from './informers.ts';
 import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
@@ -61,6 +62,7 @@ export class Fulfilment {
     } catch (error) {
       throw await this.#afterFailure(intent, error, { mayExist, signal });
     }
+    await intents.reopen(intent, made.spec, signal);
     if (!this.#isThere(intent)) {
       intents.unclear(intent); // the sync that the deletion has queued undoes it
       throw new ProvisionStopped(goneText);
@@ -83,10 +85,16 @@ export class Fulfilment {
     { mayExist, signal }: { mayExist: boolean; signal: AbortSignal },
   ): Promise<unknown> {
     const { intents, revoker } = this.#options;
+    if (!(error instanceof ProvisionError) || error.state === 'in-background') {
+      if (!intents.isOpen(intent) && !signal.aborted) await intents.reopen(intent, {}, signal);
+    }
     if (!(error instanceof ProvisionError)) {
       intents.unclear(intent);
-      if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
+      if (error instanceof UnprovedError || error instanceof VolumeSeenError) {
         await intents.leaveDelete(intent, signal); // what was made is not fit, and has to stay
+        intents.unproved(intent, error.message);
+      } else if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
+        await intents.leaveDelete(intent, signal);
         intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
       } else if (intent.deleteSent) revoker.add(intent);
       return error;

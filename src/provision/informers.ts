@@ -12,7 +12,7 @@ import { claimTransform, sameClaim } from './cached-claim.ts';
 import { isWholeVolume, sameVolume, volumeTransform } from './cached-volume.ts';
 import { claimUid } from './claim-facts.ts';
 import type { KeptFields } from './kept-fields.ts';
-import { claimDecoder, volumeDecoder } from './object-decoders.ts';
+import { claimDecoder, type StorageSources, volumeDecoder } from './object-decoders.ts';
 import { provisionedByKey } from './keys.ts';
 import {
   type PersistentVolume,
@@ -23,6 +23,7 @@ import {
   storageClasses,
 } from './objects.ts';
 import { sameButVersion } from './same-but-version.ts';
+import { storageHashes } from './storage-hash.ts';
 
 /** What the caches are made with. */
 export interface ProvisionInformersOptions {
@@ -42,6 +43,16 @@ export interface ProvisionInformersOptions {
   volumeFields?: KeptFields<PersistentVolume> | undefined;
   /** The same for claims that have a volume of any provisioner. Claims without one are kept whole. Default: nothing more. */
   claimFields?: KeptFields<PersistentVolumeClaim> | undefined;
+  /**
+   * What identifies the storage of a volume, as `Provisioner.storageKeys`. All volumes are indexed by it, also those of other
+   * provisioners, at some 50 bytes for each that has a key. Default: no index.
+   */
+  storageKeys?: ((volume: PersistentVolume) => readonly string[]) | undefined;
+  /**
+   * What `storageKeys` reads of a volume besides its labels and annotations that are kept: nothing more is decoded for
+   * it. Default: all of each volume.
+   */
+  storageSources?: StorageSources | undefined;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
   freeze?: boolean;
 }
@@ -58,13 +69,17 @@ export const uidIndex = 'uid';
 /** Name of the volumes' index by the UID of the claim that they were made for and are not bound to yet. */
 export const unboundForIndex = 'unboundFor';
 
+/** Name of the volumes' index by the hashes of their storage keys; only with `storageKeys`. */
+export const storageIndex = 'storage';
+
 /**
  * Makes the three caches; nothing is read before they are run. Their objects are for reading: `KubeClient.update` refuses
  * them, also those that are kept whole, since they lack fields that are newer than this version.
  */
 export function provisionInformers(options: ProvisionInformersOptions): ProvisionInformers {
   const { transport, isKnownProvisioner, volumeFields, claimFields, metrics, freeze = false } = options;
-  const { clock = systemClock, logger = warningLogger } = options;
+  const { clock = systemClock, logger = warningLogger, storageKeys } = options;
+  const storageSources = storageKeys === undefined ? [] : (options.storageSources ?? 'all');
   const shared = new SharedValues();
   const common = { transport, clock, logger, freeze };
   return {
@@ -80,10 +95,13 @@ export function provisionInformers(options: ProvisionInformersOptions): Provisio
     volumes: new Informer({
       ...common,
       resource: persistentVolumes,
-      transform: volumeTransform({ shared, isKnownProvisioner, fields: volumeFields }),
-      protobuf: volumeDecoder((volume) => isWholeVolume(volume, isKnownProvisioner), volumeFields),
+      transform: volumeTransform({ shared, isKnownProvisioner, fields: volumeFields, storageKeys }),
+      protobuf: volumeDecoder((volume) => isWholeVolume(volume, isKnownProvisioner), volumeFields, storageSources),
       sameContent: volumeFields === undefined ? sameVolume : sameButVersion,
-      indexers: { [unboundForIndex]: unboundFor },
+      indexers: {
+        [unboundForIndex]: unboundFor,
+        ...(storageKeys !== undefined && { [storageIndex]: storageHashes }),
+      },
       metrics: metrics?.(persistentVolumes.plural),
     }),
     classes: new Informer({

@@ -1,3 +1,4 @@
+import { orderOf } from '../kube/resource-version.ts';
 import type { FoundIntent } from './intent-journal/intent-journal.ts';
 import type { ReportReason } from './intent-journal/journal-metrics.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
@@ -18,10 +19,25 @@ export interface Intent {
   exhausted: boolean;
   /** The PersistentVolume may have been created, by whatever process. */
   saveAttempted: boolean;
+  /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */
+  mayBeSavedUntilMs: number;
+  /**
+   * No PersistentVolume has had its name from this version on, as far as the volumes' log says so; NaN: nothing can be proved.
+   * Moves on while the log is clean.
+   */
+  since: number;
+  /** Monotonic time at which `since` was set. */
+  sinceAtMs: number;
+  /** A call that makes the storage may still be under way until this monotonic time, whoever has sent it. */
+  lateUntilMs: number;
+  /** Monotonic time since which a proof is waited for. */
+  pendingSinceMs: number | undefined;
   /** Monotonic time since which every attempt to undo it has failed for good; undefined: the last one did not. */
   refusedSinceMs: number | undefined;
   /** Why it was reported as stuck in this process. */
   reportedAs: ReportReason | undefined;
+  /** The storage, once the backend has named it in this process. */
+  foundHandle: string | undefined;
   /** The backend may have been told to delete the storage. */
   deleteSent: boolean;
   /** The revoker works on it; the claim waits. */
@@ -47,10 +63,31 @@ export interface Intent {
  */
 const noticeMs = 10_000;
 
+/** For so long at most nothing is deleted after a take-over: the calls of a dead process have lost their connection by then. */
+const maxHoldMs = 60_000;
+
+/** A call that nobody waits for any more ends within this multiple of the time that a call may take. */
+const lateFactor = 1.5;
+
+/** How long nothing is deleted after a take-over, in milliseconds. */
+export function holdMs(maxCallMs: number): number {
+  return Math.min(maxCallMs, maxHoldMs);
+}
+
+/** When a call that has just ended without a clear result has come to its end, in monotonic milliseconds. */
+export function lateUntil(nowMs: number, maxCallMs: number): number {
+  return nowMs + lateFactor * maxCallMs;
+}
+
 /** Pause until a volume whose storage is being made or revoked is looked at again, in milliseconds. */
 const busyPauseMs = 1000;
 
-export function newIntent(record: IntentRecord): Intent {
+/** Nothing is done for it: an operator, or a claim that wants it again, decides. */
+export function isLeftAlone({ record: { phase } }: Intent): boolean {
+  return phase === 'stuck' || phase === 'unproved';
+}
+
+export function newIntent(record: IntentRecord, nowMs: number): Intent {
   return {
     record,
     recorded: false,
@@ -59,8 +96,14 @@ export function newIntent(record: IntentRecord): Intent {
     unclearAtMs: -Infinity,
     exhausted: false,
     saveAttempted: false,
+    mayBeSavedUntilMs: -Infinity,
+    since: orderOf(record.since),
+    sinceAtMs: nowMs,
+    lateUntilMs: -Infinity,
+    pendingSinceMs: undefined,
     refusedSinceMs: undefined,
     reportedAs: undefined,
+    foundHandle: undefined,
     deleteSent: false,
     revoking: false,
     deleteNotBeforeMs: -Infinity,
@@ -77,13 +120,14 @@ export function foundIntent(
   { keptUntilMs, nowMs, maxCallMs }: { keptUntilMs: number; nowMs: number; maxCallMs: number },
 ): Intent {
   return {
-    ...newIntent(record),
+    ...newIntent(record, nowMs),
     recorded: true,
     mayExist: true,
     unclearAtMs: nowMs,
     saveAttempted: true,
-    deleteSent: record.handle !== undefined,
-    deleteNotBeforeMs: nowMs + maxCallMs,
+    deleteSent: record.handle !== undefined && record.phase !== 'unproved',
+    deleteNotBeforeMs: nowMs + holdMs(maxCallMs),
+    lateUntilMs: lateUntil(nowMs, maxCallMs),
     keptUntilMs,
     owner,
     reportOnly,
@@ -93,7 +137,7 @@ export function foundIntent(
 /** The claim is served or gone: a process that still works on a record that was taken over from it makes its last call. */
 export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
   if (intent.owner !== 'taken-over') return;
-  const endMs = nowMs + noticeMs + maxCallMs;
+  const endMs = nowMs + holdMs(noticeMs + maxCallMs);
   intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);
   intent.keptUntilMs = Math.max(intent.keptUntilMs, endMs);
 }
@@ -105,7 +149,33 @@ export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: numbe
  */
 export function quietInMs(intent: Intent, nowMs: number): number {
   if (intent.underWay) return Math.max(intent.keptUntilMs - nowMs, busyPauseMs);
-  if (intent.record.phase === 'stuck') return 0;
-  const isRevoked = intent.revoking && intent.owner !== 'foreign' && intent.deleteNotBeforeMs <= nowMs;
+  if (isLeftAlone(intent)) return 0;
+  const { revoking, owner, deleteNotBeforeMs, record } = intent;
+  const isRevoked = revoking && owner !== 'foreign' && deleteNotBeforeMs <= nowMs && record.phase !== 'revoked';
   return Math.max(intent.keptUntilMs - nowMs, isRevoked ? busyPauseMs : 0);
+}
+
+/**
+ * What nothing is done about an intent for.
+ *
+ * - `earlier-call`: after a take-over, a call of an earlier process may still be under way.
+ * - `other-process`: its record is that of another process, which may be alive.
+ * - `late-save`: the API server may still carry out a request that creates its PersistentVolume.
+ * - `proof`: what happened to PersistentVolumes is still being read.
+ * - `second-look`: it was deleted; a late call may make it again.
+ */
+export type WaitReason = (typeof waitReasons)[number];
+
+export const waitReasons = ['earlier-call', 'other-process', 'late-save', 'proof', 'second-look'] as const;
+
+/** Why nothing is done now about an intent that is to be undone, or closed; undefined: it does not wait. */
+export function waitReason(intent: Intent, nowMs: number): WaitReason | undefined {
+  const { record, revoking, served, owner, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs } = intent;
+  if (served) return intent.keptUntilMs > nowMs ? 'earlier-call' : undefined;
+  if (!revoking || isLeftAlone(intent)) return undefined;
+  if (owner === 'foreign') return 'other-process';
+  if (deleteNotBeforeMs > nowMs) return 'earlier-call';
+  if (record.phase === 'revoked') return lateUntilMs > nowMs ? 'second-look' : undefined;
+  if (mayBeSavedUntilMs > nowMs) return 'late-save';
+  return intent.pendingSinceMs === undefined ? undefined : 'proof';
 }

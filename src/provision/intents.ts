@@ -1,15 +1,35 @@
 /** What may be under way at the backend: the one owner of that knowledge. It keeps the journal and its own memory equal. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { FoundIntent, IntentJournal, JournalListener } from './intent-journal/intent-journal.ts';
+import {
+  ForeignIntentError,
+  type FoundIntent,
+  type IntentJournal,
+  type JournalListener,
+} from './intent-journal/intent-journal.ts';
 import type { JournalMetrics, ReportReason } from './intent-journal/journal-metrics.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
 import { ClosedNames } from './closed-names.ts';
-import { awaitOthers, foundIntent, type Intent, newIntent, quietInMs } from './intent.ts';
+import {
+  awaitOthers,
+  foundIntent,
+  holdMs,
+  type Intent,
+  isLeftAlone,
+  lateUntil,
+  newIntent,
+  quietInMs,
+  type WaitReason,
+  waitReason,
+  waitReasons,
+} from './intent.ts';
 import { OpenIntents } from './open-intents.ts';
+import type { VolumeLog } from './volume-log.ts';
 
 export interface IntentsOptions {
   journal: IntentJournal;
+  /** What happened to the PersistentVolumes. */
+  log: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
   /** How long a call of an earlier process to the backend may still take, in milliseconds. */
   maxCallMs: number;
   clock: Clock;
@@ -19,15 +39,26 @@ export interface IntentsOptions {
 
 /** How much of a backend's text a record may hold, in characters. */
 const maxProblemLength = 2000;
+/** The version since which a record is known to have no PersistentVolume is renewed this often, in milliseconds. */
+const renewMs = 20_000;
+/** Max records whose version is renewed at once: each write holds a whole shard. */
+const maxRenewed = 500;
+/** The API server may still carry out a request for which nobody waits any more, for so long, in milliseconds. */
+const lateSaveMs = 65_000;
 
 export class Intents {
   readonly #options: IntentsOptions;
   readonly #open: OpenIntents;
   readonly #closed: ClosedNames;
+  /** By the name of a saved volume: when calls that may make its storage again have ended, in monotonic milliseconds. */
+  readonly #lateCalls = new Map<string, number>();
+  /** UIDs of claims, until they are settled, whose closed intent may have had a PersistentVolume. */
+  readonly #served = new Set<string>();
 
   constructor(options: IntentsOptions) {
     this.#options = options;
     this.#open = new OpenIntents(options.metrics);
+    options.metrics.waiting(() => this.#waiting());
     this.#closed = new ClosedNames(options.clock);
   }
 
@@ -75,6 +106,74 @@ export class Intents {
     await this.#options.journal.open(listener, signal);
   }
 
+  #waiting(): Map<WaitReason, number> {
+    const counts = new Map<WaitReason, number>(waitReasons.map((reason) => [reason, 0]));
+    const nowMs = this.#nowMs;
+    for (const intent of this.#open.list()) {
+      const reason = waitReason(intent, nowMs);
+      if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /** The versions of which the history of the PersistentVolumes is needed. */
+  neededVersions(): number[] {
+    const versions: number[] = [];
+    for (const intent of this.#open.list()) {
+      if (!isLeftAlone(intent) && !Number.isNaN(intent.since)) versions.push(intent.since);
+    }
+    return versions;
+  }
+
+  /**
+   * Keeps the versions of long attempts young: the API server remembers little more than a minute, which is what the next
+   * process can read of it. Works until the signal aborts.
+   */
+  async renewVersions(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        await this.#options.clock.sleep(renewMs / 4, { signal });
+      } catch {
+        return;
+      }
+      this.#renewVersions();
+    }
+  }
+
+  #renewVersions(): void {
+    const { log } = this.#options;
+    let renewed = 0;
+    for (const intent of this.#open.list()) {
+      const { since, sinceAtMs, record } = intent;
+      if (isLeftAlone(intent) || intent.served || intent.owner === 'foreign') continue;
+      if (this.#nowMs - sinceAtMs < renewMs || log.verdict(record.volume.name, since).kind !== 'never') continue;
+      intent.since = log.reached;
+      intent.sinceAtMs = this.#nowMs;
+      if (intent.since === since) continue;
+      this.#note(intent, { ...record, since: String(intent.since) });
+      if (++renewed === maxRenewed) return;
+    }
+  }
+
+  /** Whether an earlier attempt of this process for the claim may have had a PersistentVolume. */
+  wasServed(uid: string): boolean {
+    return this.#served.has(uid);
+  }
+
+  /** Nothing is done for the claim any more. Safe to repeat. */
+  forget(uid: string): void {
+    this.#served.delete(uid);
+  }
+
+  /** Nothing that happened until now can be compared with what is there: nothing of it can be proved any more. */
+  lostHistory(): void {
+    for (const intent of this.#open.list()) {
+      intent.since = NaN;
+      const { since, ...record } = intent.record;
+      if (since !== undefined) this.#note(intent, record);
+    }
+  }
+
   /**
    * Records a new intent; resolves once the backend may be asked. Before that no record of another claim has the name in the
    * journal any more: the next process could not tell which of them stands for the volume.
@@ -91,7 +190,7 @@ export class Intents {
       this.#closed.forget(name);
       this.checkName(uid, name);
     }
-    const intent = newIntent(record);
+    const intent = newIntent(record, this.#nowMs);
     this.#open.add(intent);
     try {
       const protection = await this.#options.journal.put(record, signal);
@@ -135,14 +234,21 @@ export class Intents {
   /** The backend has made the storage, and its volume is about to be saved; if that fails, a later attempt finds it. */
   made(intent: Intent): void {
     intent.saveAttempted = true;
+    intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
     intent.exhausted = false;
     intent.unclearAtMs = this.#nowMs;
+  }
+
+  /** Its volume is not going to be saved any more, and whether it was is not known. */
+  abandoned(intent: Intent): void {
+    if (intent.saveAttempted) intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
   }
 
   /** An attempt ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
     intent.exhausted = false;
     intent.unclearAtMs = this.#nowMs;
+    intent.lateUntilMs = lateUntil(this.#nowMs, this.#options.maxCallMs);
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
   }
 
@@ -159,23 +265,55 @@ export class Intents {
     return false;
   }
 
+  isOpen(intent: Intent): boolean {
+    return this.#open.has(intent);
+  }
+
   /** @throws when the record was closed meanwhile, discarded, or taken over by another process. */
   checkOpen(intent: Intent): void {
     if (this.#open.has(intent)) return;
     throw new Error(`the record of volume ${JSON.stringify(intent.record.volume.name)} is not open any more`);
   }
 
-  /** The storage is going to be deleted. Resolves once that is recorded. @throws as `checkOpen`, and what the journal throws. */
+  /**
+   * The storage is going to be deleted. Resolves once that is recorded, also where it was before: a process that has taken the
+   * record over meanwhile makes the write fail, or the record close.
+   *
+   * @throws as `checkOpen`, and what the journal throws.
+   */
   async toDelete(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
     this.checkOpen(intent);
-    if (intent.record.phase === 'delete' && intent.record.handle === handle) return;
     await this.#put(intent, { ...intent.record, phase: 'delete', handle }, signal);
+    this.checkOpen(intent);
+  }
+
+  /** It was deleted, and is looked for once more at `lateUntilMs`: until then a late call may make it again. */
+  async revoked(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { handle: _handle, problem: _problem, ...record } = intent.record;
+    intent.deleteSent = false;
+    await this.#put(intent, { ...record, phase: 'revoked' }, signal);
   }
 
   /** The storage is not going to be deleted after all. Resolves once that is recorded. */
   async leaveDelete(intent: Intent, signal: AbortSignal): Promise<void> {
     const { handle, problem: _problem, ...record } = intent.record;
-    if (handle !== undefined) await this.#put(intent, { ...record, phase: 'unclear' }, signal);
+    const isLeft = handle !== undefined || record.phase === 'revoked' || record.phase === 'unproved';
+    if (isLeft) await this.#put(intent, { ...record, phase: 'unclear' }, signal);
+  }
+
+  /** What it has made cannot be proved to have had no PersistentVolume. Logged and counted once. Safe to repeat. */
+  unproved(intent: Intent, why: string): void {
+    intent.deleteSent = false;
+    if (intent.record.phase === 'unproved') return;
+    const { logger, metrics } = this.#options;
+    const { claim, volume, handle = intent.foundHandle } = intent.record;
+    const problem = why.slice(0, maxProblemLength);
+    logger.error(
+      { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, handle, problem },
+      'A volume may be kept on purpose, or be left behind: an operator has to decide',
+    );
+    metrics.reported('unproved');
+    this.#note(intent, { ...intent.record, phase: 'unproved', problem, ...(handle !== undefined && { handle }) });
   }
 
   /** Nobody but an operator can resolve it. Logged once for each reason: a backend's texts may differ from call to call. */
@@ -207,9 +345,43 @@ export class Intents {
     return Math.max(0, ...this.#open.named(volumeName).map((intent) => quietInMs(intent, nowMs)));
   }
 
+  /**
+   * Storage was returned for an intent that is not open any more: another process has taken its record over meanwhile, and closed
+   * it. Unless that process still has one, it is recorded again, with what was known before.
+   *
+   * @throws what the journal throws, such as for a process that has lost its lease: then it is only logged.
+   */
+  async reopen(intent: Intent, storage: object, signal: AbortSignal): Promise<void> {
+    const { logger, metrics } = this.#options;
+    const { claim, volume } = intent.record;
+    if (this.#open.has(intent) || this.#open.get(claim.uid) !== undefined) return;
+    const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
+    const { handle: _handle, problem: _problem, ...record } = intent.record;
+    intent.record = { ...record, phase: 'unclear' };
+    intent.owner = 'taken-over';
+    try {
+      this.#open.add(intent);
+      await this.#options.journal.put(intent.record, signal);
+      logger.warn(
+        fields,
+        'The record of a volume was closed by another process while it was created: it is recorded again',
+      );
+    } catch (error) {
+      this.#open.remove(intent);
+      if (error instanceof ForeignIntentError) throw error; // it has a record again, of another process
+      metrics.reported('lost');
+      logger.error(
+        { ...fields, err: error },
+        'A volume may be left behind: its record was closed while it was created',
+      );
+      throw error;
+    }
+  }
+
   /** Nothing is left to do for it: its volume is saved, or nothing was made. Safe to repeat. */
   close(intent: Intent): void {
     if (!this.#open.remove(intent)) return;
+    this.#wasClosed(intent);
     const { claim, volume } = intent.record;
     this.#options.journal.remove(claim.uid);
     this.#closed.add(volume.name, claim.uid);
@@ -220,17 +392,32 @@ export class Intents {
     if (!this.#open.has(intent)) return;
     await this.#options.journal.removeNow(intent.record.claim.uid, signal);
     this.#open.remove(intent);
+    this.#wasClosed(intent);
+  }
+
+  /** For how long a call that was given up may make the storage of a saved volume again, in milliseconds; 0: none can. */
+  lateCallsMs(volumeName: string): number {
+    return Math.max(0, (this.#lateCalls.get(volumeName) ?? 0) - this.#nowMs);
+  }
+
+  #wasClosed({ record, saveAttempted, lateUntilMs }: Intent): void {
+    if (saveAttempted) this.#served.add(record.claim.uid);
+    const nowMs = this.#nowMs;
+    for (const [name, endMs] of this.#lateCalls) if (endMs <= nowMs) this.#lateCalls.delete(name);
+    if (lateUntilMs > nowMs) this.#lateCalls.set(record.volume.name, lateUntilMs);
   }
 
   #find(found: FoundIntent): void {
-    const { maxCallMs, logger, metrics } = this.#options;
+    const { maxCallMs, logger, metrics, log } = this.#options;
     const { record, owner } = found;
     const { uid, namespace, name } = record.claim;
     const known = this.#open.get(uid);
     if (known?.owner === 'own' && known.recorded) return; // of another process that worked beside us
     if (known !== undefined) this.#open.remove(known);
-    const keptUntilMs = known?.recorded === true ? known.keptUntilMs : this.#nowMs + maxCallMs;
-    this.#open.add(foundIntent(found, { keptUntilMs, nowMs: this.#nowMs, maxCallMs }));
+    const keptUntilMs = known?.recorded === true ? known.keptUntilMs : this.#nowMs + holdMs(maxCallMs);
+    const intent = foundIntent(found, { keptUntilMs, nowMs: this.#nowMs, maxCallMs });
+    this.#open.add(intent);
+    if (!isLeftAlone(intent)) log.extend(intent.since);
     metrics.replayed();
     logger.info(
       { claim: `${namespace}/${name}`, uid, volume: record.volume.name, phase: record.phase, owner },

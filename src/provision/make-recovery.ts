@@ -1,10 +1,13 @@
 import type { Clock } from '../base/clock.ts';
-import type { Transport } from '../kube/transport.ts';
 import { ClaimRecovery, type ClaimRecoveryOptions } from './claim-recovery.ts';
 import { DeletionGuard } from './deletion-guard.ts';
+import { DeletionProof } from './deletion-proof.ts';
 import type { JournalMetrics } from './intent-journal/journal-metrics.ts';
 import { Revoker } from './revoker.ts';
-import { StorageHolders } from './storage-holders.ts';
+import type { StorageHolders } from './storage-holders.ts';
+import type { StorageIndex } from './storage-index.ts';
+import type { VolumeLog } from './volume-log.ts';
+import type { VolumeLogReader } from './volume-log-reader.ts';
 
 /** The parts that a `Recoverable` provisioner adds to a controller. */
 export interface Recovery {
@@ -13,7 +16,11 @@ export interface Recovery {
 }
 
 export interface RecoveryOptions extends Omit<ClaimRecoveryOptions, 'guard' | 'revoker'> {
-  transport: Transport;
+  log: VolumeLog;
+  reader: VolumeLogReader;
+  holders: StorageHolders;
+  /** Undefined, where the caches were made without one: all volumes are listed for each deletion. */
+  index: StorageIndex | undefined;
   journalMetrics: JournalMetrics;
   clock: Clock;
   /** Aborts when what is under way is to be abandoned. */
@@ -25,9 +32,9 @@ export interface RecoveryOptions extends Omit<ClaimRecoveryOptions, 'guard' | 'r
 }
 
 export function makeRecovery(options: RecoveryOptions): Recovery {
-  const { provisioner, journalMetrics: metrics } = options;
-  const holders = new StorageHolders({ ...options, holds: (volume, handle) => provisioner.holds(volume, handle) });
-  const guard = new DeletionGuard({ ...options, holders });
+  const { intents, journalMetrics: metrics } = options;
+  const proof = new DeletionProof({ ...options, onRewound: () => intents.lostHistory() });
+  const guard = new DeletionGuard({ ...options, proof });
   const revoker = new Revoker({ ...options, guard, metrics });
   return { recovery: new ClaimRecovery({ ...options, guard, revoker }), revoker };
 }

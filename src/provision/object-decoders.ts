@@ -5,6 +5,10 @@ import { isWholeClaim } from './cached-claim.ts';
 import type { KeptFields } from './kept-fields.ts';
 import { migratedToKey, provisionedByKey } from './keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import type { VolumeSources } from './volume-source.ts';
+
+/** Sources of volumes, of `csi` the driver and the handle; or all of each volume. */
+export type StorageSources = readonly (keyof VolumeSources)[] | 'all';
 
 /** Of every cached object. */
 const identity = { name: true, namespace: true, uid: true, resourceVersion: true } as const;
@@ -32,12 +36,19 @@ export function claimDecoder(fields?: KeptFields<PersistentVolumeClaim>): Object
   };
 }
 
-/** The decoder for `volumeTransform` with the same fields. @param isWhole - the volumes that it keeps whole. */
+/**
+ * The decoder for `volumeTransform` with the same fields.
+ *
+ * @param isWhole - the volumes that it keeps whole.
+ * @param storageSources - the sources that its `storageKeys` reads. Default: none.
+ */
 export function volumeDecoder(
   isWhole: (volume: PersistentVolume) => boolean,
   fields?: KeptFields<PersistentVolume>,
+  storageSources: StorageSources = [],
 ): ObjectDecoder {
   const whole = messageDecoder<PersistentVolume>('PersistentVolume');
+  if (storageSources === 'all') return whole;
   const reduced = messageDecoder<PersistentVolume>('PersistentVolume', {
     metadata: {
       ...identity,
@@ -51,7 +62,8 @@ export function volumeDecoder(
     spec: {
       persistentVolumeReclaimPolicy: true,
       storageClassName: true,
-      csi: { driver: true },
+      ...selectedKeys(storageSources),
+      csi: { driver: true, ...(storageSources.includes('csi') && { volumeHandle: true }) },
       ...selectedKeys(fields?.spec),
     },
     status: { phase: true },

@@ -1,5 +1,5 @@
 import type { JournalMetrics } from './intent-journal/journal-metrics.ts';
-import type { IntentPhase, IntentRecord } from './intent-journal/intent-record.ts';
+import { type IntentRecord, noRecords } from './intent-journal/intent-record.ts';
 import type { Intent } from './intent.ts';
 
 /** The volume's name is in use by the intent of another claim. */
@@ -14,7 +14,7 @@ export class OpenIntents {
   readonly #open = new Map<string, Intent>();
   /** Claim UIDs by volume name; the first of them may work, the others wait. */
   readonly #byName = new Map<string, Set<string>>();
-  readonly #phases: Record<IntentPhase, number> = { create: 0, unclear: 0, delete: 0, stuck: 0 };
+  readonly #phases = noRecords();
 
   constructor(metrics: JournalMetrics) {
     this.#metrics = metrics;
@@ -38,9 +38,9 @@ export class OpenIntents {
     return this.#open.get(intent.record.claim.uid) === intent;
   }
 
-  /** @throws {NameInUseError} when another claim's intent has the name, and came first. */
+  /** @throws {NameInUseError} when another claim's intent has the name, and came first. One that is only reported does not count. */
   checkName(uid: string, name: string): void {
-    const [first] = this.named(name);
+    const first = this.named(name).find(({ record }) => record.phase !== 'unproved' || record.claim.uid === uid);
     if (first === undefined || first.record.claim.uid === uid) return;
     const { claim } = first.record;
     throw new NameInUseError(

@@ -10,6 +10,7 @@ import type { Recorder } from '../kube/recorder.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { checkProvisioner, checkProvisionerName } from './check-provisioner.ts';
 import { type ControllerParts, makeControllerParts } from './controller-parts.ts';
+import type { IntentRecord } from './intent-journal/intent-record.ts';
 import type { ControllerStatus } from './controller-status.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { isRecoverable, type Plan } from './recoverable.ts';
@@ -83,7 +84,7 @@ export class ProvisionController {
 
   /** The plans of the volumes that are recorded and may be in the making: what they are made from is in use. */
   *openPlans(): Generator<Plan> {
-    for (const { record } of this.#parts.intents.list()) yield record.plan;
+    for (const { record } of this.#parts.intents.list()) if (mayBeMade(record)) yield record.plan;
   }
 
   /**
@@ -112,7 +113,10 @@ export class ProvisionController {
     this.#running.abort = aborting.signal;
     using ending = joinSignals([stop, aborting.signal], { clock: this.#parts.clock });
     background.start((signal) => this.#parts.store.run(signal));
-    if (this.#parts.recovery !== undefined) background.start((signal) => this.#parts.journal.run(signal));
+    if (this.#parts.recovery !== undefined) {
+      background.start((signal) => this.#parts.journal.run(signal));
+      background.start((signal) => this.#parts.intents.renewVersions(signal));
+    }
     if (this.#options.informers === undefined) {
       const { claims, volumes, classes } = this.#parts.informers;
       for (const informer of [claims, volumes, classes]) background.start((signal) => informer.run(signal));
@@ -202,4 +206,8 @@ export class ProvisionController {
     }
     await queues.ended();
   }
+}
+
+function mayBeMade({ phase }: IntentRecord): boolean {
+  return phase !== 'revoked' && phase !== 'unproved';
 }

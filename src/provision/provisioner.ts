@@ -59,6 +59,17 @@ export interface Provisioner {
    */
   shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;
   /**
+   * What identifies the storage of a volume, of whatever claim or provisioner: two volumes with a key in common have the
+   * same storage. In doubt they have; empty when it is not storage of this backend. Called for every PersistentVolume of
+   * the cluster. Pure; must not throw.
+   */
+  storageKeys?(volume: PersistentVolume): readonly string[];
+  /**
+   * Whether `delete` decides itself what becomes of storage that another volume has, too. Absent: no; while there is another
+   * volume with a key in common, of whatever provisioner, `delete` is not called, and an event says why.
+   */
+  handlesSharedStorage?(): boolean;
+  /**
    * The claim is gone or has its volume, and no attempt for it is under way or to be repeated: what was kept for retries
    * may go. Called as often as that shows, also for claims of others. Must not throw.
    */

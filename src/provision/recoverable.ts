@@ -23,7 +23,7 @@ export interface FulfilContext extends ProvisionContext {
    * To be awaited directly before storage that was made from the plan is deleted again, such as a volume that is too
    * small. Records the deletion, and checks with the API server whether a PersistentVolume refers to the storage.
    *
-   * @param handle - the storage, as `holds` will be asked about it; not empty.
+   * @param handle - the storage, as `handleKey` takes it; not empty.
    * @throws when nothing may be deleted now; to be passed on unchanged.
    */
   beforeDelete(handle: string): Promise<void>;
@@ -60,11 +60,13 @@ export interface Recoverable {
    * @throws {ProvisionError} as `fulfil`, and what `beforeDelete` throws.
    */
   revoke(plan: Plan, context: RevokeContext): Promise<void>;
+  /** As in `Provisioner`: while a PersistentVolume has the storage, nothing is deleted. */
+  storageKeys(volume: PersistentVolume): readonly string[];
   /**
-   * Whether a PersistentVolume, of whatever claim or provisioner, refers to the storage; in doubt it does. Called for every
-   * PersistentVolume of the cluster. Must not throw.
+   * The key under which `storageKeys` names the storage of a volume with this handle, as `beforeDelete` was given it. Pure;
+   * must not throw.
    */
-  holds(volume: PersistentVolume, handle: string): boolean;
+  handleKey(handle: string): string;
   /**
    * Nothing will be made from the plan any more: frees what `fulfil` holds besides the storage, such as the protection of a
    * source. Not called after a success of `fulfil`. Must not throw; a repeat must be safe.
@@ -74,6 +76,15 @@ export interface Recoverable {
 
 /** Whether the provisioner has all methods of `Recoverable`. */
 export function isRecoverable(provisioner: Provisioner): provisioner is Provisioner & Recoverable {
-  const { plan, fulfil, revoke, holds } = provisioner as Partial<Recoverable>;
-  return [plan, fulfil, revoke, holds].every((method) => typeof method === 'function');
+  const { plan, fulfil, revoke, storageKeys, handleKey } = provisioner as Partial<Recoverable>;
+  return [plan, fulfil, revoke, storageKeys, handleKey].every((method) => typeof method === 'function');
+}
+
+/** Whether a volume has the storage of the handle; in doubt it has. */
+export function hasStorage(
+  provisioner: Pick<Recoverable, 'storageKeys' | 'handleKey'>,
+  volume: PersistentVolume,
+  handle: string,
+): boolean {
+  return provisioner.storageKeys(volume).includes(provisioner.handleKey(handle));
 }

@@ -1,12 +1,15 @@
 /** Undoes volumes that nobody wants any more, with workers of its own: it never holds up a claim. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { Slots } from '../base/slots.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
 import { ExponentialLimiter } from '../kube/rate-limiter.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
-import { type DeletionGuard, ReportOnlyError, VolumeExistsError, WantedAgainError } from './deletion-guard.ts';
+import { type DeletionGuard, ReportOnlyError, WantedAgainError } from './deletion-guard.ts';
+import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
 import { failedReason } from './event-reasons.ts';
 import type { JournalMetrics, ReportReason } from './intent-journal/journal-metrics.ts';
 import { uidIndex } from './informers.ts';
@@ -15,18 +18,24 @@ import type { Intents } from './intents.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 import { ProvisionError, type Provisioner } from './provisioner.ts';
 import type { Recoverable } from './recoverable.ts';
+import { storedVolume } from './stored-volume.ts';
+import { NotReachedError } from './volume-log-reader.ts';
 import type { RunOptions } from './run-options.ts';
 import { runWorkers } from './run-workers.ts';
 import type { VolumeStore } from './volume-store.ts';
 
-/** Most volumes that are undone at the same time: each live look at the volumes of a large cluster answers as many questions. */
-const maxWorkers = 10;
+/** Max volumes that are undone at the same time: most of them wait for the next look at all volumes, which they share. */
+const maxWorkers = 1000;
 /** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */
 const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
 /** A backend that has given nothing but final errors for so long is left to an operator, in milliseconds. */
 const refusedMs = 30 * 60_000;
 /** Pause until a record of another process is looked at again, in milliseconds. */
 const foreignPauseMs = 10_000;
+/** Pause until a proof that is still being read for is tried again, in milliseconds. */
+const proofPauseMs = 2000;
+/** A proof that could not be read for so long is given up, in milliseconds. */
+const maxProofMs = 15 * 60_000;
 /** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may say otherwise still. */
 const wantedPauseMs = 1000;
 
@@ -34,6 +43,7 @@ export interface RevokerOptions {
   intents: Intents;
   guard: DeletionGuard;
   provisioner: Provisioner & Recoverable;
+  client: KubeClient;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
   metrics: JournalMetrics;
@@ -49,6 +59,7 @@ export interface RevokerOptions {
 export class Revoker {
   readonly #options: RevokerOptions;
   readonly #queue: WorkQueue;
+  #slots = new Slots(1);
 
   constructor(options: RevokerOptions) {
     this.#options = options;
@@ -84,11 +95,12 @@ export class Revoker {
   /**
    * Works until it is stopped, then finishes what is under way. To be called once.
    *
-   * @param options.claimWorkers - how many claims are worked on at the same time: at most half as many volumes are undone.
+   * @param options.claimWorkers - how many claims are worked on at the same time: at most half as many calls to the backend are made.
    */
   async run({ stop, abort, claimWorkers }: Required<RunOptions> & { claimWorkers: number }): Promise<void> {
     const { clock, logger } = this.#options;
-    const count = Math.min(maxWorkers, Math.ceil(claimWorkers / 2));
+    const count = maxWorkers;
+    this.#slots = new Slots(Math.ceil(claimWorkers / 2));
     const sync = (uid: string, signal: AbortSignal): Promise<void> => this.#sync(uid, signal);
     const rest = {
       failureThreshold: 0,
@@ -123,8 +135,12 @@ export class Revoker {
       await this.#close(intent, signal);
       return;
     }
+    if (intent.record.phase === 'unproved') {
+      intent.revoking = false;
+      return;
+    }
     intents.checkName(uid, intent.record.volume.name);
-    const waitMs = intent.owner === 'foreign' ? foreignPauseMs : intent.deleteNotBeforeMs - clock.monotonicMs();
+    const waitMs = intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - clock.monotonicMs();
     if (waitMs > 0) {
       this.#queue.addAfter(uid, waitMs);
       return;
@@ -138,10 +154,16 @@ export class Revoker {
   }
 
   async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { guard, provisioner, store, metrics, logger } = this.#options;
+    const { guard, intents, provisioner, store, metrics, logger, clock } = this.#options;
     const { record } = intent;
-    if ((await store.abandon(record.volume.name)) === 'saved') {
-      await this.#close(intent, signal);
+    if (store.isUnsaved(record.volume.name)) {
+      const outcome = await store.abandon(record.volume.name);
+      if (outcome === 'saved') {
+        await this.#close(intent, signal);
+        return;
+      }
+      intents.abandoned(intent);
+      this.#queue.addAfter(record.claim.uid, revocableAtMs(intent) - clock.monotonicMs());
       return;
     }
     guard.checkRecord(intent);
@@ -149,14 +171,37 @@ export class Revoker {
       const wish = await guard.wish(record, signal);
       if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
     }
-    await provisioner.revoke(record.plan, {
-      signal,
-      handle: record.handle,
-      beforeDelete: (found) => guard.beforeDelete(intent, found, { wantedByClaim: false, signal }),
-    });
-    await this.#close(intent, signal);
-    metrics.revoked();
-    logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
+    const isAgain = record.phase === 'revoked';
+    await this.#undo(intent, signal);
+    intent.pendingSinceMs = undefined;
+    if (!isAgain) {
+      metrics.revoked();
+      logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
+    }
+    if (intent.lateUntilMs <= clock.monotonicMs()) {
+      await this.#close(intent, signal);
+      return;
+    }
+    await provisioner.release?.(record.plan, { signal });
+    await intents.revoked(intent, signal);
+    this.#queue.addAfter(record.claim.uid, intent.lateUntilMs - clock.monotonicMs());
+  }
+
+  /** Calls the backend, in a slot that others have while this waits for a proof. */
+  async #undo(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { guard, provisioner } = this.#options;
+    const { plan, handle } = intent.record;
+    await this.#slots.take();
+    try {
+      await provisioner.revoke(plan, {
+        signal,
+        handle,
+        beforeDelete: (found) =>
+          this.#slots.without(() => guard.beforeDelete(intent, found, { wantedByClaim: false, signal })),
+      });
+    } finally {
+      this.#slots.give();
+    }
   }
 
   /** @throws for another attempt later. */
@@ -169,6 +214,19 @@ export class Revoker {
       if (claims.byIndex(uidIndex, uid).length === 0) throw error; // the cache is behind, the claim cannot be synced yet
       intent.revoking = false;
       onReleased(uid, wantedPauseMs);
+      return;
+    }
+    const isPending = error instanceof ProofPendingError || error instanceof NotReachedError;
+    if (isPending && this.#mayWait(intent)) {
+      this.#queue.addAfter(uid, proofPauseMs);
+      return;
+    }
+    if (error instanceof VolumeSeenError) {
+      await this.#afterVolume(intent, error, signal);
+      return;
+    }
+    if (isPending || error instanceof UnprovedError) {
+      await this.#unproved(intent, error.message, signal);
       return;
     }
     if (error instanceof VolumeExistsError && error.holdsStorage) {
@@ -186,6 +244,10 @@ export class Revoker {
     }
     if (!(error instanceof ProvisionError)) throw error;
     if (error.state === 'in-background') intents.unclear(intent);
+    else if (error.state !== 'no-change' && intent.record.phase === 'revoked') {
+      await this.#close(intent, signal); // it was deleted, and nothing has made it again
+      return;
+    }
     if (error.afterUnclear === 'absent' || (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
       await this.#close(intent, signal);
       return;
@@ -195,6 +257,54 @@ export class Revoker {
       return;
     }
     throw error;
+  }
+
+  /** Whether a proof that could not be read yet may still come. */
+  #mayWait(intent: Intent): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    intent.pendingSinceMs ??= nowMs;
+    return nowMs - intent.pendingSinceMs < maxProofMs;
+  }
+
+  /**
+   * A PersistentVolume has existed, so that the storage is no longer ours to decide about: it is kept, or was reclaimed. Where that
+   * was not the volume of this record nobody can tell what became of its storage.
+   */
+  async #afterVolume(intent: Intent, { volume, message }: VolumeSeenError, signal: AbortSignal): Promise<void> {
+    const { provisioner, client, logger } = this.#options;
+    const { claim, volume: template, handle, nameTaken = false } = intent.record;
+    const holds = (keys: ReadonlySet<string>): boolean =>
+      handle === undefined ? keys.size > 0 : keys.has(provisioner.handleKey(handle));
+    const present = await storedVolume(client, template.name, signal);
+    const isOurs =
+      present === undefined
+        ? volume.claimUids.has(claim.uid) && holds(volume.storageKeys)
+        : present.spec.claimRef?.uid === claim.uid && holds(new Set(provisioner.storageKeys(present)));
+    if (nameTaken || !isOurs) {
+      await this.#unproved(intent, `${message}, and was not that of this claim, or had other storage`, signal);
+      return;
+    }
+    if (present === undefined) {
+      const fields = {
+        ...this.#named(intent),
+        storage: [...volume.storageKeys],
+        policy: volume.policy,
+        phase: volume.phase,
+      };
+      logger.info(
+        fields,
+        'The PersistentVolume of a deleted claim was removed by others: its storage is left as it is',
+      );
+    }
+    await this.#close(intent, signal);
+  }
+
+  /** The sources of a volume that nobody makes any more are free; a claim that wants it again gets it. */
+  async #unproved(intent: Intent, why: string, signal: AbortSignal): Promise<void> {
+    const { intents, provisioner } = this.#options;
+    await provisioner.release?.(intent.record.plan, { signal });
+    intents.unproved(intent, why);
+    intent.revoking = false;
   }
 
   /**
@@ -234,4 +344,9 @@ export class Revoker {
   #named({ record: { claim, volume } }: Intent): object {
     return { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name };
   }
+}
+
+/** Monotonic time from which on an intent may be undone, in milliseconds. */
+function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs }: Intent): number {
+  return Math.max(deleteNotBeforeMs, mayBeSavedUntilMs, record.phase === 'revoked' ? lateUntilMs : -Infinity);
 }

@@ -7,6 +7,7 @@ import type { WorkQueue } from '../kube/work-queue.ts';
 
 export interface WorkersOptions {
   queue: WorkQueue;
+  /** Max workers; each is started when all others are busy. */
   count: number;
   /** Works on a key; a rejection requeues it with back-off. */
   sync: (key: string, signal: AbortSignal) => Promise<unknown>;
@@ -37,18 +38,35 @@ export async function runWorkers(options: WorkersOptions): Promise<void> {
   const shutDown = (): void => queue.shutDown();
   workers.signal.addEventListener('abort', shutDown, { once: true });
   if (workers.signal.aborted) shutDown();
-  for (let number = 0; number < count; number++) workers.start((signal) => work({ ...options, stop: signal }));
+  let [started, idle] = [0, 0];
+  const startOne = (): void => {
+    started++;
+    idle++;
+    workers.start((signal) =>
+      work({
+        ...options,
+        stop: signal,
+        onTaken: () => {
+          if (--idle === 0 && started < count) startOne();
+        },
+        onDone: () => idle++,
+      }),
+    );
+  };
+  startOne();
   await workers.ended();
 }
 
-async function work(options: WorkersOptions): Promise<void> {
-  const { queue, stop } = options;
+async function work(options: WorkersOptions & { onTaken: () => void; onDone: () => void }): Promise<void> {
+  const { queue, stop, onTaken, onDone } = options;
   for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
+    onTaken();
     if (sliceSpent()) await nextSlice();
     try {
       if (!stop.aborted) await syncKey(key, options);
     } finally {
       queue.done(key);
+      onDone();
     }
   }
 }

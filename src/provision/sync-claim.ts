@@ -36,7 +36,7 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
   /** Of a `Recoverable` provisioner; else undefined. */
   recovery: ClaimRecovery | undefined;
   /** What may be under way at a `Recoverable` provisioner. */
-  intents: Pick<Intents, 'get'>;
+  intents: Pick<Intents, 'get' | 'forget'>;
   /** Undefined: nobody reads them. */
   lastErrors: LastErrors | undefined;
   /** Undefined: nothing is traced. */
@@ -108,6 +108,7 @@ export class ClaimSyncer {
     this.#options.traces?.settled(uid);
     this.#options.slowSet.delete(uid);
     this.#rescheduler.forget(uid);
+    this.#options.intents.forget(uid);
     this.#options.provisioner.forget?.(uid);
     return true;
   }

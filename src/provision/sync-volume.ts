@@ -12,8 +12,11 @@ import { type PersistentVolume, persistentVolumes } from './objects.ts';
 import { ownsVolume } from './owns-volume.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import { IgnoredError, type Provisioner } from './provisioner.ts';
+import type { SharedStorage } from './shared-storage.ts';
+import type { QuietVolumes } from './quiet-volumes.ts';
 import { shouldDelete } from './should-delete.ts';
 import { storedVolume } from './stored-volume.ts';
+import { volumeReference } from './volume-reference.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
 
 export interface VolumeSyncerOptions {
@@ -25,10 +28,11 @@ export interface VolumeSyncerOptions {
   recorder: Recorder;
   metrics: ControllerMetrics;
   addFinalizer: boolean;
-  /** For how long nothing of this volume's name may be deleted yet, in milliseconds. */
-  quietInMs: (name: string) => number;
-  /** The volume is to be synced again, after so many milliseconds. */
-  onTooEarly: (name: string, afterMs: number) => void;
+  quiet: Pick<QuietVolumes, 'mustWait' | 'forget'>;
+  /** For how long a call that was given up may make the storage of a volume again, in milliseconds. */
+  lateCallsMs: (name: string) => number;
+  /** Undefined: the provisioner does not know storage that volumes share, or sees to it itself. */
+  sharedStorage: Pick<SharedStorage, 'mustWait' | 'forget'> | undefined;
   /** Undefined: nothing is traced. */
   traces: DeletionTraces | undefined;
   clock: Clock;
@@ -53,6 +57,8 @@ export class VolumeSyncer {
   forget(name: string): void {
     this.#deleted.delete(name);
     this.#failed.delete(name);
+    this.#options.quiet.forget(name);
+    this.#options.sharedStorage?.forget(name);
   }
 
   /**
@@ -61,7 +67,7 @@ export class VolumeSyncer {
    * @throws when the volume must be tried again later.
    */
   async sync(name: string, signal: AbortSignal): Promise<void> {
-    const { volumes, provisioner, isKnownProvisioner, addFinalizer } = this.#options;
+    const { volumes, provisioner, isKnownProvisioner, addFinalizer, quiet, sharedStorage } = this.#options;
     const cached = volumes.get(name);
     if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
     const deleted = this.#deleted.get(name);
@@ -77,14 +83,13 @@ export class VolumeSyncer {
     const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
     if (guarded || !shouldDelete(volume, addFinalizer)) {
       this.#failed.delete(name);
+      quiet.forget(name);
+      sharedStorage?.forget(name);
       return;
     }
-    const waitMs = this.#options.quietInMs(name);
-    if (waitMs > 0) {
-      this.#options.onTooEarly(name, waitMs);
-      return;
-    }
+    if (quiet.mustWait(volume)) return;
     if (!(await this.#isStillToDelete(volume, signal))) return;
+    if ((await sharedStorage?.mustWait(volume, signal)) === true) return;
     this.#failed.add(name);
     await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
     this.#failed.delete(name);
@@ -161,12 +166,24 @@ export class VolumeSyncer {
     }
     observer.onDeleted(volume);
     logger.info({ volume: name }, 'Storage deleted');
+    this.#warnOfLateCalls(volume);
     await client.delete(persistentVolumes, { name }, { signal });
     const released = addFinalizer && finalizers.includes(volumeFinalizer);
     if (released) await this.#release(name, signal);
     if (uid !== undefined) this.#deleted.set(name, { uid, released });
     if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
     return 'deleted';
+  }
+
+  /** It is not looked for again: a driver may keep what a volume's own deletion has left on purpose, such as an archive. */
+  #warnOfLateCalls({ metadata: { name }, spec: { csi } }: PersistentVolume): void {
+    const { lateCallsMs, clock, logger } = this.#options;
+    const lateMs = lateCallsMs(name);
+    if (lateMs === 0) return;
+    const until = new Date(clock.wallMs() + lateMs).toISOString();
+    const text =
+      'Storage was deleted while a call that was given up may still create it again: audit shows it then as unclaimed';
+    logger.warn({ volume: name, handle: csi?.volumeHandle, until }, text);
   }
 
   async #release(name: string, signal: AbortSignal): Promise<void> {
@@ -179,14 +196,4 @@ export class VolumeSyncer {
       if (!((error as Error).cause instanceof NotFoundError)) throw error;
     }
   }
-}
-
-function volumeReference({ metadata: { name, uid, resourceVersion } }: PersistentVolume): object {
-  return {
-    kind: 'PersistentVolume',
-    apiVersion: 'v1',
-    name,
-    ...(uid !== undefined && { uid }),
-    ...(resourceVersion !== undefined && { resourceVersion }),
-  };
 }

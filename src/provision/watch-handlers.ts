@@ -8,6 +8,7 @@ import type { ProvisionInformers } from './informers.ts';
 import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
+import type { SharedStorage } from './shared-storage.ts';
 import { shouldDelete } from './should-delete.ts';
 import type { ClaimSyncer } from './sync-claim.ts';
 import type { VolumeSyncer } from './sync-volume.ts';
@@ -20,6 +21,8 @@ export interface WatchHandlersOptions {
   volumeQueue: WorkQueue;
   claimSyncer: ClaimSyncer;
   volumeSyncer: VolumeSyncer;
+  /** As in `VolumeSyncerOptions`. */
+  sharedStorage: Pick<SharedStorage, 'changed' | 'forget'> | undefined;
   recentlySaved: RecentlySaved;
   /** Undefined: nothing is traced. */
   traces: ClaimTraces | undefined;
@@ -88,21 +91,25 @@ export class WatchHandlers {
 
   /** @param old - as for a claim. */
   #onVolume(volume: PersistentVolume, old?: PersistentVolume): void {
-    const { isKnownProvisioner, addFinalizer, volumeQueue, recentlySaved, deletionTraces } = this.#options;
+    const { isKnownProvisioner, addFinalizer, volumeQueue, sharedStorage, recentlySaved, deletionTraces } =
+      this.#options;
     const { name } = volume.metadata;
     recentlySaved.delete(name);
+    sharedStorage?.changed(name);
     if (volumeNeedsSync(volume, { isKnownProvisioner, addFinalizer })) {
       if (shouldDelete(volume, addFinalizer)) deletionTraces?.seen(volume);
       volumeQueue.add(name);
     } else if (old !== undefined && old !== volume) {
       volumeQueue.forget(name);
+      sharedStorage?.forget(name);
       deletionTraces?.settled(name);
     }
   }
 
   #onVolumeGone(name: string): void {
-    const { volumeQueue, volumeSyncer, recentlySaved, deletionTraces } = this.#options;
+    const { volumeQueue, volumeSyncer, sharedStorage, recentlySaved, deletionTraces } = this.#options;
     recentlySaved.delete(name);
+    sharedStorage?.changed(name);
     volumeQueue.forget(name);
     volumeSyncer.forget(name);
     deletionTraces?.settled(name);

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { warningLogger } from '../base/text-logger.ts';
@@ -16,24 +16,20 @@ import type { Recorder } from '../kube/recorder.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { checkProvisioner, checkProvisionerName } from '../provision/check-provisioner.ts';
-import { provisionInformers } from '../provision/informers.ts';
-import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
-import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
+import { type ProvisionInformers, provisionInformers } from '../provision/informers.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { RunOptions } from '../provision/run-options.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
-import { isRecoverable } from '../provision/recoverable.ts';
+import { storageKeysOf } from '../provision/storage-index.ts';
 import { type ElectionSettings, leadAndWork } from './election.ts';
 import { type HttpOptions, startEndpoint } from './endpoint.ts';
 import { ExitError, exitCodes } from './exit.ts';
 import { runFeatures } from './feature.ts';
 import { Health } from './health.ts';
-import { journalLock } from './journal-names.ts';
-import { leaseName } from './lease-name.ts';
-import { ownNamespace } from './own-namespace.ts';
+import { checkIntentJournal, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
 import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.ts';
 
@@ -78,11 +74,11 @@ export interface RunProvisionerOptions extends Omit<
    */
   leaderElection?: boolean | ElectionSettings;
   /**
-   * Where the volumes of a `Recoverable` provisioner are recorded before they are made: in annotations of Leases, or in
-   * ConfigMaps, both named `<Lease of the election>-journal-<n>` and in its namespace. Needs get, create and update there.
-   * Default `lease`; `off` where the election has to do without Leases.
+   * Where the volumes of a `Recoverable` provisioner are recorded before they are made: in annotations of Leases, which are
+   * named `<Lease of the election>-journal-<n>` and in its namespace. Needs get, create and update there. Default `lease`;
+   * `off` where the election has to do without Leases.
    */
-  intentJournal?: 'lease' | 'configmap' | 'off';
+  intentJournal?: 'lease' | 'off';
   /**
    * Serves metrics (`/metrics`, or `metricsPath`), liveness (`/healthz`) and readiness (`/readyz`), such as with
    * `{ address: ':8080' }`; profiles only with `profiles: true`. Default: no endpoint.
@@ -108,11 +104,12 @@ export interface RunProvisionerOptions extends Omit<
  *
  * @returns the exit code: 0 after a signal; 1 after one logged line when it could not start, lost the Lease, or had to
  * abort what was under way. Kubernetes should restart the process then.
- * @throws {RangeError} for timings with which a leader election cannot work.
+ * @throws {RangeError} for timings with which a leader election cannot work, and an unknown `intentJournal`.
  * @throws {TypeError} without a name or a method of the provisioner.
  */
 export async function runProvisioner(options: RunProvisionerOptions): Promise<number> {
   checkProvisionerName(options.provisionerName);
+  checkIntentJournal(options.intentJournal);
   if (typeof options.provisioner !== 'function') checkProvisioner(options.provisioner);
   const { clock = systemClock, logger = warningLogger, signals = process } = options;
   using shutdown = listenForShutdown({
@@ -152,8 +149,7 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
   });
   await using _endpoint = endpoint;
   const work = (abort: AbortSignal, held: readonly LockName[] = ['lease']): Promise<void> => {
-    const withoutLeases = options.intentJournal !== 'configmap' && !held.includes('lease');
-    const settled: Settled = withoutLeases ? { ...options, intentJournal: 'off' } : options;
+    const settled: Settled = held.includes('lease') ? options : { ...options, intentJournal: 'off' };
     return provision(settled, { transport, registry, ready, shutdown, abort });
   };
   if (leaderElection === false) {
@@ -195,17 +191,14 @@ async function provision(
   const { provisionerName, additionalProvisionerNames = [], freezeCache = false, clock, logger } = options;
   const { transport, registry, ready, shutdown, abort } = parts;
   const names = new Set([provisionerName, ...additionalProvisionerNames]);
-  const informers = provisionInformers({
-    transport,
-    isKnownProvisioner: (name) => names.has(name),
-    ...(volumeFields && { volumeFields }),
-    clock,
-    logger,
-    freeze: freezeCache,
-  });
   const client = new KubeClient({ transport, fieldManager: fieldManagerOf(given) });
-  const { volumes } = informers;
-  const started: { controller?: ProvisionController } = {};
+  const started: { controller?: ProvisionController; informers?: ProvisionInformers } = {};
+  // the provisioner says how its storage is indexed, so the caches come after it
+  const volumes: Lister<PersistentVolume> = {
+    get: (key) => started.informers?.volumes.get(key),
+    list: () => started.informers?.volumes.list() ?? [],
+    byIndex: (...asked) => started.informers?.volumes.byIndex(...asked) ?? [],
+  };
   const tools: ProvisionerParts = {
     client,
     volumes,
@@ -218,12 +211,22 @@ async function provision(
     wakeVolume: (name) => started.controller?.wakeVolume(name),
   };
   const provisioner = typeof source === 'function' ? await source(tools) : source;
+  const informers = provisionInformers({
+    transport,
+    isKnownProvisioner: (name) => names.has(name),
+    ...(volumeFields && { volumeFields }),
+    storageKeys: storageKeysOf(provisioner),
+    clock,
+    logger,
+    freeze: freezeCache,
+  });
+  started.informers = informers;
   const controller = new ProvisionController({
     ...options,
     provisioner,
     transport,
     informers,
-    ...journalOf(given, { provisioner, client, registry }),
+    ...provisionerJournal(given, { provisioner, client, registry }),
     metrics: prometheusMetrics(registry),
     queueMetrics: workQueueMetrics(registry).forQueue,
   });
@@ -233,36 +236,6 @@ async function provision(
   using caches = new RunningCaches({ group: background, ready, clock });
   const feature = { caches: { ...informers }, run: (until: Required<RunOptions>) => controller.run(until) };
   await runFeatures([feature], { background, caches, shutdown, abort, clock, logger });
-}
-
-function journalOf(
-  {
-    provisionerName,
-    additionalProvisionerNames = [],
-    leaderElection = false,
-    intentJournal = 'lease',
-    clock,
-    logger,
-  }: Settled,
-  { provisioner, client, registry }: { provisioner: Provisioner; client: KubeClient; registry: MetricRegistry },
-): Pick<ProvisionControllerOptions, 'intentJournal' | 'journalMetrics'> {
-  if (intentJournal === 'off' || !isRecoverable(provisioner)) return {};
-  const { namespace = '', lockName = leaseName(provisionerName, silentLogger) } =
-    typeof leaderElection === 'object' ? leaderElection : {};
-  const metrics = journalMetrics(registry, clock);
-  const names = new Set([provisionerName, ...additionalProvisionerNames]);
-  const journal = clusterJournal({
-    client,
-    backing: intentJournal,
-    namespace: namespace === '' ? ownNamespace() : namespace,
-    lockName: journalLock(lockName),
-    isKnownProvisioner: (name) => names.has(name),
-    exclusive: leaderElection !== false,
-    metrics,
-    clock,
-    logger,
-  });
-  return { intentJournal: journal, journalMetrics: metrics };
 }
 
 function fieldManagerOf({ fieldManager, provisionerName }: Settled): string {

@@ -15,11 +15,10 @@ export function goneNodesFeature(options: FeatureOptions): Feature | undefined {
   const { config, client, transport, metrics, random = Math.random, clock, logger } = options;
   const objects = journalObjects(options);
   if (config.nodeDeployment === null || objects === undefined) return undefined;
-  const { resource, namespace, lease } = objects;
+  const { namespace, lease } = objects;
   const goneNodes = new GoneNodes({
     client,
     transport,
-    resource,
     namespace,
     lease,
     clock,

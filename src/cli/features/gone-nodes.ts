@@ -5,6 +5,7 @@ import { nodeResource } from '../../csi/topology/topology-nodes.ts';
 import { NotFoundError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject, Resource } from '../../kube/kube-object.ts';
+import { leases } from '../../kube/lease-record.ts';
 import { CodingChoice } from '../../kube/coding-choice.ts';
 import { pagedList, pageSize } from '../../kube/paged-list.ts';
 import type { Transport } from '../../kube/transport.ts';
@@ -13,8 +14,6 @@ import { journalNode } from '../../run/journal-names.ts';
 export interface GoneNodesOptions {
   client: KubeClient;
   transport: Transport;
-  /** The kind of the journals' objects. */
-  resource: Resource;
   namespace: string;
   /** Name of the driver's lock, without a node. */
   lease: string;
@@ -24,6 +23,9 @@ export interface GoneNodesOptions {
   clock: Clock;
   logger: Logger;
 }
+
+/** With what a journal needs of them, for the rule that is logged where `list` is missing. */
+const journalLeases: Resource = { ...leases, verbs: ['get', 'list', 'create', 'update'] };
 
 /** What the journal of a node holds. */
 interface NodeRecords {
@@ -66,11 +68,11 @@ export class GoneNodes {
   }
 
   async #list(signal: AbortSignal): Promise<Map<string, NodeRecords>> {
-    const { transport, resource, namespace, lease, clock, logger } = this.#options;
+    const { transport, namespace, lease, clock, logger } = this.#options;
     const journals = new Map<string, NodeRecords>();
     await pagedList({
       coding: new CodingChoice({ transport, logger }),
-      resource,
+      resource: journalLeases,
       namespace,
       clock,
       signal,
@@ -113,11 +115,10 @@ function watches(own: string, node: string, withJournal: readonly string[]): boo
   return others.includes(own) && others.filter((name) => rank(name) < ownRank).length < watchersPerNode;
 }
 
-/** How many records an object of a journal holds. */
-function countRecords({ metadata, data = {} }: KubeObject & { data?: Record<string, string> }): number {
-  const annotations = Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith(entryPrefix));
-  const keys = [...annotations.map((key) => key.slice(entryPrefix.length)), ...Object.keys(data)];
-  return keys.filter((key) => !/^(shard|discard|shared-.*)$/.test(key)).length;
+/** How many records a Lease of a journal holds. */
+function countRecords({ metadata }: KubeObject): number {
+  const keys = Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith(entryPrefix));
+  return keys.filter((key) => !/^(shard|discard|shared-.*)$/.test(key.slice(entryPrefix.length))).length;
 }
 
 const entryPrefix = 'csi-provisioner.journal/';

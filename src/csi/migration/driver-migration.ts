@@ -12,7 +12,6 @@ export function driverMigration(driverName: string): MigrationHook | undefined {
       storageClass.provisioner === plugin.name ? plugin.translateClass(storageClass) : storageClass,
     toInTree: (volume) => toInTree(plugin, volume),
     toCsi: (volume) => toCsi(plugin, volume),
-    holds: (volume, handle) => storageKeys(plugin, volume).includes(handleKey(plugin, handle)),
     storageKeys: (volume) => storageKeys(plugin, volume),
     handleKey: (handle) => handleKey(plugin, handle),
   };
@@ -45,11 +44,21 @@ function toCsi(plugin: InTreePlugin, volume: PersistentVolume): PersistentVolume
 function storageKeys(plugin: InTreePlugin, volume: PersistentVolume): string[] {
   const source = sourceOf(plugin, volume);
   if (source === undefined) return [];
+  const key = translatedKey(plugin, source, volume);
+  if (key !== undefined) return [key];
+  const values: unknown[] = Object.values(source); // what cannot be translated counts as it is
+  const texts = values.filter((value) => typeof value === 'string');
+  return texts.filter((text) => text !== '').map((text) => handleKey(plugin, text));
+}
+
+/** Undefined when the source cannot be translated, or names no storage. */
+function translatedKey(plugin: InTreePlugin, source: object, volume: PersistentVolume): string | undefined {
   try {
-    return [plugin.storageKey?.ofSource(source) ?? plugin.csiSource(source, volume).volumeHandle];
+    const { storageKey } = plugin;
+    const key = storageKey === undefined ? plugin.csiSource(source, volume).volumeHandle : storageKey.ofSource(source);
+    return key || undefined; // a source may lack any field
   } catch {
-    const values: unknown[] = Object.values(source); // what cannot be translated counts as it is
-    return values.filter((value) => typeof value === 'string').map((value) => handleKey(plugin, value));
+    return undefined;
   }
 }
 

@@ -46,7 +46,7 @@ export const gcePd: InTreePlugin = {
   // in whichever project and zone: the source does not say
   storageKey: {
     ofSource: ({ pdName }: GcePersistentDisk) => pdName,
-    ofHandle: (handle) => handle.split('/')[5] ?? '',
+    ofHandle: (handle) => handle.split('/')[5] ?? handle,
   },
 
   csiSource({ pdName, partition = 0, ...mount }: GcePersistentDisk, volume) {

@@ -17,14 +17,10 @@ export interface MigrationHook {
    */
   toCsi(volume: PersistentVolume): PersistentVolume;
   /**
-   * Whether a volume of the in-tree plugin is the one that the driver calls so; in doubt it is. False for every other volume.
-   * Does not throw.
-   */
-  holds(volume: PersistentVolume, handle: string): boolean;
-  /**
-   * For many volumes and handles: a volume holds the storage when `handleKey` of the handle is among its `storageKeys`. Does
-   * not throw.
+   * What identifies the storage of a volume of the in-tree plugin, in doubt too much; empty for every other volume. Reads
+   * only the plugin's source. Does not throw.
    */
   storageKeys(volume: PersistentVolume): readonly string[];
+  /** The key of a volume that the driver calls so. Does not throw. */
   handleKey(handle: string): string;
 }

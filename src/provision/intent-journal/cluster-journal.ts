@@ -1,5 +1,5 @@
 /**
- * The journal in Leases or ConfigMaps of the cluster. A record's way: the `RecordIntake` gives it to the `WriteQueue`, which
+ * The journal in Leases of the cluster. A record's way: the `RecordIntake` gives it to the `WriteQueue`, which
  * places it in a `Shard` with others; the `ShardWriter` writes that. `RecordChanges` follows what other processes write, and
  * `JournalUpkeep` does the periodic work.
  */
@@ -20,7 +20,7 @@ import { type ShardObject, ShardStorage } from './shard-storage.ts';
 import { ShardWriter } from './shard-writer.ts';
 import { WriteQueue } from './write-queue.ts';
 
-/** Records in Leases or ConfigMaps `<lock name>-journal-<n>`, written in groups. */
+/** Records in Leases `<lock name>-journal-<n>`, written in groups. */
 export function clusterJournal(options: ClusterJournalOptions): IntentJournal {
   return new ClusterJournal(options);
 }

@@ -1,6 +1,6 @@
 import { ConflictError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { type JournalBacking, ShardStorage } from './shard-storage.ts';
+import { ShardStorage } from './shard-storage.ts';
 
 /** A sidecar writes its shard many times a second at most while claims come; between two of its writes there is room. */
 const maxAttempts = 10;
@@ -13,7 +13,7 @@ const maxAttempts = 10;
  * @throws {ApiError} and {TransportError} when it cannot be written.
  */
 export async function discardRecord(
-  journal: { client: KubeClient; backing: JournalBacking; namespace: string; lockName: string },
+  journal: { client: KubeClient; namespace: string; lockName: string },
   { shard, uid }: { shard: number; uid: string },
 ): Promise<boolean> {
   const storage = new ShardStorage(journal);

@@ -8,9 +8,19 @@ import type { Plan } from '../recoverable.ts';
  * - `create`: the backend is being asked, or will be.
  * - `unclear`: an attempt ended without a clear result.
  * - `delete`: the storage `handle` is being deleted; it must be gone before anything of the same name is made.
- * - `stuck`: what is left cannot be found out, or must not be deleted; `problem` says why.
+ * - `revoked`: it was deleted, and is looked for once more when no call that makes it can be under way any more.
+ * - `stuck`: what is left cannot be found out; `problem` says why.
+ * - `unproved`: storage may be left, which a PersistentVolume may have had: it may be kept on purpose; `problem` says more.
  */
-export type IntentPhase = 'create' | 'unclear' | 'delete' | 'stuck';
+export type IntentPhase = (typeof intentPhases)[number];
+
+/** All phases, in the order in which a record may go through them. */
+export const intentPhases = ['create', 'unclear', 'delete', 'revoked', 'stuck', 'unproved'] as const;
+
+/** Zero for each phase. */
+export function noRecords(): Record<IntentPhase, number> {
+  return Object.fromEntries(intentPhases.map((phase) => [phase, 0])) as Record<IntentPhase, number>;
+}
 
 /** What the controller adds to the volume that a provisioner describes: it must be known when claim and class are gone. */
 export interface VolumeTemplate {
@@ -34,7 +44,12 @@ export interface IntentRecord {
   /** Of the provisioner; means nothing to the journal. */
   plan: Plan;
   phase: IntentPhase;
-  /** The storage whose deletion may have been begun: always there in the phase `delete`, perhaps in `stuck`. */
+  /**
+   * The resource version of the PersistentVolumes since which none has had the volume's name: as of the cache before the
+   * volume was planned, or a later one until which everything was seen. Absent: none is known.
+   */
+  since?: string;
+  /** The storage whose deletion may have been begun: always there in the phase `delete`, perhaps in `stuck` and `unproved`. */
   handle?: string;
   /** Why it is stuck, as the text of a log line. */
   problem?: string;

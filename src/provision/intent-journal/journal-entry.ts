@@ -1,4 +1,4 @@
-import type { IntentPhase, IntentRecord } from './intent-record.ts';
+import { type IntentPhase, intentPhases, type IntentRecord } from './intent-record.ts';
 import type { Cut, PlanReader, PlanWriter } from './plan-text.ts';
 
 /** A record as it is stored. Never changed, only replaced. */
@@ -28,7 +28,7 @@ interface StoredEntry {
   record: IntentRecord;
 }
 
-/** A key that is allowed in annotations and ConfigMaps, apart from the keys that are no records. */
+/** A key that is allowed in annotations, apart from the keys that are no records. */
 const plainKey = /^(?!sha)[A-Za-z0-9][-A-Za-z0-9_.]{0,61}[A-Za-z0-9]$/;
 
 /** Key of a claim's record, without a prefix. @throws {TypeError} for a UID that cannot be one. */
@@ -104,14 +104,15 @@ export function sharedBytes(entries: readonly JournalEntry[]): Map<string, numbe
   return bytes;
 }
 
-const phases: ReadonlySet<string> = new Set<IntentPhase>(['create', 'unclear', 'delete', 'stuck']);
+const phases: ReadonlySet<string> = new Set<IntentPhase>(intentPhases);
 
 /** Whether it has what the controller reads of every record; one that was edited may lack anything. */
-function isRecord({ claim, volume, plan, phase }: IntentRecord): boolean {
+function isRecord({ claim, volume, plan, phase, since = '' }: IntentRecord): boolean {
   const texts: unknown[] = [claim.namespace, claim.name, volume.name, volume.className, volume.provisioner];
   const objects: unknown[] = [volume.claimRef, volume.defaults, plan];
   return (
     phases.has(phase) &&
+    typeof since === 'string' &&
     texts.every((each) => typeof each === 'string') &&
     objects.every((each) => typeof each === 'object' && each !== null)
   );

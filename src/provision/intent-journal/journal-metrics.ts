@@ -3,7 +3,8 @@ import type { IntentPhase } from './intent-record.ts';
 /**
  * Why something is reported and not repaired.
  *
- * - `retain`: the class says that volumes are kept.
+ * - `unproved`: a PersistentVolume may have had the volume, which may be kept on purpose.
+ * - `lost`: a driver returned storage whose record is gone, and no other can be written.
  * - `restored`: the record may be outdated or of another cluster, such as one of a restored backup.
  * - `undecidable`: what an attempt left behind cannot be found out.
  * - `unreadable`: an entry that cannot be parsed, or of a newer version.
@@ -14,7 +15,8 @@ import type { IntentPhase } from './intent-record.ts';
 export type ReportReason = (typeof reportReasons)[number];
 
 export const reportReasons = [
-  'retain',
+  'unproved',
+  'lost',
   'restored',
   'undecidable',
   'unreadable',
@@ -32,6 +34,8 @@ export interface JournalMetrics {
    * milliseconds since the Unix epoch; undefined: none is open.
    */
   oldestCreatedAtMs(read: () => number | undefined): void;
+  /** Called once, with a function to be called at any time: how many open records wait, by what for. */
+  waiting(read: () => ReadonlyMap<string, number>): void;
   /** A record of an earlier process was taken up. */
   replayed(): void;
   /** A volume that nobody wants any more is certain not to exist. */
@@ -54,6 +58,7 @@ const nothing = (): void => undefined;
 export const noJournalMetrics: JournalMetrics = {
   records: nothing,
   oldestCreatedAtMs: nothing,
+  waiting: nothing,
   replayed: nothing,
   revoked: nothing,
   reported: nothing,

@@ -2,13 +2,11 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { JournalMetrics } from './journal-metrics.ts';
-import type { JournalBacking } from './shard-storage.ts';
 
 /** Options of `clusterJournal`. */
 export interface ClusterJournalOptions {
   /** Its transport is fenced when the lease is lost. */
   client: KubeClient;
-  backing: JournalBacking;
   /** Of the lock. */
   namespace: string;
   /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */

@@ -1,6 +1,6 @@
 import type { ClusterJournalOptions } from './journal-options.ts';
 import type { ShardReader } from './read-shards.ts';
-import type { RecordChanges } from './record-changes.ts';
+import { isReported, type RecordChanges } from './record-changes.ts';
 import type { Shard } from './shard.ts';
 import type { ShardHeader } from './shard-header.ts';
 import type { ShardSet } from './shard-set.ts';
@@ -41,8 +41,8 @@ export class JournalUpkeep {
     const nowMs = clock.monotonicMs();
     const entries = shards.entries();
     const isForeign = entries.some(({ writer }) => writer !== me);
-    const isReported = entries.some(({ phase, reportOnly }) => phase === 'stuck' || reportOnly !== '');
-    const isAlone = exclusive && !isForeign && !isReported;
+    const hasReported = entries.some(isReported);
+    const isAlone = exclusive && !isForeign && !hasReported;
     const everyMs = isForeign ? pollMs : !exclusive || entries.length > 0 ? slowPollMs : Infinity;
     if (nowMs - this.#polledAtMs >= everyMs) {
       this.#polledAtMs = nowMs;

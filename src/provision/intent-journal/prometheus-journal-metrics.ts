@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { counter, gauge, histogram, type MetricRegistry } from '../../base/metrics.ts';
-import type { IntentPhase } from './intent-record.ts';
+import { noRecords } from './intent-record.ts';
 import { type JournalMetrics, reportReasons } from './journal-metrics.ts';
 
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -8,7 +8,7 @@ const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Registers the `intent_journal_*` families, all at zero. @throws {Error} when the registry has them already. */
 export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wallMs'>): JournalMetrics {
   let oldestMs: () => number | undefined = () => undefined;
-  let records: Readonly<Record<IntentPhase, number>> = { create: 0, unclear: 0, delete: 0, stuck: 0 };
+  let records = noRecords();
   gauge({
     registry,
     labels: ['phase'],
@@ -23,6 +23,16 @@ export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wal
     name: 'intent_journal_oldest_record_age_seconds',
     help: 'Age of the oldest open record; 0 without one',
     collect: (family) => family.set(Math.max(0, clock.wallMs() - (oldestMs() ?? Infinity)) / 1000),
+  });
+  let waiting: () => ReadonlyMap<string, number> = () => new Map();
+  gauge({
+    registry,
+    labels: ['reason'],
+    name: 'intent_journal_waiting_records',
+    help: 'Open records that are to be undone or closed and wait deliberately, by what for',
+    collect: (family) => {
+      for (const [reason, count] of waiting()) family.set({ reason }, count);
+    },
   });
   const replayed = counter({
     registry,
@@ -68,6 +78,9 @@ export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wal
     },
     oldestCreatedAtMs: (read) => {
       oldestMs = read;
+    },
+    waiting: (read) => {
+      waiting = read;
     },
     replayed: () => replayed.inc(),
     revoked: () => revoked.inc(),

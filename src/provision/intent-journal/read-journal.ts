@@ -6,11 +6,10 @@ import { recordOf } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
 import { inParallel } from './settled.ts';
 import { parseShard } from './shard-contents.ts';
-import { type JournalBacking, ShardStorage } from './shard-storage.ts';
+import { ShardStorage } from './shard-storage.ts';
 
 export interface ReadJournalOptions {
   client: KubeClient;
-  backing: JournalBacking;
   /** Of the lock. */
   namespace: string;
   /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */

@@ -151,14 +151,14 @@ export class RecordChanges {
       const entry = home?.wanted.get(uid);
       const isOurs = entry?.writer === me && home?.adopting.has(uid) === false; // else it is handed over first
       if (shard.foreign.has(uid) || (home !== undefined && entry !== undefined && !isOurs)) later.push(uid);
-      else if (home !== undefined && (entry?.phase === 'stuck' || (entry?.reportOnly ?? '') !== '')) {
+      else if (home !== undefined && entry !== undefined && isReported(entry)) {
         home.want(uid, undefined, nowMs);
         home.discarding.add(uid);
         home.urgent = true;
       } else if (uid !== '') {
         logger.warn(
           { shard: storage.nameOf(shard.index), uid },
-          'The record is not discarded: only those that are stuck or only reported can be',
+          'The record is not discarded: only those that are stuck, unproved or only reported can be',
         );
       }
     }
@@ -191,6 +191,11 @@ export class RecordChanges {
       logger.error({ shard: name, key }, 'An entry of the intent journal cannot be read and is left alone');
     }
   }
+}
+
+/** Whether an operator has to decide about it. */
+export function isReported({ phase, reportOnly }: JournalEntry): boolean {
+  return phase === 'stuck' || phase === 'unproved' || reportOnly !== '';
 }
 
 export function foreignIntent(uid: string): ForeignIntentError {

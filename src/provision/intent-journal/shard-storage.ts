@@ -1,11 +1,8 @@
-/** The objects of the API that keep a journal's shards. */
+/** The Leases of the API that keep a journal's shards. */
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject, ObjectMeta, Resource } from '../../kube/kube-object.ts';
 import { NotFoundError } from '../../kube/api-error.ts';
 import { leases } from '../../kube/lease-record.ts';
-
-/** The kind of objects that keep the shards. */
-export type JournalBacking = 'lease' | 'configmap';
 
 /** A shard as the API server has it. */
 export interface ShardObject {
@@ -22,11 +19,8 @@ export interface ShardObject {
 const annotationPrefix = 'csi-provisioner.journal/';
 const discardKey = `${annotationPrefix}discard`;
 
-const verbs = ['get', 'create', 'update'];
-const resources: Record<JournalBacking, Resource> = {
-  lease: { ...leases, verbs },
-  configmap: { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs },
-};
+/** With what a journal needs of them, for the rule that is logged where it is missing. */
+export const journalLeases: Resource = { ...leases, verbs: ['get', 'create', 'update'] };
 
 /** The API server accepted a write, and has stored something else: nothing is protected by it. */
 export class ShardAlteredError extends Error {
@@ -34,25 +28,21 @@ export class ShardAlteredError extends Error {
 
   constructor(shard: string, key: string) {
     super(
-      `the API server stored ${shard} without annotation or key ${JSON.stringify(key)} as it was sent: an admission webhook or policy changes it`,
+      `the API server stored ${shard} without annotation ${JSON.stringify(key)} as it was sent: an admission webhook or policy changes it`,
     );
   }
 }
 
 /** Reads and writes shards: one request each. Every method throws `ApiError` and `TransportError`. */
 export class ShardStorage {
-  readonly resource: Resource;
   readonly #client: KubeClient;
   readonly #namespace: string;
   readonly #lockName: string;
-  readonly #inAnnotations: boolean;
 
-  constructor(options: { client: KubeClient; backing: JournalBacking; namespace: string; lockName: string }) {
+  constructor(options: { client: KubeClient; namespace: string; lockName: string }) {
     this.#client = options.client;
     this.#namespace = options.namespace;
     this.#lockName = options.lockName;
-    this.#inAnnotations = options.backing === 'lease';
-    this.resource = resources[options.backing];
   }
 
   /** Name of the object of a shard. */
@@ -64,7 +54,7 @@ export class ShardStorage {
   async read(index: number): Promise<ShardObject | undefined> {
     const name = { namespace: this.#namespace, name: this.nameOf(index) };
     try {
-      return this.#parse(await this.#client.get<ConfigMapLike>(this.resource, name, { optional: 'reported' }));
+      return parse(await this.#client.get<KubeObject>(journalLeases, name, { optional: 'reported' }));
     } catch (error) {
       if (error instanceof NotFoundError) return undefined;
       throw error;
@@ -73,13 +63,13 @@ export class ShardStorage {
 
   /** Creates it without entries. */
   async create(index: number): Promise<ShardObject> {
-    const { group, version, kind } = this.resource;
-    const object: ConfigMapLike = {
-      apiVersion: group === '' ? version : `${group}/${version}`,
+    const { group, version, kind } = journalLeases;
+    const object: KubeObject = {
+      apiVersion: `${group}/${version}`,
       kind,
       metadata: { namespace: this.#namespace, name: this.nameOf(index) },
     };
-    return this.#parse(await this.#client.create(this.resource, object, { optional: 'reported' }));
+    return parse(await this.#client.create(journalLeases, object, { optional: 'reported' }));
   }
 
   /**
@@ -94,40 +84,31 @@ export class ShardStorage {
     const { rest } = shard;
     const { annotations: others, ...metadata } = rest.metadata;
     const annotations: Record<string, string> = { ...others, ...(discard !== '' && { [discardKey]: discard }) };
-    if (this.#inAnnotations) for (const key in entries) annotations[annotationPrefix + key] = entries[key] ?? '';
-    const object: ConfigMapLike = { ...rest, metadata: { ...metadata, annotations } };
-    if (!this.#inAnnotations) object.data = { ...(rest as ConfigMapLike).data, ...entries };
-    const answer = await this.#client.update(this.resource, object, { optional: 'reported' });
+    for (const key in entries) annotations[annotationPrefix + key] = entries[key] ?? '';
+    const object: KubeObject = { ...rest, metadata: { ...metadata, annotations } };
+    const answer = await this.#client.update(journalLeases, object, { optional: 'reported' });
     const { uid = '', resourceVersion = '' } = answer.metadata;
     const isSame = uid === shard.uid;
     shard.uid = rest.metadata.uid = uid;
     rest.metadata.resourceVersion = resourceVersion;
     if (!isSame) return false;
-    const stored = this.#parse(answer).entries;
+    const stored = parse(answer).entries;
     for (const key in entries) {
       if (stored.get(key) !== entries[key]) throw new ShardAlteredError(rest.metadata.name, key);
     }
     return true;
   }
-
-  #parse(object: ConfigMapLike): ShardObject {
-    const { annotations = {}, ...metadata } = object.metadata;
-    delete (metadata as { managedFields?: unknown }).managedFields; // large, and kept by the server when left out
-    const others: Record<string, string> = {};
-    const entries = new Map(this.#inAnnotations ? [] : Object.entries(object.data ?? {}));
-    for (const [key, value] of Object.entries(annotations)) {
-      if (this.#inAnnotations && key.startsWith(annotationPrefix))
-        entries.set(key.slice(annotationPrefix.length), value);
-      else if (key !== discardKey) others[key] = value;
-    }
-    const discard = annotations[discardKey] ?? '';
-    if (this.#inAnnotations) entries.delete('discard');
-    const rest = { ...object, metadata: { resourceVersion: '', ...metadata, annotations: others } };
-    if (!this.#inAnnotations) delete rest.data;
-    return { uid: metadata.uid ?? '', rest, entries, discard };
-  }
 }
 
-interface ConfigMapLike extends KubeObject {
-  data?: Record<string, string>;
+function parse(object: KubeObject): ShardObject {
+  const { annotations = {}, ...metadata } = object.metadata;
+  delete (metadata as { managedFields?: unknown }).managedFields; // large, and kept by the server when left out
+  const others: Record<string, string> = {};
+  const entries = new Map<string, string>();
+  for (const [key, value] of Object.entries(annotations)) {
+    if (!key.startsWith(annotationPrefix)) others[key] = value;
+    else if (key !== discardKey) entries.set(key.slice(annotationPrefix.length), value);
+  }
+  const rest = { ...object, metadata: { resourceVersion: '', ...metadata, annotations: others } };
+  return { uid: metadata.uid ?? '', rest, entries, discard: annotations[discardKey] ?? '' };
 }

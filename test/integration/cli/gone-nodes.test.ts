@@ -5,36 +5,27 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { GoneNodes } from '../../../src/cli/features/gone-nodes.ts';
 import { nodeResource } from '../../../src/csi/topology/topology-nodes.ts';
 import { ForbiddenError } from '../../../src/kube/api-error.ts';
-import type { Resource } from '../../../src/kube/kube-object.ts';
 import { leases } from '../../../src/kube/lease-record.ts';
 import { journalLock } from '../../../src/run/journal-names.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { SandboxApi } from '../../support/sandbox-api.ts';
 
 const lock = 'local-csi';
-const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
 const signal = new AbortController().signal;
 const header = { shard: '{}', 'shared-1': '{}' };
 const message = 'A node that does not exist any more has left records of volumes';
-
-interface Options {
-  resource?: Resource;
-  existing?: readonly string[];
-}
 
 class Scene implements AsyncDisposable {
   readonly lines: LogLine[] = [];
   reported = 0;
   readonly api: SandboxApi;
-  readonly #resource: Resource;
 
-  private constructor(api: SandboxApi, resource: Resource) {
+  private constructor(api: SandboxApi) {
     this.api = api;
-    this.#resource = resource;
   }
 
-  static async start({ resource = leases, existing = ['own'] }: Options = {}): Promise<Scene> {
-    const scene = new Scene(await SandboxApi.start(), resource);
+  static async start({ existing = ['own'] }: { existing?: readonly string[] } = {}): Promise<Scene> {
+    const scene = new Scene(await SandboxApi.start());
     for (const name of existing) scene.api.own.create(nodeResource, { metadata: { name } });
     return scene;
   }
@@ -45,17 +36,13 @@ class Scene implements AsyncDisposable {
     const annotations: Record<string, string> = { other: 'x' };
     for (const [key, value] of Object.entries(entries)) annotations[`csi-provisioner.journal/${key}`] = value;
     const metadata = { namespace: 'ns1', name: `${journalLock(lease, node)}-journal-${number}` };
-    this.api.own.create(
-      this.#resource,
-      this.#resource === configMaps ? { metadata, data: entries } : { metadata: { ...metadata, annotations } },
-    );
+    this.api.own.create(leases, { metadata: { ...metadata, annotations } });
   }
 
   goneNodes(nodeName = 'own'): GoneNodes {
     return new GoneNodes({
       client: this.api.client,
       transport: this.api.transport,
-      resource: this.#resource,
       namespace: 'ns1',
       lease: lock,
       nodeName,
@@ -81,20 +68,18 @@ class Scene implements AsyncDisposable {
 }
 
 describe('the records of a node that does not exist any more', () => {
-  for (const resource of [leases, configMaps]) {
-    test(`are logged once, with the ${resource.plural} that hold them`, async () => {
-      await using scene = await Scene.start({ resource });
-      scene.addJournal('gone', ['u1', 'u2']);
-      scene.addJournal('gone', ['u3'], { number: 1 });
-      scene.addJournal('gone', [], { number: 2 });
-      const goneNodes = scene.goneNodes();
-      await goneNodes.look(signal);
-      await goneNodes.look(signal);
-      const objects = [`${lock}.gone-journal-0`, `${lock}.gone-journal-1`];
-      assert.deepEqual(scene.warnings, [{ node: 'gone', records: 3, objects }]);
-      assert.equal(scene.reported, 1);
-    });
-  }
+  test('are logged once, with the Leases that hold them', async () => {
+    await using scene = await Scene.start();
+    scene.addJournal('gone', ['u1', 'u2']);
+    scene.addJournal('gone', ['u3'], { number: 1 });
+    scene.addJournal('gone', [], { number: 2 });
+    const goneNodes = scene.goneNodes();
+    await goneNodes.look(signal);
+    await goneNodes.look(signal);
+    const objects = [`${lock}.gone-journal-0`, `${lock}.gone-journal-1`];
+    assert.deepEqual(scene.warnings, [{ node: 'gone', records: 3, objects }]);
+    assert.equal(scene.reported, 1);
+  });
 
   test('are logged again once they are others', async () => {
     await using scene = await Scene.start();

@@ -13,7 +13,6 @@ import { SandboxApi } from '../../support/sandbox-api.ts';
 import { recordOf, uidOf } from '../provision/intent-journal/rig.ts';
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
-const configMaps = { group: '', version: 'v1', plural: 'configmaps' };
 const ignore = (): void => undefined;
 const listener: JournalListener = { onFound: ignore, onGone: ignore, onDiscarded: ignore, onFenced: ignore };
 
@@ -75,12 +74,11 @@ describe('the journal of the sidecar', () => {
     assert.match(page, /^intent_journal_protected 1$/m);
   });
 
-  test('is in ConfigMaps where that is asked for, and on a node in those of the node', async () => {
-    await using scene = await Scene.start('--intent-journal=configmap', '--node-deployment');
+  test('is on a node in Leases of the node', async () => {
+    await using scene = await Scene.start('--node-deployment');
     assert.equal(await scene.write(), 'durable');
-    const name = 'drv-example-com.n1-journal-0';
-    const stored = scene.api.own.get(configMaps, { namespace: 'ns1', name }) as { data?: object } | undefined;
-    assert.ok(stored?.data !== undefined && Object.hasOwn(stored.data, uidOf(1)));
+    const lease = scene.api.own.get(leases, { namespace: 'ns1', name: 'drv-example-com.n1-journal-0' });
+    assert.ok(lease?.metadata.annotations?.[`csi-provisioner.journal/${uidOf(1)}`] !== undefined);
   });
 
   test('has the name of that of a driver whose name differs in punctuation, whose records it leaves alone', async () => {

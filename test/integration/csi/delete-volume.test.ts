@@ -305,7 +305,6 @@ describe('CsiProvisioner.delete', () => {
         ...volume,
         spec: { ...volume.spec, csi: { driver: driverName, volumeHandle: 'translated' } },
       }),
-      holds: () => false,
       storageKeys: () => [],
       handleKey: (handle: string) => handle,
     };

@@ -336,7 +336,6 @@ describe('CsiProvisioner, the migration seam', () => {
     translateClass: (given) => (given === inTree ? { ...given, parameters: { type: 'translated' } } : given),
     toInTree: (volume) => ({ ...volume, metadata: { ...volume.metadata, labels: { migrated: 'yes' } } }),
     toCsi: (volume) => volume,
-    holds: () => false,
     storageKeys: () => [],
     handleKey: (handle: string) => handle,
   };

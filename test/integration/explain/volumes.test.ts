@@ -90,6 +90,55 @@ const rows: readonly {
     says: /failed 3 times .* code = Internal desc = on fire/,
   },
   {
+    name: 'storage that another volume has, too',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      const text = 'persistentvolume v has the same storage as persistentvolume imported, which is not to be deleted';
+      rig.addEvent(volume, 'VolumeDeletionWaiting', text, { msAgo: 2 * minute });
+      rig.addEvent(volume, 'VolumeFailedDelete', 'busy', { msAgo: 3 * minute });
+    },
+    verdict: 'stuck',
+    cause: 'shared-storage',
+    says: /PersistentVolume imported has the same storage/,
+  },
+  {
+    name: 'storage that another volume had, too, before the driver could not delete it',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      const text = 'persistentvolume v has the same storage as persistentvolume old, which is deleted first';
+      rig.addEvent(volume, 'VolumeDeletionWaiting', text, { msAgo: 3 * minute });
+      rig.addEvent(volume, 'VolumeFailedDelete', 'busy', { msAgo: 2 * minute });
+    },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /busy/,
+  },
+  {
+    name: 'storage of which another volume goes first',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      const text = 'persistentvolume v has the same storage as persistentvolume old, which is deleted first';
+      rig.addEvent(volume, 'VolumeDeletionWaiting', text);
+    },
+    verdict: 'waiting',
+    cause: 'shared-storage',
+    says: /PersistentVolume old has the same storage/,
+  },
+  {
+    name: 'a volume that is no longer attached, as an old event says',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      rig.addEvent(volume, 'VolumeDeletionWaiting', 'persistentvolume v is still attached to node n1');
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /no attempt has failed/,
+  },
+  {
     name: 'a volume whose deletion failed for good',
     arrange(rig) {
       rig.addProvisioner();

@@ -20,6 +20,7 @@ import { defaultConfig, exportBlock, exportsIn } from '../../../provisioners/nfs
 import { LimitEvents } from '../../../provisioners/nfs-server/limit-events.ts';
 import { NfsProvisioner } from '../../../provisioners/nfs-server/nfs-provisioner.ts';
 import { VolumeDirectories } from '../../../provisioners/nfs-server/volume-directory.ts';
+import { hasStorage } from '../../../src/provision/recoverable.ts';
 import { recoveryScene } from '../provision/recovery-scene.ts';
 import { ServerInMemory } from './server-in-memory.ts';
 
@@ -231,9 +232,20 @@ describe('NfsProvisioner', () => {
     await next.revoke(plan, revoking);
     assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
     assert.deepEqual(deleted, [path.join(root, 'pvc-a')]);
-    assert.equal(provisioner.holds(volume, deleted[0]!), true);
+    assert.equal(hasStorage(provisioner, volume, deleted[0]!), true);
     await next.revoke(plan, revoking);
     assert.equal(deleted.length, 1, 'nothing is left to ask about');
+  });
+
+  test('knows the storage of a volume that was imported under another name', async () => {
+    const provisioner = await open();
+    const volume = await provisioner.provision(optionsFor('a'), { signal });
+    const imported = { metadata: { name: 'imported' }, spec: { nfs: { ...volume.spec.nfs!, server: 'renamed' } } };
+    const keys = provisioner.storageKeys(volume);
+    assert.ok(provisioner.storageKeys(imported).some((key) => keys.includes(key)));
+    const other = await provisioner.provision(optionsFor('b'), { signal });
+    assert.ok(!provisioner.storageKeys(other).some((key) => keys.includes(key)));
+    assert.deepEqual(provisioner.storageKeys({ metadata: { name: 'pvc-a' }, spec: {} }), []);
   });
 
   test('does not revoke what may not be deleted', async () => {

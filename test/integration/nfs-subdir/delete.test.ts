@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
+import { hasStorage } from '../../../src/provision/recoverable.ts';
 import { SubdirRig } from './rig.ts';
 
 const storagePath = 'nfs.io/storage-path';
@@ -361,10 +362,8 @@ describe('what was made for a claim that is gone', () => {
       const annotations = ours
         ? { 'pv.kubernetes.io/provisioned-by': 'k8s-sigs.io/nfs-subdir-external-provisioner' }
         : {};
-      return rig.provisioner.holds(
-        { metadata: { name: 'v', annotations }, spec: { nfs: { server, path: nfsPath } } },
-        'ns/a',
-      );
+      const volume = { metadata: { name: 'v', annotations }, spec: { nfs: { server, path: nfsPath } } };
+      return hasStorage(rig.provisioner, volume, 'ns/a');
     };
     assert.ok(holds('/exp/ns/a', 'srv'));
     assert.ok(holds('/exp/ns/a/b/', 'srv'));
@@ -373,6 +372,7 @@ describe('what was made for a claim that is gone', () => {
     assert.ok(!holds('/exp/ns', 'srv'));
     assert.ok(!holds('/exp/ns/ab', 'srv'));
     assert.ok(!holds('/elsewhere/ns/a', 'srv'));
-    assert.ok(!rig.provisioner.holds({ metadata: { name: 'v' }, spec: { hostPath: { path: '/exp/ns/a' } } }, 'ns/a'));
+    const other = { metadata: { name: 'v' }, spec: { hostPath: { path: '/exp/ns/a' } } };
+    assert.ok(!hasStorage(rig.provisioner, other, 'ns/a'));
   });
 });

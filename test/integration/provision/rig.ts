@@ -9,6 +9,7 @@ import { provisionInformers } from '../../../src/provision/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
 import { ProvisionController } from '../../../src/provision/provision-controller.ts';
 import type { ProvisionControllerOptions } from '../../../src/provision/provision-controller-options.ts';
+import { storageKeysOf } from '../../../src/provision/storage-index.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultRule, InjectedFault } from '../../../sandbox/api/faults.ts';
@@ -51,6 +52,8 @@ export interface RigOptions {
   /** Time of the controller. Where it is a manual clock the caches still keep real time. Default: real time. */
   clock?: Clock;
   api?: ApiServerOptions;
+  /** Whether caches that the rig makes, with a manual clock, know the storage of volumes. Default true. */
+  indexed?: boolean;
 }
 
 /** A core/v1 event, as far as tests look at it. */
@@ -123,7 +126,7 @@ export class Rig implements AsyncDisposable {
       clock,
       logger,
       freezeCache: true,
-      ...(clock instanceof ManualClock && { informers: this.#ownInformers(isKnownProvisioner) }),
+      ...(clock instanceof ManualClock && { informers: this.#ownInformers(isKnownProvisioner, options) }),
       ...controller,
     });
   }
@@ -132,15 +135,20 @@ export class Rig implements AsyncDisposable {
 
   /** Starts the API server; the controller starts with `start`, after the test has made its objects. */
   static async prepare(options: RigOptions = {}): Promise<Rig> {
-    const server = new ApiServer({ namespaces: ['default', 'ns'], ...options.api });
+    // what waits for a bookmark waits no longer than this
+    const server = new ApiServer({ namespaces: ['default', 'ns'], bookmarkIntervalMs: 100, ...options.api });
     const { url } = await server.start();
     return new Rig(server, url, options);
   }
 
-  #ownInformers(isKnownProvisioner: (name: string) => boolean): ReturnType<typeof provisionInformers> {
+  #ownInformers(
+    isKnownProvisioner: (name: string) => boolean,
+    { indexed = true }: RigOptions,
+  ): ReturnType<typeof provisionInformers> {
     this.#informers = provisionInformers({
       transport: this.transport,
       isKnownProvisioner,
+      storageKeys: indexed ? storageKeysOf(this.provisioner) : undefined,
       clock: systemClock,
       logger: recordedLogger(this.log),
       freeze: true,
@@ -311,7 +319,9 @@ export class Rig implements AsyncDisposable {
   /** Volume with CSI driver `drv`, policy Delete, provisioned by `drv`, held by nothing, unless the sketch says otherwise. */
   addVolume(name: string, phase: string, sketch: VolumeSketch = {}): PersistentVolume {
     const { finalizers = [], annotations = { [annotation.provisionedBy]: 'drv' }, terminating, spec = {} } = sketch;
-    const source = 'csi' in spec || 'nfs' in spec ? {} : { csi: { driver: 'drv', volumeHandle: `handle-${name}` } };
+    const source = ['csi', 'nfs', 'azureDisk'].some((kind) => kind in spec)
+      ? {}
+      : { csi: { driver: 'drv', volumeHandle: `handle-${name}` } };
     const volume = structuredClone(
       this.api.create(resource.volumes, {
         metadata: { name, annotations, finalizers },

@@ -105,9 +105,14 @@ export class ScriptedBackend implements Provisioner, Recoverable {
   }
 
   /** In-tree volumes of the kind `gcePersistentDisk` are storage of this backend, too. */
-  holds({ spec }: PersistentVolume, handle: string): boolean {
+  storageKeys({ spec }: PersistentVolume): readonly string[] {
     const disk = spec['gcePersistentDisk'] as { pdName: string } | undefined;
-    return (spec.csi?.driver === 'drv' ? spec.csi.volumeHandle : disk?.pdName) === handle;
+    const key = spec.csi?.driver === 'drv' ? spec.csi.volumeHandle : disk?.pdName;
+    return key === undefined ? [] : [key];
+  }
+
+  handleKey(handle: string): string {
+    return handle;
   }
 
   release(plan: Plan, _context: ProvisionContext): Promise<void> {

@@ -10,7 +10,10 @@ type Answer = PersistentVolume | Promise<PersistentVolume>;
 export type DeleteStep = Error | ((volume: PersistentVolume, context: ProvisionContext) => void | Promise<void>);
 
 /** The optional methods; what is absent is absent on the provisioner, too. */
-export type OptionalMethods = Pick<Provisioner, 'shouldProvision' | 'supportsBlock' | 'shouldDelete' | 'forget'>;
+export type OptionalMethods = Pick<
+  Provisioner,
+  'shouldProvision' | 'supportsBlock' | 'shouldDelete' | 'storageKeys' | 'handlesSharedStorage' | 'forget'
+>;
 
 /** A call of `provision` as it came. */
 export interface ProvisionCall extends ProvisionOptions {
@@ -44,6 +47,8 @@ export class ScriptedProvisioner extends EventEmitter<{ call: [] }> implements P
   declare readonly shouldProvision?: NonNullable<Provisioner['shouldProvision']>;
   declare readonly supportsBlock?: NonNullable<Provisioner['supportsBlock']>;
   declare readonly shouldDelete?: NonNullable<Provisioner['shouldDelete']>;
+  declare readonly storageKeys?: NonNullable<Provisioner['storageKeys']>;
+  declare readonly handlesSharedStorage?: NonNullable<Provisioner['handlesSharedStorage']>;
   declare readonly forget?: NonNullable<Provisioner['forget']>;
   readonly #nowMs: () => number;
 

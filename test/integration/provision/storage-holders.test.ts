@@ -2,14 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
+import type { StorageIndex } from '../../../src/provision/storage-index.ts';
 import { StorageHolders } from '../../../src/provision/storage-holders.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { Rig } from './rig.ts';
 
-const holds = ({ spec }: PersistentVolume, handle: string): boolean => spec.csi?.volumeHandle === handle;
+/** Handles of which the letter case does not count. */
+const storage = {
+  storageKeys: ({ spec }: PersistentVolume): string[] => (spec.csi === undefined ? [] : [spec.csi.volumeHandle]),
+  handleKey: (handle: string): string => handle.toLowerCase(),
+};
 
 /** A server with the volumes `v1` (handle `h1`) and `v2` (handle `h2`), and what asks it. */
-async function scene() {
+async function scene(index?: Pick<StorageIndex, 'find'>) {
   const rig = await Rig.prepare();
   const clock = new ManualClock();
   const abort = new AbortController();
@@ -18,7 +23,8 @@ async function scene() {
   }
   const holders = new StorageHolders({
     transport: rig.transport,
-    holds,
+    storage,
+    index,
     abort: () => abort.signal,
     clock,
     logger: silentLogger,
@@ -35,6 +41,7 @@ describe('who holds a storage', () => {
     { title: 'a volume with the name', name: 'v1', handle: 'x', want: 'v1' },
     { title: 'the one with the handle, where another has the name', name: 'v1', handle: 'h2', want: 'v2' },
     { title: 'the one with the handle, also when it comes first', name: 'v2', handle: 'h1', want: 'v1' },
+    { title: 'a volume with the handle in another case', name: 'x', handle: 'H2', want: 'v2' },
     { title: 'nobody', name: 'x', handle: 'x', want: undefined },
   ]) {
     test(title, async () => {
@@ -43,6 +50,24 @@ describe('who holds a storage', () => {
       assert.equal(await find(name, handle), want);
     });
   }
+
+  test('is a volume that the index has and the list had not yet', async () => {
+    const asked: (readonly string[])[] = [];
+    const imported: PersistentVolume = { metadata: { name: 'imported' }, spec: {} };
+    const { rig, clock, find } = await scene({
+      find: (keys) => {
+        asked.push(keys);
+        return Promise.resolve(keys.includes('h3') ? imported : undefined);
+      },
+    });
+    await using _rig = rig;
+    assert.equal(await find('x', 'H3'), 'imported');
+    await clock.advance(0);
+    assert.equal(await find('v1', 'h4'), 'v1');
+    await clock.advance(0);
+    assert.equal(await find('x', 'h2'), 'v2');
+    assert.deepEqual(asked, [['h3'], ['h4']], 'what the list had is not asked for');
+  });
 
   test('is found on a later page', async () => {
     const { rig, find, lists } = await scene();
@@ -60,6 +85,19 @@ describe('who holds a storage', () => {
     assert.equal(await first, 'v1');
     await clock.advance(0);
     assert.deepEqual(await Promise.all(others), ['v2', 'v1', undefined]);
+    assert.equal(lists(), 2);
+  });
+
+  test('is answered by one list to any number of questions, of which many may be the same', async () => {
+    const { rig, clock, find, lists } = await scene();
+    await using _rig = rig;
+    const first = find('x', 'h1');
+    const others = Array.from({ length: 1000 }, (_, number) => find(`x${number}`, `h${number % 4}`));
+    await first;
+    await clock.advance(0);
+    const found = await Promise.all(others);
+    assert.deepEqual(found.slice(0, 5), [undefined, 'v1', 'v2', undefined, undefined]);
+    assert.equal(found.filter((name) => name !== undefined).length, 500);
     assert.equal(lists(), 2);
   });
 

@@ -36,6 +36,13 @@ test('rejects a provisioner without a name or a method before anything starts', 
   await assert.rejects(runProvisioner(options), /^TypeError: provisioner must have a method delete$/);
 });
 
+test('rejects an intent journal in ConfigMaps, or anywhere but in Leases, before anything starts', async () => {
+  const run = (intentJournal: string): Promise<number> =>
+    runProvisioner({ provisionerName, provisioner, intentJournal } as RunProvisionerOptions);
+  await assert.rejects(run('configmap'), /^RangeError: intentJournal is "configmap": .*"view".*; use lease, or off$/);
+  await assert.rejects(run('Lease'), /^RangeError: intentJournal is "Lease": it must be lease or off$/);
+});
+
 test('leads, serves health and metrics, and gives its Lease up at SIGTERM, with code 0', async () => {
   await using cleanup = new AsyncDisposableStack();
   const sandbox = await Sandbox.start({ nodes: 0 });

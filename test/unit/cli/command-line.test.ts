@@ -114,7 +114,7 @@ describe('the configuration', () => {
       },
       capacity: null,
       leaderElection: null,
-      intentJournal: { backing: 'lease', namespace: '' },
+      intentJournal: { namespace: '' },
     } satisfies Config);
   });
 

@@ -28,7 +28,6 @@ const rows: [flag: string, read: (config: Config) => unknown, want: unknown, bes
   ['--worker-threads=3', (c) => c.provisioning.workerThreads, 3],
   ['--cloning-protection-threads=2', (c) => c.provisioning.cloningProtectionThreads, 2],
   ['--snapshot-orphan-sweep-interval=7s', (c) => c.provisioning.snapshotSweepIntervalMs, 7_000],
-  ['--intent-journal=configmap', (c) => c.intentJournal?.backing, 'configmap'],
   ['--intent-journal=off', (c) => c.intentJournal, null],
   ['--capacity-threads=4', (c) => c.capacity?.threads, 4, '--enable-capacity'],
   ['--capacity-poll-interval=2m', (c) => c.capacity?.pollIntervalMs, 120_000, '--enable-capacity'],

@@ -33,11 +33,6 @@ describe('the journal of a sidecar', () => {
     assert.equal(objects?.lease, 'hostpath-csi-k8s-io');
   });
 
-  test('is kept in Leases, or in ConfigMaps', () => {
-    assert.equal(objectsOf([])?.resource.plural, 'leases');
-    assert.equal(objectsOf(['--intent-journal=configmap'])?.resource.plural, 'configmaps');
-  });
-
   test('is not there when it is off', () => {
     assert.equal(objectsOf(['--intent-journal=off']), undefined);
   });

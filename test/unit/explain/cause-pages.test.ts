@@ -58,4 +58,4 @@ describe('docs/troubleshooting.md', () => {
 /** Texts of events that are no failures and no waits. */
 const otherEvents =
   /^(External provisioner|Assuming|Successfully|Volume attributes class|The cloning protection|HOST )/;
-const ofVolumes: ReadonlySet<string> = new Set(['delete-error', 'attached']);
+const ofVolumes: ReadonlySet<string> = new Set(['delete-error', 'attached', 'shared-storage']);

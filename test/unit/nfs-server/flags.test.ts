@@ -66,6 +66,10 @@ describe('the command line of nfs-provisioner', () => {
     { args: ['-export-dir=exports'], message: /-export-dir "exports" is not usable/ },
     { args: ['-export-dir=/a b'], message: /-export-dir "\/a b" is not usable/ },
     { args: ['-intent-journal=on'], message: /-intent-journal "on" is neither/ },
+    {
+      args: ['-intent-journal=configmap'],
+      message: /-intent-journal "configmap" is not possible: .*use lease, or off/,
+    },
   ]) {
     test(`refuses ${args.join(' ')}`, () => {
       assert.throws(

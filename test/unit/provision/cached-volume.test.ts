@@ -4,6 +4,7 @@ import { SharedValues } from '../../../src/kube/shared-values.ts';
 import { sameVolume, volumeTransform } from '../../../src/provision/cached-volume.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import { ownsVolume } from '../../../src/provision/owns-volume.ts';
+import { storageHash, storageHashes } from '../../../src/provision/storage-hash.ts';
 import { shouldDelete } from '../../../src/provision/should-delete.ts';
 import { finalizerUpkeep } from '../../../src/provision/volume-finalizer.ts';
 import { F, isKnownProvisioner, makeVolume } from './claims-and-volumes.ts';
@@ -71,6 +72,51 @@ describe('the cached form of a volume', () => {
       }
     }
   });
+});
+
+describe('the storage of cached volumes', () => {
+  const storageKeys = ({ spec }: PersistentVolume): string[] =>
+    spec.csi?.driver === 'drv' ? spec.csi.volumeHandle.split('+') : [];
+  const indexed = volumeTransform({ shared: new SharedValues(), isKnownProvisioner, storageKeys });
+  const csi = (volumeHandle: string, driver = 'drv'): { csi: { driver: string; volumeHandle: string } } => ({
+    csi: { driver, volumeHandle },
+  });
+
+  for (const { name, metadata, phase } of [
+    { name: 'of a bound volume of ours', metadata: {}, phase: 'Bound' },
+    { name: 'of a released one', metadata: {}, phase: 'Released' },
+    { name: 'of a volume that others made', metadata: foreign, phase: 'Bound' },
+    { name: 'of one that others made and that is released', metadata: foreign, phase: 'Released' },
+  ]) {
+    test(`${name} is kept as the hash of its key`, () => {
+      const spec = { ...csi('h-1'), phase };
+      const form = indexed(makeVolume(metadata, spec));
+      assert.deepEqual(storageHashes(form), [storageHash('h-1')]);
+      assert.deepEqual(JSON.parse(JSON.stringify(form)), JSON.parse(JSON.stringify(cached(metadata, spec))));
+      assert.deepEqual(storageHashes({ ...form }), [storageHash('h-1')]);
+    });
+  }
+
+  test('with several keys is kept as several hashes', () => {
+    assert.deepEqual(storageHashes(indexed(makeVolume({}, csi('a+b')))), [storageHash('a'), storageHash('b')]);
+  });
+
+  test('that is not ours is not kept, nor is any without storage keys', () => {
+    assert.deepEqual(storageHashes(indexed(makeVolume(foreign, csi('h-1', 'another')))), []);
+    assert.deepEqual(storageHashes(cached({}, csi('h-1'))), []);
+  });
+
+  for (const { name, old, now, same } of [
+    { name: 'the same storage of a foreign volume', old: 'a', now: 'a', same: true },
+    { name: 'other storage of a foreign volume', old: 'a', now: 'b', same: false },
+    { name: 'several keys, the same', old: 'a+b', now: 'a+b', same: true },
+    { name: 'several keys, one of them another', old: 'a+b', now: 'a+c', same: false },
+  ]) {
+    test(`${name} ${same ? 'is no change' : 'is a change'}`, () => {
+      const [one, other] = [old, now].map((handle) => indexed(makeVolume(foreign, csi(handle))));
+      assert.equal(sameVolume(one!, other!), same);
+    });
+  }
 });
 
 describe('whether a change of a volume wakes anybody', () => {

@@ -7,10 +7,11 @@ import {
   type IntentJournal,
   noJournal,
 } from '../../../src/provision/intent-journal/intent-journal.ts';
-import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
+import { type IntentRecord, noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../src/provision/intent-journal/journal-metrics.ts';
 import { Intents } from '../../../src/provision/intents.ts';
 import { NameInUseError } from '../../../src/provision/open-intents.ts';
+import { VolumeLog } from '../../../src/provision/volume-log.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
@@ -71,6 +72,12 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
       },
       ...journal,
     },
+    log: new VolumeLog({
+      storageKeys: () => [],
+      oldestNeeded: () => undefined,
+      onHole: () => undefined,
+      onRewound: () => undefined,
+    }),
     maxCallMs,
     clock,
     logger: recordedLogger(lines),
@@ -86,15 +93,15 @@ describe('the intents that are open', () => {
     const { intents, counts, asked } = await scene();
     const intent = await intents.begin(makeRecord('u1'), signal);
     intents.unclear(intent);
-    assert.deepEqual(counts.at(-1), { create: 0, unclear: 1, delete: 0, stuck: 0 });
+    assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
     await intents.toDelete(intent, 'h', signal);
-    assert.deepEqual(counts.at(-1), { create: 0, unclear: 0, delete: 1, stuck: 0 });
+    assert.deepEqual(counts.at(-1), { ...noRecords(), delete: 1 });
     intents.stuck(intent, 'undecidable', 'why');
-    assert.deepEqual(counts.at(-1), { create: 0, unclear: 0, delete: 0, stuck: 1 });
+    assert.deepEqual(counts.at(-1), { ...noRecords(), stuck: 1 });
     assert.equal(intent.record.handle, 'h');
     intents.close(intent);
     intents.close(intent);
-    assert.deepEqual(counts.at(-1), { create: 0, unclear: 0, delete: 0, stuck: 0 });
+    assert.deepEqual(counts.at(-1), noRecords());
     assert.deepEqual([...intents.list()], []);
     assert.deepEqual(asked, ['put create', 'note unclear', 'put delete', 'note stuck', 'remove u1']);
   });
@@ -125,16 +132,16 @@ describe('the intents that are open', () => {
     await intents.toDelete(intent, 'h', signal);
     await intents.leaveDelete(intent, signal);
     assert.equal('handle' in intent.record, false);
-    assert.deepEqual(asked, ['put create', 'put delete', 'put unclear']);
+    assert.deepEqual(asked, ['put create', 'put delete', 'put delete', 'put unclear']);
   });
 
   test('are reported as stuck once for each reason, though a backend words it differently each time', async () => {
     const { intents, lines, reported, asked } = await scene();
     const intent = await intents.begin(makeRecord('u1'), signal);
     for (const problem of ['request 1', 'request 1', 'request 2']) intents.stuck(intent, 'undecidable', problem);
-    intents.stuck(intent, 'retain', 'kept');
+    intents.stuck(intent, 'restored', 'kept');
     assert.equal(lines.length, 2);
-    assert.deepEqual(reported, ['undecidable', 'retain']);
+    assert.deepEqual(reported, ['undecidable', 'restored']);
     assert.deepEqual(asked, ['put create', 'note stuck', 'note stuck']);
   });
 
@@ -301,7 +308,7 @@ describe('a record that was found', () => {
       { record: makeRecord('u1', { phase: 'unclear' }), owner: 'own' },
     ]);
     assert.equal(intents.get('u1')?.owner, 'own');
-    assert.deepEqual(counts.at(-1), { create: 0, unclear: 1, delete: 0, stuck: 0 });
+    assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
   });
 });
 

@@ -3,6 +3,9 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { driverMigration } from '../../../src/csi/migration/driver-migration.ts';
+import { inTreePlugins } from '../../../src/csi/migration/in-tree-plugins.ts';
+import { csiStorage } from '../../../src/csi/storage-keys.ts';
 import type { KubeObject } from '../../../src/kube/kube-object.ts';
 import { readList } from '../../../src/kube/list-stream.ts';
 import type { ObjectDecoder } from '../../../src/kube/protobuf/envelope.ts';
@@ -11,8 +14,9 @@ import { SharedValues } from '../../../src/kube/shared-values.ts';
 import { claimTransform } from '../../../src/provision/cached-claim.ts';
 import { isWholeVolume, volumeTransform } from '../../../src/provision/cached-volume.ts';
 import type { KeptFields } from '../../../src/provision/kept-fields.ts';
-import { claimDecoder, volumeDecoder } from '../../../src/provision/object-decoders.ts';
+import { claimDecoder, type StorageSources, volumeDecoder } from '../../../src/provision/object-decoders.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/provision/objects.ts';
+import { storageHashes } from '../../../src/provision/storage-hash.ts';
 import { codedDriver } from '../../support/coded-objects.ts';
 
 /** What an API server answered to a list, in both codings (scripts/record-codings.ts). */
@@ -65,6 +69,28 @@ describe('the cached form from protobuf is that from JSON', () => {
       });
       assert.ok(inJson.length > 30);
       assert.deepEqual(inProtobuf, inJson);
+    });
+  }
+
+  for (const { driver, storageSources } of [
+    { driver: codedDriver, storageSources: ['csi'] },
+    ...inTreePlugins.map(({ driverName, sourceField }) => ({
+      driver: driverName,
+      storageSources: ['csi', sourceField] as const,
+    })),
+    { driver: codedDriver, storageSources: 'all' },
+  ] satisfies { driver: string; storageSources: StorageSources }[]) {
+    test(`of volumes indexed by the storage of ${driver}, of which ${String(storageSources)} is read`, async () => {
+      const isDriver = (name: string): boolean => name === driver;
+      const { storageKeys } = csiStorage({ isDriver, migration: driverMigration(driver) });
+      const { inJson, inProtobuf } = await cachedForms('PersistentVolume', volumes, {
+        transform: volumeTransform({ shared: new SharedValues(), isKnownProvisioner, storageKeys }),
+        decode: volumeDecoder((volume) => isWholeVolume(volume, isKnownProvisioner), undefined, storageSources),
+      });
+      assert.ok(inJson.some((volume) => storageHashes(volume as PersistentVolume).length > 0));
+      assert.deepEqual(inProtobuf, inJson); // hashes included
+      const hashes = (forms: KubeObject[]): unknown => forms.map((form) => storageHashes(form as PersistentVolume));
+      assert.deepEqual(hashes(inProtobuf), hashes(inJson));
     });
   }
 

@@ -328,6 +328,57 @@ describe('volumes of a plugin that the driver replaced', () => {
     assert.deepEqual(scene.driver.callsOf('DeleteVolume'), []);
   });
 
+  for (const { title, of, sources } of [
+    {
+      title: 'a twin in CSI form',
+      of: ebs,
+      sources: [
+        { awsElasticBlockStore: { volumeID: 'aws://us-west-2a/vol-0a' } },
+        { csi: { driver: ebs.driver, volumeHandle: 'vol-0a' } },
+      ],
+    },
+    {
+      title: 'a twin of the plugin',
+      of: ebs,
+      sources: [
+        { csi: { driver: ebs.driver, volumeHandle: 'vol-0a' } },
+        { awsElasticBlockStore: { volumeID: 'aws://us-west-2a/vol-0a' } },
+      ],
+    },
+    {
+      title: 'a twin whose handle has other letter case, as Azure takes it',
+      of: azure,
+      sources: ['d-1', 'D-1'].map((disk) => ({
+        csi: { driver: azure.driver, volumeHandle: `/subscriptions/s/resourceGroups/g/${disk}` },
+      })),
+    },
+  ]) {
+    test(`one with ${title} is not deleted before that is gone`, async () => {
+      const [own, twin] = sources;
+      const annotations = { [provisionedByKey]: of.driver };
+      const imported = {
+        ...pluginVolume(
+          'imported',
+          { ...twin, persistentVolumeReclaimPolicy: 'Retain' },
+          { annotations: {}, finalizers: [] },
+        ),
+        status: { phase: 'Bound' },
+      };
+      const old = pluginVolume('old', own!, { annotations });
+      await using scene = await start(of, { objects: [imported, old] });
+      assert.deepEqual(await scene.event('VolumeDeletionWaiting', 'old'), {
+        type: 'Warning',
+        reason: 'VolumeDeletionWaiting',
+        message: 'persistentvolume old has the same storage as persistentvolume imported, which is not to be deleted',
+        count: 1,
+      });
+      assert.deepEqual(scene.driver.callsOf('DeleteVolume'), []);
+      scene.api.delete(resource.volumes, { name: 'imported' });
+      await scene.called(scene.driver, 'DeleteVolume');
+      await scene.until('its end', () => scene.api.get(resource.volumes, { name: 'old' }) === undefined);
+    });
+  }
+
   test('one of another plugin is not given to the driver', async () => {
     const volume = pluginVolume('old', { gcePersistentDisk: { pdName: 'd' } });
     await using scene = await start(ebs, { objects: [volume] });
@@ -365,8 +416,9 @@ describe('metrics of a driver that replaced a plugin', () => {
       objects: [own, pluginVolume('old', { awsElasticBlockStore: { volumeID: 'vol-0' } })],
     });
     scene.addClaim();
-    scene.addClaim('c2', { storageClassName: 'own' });
     await scene.volume();
+    places(scene.driver, 'vol-2');
+    scene.addClaim('c2', { storageClassName: 'own' });
     scene.release(await scene.volume('c2'));
     await scene.volumeDeleted('c2');
     await scene.until('the end of the old volume', () => !scene.api.get(resource.volumes, { name: 'old' }));

@@ -125,18 +125,3 @@ test('long values are read as they are, too; those in an unknown coding are repo
   assert.deepEqual(rig.stored, [uidOf(2), uidOf(3)]);
   assert.equal(rig.shard()?.metadata.annotations?.[keyOf(2)], unknown);
 });
-
-test('ConfigMaps keep the records as well', async () => {
-  await using rig = await Rig.start();
-  const configMaps = { group: '', version: 'v1', plural: 'configmaps' };
-  const first = await rig.open({ backing: 'configmap' });
-  await first.journal.put(recordOf(1, { phase: 'stuck' }), never);
-  const stored = structuredClone(rig.api.get(configMaps, { namespace: 'ns', name: 'lock-journal-0' }))!;
-  assert.deepEqual(Object.keys(stored['data'] as object).sort(), [uidOf(1), 'shard']);
-  stored.metadata.annotations = { [`${prefix}discard`]: uidOf(1) };
-  rig.api.update(configMaps, stored);
-  const second = await rig.open({ backing: 'configmap' });
-  assert.deepEqual(second.found.get(uidOf(1))?.record, recordOf(1, { phase: 'stuck' }));
-  await second.journal.flush(never);
-  assert.deepEqual(second.heard, ['own claim-1', 'discarded 01']);
-});

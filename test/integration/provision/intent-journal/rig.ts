@@ -17,7 +17,6 @@ import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-lo
 
 export const prefix = 'csi-provisioner.journal/';
 export const leaseResource = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
-export const configMapResource = { group: '', version: 'v1', plural: 'configmaps' };
 export const never = new AbortController().signal;
 
 /** UID of the n-th claim. */
@@ -101,7 +100,6 @@ export class Rig implements AsyncDisposable {
     const [written, isProtected, reported]: [number[], boolean[], string[]] = [[], [], []];
     const journal = clusterJournal({
       client,
-      backing: 'lease',
       namespace: 'ns',
       lockName: 'lock',
       isKnownProvisioner: (name) => name === 'drv.example.com',

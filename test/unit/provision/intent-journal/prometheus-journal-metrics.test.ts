@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRegistry } from '../../../../src/base/metrics.ts';
 import { reportReasons } from '../../../../src/provision/intent-journal/journal-metrics.ts';
+import { noRecords } from '../../../../src/provision/intent-journal/intent-record.ts';
 import { journalMetrics } from '../../../../src/provision/intent-journal/prometheus-journal-metrics.ts';
 
 const startMs = Date.parse('2026-11-01T10:00:00Z');
@@ -55,10 +56,10 @@ describe('the metrics of the intent journal', () => {
 
   test('what happens to records is counted', async () => {
     const { metrics, lines } = scene();
-    metrics.records({ create: 3, unclear: 0, delete: 1, stuck: 2 });
+    metrics.records({ ...noRecords(), create: 3, delete: 1, stuck: 2 });
     metrics.replayed();
     metrics.revoked();
-    metrics.reported('retain');
+    metrics.reported('unproved');
     metrics.size(4096);
     metrics.isProtected(false);
     metrics.unprotected();
@@ -68,7 +69,7 @@ describe('the metrics of the intent journal', () => {
       'intent_journal_records{phase="stuck"} 2',
       'intent_journal_replayed_total 1',
       'intent_journal_revoked_total 1',
-      'intent_journal_reported_total{reason="retain"} 1',
+      'intent_journal_reported_total{reason="unproved"} 1',
       'intent_journal_bytes 4096',
       'intent_journal_protected 0',
       'intent_journal_unprotected_total 1',

@@ -1,0 +1,65 @@
+/** The intent journal of a program on the library. */
+import { type Clock } from '../base/clock.ts';
+import { type Logger, silentLogger } from '../base/logger.ts';
+import type { MetricRegistry } from '../base/metrics.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
+import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
+import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
+import type { Provisioner } from '../provision/provisioner.ts';
+import { isRecoverable } from '../provision/recoverable.ts';
+import type { ElectionSettings } from './election.ts';
+import { journalLock } from './journal-names.ts';
+import { leaseName } from './lease-name.ts';
+import { ownNamespace } from './own-namespace.ts';
+
+/** What `provisionerJournal` needs of `RunProvisionerOptions`. */
+export interface JournalSettings {
+  provisionerName: string;
+  additionalProvisionerNames?: readonly string[] | undefined;
+  leaderElection?: boolean | ElectionSettings;
+  intentJournal?: 'lease' | 'off';
+  clock: Clock;
+  logger: Logger;
+}
+
+/** For programs without type checks. @throws {RangeError} for anything but `lease`, `off` and undefined. */
+export function checkIntentJournal(value: unknown): void {
+  if (value === undefined || value === 'lease' || value === 'off') return;
+  const given = `intentJournal is ${JSON.stringify(value)}`;
+  throw new RangeError(
+    value === 'configmap'
+      ? `${given}: records are kept in Leases only, since everybody with the role "view" can read ConfigMaps; use lease, or off`
+      : `${given}: it must be lease or off`,
+  );
+}
+
+/** Nothing where it is off, and for a provisioner that is not `Recoverable`. */
+export function provisionerJournal(
+  {
+    provisionerName,
+    additionalProvisionerNames = [],
+    leaderElection = false,
+    intentJournal = 'lease',
+    clock,
+    logger,
+  }: JournalSettings,
+  { provisioner, client, registry }: { provisioner: Provisioner; client: KubeClient; registry: MetricRegistry },
+): Pick<ProvisionControllerOptions, 'intentJournal' | 'journalMetrics'> {
+  if (intentJournal === 'off' || !isRecoverable(provisioner)) return {};
+  const { namespace = '', lockName = leaseName(provisionerName, silentLogger) } =
+    typeof leaderElection === 'object' ? leaderElection : {};
+  const metrics = journalMetrics(registry, clock);
+  const names = new Set([provisionerName, ...additionalProvisionerNames]);
+  const journal = clusterJournal({
+    client,
+    namespace: namespace === '' ? ownNamespace() : namespace,
+    lockName: journalLock(lockName),
+    isKnownProvisioner: (name) => names.has(name),
+    exclusive: leaderElection !== false,
+    metrics,
+    clock,
+    logger,
+  });
+  return { intentJournal: journal, journalMetrics: metrics };
+}
