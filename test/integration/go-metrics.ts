@@ -70,6 +70,7 @@ export const ownFamilies: readonly string[] = [
   'intent_journal_records',
   'intent_journal_oldest_record_age_seconds',
   'intent_journal_replayed_total',
+  'intent_journal_waiting_records',
   'intent_journal_revoked_total',
   'intent_journal_reported_total',
   'intent_journal_write_duration_seconds',

@@ -42,7 +42,7 @@ const otherFlags = new Set([
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
-  ...['--second-look', '--delete', '--yes'], // csi-provisioner audit
+  ...['--second-look', '--delete', '--yes', '--nobody-keeps-it', '--secret'], // csi-provisioner audit
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 
