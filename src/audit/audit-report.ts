@@ -1,5 +1,6 @@
 /** An audit as a table, or as JSON. */
 import { printable } from '../base/printable.ts';
+import { textTable } from '../base/text-table.ts';
 import type { Audit } from './audit.ts';
 import { type Finding, troubles } from './finding.ts';
 
@@ -46,7 +47,7 @@ const headings = ['STATE', 'VOLUME', 'NAME', 'CLAIM', 'SINCE', 'DETAIL'];
 export function auditText(driver: string, audit: Audit): string {
   const { findings, incomplete, notes } = audit;
   return [
-    ...(findings.length > 0 ? [...table([headings, ...findings.map(cells)]), ''] : []),
+    ...(findings.length > 0 ? [...textTable([headings, ...findings.map(cells)]), ''] : []),
     ...incomplete.map((each) => `Not checked: ${printable(each)}.`),
     ...notes.map((each) => `Note: ${printable(each)}.`),
     summary(driver, audit),
@@ -62,16 +63,6 @@ export function deletionText({ volumeId, result, detail }: Deletion): string {
 function cells({ state, volumeId, volumeName, persistentVolumes = [], claim, since, detail }: Finding): string[] {
   return [state, volumeId, volumeName ?? persistentVolumes.join(','), claim, since, detail].map(
     (text = '') => printable(text) || '-',
-  );
-}
-
-function table(rows: readonly string[][]): string[] {
-  const widths = headings.map((_, column) => rows.reduce((max, row) => Math.max(max, row[column]?.length ?? 0), 0));
-  return rows.map((row) =>
-    row
-      .map((text, column) => text.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
   );
 }
 

@@ -1,7 +1,7 @@
 /** Turns what one look found into findings. Pure: sends no requests. */
 import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
 import { compareFindings, type Finding } from './finding.ts';
-import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
+import { needsOperator, recordState } from '../provision/intent-journal/record-state.ts';
 import type { IndexedRecord, RecordIndex } from './record-index.ts';
 import type { Existence } from './verify-missing.ts';
 
@@ -112,7 +112,7 @@ function unclaimed(volumeId: string, publishedNodes: number): Finding {
 
 /** One finding for each id that the record names, or one without. */
 function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
-  const { record, reportOnly, listedIds } = indexed;
+  const { record, listedIds } = indexed;
   const common = {
     volumeName: record.volume.name,
     claim: `${record.claim.namespace}/${record.claim.name}`,
@@ -120,12 +120,12 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
     since: record.createdAt,
   };
   const { handle = '' } = record;
-  if (!isReported(record) && reportOnly === '') {
+  const why = recordState(indexed);
+  if (!needsOperator(indexed)) {
     const state = record.phase === 'delete' ? 'being-deleted' : 'being-made';
     const volumeId = handle || listedIds[0];
-    return [{ state, ...(volumeId !== undefined && { volumeId }), ...common, detail: phaseTexts[record.phase] }];
+    return [{ state, ...(volumeId !== undefined && { volumeId }), ...common, detail: why }];
   }
-  const why = reportOnly === '' ? (record.problem ?? 'no reason is recorded') : `only reported: ${reportOnly}`;
   const isUnproved = record.phase === 'unproved';
   if (listedIds.length > 0) {
     const state = isUnproved ? 'unproved' : 'leaked';
@@ -141,20 +141,6 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
     },
   ];
 }
-
-/** Whether the sidecar does nothing about it. */
-function isReported({ phase }: IntentRecord): boolean {
-  return phase === 'stuck' || phase === 'unproved';
-}
-
-const phaseTexts = {
-  create: 'the driver is creating it, or is about to',
-  unclear: 'an attempt ended without a clear result, and is being retried',
-  delete: 'no claim needs it, and it is being deleted',
-  revoked: 'it was deleted, and is looked for once more',
-  unproved: '',
-  stuck: '',
-} as const;
 
 function whereIsIt(handle: string, { volumes, isListed, existence }: Sighting): string {
   const holder = volumes.with(handle);

@@ -81,14 +81,14 @@ export async function look(options: LookOptions): Promise<Look> {
 }
 
 async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
-  if (journal === undefined) return { exists: true, records: [], unreadable: [] };
+  if (journal === undefined) return { exists: true, shards: [], drain: '', records: [], unreadable: [] };
   progress.at('Reading the intent journal');
   const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: provisionersOf(driver) });
   return await permitted(reading, 'or use --intent-journal=off if there is none');
 }
 
 /** The driver's journal may hold records of another driver whose name differs in punctuation only. */
-export function provisionersOf({ name }: LookOptions['driver']): (provisioner: string) => boolean {
+export function provisionersOf({ name }: Pick<LookOptions['driver'], 'name'>): (provisioner: string) => boolean {
   const names = new Set(provisionerNames(name));
   return (provisioner) => names.has(provisioner);
 }

@@ -1,13 +1,11 @@
 /** The arguments of `csi-provisioner audit`: a few of its own, and those of the sidecar. */
-import { GoDurationError, millisecondsOf, parseGoDuration } from '../base/go-duration.ts';
 import { nobodyKeepsIt } from '../audit/deletable-record.ts';
 import type { SecretReference } from '../provision/objects.ts';
 import { ExitError } from '../run/exit.ts';
-import { buildConfig, type Config } from './config.ts';
-import { applyFeatureGates } from './feature-gates.ts';
-import { checkLogging } from './logging-flags.ts';
-import { parseFlags } from './parse-flags.ts';
+import type { Config } from './config.ts';
+import { durationOf } from './duration-argument.ts';
 import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
+import { sidecarConfig } from './sidecar-config.ts';
 
 export interface AuditArguments {
   /** As the sidecar would run. */
@@ -72,9 +70,9 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
   const flags = parser.opts<OwnFlags>();
   try {
     return {
-      config: configOf(call, parser.args),
+      config: sidecarConfig(call, parser.args),
       context: flags.context,
-      secondLookMs: durationOf(flags.secondLook),
+      secondLookMs: durationOf('--second-look', flags.secondLook),
       output: outputOf(flags.output),
       ids: idsOf(flags.delete),
       isAgreed: flags.yes ?? false,
@@ -86,34 +84,6 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
     if (error instanceof RangeError) throw usageError(call, error.message, { usageCode });
     throw error;
   }
-}
-
-/** @throws {ExitError} as the sidecar. */
-function configOf({ program, environment }: SubcommandCall, args: readonly string[]): Config {
-  const parsed = parseFlags(program, args);
-  if (parsed.kind === 'help') throw new RangeError('help is --help');
-  const { values, given, ignored } = parsed;
-  if (ignored.length > 0) throw new RangeError(`unexpected argument ${JSON.stringify(ignored[0])}`);
-  const { gates } = applyFeatureGates(values['feature-gates']);
-  return buildConfig({
-    argv0: program,
-    values,
-    given,
-    environment,
-    logging: checkLogging(values),
-    featureGates: gates,
-  });
-}
-
-/** @throws {RangeError} */
-function durationOf(text: string): number {
-  try {
-    const duration = parseGoDuration(text);
-    if (duration >= 0n) return millisecondsOf(duration);
-  } catch (error) {
-    if (!(error instanceof GoDurationError)) throw error;
-  }
-  throw new RangeError(`--second-look must be a duration such as 1m or 90s, got ${JSON.stringify(text)}`);
 }
 
 /** @throws {RangeError} */

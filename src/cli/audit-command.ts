@@ -1,6 +1,4 @@
 /** `csi-provisioner audit`: arguments, connections and output around the audit. */
-import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
 import { progressLine } from '../base/progress.ts';
@@ -15,6 +13,7 @@ import { KubeClient } from '../kube/kube-client.ts';
 import { type AuditArguments, auditArguments } from './audit-arguments.ts';
 import { auditedDriver, auditLogger, homeIn } from './audited-driver.ts';
 import { connectCluster } from './cluster-connection.ts';
+import { isAgreedTo } from './confirmation.ts';
 import { fieldManager } from './kubernetes.ts';
 import { journalObjects } from './sidecar-journal.ts';
 import { type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
@@ -108,7 +107,12 @@ async function deleteAll(
     }
   }
   if (refused.length > 0 || journal === undefined) return refused;
-  if (!isAgreed && !(await isAgreedTo(call, options.driver.name, ids))) return [];
+  const ask = {
+    heading: `These volumes of ${printable(options.driver.name)} will be deleted, with all data on them:`,
+    items: ids,
+    question: 'Delete them?',
+  };
+  if (!isAgreed && !(await isAgreedTo(call, ask))) return [];
   const deletions: Deletion[] = [];
   for (const { id, record } of allowed) {
     progress.at(`Deleting ${printable(id)}`);
@@ -132,23 +136,5 @@ async function deleteOne(
     const stopped = options.signal.aborted ? (options.signal.reason as Error) : undefined;
     const detail = stopped === undefined || stopped === error ? message : `${stopped.message}: ${message}`;
     return { volumeId, result: 'failed', detail };
-  }
-}
-
-async function isAgreedTo(
-  { stdin, stderr, signal }: SubcommandCall,
-  driver: string,
-  ids: readonly string[],
-): Promise<boolean> {
-  stderr.write(`These volumes of ${printable(driver)} will be deleted, with all data on them:\n`);
-  for (const id of ids) stderr.write(`  ${printable(id)}\n`);
-  const lines = createInterface({ input: stdin });
-  try {
-    stderr.write('Delete them? Type "yes": ');
-    const ended = once(lines, 'close', { signal }).then(() => '');
-    const answer = await Promise.race([lines.question('', { signal }), ended]);
-    return answer.trim().toLowerCase() === 'yes';
-  } finally {
-    lines.close();
   }
 }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { printable } from '../base/printable.ts';
 import { type Subcommand, type SubcommandCall, SubcommandError } from './subcommand-call.ts';
 import { auditVolumes } from './audit-command.ts';
+import { manageJournal } from './journal-command.ts';
 import { explainWhy } from './why.ts';
 
 interface SubcommandEntry {
@@ -25,6 +26,10 @@ const subcommands: Readonly<Record<string, SubcommandEntry>> = {
   audit: {
     run: auditVolumes,
     summary: "compare the driver's volumes with PersistentVolumes and the intent journal",
+  },
+  journal: {
+    run: manageJournal,
+    summary: 'list the records of the intent journal, drain it, or discard records',
   },
 };
 

@@ -141,6 +141,12 @@ const waitingCauses: readonly (FailureCause & { state: 'waiting' | 'stuck' })[] 
     cure: 'Nothing to do about the claim; the other process of the provisioner finishes first, or is replaced after 30 seconds',
   },
   {
+    pattern: /^Waiting for the end of a drain: /,
+    cause: 'in-progress',
+    state: 'waiting',
+    cure: 'An operator is draining the intent journal, such as before another provisioner takes over; csi-provisioner journal drain --resume ends that',
+  },
+  {
     pattern: /^Waiting for a deletion: /,
     cause: 'name-taken',
     state: 'waiting',

@@ -60,11 +60,12 @@ export class ClaimRecovery {
    * The checks before a new volume is begun, besides those of `admitClaim`.
    *
    * @throws {ProvisionStopped} when the claim has its volume or is gone, which the cache does not show yet.
-   * @throws {NameInUseError} while another claim's volume of the name is in the making.
+   * @throws {NameInUseError} while another claim's volume of the name is in the making, {DrainingError} while none may be begun.
    */
   async admit({ claim, volumeName }: ProvisionOptions, signal: AbortSignal): Promise<void> {
     const { guard, intents, recentlyServed } = this.#options;
     try {
+      intents.checkDrain();
       intents.checkName(claimUid(claim), volumeName);
     } catch (error) {
       throw this.#recordWaiting(claim, error);
@@ -113,6 +114,8 @@ export class ClaimRecovery {
         },
         signal,
       );
+    } catch (error) {
+      throw this.#recordWaiting(claim, error);
     } finally {
       patience.cancel();
     }

@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import {
+  DrainingError,
   ForeignIntentError,
   type FoundIntent,
   type IntentJournal,
@@ -75,13 +76,20 @@ export class Intents {
    *
    * @param changed - called with the claim's UID for each intent that was found, or went without our doing.
    * @param discarded - called with an intent that an operator has discarded.
+   * @param drainEnded - called when new intents may be begun again.
    */
   async load(
     {
       changed,
       discarded,
+      drainEnded,
       fenced,
-    }: { changed: (uid: string) => void; discarded: (intent: Intent) => void; fenced: (error: Error) => void },
+    }: {
+      changed: (uid: string) => void;
+      discarded: (intent: Intent) => void;
+      drainEnded: () => void;
+      fenced: (error: Error) => void;
+    },
     signal: AbortSignal,
   ): Promise<void> {
     const listener: JournalListener = {
@@ -101,6 +109,7 @@ export class Intents {
         discarded(intent);
         changed(uid);
       },
+      onDrainEnded: drainEnded,
       onFenced: fenced,
     };
     await this.#options.journal.open(listener, signal);
@@ -178,11 +187,13 @@ export class Intents {
    * Records a new intent; resolves once the backend may be asked. Before that no record of another claim has the name in the
    * journal any more: the next process could not tell which of them stands for the volume.
    *
-   * @throws {NameInUseError} when the volume's name is in use, and what the journal throws.
+   * @throws {NameInUseError} when the volume's name is in use, {DrainingError} while no new volume is begun, and what the journal
+   * throws.
    */
   async begin(record: IntentRecord, signal: AbortSignal): Promise<Intent> {
     const { uid } = record.claim;
     const { name } = record.volume;
+    this.checkDrain();
     this.checkName(uid, name);
     const former = this.#closed.uidOf(name);
     if (former !== undefined && former !== uid && this.#open.get(former) === undefined) {
@@ -195,12 +206,18 @@ export class Intents {
     try {
       const protection = await this.#options.journal.put(record, signal);
       intent.recorded = true;
+      this.checkDrain();
       if (protection === 'unprotected') this.#options.metrics.unprotected();
     } catch (error) {
       this.close(intent); // the write may have arrived all the same
       throw error;
     }
     return intent;
+  }
+
+  /** @throws {DrainingError} while no new intent may be begun. */
+  checkDrain(): void {
+    if (this.#options.journal.isDraining) throw new DrainingError();
   }
 
   /** @throws {NameInUseError} when another claim's intent has the name, and came first. */

@@ -162,6 +162,7 @@ export class ProvisionController {
             }
           });
         },
+        drainEnded: () => this.#parts.claimQueue.retrySoon(retrySpreadMs),
         fenced: (error) => background.start(() => Promise.reject(error)),
       },
       signal,

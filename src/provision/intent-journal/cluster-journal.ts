@@ -93,6 +93,10 @@ class ClusterJournal implements IntentJournal {
     await this.#load(signal);
   }
 
+  get isDraining(): boolean {
+    return this.#shards.isDraining;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const { clock, renewMs = 10_000, pollMs = 10_000 } = this.#options;
     for (;;) {

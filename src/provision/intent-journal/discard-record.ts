@@ -1,9 +1,6 @@
-import { ConflictError } from '../../kube/api-error.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
-import { ShardStorage } from './shard-storage.ts';
-
-/** A sidecar writes its shard many times a second at most while claims come; between two of its writes there is room. */
-const maxAttempts = 10;
+import type { ShardAnnotations } from './annotate-shards.ts';
+import { annotateShard } from './annotate-shards.ts';
+import type { JournalLocation } from './read-journal.ts';
 
 /**
  * Asks the sidecar to discard a record, with the annotation that an operator would set by hand. The entries stay as they are:
@@ -13,20 +10,11 @@ const maxAttempts = 10;
  * @throws {ApiError} and {TransportError} when it cannot be written.
  */
 export async function discardRecord(
-  journal: { client: KubeClient; namespace: string; lockName: string },
+  journal: JournalLocation,
   { shard, uid }: { shard: number; uid: string },
 ): Promise<boolean> {
-  const storage = new ShardStorage(journal);
-  for (let attempt = 1; ; attempt++) {
-    const object = await storage.read(shard);
-    if (object === undefined) return false;
-    const uids = object.discard.split(',').filter((each) => each.trim() !== '');
-    if (uids.some((each) => each.trim() === uid)) return true;
-    try {
-      await storage.update(object, Object.fromEntries(object.entries), [...uids, uid].join(','));
-      return true;
-    } catch (error) {
-      if (!(error instanceof ConflictError) || attempt === maxAttempts) throw error;
-    }
-  }
+  return annotateShard(journal, shard, ({ discard }): Partial<ShardAnnotations> => {
+    const uids = discard.split(',').filter((each) => each.trim() !== '');
+    return uids.some((each) => each.trim() === uid) ? {} : { discard: [...uids, uid].join(',') };
+  });
 }

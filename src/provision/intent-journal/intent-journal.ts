@@ -21,6 +21,8 @@ export interface JournalListener {
   onGone(uid: string): void;
   /** An operator has discarded the record; it is gone from the journal already. */
   onDiscarded(uid: string): void;
+  /** `isDraining` is false again. */
+  onDrainEnded(): void;
   /** Another process writes the journal although this one holds the lease: nothing may be written or called any more. */
   onFenced(error: Error): void;
 }
@@ -37,6 +39,11 @@ export interface IntentJournal {
    * @throws when the signal aborts.
    */
   open(listener: JournalListener, signal: AbortSignal): Promise<void>;
+  /**
+   * An operator drains the journal: no new volume is to be begun. Whether that is so is known at the latest when `put` of the
+   * new record resolves.
+   */
+  readonly isDraining: boolean;
   /** Works in the background until the signal aborts: removals, renewals, retries. To be started before `open`. */
   run(signal: AbortSignal): Promise<void>;
   /**
@@ -62,8 +69,18 @@ export class ForeignIntentError extends Error {
   override readonly name = 'ForeignIntentError';
 }
 
+/** No new volume is begun while an operator drains the journal. */
+export class DrainingError extends Error {
+  override readonly name = 'DrainingError';
+
+  constructor() {
+    super('the intent journal is being drained, and no new volume is begun');
+  }
+}
+
 /** A journal that keeps nothing: what is under way is known to this process only. */
 export const noJournal: IntentJournal = {
+  isDraining: false,
   open: () => Promise.resolve(),
   run: () => Promise.resolve(),
   put: () => Promise.resolve('unprotected'),

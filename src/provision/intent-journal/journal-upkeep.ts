@@ -42,8 +42,9 @@ export class JournalUpkeep {
     const entries = shards.entries();
     const isForeign = entries.some(({ writer }) => writer !== me);
     const hasReported = entries.some(isReported);
-    const isAlone = exclusive && !isForeign && !hasReported;
-    const everyMs = isForeign ? pollMs : !exclusive || entries.length > 0 ? slowPollMs : Infinity;
+    const { isDraining } = shards;
+    const isAlone = exclusive && !isForeign && !hasReported && !isDraining;
+    const everyMs = isForeign || isDraining ? pollMs : !exclusive || entries.length > 0 ? slowPollMs : Infinity;
     if (nowMs - this.#polledAtMs >= everyMs) {
       this.#polledAtMs = nowMs;
       // where nobody else should write, only what a write of our own has not shown to be there still

@@ -8,12 +8,15 @@ import { inParallel } from './settled.ts';
 import { parseShard } from './shard-contents.ts';
 import { ShardStorage } from './shard-storage.ts';
 
-export interface ReadJournalOptions {
+export interface JournalLocation {
   client: KubeClient;
   /** Of the lock. */
   namespace: string;
   /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */
   lockName: string;
+}
+
+export interface ReadJournalOptions extends JournalLocation {
   /** Whether the records of a provisioner are wanted; those of others are left out. */
   isKnownProvisioner: (name: string) => boolean;
   /** Tells how long ago the journal was renewed. */
@@ -32,6 +35,10 @@ export interface StoredRecord {
 export interface ReadJournal {
   /** A sidecar has written it: it does so when it starts. */
   exists: boolean;
+  /** Numbers of the shards that exist. */
+  shards: number[];
+  /** Since when no new volume is begun, RFC 3339, as an operator has set it; empty: new ones are. */
+  drain: string;
   /** All records, the oldest first. */
   records: StoredRecord[];
   /** What could not be read: `<object>`, or `<object>/<key>` for a single entry. */
@@ -47,12 +54,14 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   const storage = new ShardStorage(options);
   const { isKnownProvisioner } = options;
   const plans = new PlanReader();
-  const journal: ReadJournal = { exists: false, records: [], unreadable: [] };
+  const journal: ReadJournal = { exists: false, shards: [], drain: '', records: [], unreadable: [] };
   /** @returns how many shards there are, as far as this one says; undefined for one of a newer version. */
   const take = async (shard: number): Promise<number | undefined> => {
     const object = await storage.read(shard);
     if (object === undefined) return 0;
     journal.exists = true;
+    journal.shards.push(shard);
+    journal.drain ||= object.drain;
     const contents = parseShard(object, { wallMs: options.clock.wallMs(), isKnownProvisioner });
     if (contents === undefined) {
       journal.unreadable.push(storage.nameOf(shard));

@@ -34,6 +34,7 @@ export class RecordChanges {
   readonly #known = new Set<string>();
   readonly #reported = new Set<string>();
   readonly #plans = new PlanReader();
+  #isDraining = false;
   #listener: JournalListener | undefined;
   /** Calls of the listener that wait until everything is read. */
   #held: ((listener: JournalListener) => void)[] = [];
@@ -68,6 +69,7 @@ export class RecordChanges {
     if (exclusive && !shard.isOwn) shard.touch(nowMs, { urgent: true });
     for (const entry of merged.foreign) this.#onForeign(shard, entry);
     this.#discard(shard);
+    this.#followDrain();
   }
 
   /** A shard was written. */
@@ -137,6 +139,19 @@ export class RecordChanges {
   #notify(call: (listener: JournalListener) => void): void {
     if (this.#listener === undefined) this.#held.push(call);
     else call(this.#listener);
+  }
+
+  #followDrain(): void {
+    const { isDraining } = this.#options.shards;
+    if (isDraining === this.#isDraining) return;
+    this.#isDraining = isDraining;
+    const { logger } = this.#options.journal;
+    if (isDraining) {
+      logger.warn({}, 'The intent journal is being drained: no new volume is begun');
+      return;
+    }
+    logger.info({}, 'The intent journal is not drained any more: new volumes are begun again');
+    this.#notify((listener) => listener.onDrainEnded());
   }
 
   /** Removes what an operator wants to have removed, as far as that is safe. */

@@ -51,6 +51,11 @@ export class ShardSet {
     return [...this.byNumber.values()];
   }
 
+  /** An operator wants no new volume to be begun. */
+  get isDraining(): boolean {
+    return this.all().some((shard) => shard.isDraining);
+  }
+
   entries(): JournalEntry[] {
     return this.all().flatMap((shard) => [...shard.wanted.values()]);
   }

@@ -13,11 +13,14 @@ export interface ShardObject {
   entries: Map<string, string>;
   /** What an operator wants to have discarded. */
   discard: string;
+  /** Since when no new volume is to be begun, as an operator has set it; empty: new ones are. */
+  drain: string;
 }
 
 /** In front of the keys of annotations. */
 const annotationPrefix = 'csi-provisioner.journal/';
 const discardKey = `${annotationPrefix}discard`;
+const drainKey = `${annotationPrefix}drain`;
 
 /** With what a journal needs of them, for the rule that is logged where it is missing. */
 export const journalLeases: Resource = { ...leases, verbs: ['get', 'create', 'update'] };
@@ -72,6 +75,12 @@ export class ShardStorage {
     return parse(await this.#client.create(journalLeases, object, { optional: 'reported' }));
   }
 
+  /** Sets the operator's mark in what the next `update` writes; an empty one removes it. */
+  setDrain({ rest }: ShardObject, since: string): void {
+    const { [drainKey]: _former, ...others } = rest.metadata.annotations ?? {};
+    rest.metadata.annotations = { ...others, ...(since !== '' && { [drainKey]: since }) };
+  }
+
   /**
    * Replaces all entries, on the condition that the object has not changed since it was read.
    *
@@ -106,9 +115,11 @@ function parse(object: KubeObject): ShardObject {
   const others: Record<string, string> = {};
   const entries = new Map<string, string>();
   for (const [key, value] of Object.entries(annotations)) {
-    if (!key.startsWith(annotationPrefix)) others[key] = value;
+    if (!key.startsWith(annotationPrefix) || key === drainKey)
+      others[key] = value; // a write keeps it
     else if (key !== discardKey) entries.set(key.slice(annotationPrefix.length), value);
   }
   const rest = { ...object, metadata: { resourceVersion: '', ...metadata, annotations: others } };
-  return { uid: metadata.uid ?? '', rest, entries, discard: annotations[discardKey] ?? '' };
+  const { [discardKey]: discard = '', [drainKey]: drain = '' } = annotations;
+  return { uid: metadata.uid ?? '', rest, entries, discard, drain };
 }

@@ -76,6 +76,11 @@ export class Shard {
     return reservedBytes + this.#entryBytes + this.#sharedBytes + this.#keptBytes;
   }
 
+  /** An operator wants no new volume to be begun. */
+  get isDraining(): boolean {
+    return (this.object?.drain ?? '') !== '';
+  }
+
   get isDirty(): boolean {
     return this.touched || this.changed.size > 0;
   }

@@ -14,7 +14,13 @@ import { recordOf, uidOf } from '../provision/intent-journal/rig.ts';
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 const ignore = (): void => undefined;
-const listener: JournalListener = { onFound: ignore, onGone: ignore, onDiscarded: ignore, onFenced: ignore };
+const listener: JournalListener = {
+  onFound: ignore,
+  onGone: ignore,
+  onDiscarded: ignore,
+  onDrainEnded: ignore,
+  onFenced: ignore,
+};
 
 class Scene implements AsyncDisposable {
   readonly clock = new ManualClock({ turns: 60 });

@@ -9,6 +9,8 @@ import type { IntentRecord } from '../../../src/provision/intent-journal/intent-
 /** Records as the cluster would hold them: they are plain data, and outlive the controller. */
 export class MemoryJournal implements IntentJournal {
   readonly records = new Map<string, IntentRecord>();
+  /** As an operator sets it. */
+  isDraining = false;
   /** What was asked of it, in order: `put create`, `put delete`, `remove`. */
   readonly writes: string[] = [];
   /** Called before each write arrives; a rejection refuses it. */

@@ -11,6 +11,7 @@ import type { BrokenGuards } from './model/sim-process.ts';
 /** Records are written some time later, and nobody waits for that. */
 function notDurable(journal: IntentJournal): IntentJournal {
   return {
+    isDraining: false,
     open: (listener, signal) => journal.open(listener, signal),
     run: (signal) => journal.run(signal),
     put: (record, signal) => {

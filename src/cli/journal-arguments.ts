@@ -1,0 +1,132 @@
+/** The arguments of `csi-provisioner journal`: an action, a few flags of its own, and those of the sidecar. */
+import { durationOf } from './duration-argument.ts';
+import { ExitError } from '../run/exit.ts';
+import type { Config } from './config.ts';
+import { sidecarConfig } from './sidecar-config.ts';
+import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
+
+const actions = ['list', 'drain', 'discard', 'export'] as const;
+
+export type JournalAction = (typeof actions)[number];
+
+export interface JournalArguments {
+  action: JournalAction;
+  /** As the sidecar would run. */
+  config: Config;
+  context: string | undefined;
+  /** Name of the driver; undefined: it is asked. */
+  driver: string | undefined;
+  output: 'table' | 'json';
+  /** Of `drain`: ends it. */
+  resume: boolean;
+  /** Of `drain`: max wait until nothing is open. */
+  waitMs: number;
+  /** Of `discard`: UIDs of claims. */
+  uids: readonly string[];
+  /** Nobody is asked. */
+  isAgreed: boolean;
+}
+
+interface OwnFlags {
+  driver?: string;
+  output: string;
+  context?: string;
+  resume?: boolean;
+  wait: string;
+  uid?: string[];
+  yes?: boolean;
+}
+
+const notes = `
+Actions:
+  list      the open records: claim, volume, phase, age, and what each waits for
+  drain     have the sidecar begin no new volume, and wait until no record is open, such as before
+            another provisioner takes over; --resume ends it
+  discard   have the sidecar forget the records of --uid, which need an operator; no volume is deleted
+  export    all records as JSON, for an archive or a bug report. They hold no secrets
+
+All flags of the sidecar are accepted as well. These have an effect: --csi-address, --timeout,
+--kubeconfig, --intent-journal, --leader-election-namespace, --node-deployment with the variable
+NODE_NAME, and -v.
+The others have no effect: the arguments of the sidecar can be copied.
+
+Exit codes: 0 done; 1 wrong arguments, or a record that must not be discarded; 2 records are left
+that need an operator, or drain has waited in vain; 3 the journal could not be read or written.`;
+
+/**
+ * Reads the arguments.
+ *
+ * @returns undefined when help was asked for and printed.
+ * @throws {SubcommandError} for arguments that cannot be understood.
+ */
+export function journalArguments(
+  call: SubcommandCall,
+  { usageCode }: { usageCode: number },
+): JournalArguments | undefined {
+  const parser = subcommandParser(call)
+    .usage('list|drain|discard|export [options]')
+    .description(
+      'Shows the intent journal, the records of volumes in the making, and prepares a change of provisioner.',
+    )
+    .option('--driver <name>', 'name of the driver (default: the driver on --csi-address is asked)')
+    .option('-o, --output <format>', 'for list: table or json', 'table')
+    .option('--resume', 'for drain: new volumes are begun again')
+    .option('--wait <duration>', 'for drain: how long to wait until no record is open', '10m')
+    .option('--uid <uid...>', 'for discard: UIDs of the claims')
+    .option('--yes', 'discard without confirmation')
+    .option('--context <name>', 'context in the kubeconfig (default: its current one)')
+    .addHelpText('after', notes)
+    .allowUnknownOption()
+    .allowExcessArguments();
+  if (!readArguments(parser, call, { usageCode })) return undefined;
+  const flags = parser.opts<OwnFlags>();
+  const [action, ...rest] = parser.args;
+  try {
+    const known = actionOf(action);
+    return {
+      action: known,
+      config: sidecarConfig(call, rest),
+      context: flags.context,
+      driver: flags.driver,
+      output: outputOf(flags.output),
+      resume: onlyFor(known, 'drain', '--resume', flags.resume) ?? false,
+      waitMs: durationOf('--wait', flags.wait),
+      uids: uidsOf(known, flags.uid),
+      isAgreed: flags.yes ?? false,
+    };
+  } catch (error) {
+    if (error instanceof ExitError) throw usageError(call, error.line, { usageCode, cause: error });
+    if (error instanceof RangeError) throw usageError(call, error.message, { usageCode });
+    throw error;
+  }
+}
+
+/** @throws {RangeError} */
+function actionOf(text: string | undefined): JournalAction {
+  const action = actions.find((each) => each === text);
+  if (action !== undefined) return action;
+  const got = text === undefined || text.startsWith('-') ? 'none' : JSON.stringify(text);
+  throw new RangeError(`the first argument must be one of ${actions.join(', ')}, got ${got}`);
+}
+
+/** @throws {RangeError} */
+function onlyFor<T>(action: JournalAction, wanted: JournalAction, flag: string, value: T | undefined): T | undefined {
+  if (value === undefined || action === wanted) return value;
+  throw new RangeError(`${flag} is a flag of ${wanted}, not of ${action}`);
+}
+
+/** @throws {RangeError} */
+function uidsOf(action: JournalAction, given: readonly string[] | undefined): string[] {
+  const uids = onlyFor(action, 'discard', '--uid', given) ?? [];
+  if (action === 'discard' && uids.length === 0) throw new RangeError('discard needs --uid, with the UIDs of claims');
+  if (uids.some((uid) => uid.trim() === '' || uid.includes(','))) {
+    throw new RangeError('--uid must be followed by UIDs of claims, separated by spaces');
+  }
+  return [...new Set(uids)];
+}
+
+/** @throws {RangeError} */
+function outputOf(text: string): 'table' | 'json' {
+  if (text === 'table' || text === 'json') return text;
+  throw new RangeError(`--output must be table or json, got ${JSON.stringify(text)}`);
+}

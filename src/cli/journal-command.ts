@@ -1,0 +1,193 @@
+/** `csi-provisioner journal`: what the intent journal holds, and what an operator may have the sidecar do with it. */
+import { systemClock } from '../base/clock.ts';
+import { printable } from '../base/printable.ts';
+import { type Progress, progressLine } from '../base/progress.ts';
+import { CannotLookError } from '../audit/cannot-look-error.ts';
+import { provisionersOf } from '../audit/look.ts';
+import { ApiError, TransportError } from '../kube/api-error.ts';
+import { KubeClient } from '../kube/kube-client.ts';
+import { markDrained } from '../provision/intent-journal/annotate-shards.ts';
+import { discardRecord } from '../provision/intent-journal/discard-record.ts';
+import { type JournalLocation, type ReadJournal, readJournal } from '../provision/intent-journal/read-journal.ts';
+import { needsOperator } from '../provision/intent-journal/record-state.ts';
+import { auditedDriver, auditLogger } from './audited-driver.ts';
+import { connectCluster } from './cluster-connection.ts';
+import { isAgreedTo } from './confirmation.ts';
+import { type JournalArguments, journalArguments } from './journal-arguments.ts';
+import { journalText, listedRecord } from './journal-report.ts';
+import { fieldManager } from './kubernetes.ts';
+import { journalObjects } from './sidecar-journal.ts';
+import { type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
+
+const codes = { done: 0, usage: 1, left: 2, failed: 3 } as const;
+
+/** How often a journal that is being drained is read, in milliseconds. */
+const drainPollMs = 2000;
+
+/** Where the journal is, and how it is read. */
+interface Place extends JournalLocation {
+  driver: string;
+  read: () => Promise<ReadJournal>;
+}
+
+/** Without `drain` and `discard` it changes nothing. Safe to repeat. */
+export async function manageJournal(call: SubcommandCall): Promise<number> {
+  const args = journalArguments(call, { usageCode: codes.usage });
+  if (args === undefined) return codes.done;
+  if (args.action === 'discard' && !args.isAgreed && call.stdin.isTTY !== true) {
+    throw usageError(call, 'discard cannot ask for confirmation without a terminal: add --yes', {
+      usageCode: codes.usage,
+    });
+  }
+  const { kubeconfigFiles, masterUrl } = args.config.kubernetes;
+  const { transport } = connectCluster(
+    call,
+    {
+      context: args.context,
+      ...(kubeconfigFiles.length > 0 && { kubeconfig: kubeconfigFiles }),
+      ...(masterUrl !== '' && { master: masterUrl }),
+    },
+    { failureCode: codes.failed },
+  );
+  await using _transport = transport;
+  const { stderr } = call;
+  const columns = stderr.isTTY === true ? (stderr.columns ?? 80) : undefined;
+  const progress = progressLine({ write: (text) => stderr.write(text), columns, clock: systemClock });
+  try {
+    const place = await placeOf(call, args, { client: new KubeClient({ transport, fieldManager }), progress });
+    progress.clear();
+    return await actions[args.action](call, args, { place, progress });
+  } catch (error) {
+    progress.clear();
+    const isFailure = [CannotLookError, ApiError, TransportError].some((each) => error instanceof each);
+    if (!isFailure && !call.signal.aborted) throw error;
+    const { message } = (call.signal.aborted ? call.signal.reason : error) as Error;
+    throw new SubcommandError(`the journal cannot be read or written: ${message}`, {
+      exitCode: codes.failed,
+      cause: error,
+    });
+  }
+}
+
+/** @throws {CannotLookError} when the driver's name is not known, or there is no journal. */
+async function placeOf(
+  call: SubcommandCall,
+  { config, driver }: JournalArguments,
+  { client, progress }: { client: KubeClient; progress: Progress },
+): Promise<Place> {
+  const name = driver ?? (await driverName(call, config, progress));
+  const objects = journalObjects({ config, driver: { name } });
+  if (objects === undefined) throw new CannotLookError('--intent-journal=off: there is no journal');
+  const { namespace, lockName } = objects;
+  const location = { client, namespace, lockName };
+  const isKnownProvisioner = provisionersOf({ name });
+  return {
+    ...location,
+    driver: name,
+    read: async () => {
+      const journal = await readJournal({ ...location, isKnownProvisioner, clock: systemClock });
+      if (journal.exists) return journal;
+      throw new CannotLookError(
+        `there is no Lease ${namespace}/${lockName}-journal-0; is --leader-election-namespace that of the sidecar?`,
+      );
+    },
+  };
+}
+
+async function driverName(
+  call: SubcommandCall,
+  config: JournalArguments['config'],
+  progress: Progress,
+): Promise<string> {
+  const ending = new AbortController();
+  await using driver = await auditedDriver(config, {
+    progress,
+    logger: auditLogger(call, config),
+    signal: AbortSignal.any([call.signal, ending.signal]),
+    onGone: (error) => ending.abort(error),
+  });
+  return driver.name;
+}
+
+type Action = (
+  call: SubcommandCall,
+  args: JournalArguments,
+  parts: { place: Place; progress: Progress },
+) => Promise<number>;
+
+const actions: Record<JournalArguments['action'], Action> = {
+  list: async ({ stdout }, { output }, { place }) => {
+    const journal = await place.read();
+    stdout.write(output === 'json' ? listJson(place, journal) : text(place, journal));
+    return journal.records.some(needsOperator) ? codes.left : codes.done;
+  },
+
+  export: async ({ stdout }, _args, { place }) => {
+    const { records, unreadable, drain } = await place.read();
+    const { driver, namespace, lockName } = place;
+    stdout.write(`${JSON.stringify({ driver, namespace, lockName, drain, unreadable, records }, null, 2)}\n`);
+    return codes.done;
+  },
+
+  discard: async (call, { uids, isAgreed }, { place }) => {
+    const { records } = await place.read();
+    const found = uids.map((uid) => ({ uid, stored: records.find(({ record }) => record.claim.uid === uid) }));
+    const refused = found.filter(({ stored }) => stored === undefined || !needsOperator(stored));
+    for (const { uid, stored } of refused) {
+      const why = stored === undefined ? 'there is no such record' : 'the sidecar is still working on it';
+      call.stderr.write(`${printable(uid)}: ${why}\n`);
+    }
+    if (refused.length > 0) return codes.usage;
+    const ask = {
+      heading: 'The sidecar will forget these volumes. If one is left in the storage system, it stays there:',
+      items: found.map(({ stored }) => `${stored?.record.volume.name ?? ''} ${stored?.record.handle ?? ''}`.trim()),
+      question: 'Discard their records?',
+    };
+    if (!isAgreed && !(await isAgreedTo(call, ask))) return codes.done;
+    for (const { uid, stored } of found) {
+      await discardRecord(place, { shard: stored?.shard ?? 0, uid });
+      call.stdout.write(`${printable(uid)}: the sidecar discards the record within a minute\n`);
+    }
+    return codes.done;
+  },
+
+  drain: async (call, { resume, waitMs }, { place, progress }) => {
+    const { shards } = await place.read();
+    await markDrained(place, shards, resume ? undefined : new Date(systemClock.wallMs()).toISOString());
+    if (resume) {
+      call.stdout.write('The sidecar begins new volumes again within a minute.\n');
+      return codes.done;
+    }
+    const untilMs = systemClock.monotonicMs() + waitMs;
+    for (;;) {
+      const journal = await place.read();
+      await markDrained(place, journal.shards, new Date(systemClock.wallMs()).toISOString()); // also those that are new
+      const open = journal.records.filter((each) => !needsOperator(each)).length;
+      const isOver = open === 0 || systemClock.monotonicMs() >= untilMs;
+      if (isOver) {
+        progress.clear();
+        call.stdout.write(`${text(place, journal)}${drainedText(journal, open)}\n`);
+        return journal.records.length === 0 ? codes.done : codes.left;
+      }
+      progress.at(`Waiting for ${open} open records`);
+      await systemClock.sleep(drainPollMs, { signal: call.signal });
+    }
+  },
+};
+
+function text({ namespace, lockName }: Place, journal: ReadJournal): string {
+  const place = `${printable(namespace)}/${printable(lockName)}`;
+  return journalText(journal, { place, wallMs: systemClock.wallMs() });
+}
+
+function listJson({ driver, namespace, lockName }: Place, { records, unreadable, drain }: ReadJournal): string {
+  const listed = { driver, namespace, lockName, drain, unreadable, records: records.map(listedRecord) };
+  return `${JSON.stringify(listed, null, 2)}\n`;
+}
+
+function drainedText({ records }: ReadJournal, open: number): string {
+  const end = 'New volumes are begun again after: journal drain --resume';
+  if (records.length === 0) return `The journal is empty, and no new volume is begun. ${end}`;
+  if (open === 0) return `What is left needs an operator, and no new volume is begun. ${end}`;
+  return `${open} records are still open: does a sidecar run, and does its driver respond? No new volume is begun. ${end}`;
+}
