@@ -1,10 +1,10 @@
-import type { IntentPhase } from '../../../src/provision/intent-journal/intent-record.ts';
+import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../src/provision/intent-journal/journal-metrics.ts';
 
 /** What the controller counts about open records. */
 export function recordedJournalMetrics() {
   const seen = {
-    open: { create: 0, unclear: 0, delete: 0, stuck: 0 } as Record<IntentPhase, number>,
+    open: noRecords(),
     oldestMs: (): number | undefined => undefined,
     revoked: 0,
     replayed: 0,

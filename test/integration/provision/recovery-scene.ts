@@ -64,6 +64,12 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
     },
     /** Waits until nothing is recorded any more. */
     closed: () => rig.until('the record to be closed', () => journal.records.size === 0),
+    /** Waits until the storage was deleted, and until it was looked for once more when no late call can make it again. */
+    closedAfterSecondLook: async (): Promise<void> => {
+      await rig.until('the storage to be deleted', () => journal.records.get(uid)?.phase === 'revoked');
+      await clock.advance(1.5 * maxCallMs);
+      await rig.until('the record to be closed', () => journal.records.size === 0);
+    },
     /** Lets time pass until no call of an earlier process can be under way, and waits as `closed`. */
     closedInTime: async (): Promise<void> => {
       await clock.advance(maxCallMs);

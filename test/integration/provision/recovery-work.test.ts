@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
 import { resource } from './rig.ts';
 import { recoveryScene } from './recovery-scene.ts';
 import { final, lateAnswer, type RevokeStep, unclear } from './scripted-backend.ts';
@@ -35,21 +36,45 @@ describe('claims whose volumes have the same name', () => {
   });
 
   test('get theirs one after the other: the first is undone completely before the second is begun', async () => {
-    const scene = await recoveryScene({ rig: { controller: { volumeName } } });
+    const uids: string[] = [];
+    const bothUids = (): string => `pvc-${uids.join('-')}`;
+    const scene = await recoveryScene({ rig: { controller: { volumeName: bothUids } } });
     await using rig = scene.rig;
     const { backend, passUntil } = scene;
-    backend.fulfilSteps.push(lateAnswer(backend));
+    let deletedBefore = 0;
+    backend.fulfilSteps.push(lateAnswer(backend), ({ name }) => {
+      deletedBefore = backend.deleted.length;
+      return Promise.resolve(backend.make(name));
+    });
     backend.revokeSteps.push(unclear('busy'));
-    await rig.start();
     const second = rig.addClaim('b', { finalizers: [] }).metadata.uid;
+    uids.push(scene.uid, second);
+    await rig.start();
     await rig.synced(second);
     rig.deleteClaim();
     await rig.until('the first try', () => backend.revokes.length === 1);
-    assert.equal(backend.plans.length, 1);
-    await passUntil('the second volume', () => rig.volume('pvc-same'));
-    assert.deepEqual(backend.deleted, ['handle-pvc-same']);
-    assert.equal(rig.volume('pvc-same')?.spec.claimRef?.uid, second);
-    assert.equal(rig.volume('pvc-same')?.spec.csi?.volumeHandle, 'handle-pvc-same-2');
+    await passUntil('the second volume', () => rig.volume(bothUids()));
+    assert.equal(deletedBefore, 2, 'it was looked for once more');
+    assert.deepEqual(backend.deleted, [`handle-${bothUids()}`, `handle-${bothUids()}-2`]);
+    assert.equal(rig.volume(bothUids())?.spec.claimRef?.uid, second);
+    assert.equal(rig.volume(bothUids())?.spec.csi?.volumeHandle, `handle-${bothUids()}-3`);
+  });
+
+  test('do not hold each other up when the name is not that of one claim alone: the first is reported', async () => {
+    const scene = await recoveryScene({ rig: { controller: { volumeName } } });
+    await using rig = scene.rig;
+    const { backend, seen, uid, journal } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    rig.deleteClaim();
+    await rig.until('the report', () => seen.open.unproved === 1);
+    const second = rig.addClaim('b', { finalizers: [] }).metadata.uid;
+    const volume = await rig.until('the second volume', () => rig.volume('pvc-same'));
+    assert.equal(volume.spec.claimRef?.uid, second);
+    assert.deepEqual(seen.reported, ['unproved']);
+    assert.match(journal.records.get(uid)?.problem ?? '', /does not contain the whole UID/);
+    assert.deepEqual(backend.deleted, []);
+    assert.deepEqual(backend.revokes, []);
   });
 });
 
@@ -117,10 +142,10 @@ describe('a volume that cannot be saved', () => {
     assert.deepEqual(backend.deleted, []);
   });
 
-  test('as its claim was bound to another one of its name, stays recorded until the claim is gone', async () => {
+  test('as its claim was bound to another one of its name, is reported, also when both are gone', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
-    const { backend, name, uid, seen, journal, handle } = scene;
+    const { backend, name, uid, seen, journal } = scene;
     backend.fulfilSteps.push((plan) => {
       const claimRef = { namespace: 'ns', name: 'a', uid };
       rig.addVolume(name, 'Bound', { spec: { csi: { driver: 'drv', volumeHandle: 'other' }, claimRef } });
@@ -134,8 +159,10 @@ describe('a volume that cannot be saved', () => {
     assert.deepEqual(backend.deleted, []);
     rig.api.delete(resource.volumes, { name });
     rig.deleteClaim();
-    await scene.closed();
-    assert.deepEqual(backend.deleted, [handle]);
+    await scene.passUntil('the other report', () => seen.open.unproved === 1);
+    assert.deepEqual(seen.reported, ['undecidable', 'unproved']);
+    assert.equal(journal.records.get(uid)?.phase, 'unproved');
+    assert.deepEqual(backend.deleted, []);
   });
 
   test('has the recorded name, whatever the provisioner calls it', async () => {
@@ -226,12 +253,12 @@ describe('volumes that are being undone', () => {
     await rig.until('the volumes of five claims', () => rig.volumes.length === 5);
     await rig.until('their records to be closed', () => journal.records.size === 3);
     release();
-    await scene.closed();
+    await scene.passUntil('the end', () => journal.records.size === 0);
   });
 
   for (const [workers, atATime] of [
     [1, 1],
-    [100, 10],
+    [20, 10],
   ] as const) {
     test(`take ${atATime} at a time where ${workers} claims are worked on`, async () => {
       const scene = await recoveryScene({ rig: { controller: { workers } } });
@@ -256,7 +283,7 @@ describe('volumes that are being undone', () => {
   test('are finished when the run is stopped', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
-    const { backend, journal } = scene;
+    const { backend, journal, uid } = scene;
     backend.fulfilSteps.push(lateAnswer(backend));
     const { step, release, aborted } = hanging();
     backend.otherwiseRevoke = step;
@@ -269,7 +296,7 @@ describe('volumes that are being undone', () => {
     release();
     await rig.stop();
     assert.equal(aborted(), 0);
-    assert.equal(journal.records.size, 0);
+    assert.equal(journal.records.get(uid)?.phase, 'revoked', 'the next process looks once more');
     assert.equal(journal.flushed, true);
   });
 
@@ -297,7 +324,7 @@ describe('volumes that are being undone', () => {
     backend.fulfilSteps.push(lateAnswer(backend));
     await rig.start();
     rig.deleteClaim();
-    await scene.closed();
+    await scene.closedAfterSecondLook();
     await rig.stop();
     await clock.settle();
     assert.equal(clock.pending, 0);
@@ -314,7 +341,7 @@ describe('volumes that are being undone', () => {
     await scene.passUntil('six tries', () => backend.revokes.length === 6);
     rig.controller.retryFailed();
     await clock.advance(1000);
-    await scene.closed();
+    await rig.until('the deletion', () => backend.deleted.length === 1);
     assert.equal(backend.revokes.length, 7);
   });
 });
@@ -336,7 +363,7 @@ test('of closed records nothing is kept', async () => {
   }
   await rig.settle();
   assert.deepEqual([...rig.controller.openPlans()], []);
-  assert.deepEqual(seen.open, { create: 0, unclear: 0, delete: 0, stuck: 0 });
+  assert.deepEqual(seen.open, noRecords());
   assert.ok(records.length >= 20);
   await rig.until('the records to be collected', () => {
     globalThis.gc?.();
