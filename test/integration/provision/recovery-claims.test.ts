@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
 import { annotation, resource } from './rig.ts';
 import { recoveryScene } from './recovery-scene.ts';
 import { final, lateAnswer, neverSent, noRoom, undecidable, unclear } from './scripted-backend.ts';
@@ -29,7 +30,7 @@ describe('a claim of a recoverable provisioner', () => {
     assert.equal(volume.spec.claimRef?.uid, uid);
     assert.deepEqual(volume.metadata.annotations, { [annotation.provisionedBy]: 'drv' });
     assert.deepEqual(backend.fulfils, [{ plan: backend.plans[0], mayExist: false }]);
-    assert.deepEqual(scene.seen.open, { create: 0, unclear: 0, delete: 0, stuck: 0 });
+    assert.deepEqual(scene.seen.open, noRecords());
     assert.equal(scene.seen.oldestMs(), undefined);
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
@@ -104,22 +105,24 @@ describe('a claim that is deleted while its volume may be in the making', () => 
   test('gets no PersistentVolume, and the storage is deleted', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
-    const { backend, seen, closed, handle, journal } = scene;
+    const { backend, seen, handle, journal } = scene;
     backend.fulfilSteps.push(lateAnswer(backend));
     await rig.start();
     assert.equal(backend.storage.size, 1);
-    assert.deepEqual(seen.open, { create: 0, unclear: 1, delete: 0, stuck: 0 });
+    assert.deepEqual(seen.open, { ...noRecords(), unclear: 1 });
     rig.deleteClaim();
-    await closed();
+    await scene.closedAfterSecondLook();
     await rig.settle();
     await rig.stop();
-    assert.deepEqual(backend.deleted, [handle]);
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    assert.equal(backend.storage.size, 0);
     assert.deepEqual(rig.volumes, []);
     assert.deepEqual(rig.writes, []);
     assert.equal(backend.fulfils.length, 1, 'the way to undo is revoke, not another attempt');
-    assert.deepEqual(backend.revokes, [{ plan: backend.plans[0], handle: undefined }]);
-    assert.equal(backend.released.length, 1);
-    assert.deepEqual(journal.writes, ['put create', 'put delete', 'remove']);
+    const revoke = { plan: backend.plans[0], handle: undefined };
+    assert.deepEqual(backend.revokes, [revoke, revoke], 'the second look finds what a late call has made');
+    assert.equal(backend.released.length, 2);
+    assert.deepEqual(journal.writes, ['put create', 'put delete', 'put revoked', 'put delete', 'remove']);
     assert.equal(seen.revoked, 1);
   });
 
@@ -137,8 +140,8 @@ describe('a claim that is deleted while its volume may be in the making', () => 
     rig.deleteClaim();
     await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
     answer.resolve(undefined);
-    await scene.closed();
-    assert.deepEqual(backend.deleted, [handle]);
+    await scene.closedAfterSecondLook();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
     const saves = rig.wire.requests.filter(
       ({ method, path }) => method === 'POST' && path.includes('/persistentvolumes'),
     );
@@ -148,15 +151,19 @@ describe('a claim that is deleted while its volume may be in the making', () => 
   test('gets none either when its volume waits to be saved in the background', async () => {
     const scene = await recoveryScene({ rig: { controller: { save: queueSave() } } });
     await using rig = scene.rig;
-    const { backend, closed, handle, clock } = scene;
+    const { backend, handle, clock } = scene;
     const refusal = rig.refuse('create', 'persistentvolumes');
     await rig.start();
     await rig.until('the second try to fail', () => rig.unsavedLines >= 2);
     assert.equal(scene.journal.records.size, 1);
     rig.deleteClaim();
-    await closed();
-    refusal.remove();
+    await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
     await clock.advance(60_000);
+    await rig.settle();
+    assert.deepEqual(backend.deleted, [], 'the API server may still carry out the last request');
+    refusal.remove();
+    await clock.advance(5000);
+    await scene.closed();
     await rig.stop();
     assert.deepEqual(backend.deleted, [handle]);
     assert.deepEqual(rig.volumes, []);
@@ -189,15 +196,15 @@ describe('a claim that is deleted while its volume may be in the making', () => 
   test('after a final failure that followed an unclear one', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
-    const { backend, closed, handle, passPause, journal } = scene;
+    const { backend, handle, passPause, journal } = scene;
     backend.fulfilSteps.push(lateAnswer(backend), final());
     await rig.start();
     await passPause();
     assert.equal(backend.fulfils.at(-1)?.mayExist, true);
     assert.equal(journal.records.size, 1, 'the first attempt may have left a volume');
     rig.deleteClaim();
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
+    await scene.closedAfterSecondLook();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
   });
 
   test('after a first failure that is final has nothing to be undone', async () => {
@@ -217,21 +224,21 @@ describe('a claim that is deleted while its volume may be in the making', () => 
     const limiter = new ExponentialLimiter({ baseMs: 1, maxMs: 1 });
     const scene = await recoveryScene({ rig: { limiter, controller: { failedProvisionThreshold: 2 } } });
     await using rig = scene.rig;
-    const { backend, closed, handle } = scene;
+    const { backend, handle } = scene;
     backend.fulfilSteps.push(lateAnswer(backend));
     backend.otherwiseFulfil = unclear();
     rig.startOnly();
     await scene.passUntil('giving up', () => rig.log.some(({ message }) => message.includes('giving up')));
     assert.equal(scene.journal.records.size, 1);
     rig.deleteClaim();
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
+    await scene.closedAfterSecondLook();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
   });
 
   test('is undone, too, when it is deleted during the attempt after which it is given up', async () => {
     const scene = await recoveryScene({ rig: { controller: { failedProvisionThreshold: 1 } } });
     await using rig = scene.rig;
-    const { backend, closed, handle, passPause } = scene;
+    const { backend, handle, passPause } = scene;
     backend.fulfilSteps.push(neverSent());
     const attempt = Promise.withResolvers<never>();
     backend.otherwiseFulfil = ({ name }) => {
@@ -245,8 +252,8 @@ describe('a claim that is deleted while its volume may be in the making', () => 
     rig.deleteClaim();
     await rig.until('the deletion', () => rig.claimInCache('a') === undefined);
     attempt.reject(unclear());
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
+    await scene.closedAfterSecondLook();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
   });
 });
 
@@ -261,37 +268,48 @@ describe('a claim that does not want its volume any more', () => {
     test(`${title}, leaves no storage`, async () => {
       const scene = await recoveryScene();
       await using rig = scene.rig;
-      const { backend, closed, handle } = scene;
+      const { backend, handle } = scene;
       backend.fulfilSteps.push(lateAnswer(backend));
       await rig.start();
       rig.changeClaim('a', change.metadata ?? {}, change.spec);
-      await closed();
+      await scene.closedAfterSecondLook();
       await rig.settle();
-      assert.deepEqual(backend.deleted, [handle]);
+      assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
       assert.deepEqual(rig.volumes, []);
       assert.equal(backend.plans.length, 1);
     });
   }
 
-  test('as another node was selected, gets another volume after the first is deleted', async () => {
-    const scene = await recoveryScene({ class: { parameters: { of: 'before' } } });
-    await using rig = scene.rig;
-    const { backend, clock, handle } = scene;
-    let isOurs = true;
-    backend.shouldProvision = () => isOurs;
-    backend.fulfilSteps.push(lateAnswer(backend));
-    await rig.start();
-    isOurs = false;
-    rig.touchClaim();
-    await rig.until('the deletion', () => backend.deleted.length === 1);
-    assert.deepEqual(backend.deleted, [handle]);
-    isOurs = true;
-    rig.touchClaim();
-    await clock.settle();
-    await rig.until('another volume', () => rig.volumes.length === 1);
-    assert.equal(backend.plans.length, 2);
-    assert.equal(rig.volumes[0]?.spec.csi?.volumeHandle, `${handle}-2`);
-  });
+  for (const { title, isLate, plans } of [
+    { title: 'gets it after it was deleted, as it was planned', isLate: false, plans: 1 },
+    {
+      title: 'gets another one, planned anew, once no late call can make the former one again',
+      isLate: true,
+      plans: 2,
+    },
+  ]) {
+    test(`as another node was selected, and then the former one, ${title}`, async () => {
+      const scene = await recoveryScene({ class: { parameters: { of: 'before' } } });
+      await using rig = scene.rig;
+      const { backend, handle, journal, uid } = scene;
+      let isOurs = true;
+      backend.shouldProvision = () => isOurs;
+      backend.fulfilSteps.push(lateAnswer(backend));
+      await rig.start();
+      isOurs = false;
+      rig.touchClaim();
+      if (isLate) await scene.closedAfterSecondLook();
+      else await rig.until('the deletion', () => journal.records.get(uid)?.phase === 'revoked');
+      assert.deepEqual(backend.deleted, isLate ? [handle, `${handle}-2`] : [handle]);
+      isOurs = true;
+      rig.touchClaim();
+      await rig.until('another volume', () => rig.volumes.length === 1);
+      assert.equal(backend.plans.length, plans);
+      assert.equal(rig.volumes[0]?.spec.csi?.volumeHandle, `${handle}-${isLate ? 3 : 2}`);
+      await scene.passUntil('the record to be closed', () => journal.records.size === 0);
+      assert.equal(backend.storage.size, 1, 'nothing of it is deleted any more');
+    });
+  }
 
   test('is served if it wants the volume after all', async () => {
     const scene = await recoveryScene();
@@ -403,7 +421,7 @@ describe('what cannot be found out', () => {
     await passPause();
     await passPause();
     await rig.stop();
-    assert.deepEqual(seen.open, { create: 0, unclear: 0, delete: 0, stuck: 1 });
+    assert.deepEqual(seen.open, { ...noRecords(), stuck: 1 });
     assert.deepEqual(seen.reported, ['undecidable']);
     assert.equal(rig.log.filter(({ message }) => message.includes('needs an operator')).length, 1);
     const [record] = journal.records.values();
@@ -488,13 +506,13 @@ describe('a class that changes while a volume may be in the making', () => {
   test('does not keep the storage of a claim that is deleted after it', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
-    const { backend, closed, handle } = scene;
+    const { backend, handle } = scene;
     backend.fulfilSteps.push(lateAnswer(backend));
     await rig.start();
     rig.api.delete(resource.classes, { name: 'c1' });
     await rig.until('the cache', () => rig.classInCache('c1') === undefined);
     rig.deleteClaim();
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
+    await scene.closedAfterSecondLook();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
   });
 });
