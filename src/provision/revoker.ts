@@ -140,6 +140,12 @@ export class Revoker {
       return;
     }
     intents.checkName(uid, intent.record.volume.name);
+    // before any wait: the volume of a claim that is gone must not be saved meanwhile
+    if (await this.#wasSaved(intent)) {
+      this.closeServed(intent);
+      if (!intent.served) await this.#close(intent, signal);
+      return;
+    }
     const waitMs = intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - clock.monotonicMs();
     if (waitMs > 0) {
       this.#queue.addAfter(uid, waitMs);
@@ -153,19 +159,19 @@ export class Revoker {
     }
   }
 
+  /** Ends the attempts to save the volume. @returns whether one has succeeded. */
+  async #wasSaved(intent: Intent): Promise<boolean> {
+    const { store, intents } = this.#options;
+    const { name } = intent.record.volume;
+    if (!store.isUnsaved(name)) return false;
+    if ((await store.abandon(name)) === 'saved') return true;
+    intents.abandoned(intent);
+    return false;
+  }
+
   async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { guard, intents, provisioner, store, metrics, logger, clock } = this.#options;
+    const { guard, intents, provisioner, metrics, logger, clock } = this.#options;
     const { record } = intent;
-    if (store.isUnsaved(record.volume.name)) {
-      const outcome = await store.abandon(record.volume.name);
-      if (outcome === 'saved') {
-        await this.#close(intent, signal);
-        return;
-      }
-      intents.abandoned(intent);
-      this.#queue.addAfter(record.claim.uid, revocableAtMs(intent) - clock.monotonicMs());
-      return;
-    }
     guard.checkRecord(intent);
     if (!intent.deleteSent) {
       const wish = await guard.wish(record, signal);

@@ -53,6 +53,8 @@ describe('claims whose volumes have the same name', () => {
     await rig.synced(second);
     rig.deleteClaim();
     await rig.until('the first try', () => backend.revokes.length === 1);
+    await passUntil('the second try', () => backend.revokes.length === 2);
+    await rig.until('the deletion', () => backend.deleted.length === 1);
     await passUntil('the second volume', () => rig.volume(bothUids()));
     assert.equal(deletedBefore, 2, 'it was looked for once more');
     assert.deepEqual(backend.deleted, [`handle-${bothUids()}`, `handle-${bothUids()}-2`]);
