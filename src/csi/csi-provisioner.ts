@@ -138,6 +138,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   async release(plan: Plan, { signal }: ProvisionContext): Promise<void> {
     const open = openSource(plan);
     if (open === undefined) return;
+    this.#protected.delete(plan); // a claim that wants the volume again needs it, too
     const { claim } = plan as Pick<VolumePlan, 'claim'>;
     const key = objectKey({ metadata: open.source });
     const isNeeded = (): boolean => this.#isNeeded(open) || snapshotsInUse(this.#options.claims.list()).has(key);

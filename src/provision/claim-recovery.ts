@@ -12,7 +12,7 @@ import { volumeTemplate } from './complete-volume.ts';
 import type { DeletionGuard } from './deletion-guard.ts';
 import { waitingReason } from './event-reasons.ts';
 import { Fulfilment } from './fulfilment.ts';
-import type { Intent } from './intent.ts';
+import { type Intent, isBeingUndone } from './intent.ts';
 import type { Intents } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
@@ -133,9 +133,9 @@ export class ClaimRecovery {
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
   ): Promise<PersistentVolumeClaim | undefined> {
-    const { provisioner, intents, revoker, store, isKnownProvisioner } = this.#options;
+    const { provisioner, intents, revoker, store, clock, isKnownProvisioner } = this.#options;
     const { record } = intent;
-    if ((intent.revoking && record.phase !== 'revoked') || intent.served) return undefined;
+    if (isBeingUndone(intent, clock.monotonicMs()) || intent.served) return undefined;
     const wish = await claimWish(record, claim, {
       isKnownProvisioner,
       qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
@@ -153,6 +153,7 @@ export class ClaimRecovery {
       if (record.phase !== 'unproved') revoker.add(intent);
       return undefined;
     }
+    if (isBeingUndone(intent, clock.monotonicMs())) return undefined; // the second look has begun meanwhile
     intent.revoking = false;
     if (store.isUnsaved(record.volume.name)) return undefined;
     try {

@@ -87,6 +87,16 @@ export function isLeftAlone({ record: { phase } }: Intent): boolean {
   return phase === 'stuck' || phase === 'unproved';
 }
 
+/** Monotonic time from which on an intent may be undone, in milliseconds. */
+export function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs }: Intent): number {
+  return Math.max(deleteNotBeforeMs, mayBeSavedUntilMs, record.phase === 'revoked' ? lateUntilMs : -Infinity);
+}
+
+/** The revoker may be at work on it: a claim that wants the volume waits. It does not wait until a second look is due. */
+export function isBeingUndone(intent: Intent, nowMs: number): boolean {
+  return intent.revoking && (intent.record.phase !== 'revoked' || revocableAtMs(intent) <= nowMs);
+}
+
 export function newIntent(record: IntentRecord, nowMs: number): Intent {
   return {
     record,

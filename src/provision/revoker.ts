@@ -13,7 +13,7 @@ import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } 
 import { failedReason } from './event-reasons.ts';
 import type { JournalMetrics, ReportReason } from './intent-journal/journal-metrics.ts';
 import { uidIndex } from './informers.ts';
-import type { Intent } from './intent.ts';
+import { type Intent, revocableAtMs } from './intent.ts';
 import type { Intents } from './intents.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 import { ProvisionError, type Provisioner } from './provisioner.ts';
@@ -170,8 +170,9 @@ export class Revoker {
   }
 
   async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { guard, intents, provisioner, metrics, logger, clock } = this.#options;
+    const { guard, intents, provisioner, claims, metrics, logger, clock, onReleased } = this.#options;
     const { record } = intent;
+    const { uid } = record.claim;
     guard.checkRecord(intent);
     if (!intent.deleteSent) {
       const wish = await guard.wish(record, signal);
@@ -190,7 +191,9 @@ export class Revoker {
     }
     await provisioner.release?.(record.plan, { signal });
     await intents.revoked(intent, signal);
-    this.#queue.addAfter(record.claim.uid, intent.lateUntilMs - clock.monotonicMs());
+    this.#queue.addAfter(uid, intent.lateUntilMs - clock.monotonicMs());
+    // a claim that wants a volume need not wait for the second look
+    if (claims.byIndex(uidIndex, uid).length > 0) onReleased(uid, 0);
   }
 
   /** Calls the backend, in a slot that others have while this waits for a proof. */
@@ -350,9 +353,4 @@ export class Revoker {
   #named({ record: { claim, volume } }: Intent): object {
     return { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name };
   }
-}
-
-/** Monotonic time from which on an intent may be undone, in milliseconds. */
-function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs }: Intent): number {
-  return Math.max(deleteNotBeforeMs, mayBeSavedUntilMs, record.phase === 'revoked' ? lateUntilMs : -Infinity);
 }

@@ -9,6 +9,8 @@ export function recordedJournalMetrics() {
     revoked: 0,
     replayed: 0,
     reported: [] as string[],
+    /** How many open records wait now, by what for. */
+    waiting: (): ReadonlyMap<string, number> => new Map(),
   };
   const metrics: JournalMetrics = {
     ...noJournalMetrics,
@@ -17,6 +19,9 @@ export function recordedJournalMetrics() {
     },
     oldestCreatedAtMs: (read) => {
       seen.oldestMs = read;
+    },
+    waiting: (read) => {
+      seen.waiting = read;
     },
     revoked: () => {
       seen.revoked++;

@@ -4,7 +4,8 @@ import { describe, test } from 'node:test';
 import { untilAborted } from '../../../src/base/abort.ts';
 import { ForeignIntentError } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { annotation, resource } from './rig.ts';
-import { leftRecord, maxCallMs, recoveryScene } from './recovery-scene.ts';
+import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
+import { lateMs, leftRecord, maxCallMs, recoveryScene } from './recovery-scene.ts';
 import { unclear } from './scripted-backend.ts';
 
 describe('a record that is found at the start', () => {
@@ -42,25 +43,34 @@ describe('a record that is found at the start', () => {
     assert.deepEqual(backend.deleted, [handle]);
   });
 
-  test('of a process that may be alive keeps the storage until its last call has ended, after it had time to see the volume', async () => {
-    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
-    await using rig = scene.rig;
-    const { backend, clock, name, handle } = scene;
-    rig.startOnly();
-    await rig.until('the volume', () => rig.volume(name));
-    rig.releaseVolume(name);
-    rig.deleteClaim('a');
-    await clock.advance(maxCallMs + 10_000 - 1);
-    await rig.settle();
-    assert.deepEqual(backend.deleted, []);
-    await scene.passUntil('the storage to be deleted', () => backend.deleted.length > 0);
-    assert.deepEqual(backend.deleted, [handle]);
-  });
+  for (const [timeoutS, keptS] of [
+    [30, 40],
+    [60, 60],
+    [1200, 60],
+  ] as const) {
+    test(`of a process that may be alive keeps the storage for ${keptS} s once the volume is saved, with a timeout of ${timeoutS} s`, async () => {
+      const scene = await recoveryScene({
+        found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }],
+        rig: { controller: { maxCallMs: timeoutS * 1000 } },
+      });
+      await using rig = scene.rig;
+      const { backend, clock, name, handle } = scene;
+      rig.startOnly();
+      await rig.until('the volume', () => rig.volume(name));
+      rig.releaseVolume(name);
+      rig.deleteClaim('a');
+      await clock.advance(keptS * 1000 - 1);
+      await rig.settle();
+      assert.deepEqual(backend.deleted, []);
+      await scene.passUntil('the storage to be deleted', () => backend.deleted.length > 0);
+      assert.deepEqual(backend.deleted, [handle]);
+    });
+  }
 
   test('is closed before the volume that was saved is deleted with its claim: nothing is made again', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
     await using rig = scene.rig;
-    const { backend, name, handle, uid } = scene;
+    const { backend, clock, name, handle, uid } = scene;
     backend.make(name);
     const claimRef = { namespace: 'ns', name: 'a', uid };
     rig.addVolume(name, 'Released', { spec: { csi: { driver: 'drv', volumeHandle: handle }, claimRef } });
@@ -68,7 +78,9 @@ describe('a record that is found at the start', () => {
     await rig.start();
     await scene.passUntil('the storage to be deleted', () => backend.deleted.length > 0);
     await scene.closed();
+    await clock.advance(10 * lateMs);
     assert.deepEqual(backend.deleted, [handle]);
+    assert.deepEqual(backend.revokes, [], 'no second look follows a reclaim');
     assert.equal(backend.storage.size, 0);
   });
 
@@ -90,19 +102,37 @@ describe('a record that is found at the start', () => {
     );
   });
 
-  test('of a claim that is gone is undone when no call of the earlier process can be under way', async () => {
-    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
-    await using rig = scene.rig;
-    const { backend, clock, closed, handle } = scene;
-    rig.deleteClaim();
-    await rig.start();
-    await clock.advance(maxCallMs - 1);
-    assert.deepEqual(backend.revokes, []);
-    await clock.advance(1);
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
-    assert.deepEqual(rig.volumes, []);
-  });
+  for (const [timeoutS, heldS] of [
+    [30, 30],
+    [60, 60],
+    [1200, 60],
+  ] as const) {
+    test(`of a claim that is gone is undone after ${heldS} s with a timeout of ${timeoutS} s, and twice`, async () => {
+      const scene = await recoveryScene({
+        found: (uid) => [{ record: leftRecord(uid), owner: 'own' }],
+        rig: { controller: { maxCallMs: timeoutS * 1000 } },
+      });
+      await using rig = scene.rig;
+      const { backend, clock, journal, seen, handle, uid } = scene;
+      rig.deleteClaim();
+      await rig.start();
+      await clock.advance(heldS * 1000 - 1);
+      assert.deepEqual(backend.revokes, []);
+      assert.equal(seen.waiting().get('earlier-call'), 1);
+      await scene.passUntil('the deletion', () => journal.records.get(uid)?.phase === 'revoked');
+      assert.deepEqual(backend.deleted, [handle]);
+      assert.equal(seen.waiting().get('second-look'), 1);
+      const leftMs = 1500 * timeoutS - clock.monotonicMs();
+      await clock.advance(leftMs - 1);
+      await rig.settle();
+      assert.equal(backend.revokes.length, 1);
+      await scene.undone();
+      assert.deepEqual(backend.deleted, [handle, `${handle}-2`], 'what the second look has made goes, too');
+      assert.deepEqual(journal.writes, ['put delete', 'put revoked', 'put delete', 'remove']);
+      assert.equal(seen.revoked, 1);
+      assert.deepEqual(rig.volumes, []);
+    });
+  }
 
   test('of a deletion is brought to its end first, and then the claim gets another volume', async () => {
     const scene = await recoveryScene({
@@ -177,7 +207,7 @@ describe('a record that is found at the start', () => {
     await using rig = scene.rig;
     scene.backend.otherwiseFulfil = unclear();
     await rig.start();
-    assert.deepEqual(scene.seen.open, { create: 0, unclear: 1, delete: 0, stuck: 0 });
+    assert.deepEqual(scene.seen.open, { ...noRecords(), unclear: 1 });
     assert.equal(scene.seen.oldestMs(), Date.parse('2025-12-31T23:59:00.000Z'));
   });
 });
@@ -201,27 +231,45 @@ describe('a record that must only be reported', () => {
     assert.equal(rig.log.filter(({ message }) => message.includes('needs an operator')).length, 1);
   });
 
-  test('as its class says Retain, deletes nothing either, and can be discarded', async () => {
-    const retained = (uid: string) => {
-      const record = leftRecord(uid, { phase: 'delete', handle: `handle-pvc-${uid}` });
-      const defaults = { ...record.volume.defaults, persistentVolumeReclaimPolicy: 'Retain' as const };
-      return { ...record, volume: { ...record.volume, defaults } };
-    };
-    const scene = await recoveryScene({ found: (uid) => [{ record: retained(uid), owner: 'own' }] });
+  test('as nobody knows since when a volume may have had its name, deletes nothing either, and can be discarded', async () => {
+    const record = (uid: string) => leftRecord(uid, { phase: 'delete', handle: `handle-pvc-${uid}`, since: '' });
+    const scene = await recoveryScene({ found: (uid) => [{ record: record(uid), owner: 'own' }] });
     await using rig = scene.rig;
-    const { backend, clock, seen, journal, uid } = scene;
+    const { backend, clock, seen, journal, uid, handle } = scene;
     rig.deleteClaim();
     await rig.start();
     await clock.advance(2 * maxCallMs);
     await rig.until('the report', () => seen.reported.length > 0);
-    assert.deepEqual(seen.reported, ['retain']);
+    assert.deepEqual(seen.reported, ['unproved']);
     assert.deepEqual(backend.revokes, []);
-    assert.equal(journal.records.get(uid)?.phase, 'stuck');
+    assert.deepEqual(backend.released.length, 1, 'its source is free');
+    const { phase, problem, handle: kept } = journal.records.get(uid) ?? {};
+    assert.deepEqual([phase, kept], ['unproved', handle]);
+    assert.match(problem ?? '', /not known since when/);
+    assert.equal(rig.log.filter(({ message }) => message.startsWith('A volume may be kept on purpose')).length, 1);
+    await clock.advance(20 * maxCallMs);
+    assert.deepEqual(seen.reported, ['unproved'], 'once');
     journal.discard(uid);
-    await rig.until('the release', () => backend.released.length === 1);
-    assert.deepEqual(seen.open, { create: 0, unclear: 0, delete: 0, stuck: 0 });
+    await rig.until('the release', () => backend.released.length === 2);
+    assert.deepEqual(seen.open, noRecords());
     await clock.advance(20 * maxCallMs);
     assert.deepEqual(backend.deleted, []);
+  });
+
+  test('as its volume has a name of which the claim knows only a part, deletes nothing either', async () => {
+    const record = (uid: string) => {
+      const left = leftRecord(uid);
+      return { ...left, volume: { ...left.volume, name: 'pvc-short' }, plan: { name: 'pvc-short' } };
+    };
+    const scene = await recoveryScene({ found: (uid) => [{ record: record(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, clock, seen, journal, uid } = scene;
+    rig.deleteClaim();
+    await rig.start();
+    await clock.advance(10 * lateMs);
+    await rig.until('the report', () => seen.reported.length > 0);
+    assert.equal(journal.records.get(uid)?.phase, 'unproved');
+    assert.deepEqual(backend.revokes, []);
   });
 
   test('can be discarded, though what it held cannot be released', async () => {
@@ -294,35 +342,34 @@ describe('a record of another process', () => {
   test('of a claim that is gone is not touched before it is ours for long enough', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
     await using rig = scene.rig;
-    const { journal, backend, clock, uid, handle, closed } = scene;
+    const { journal, backend, clock, seen, uid, since, handle, undone } = scene;
     rig.deleteClaim();
     await rig.start();
     await clock.advance(10 * maxCallMs);
     assert.deepEqual(backend.revokes, []);
-    journal.listener.onFound({ record: leftRecord(uid), owner: 'own' });
+    assert.equal(seen.waiting().get('other-process'), 1);
+    journal.listener.onFound({ record: leftRecord(uid, { since }), owner: 'own' });
     await rig.settle();
     await clock.advance(maxCallMs - 1);
     assert.deepEqual(backend.revokes, []);
-    await clock.advance(10_001);
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
+    await undone();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
   });
 
   test('that was taken over is not undone before the last call of the other one must have ended', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
     await using rig = scene.rig;
-    const { backend, clock, handle, closed } = scene;
+    const { backend, clock, handle, undone } = scene;
     backend.otherwiseFulfil = unclear();
     await rig.start();
     assert.equal(backend.fulfils.length, 1);
     await clock.advance(2 * maxCallMs);
     rig.deleteClaim();
     await rig.settle();
-    await clock.advance(maxCallMs);
+    await clock.advance(maxCallMs - 1);
     assert.deepEqual(backend.revokes, []);
-    await clock.advance(10_000);
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
+    await undone();
+    assert.deepEqual(backend.deleted, [handle], 'by then no call of ours can be under way either');
   });
 
   test('that was taken from us with the volume saved keeps the storage while our own call may make it again', async () => {
@@ -349,7 +396,7 @@ describe('a record of another process', () => {
     assert.equal(backend.storage.size, 0);
   });
 
-  test('that has the name of another open one waits for it, and deletes nothing of it', async () => {
+  test('that has the name of another open one waits for it, and is only reported then', async () => {
     const scene = await recoveryScene({
       found: (uid) => {
         const [first, second] = [leftRecord(uid), leftRecord('gone')];
@@ -361,7 +408,7 @@ describe('a record of another process', () => {
       },
     });
     await using rig = scene.rig;
-    const { backend, clock, name, journal, passUntil } = scene;
+    const { backend, clock, name, journal, seen, passUntil } = scene;
     const { otherwiseFulfil } = backend;
     backend.otherwiseFulfil = unclear();
     await rig.start();
@@ -374,7 +421,8 @@ describe('a record of another process', () => {
     await clock.advance(900_000);
     await rig.settle();
     assert.deepEqual(backend.deleted, []);
-    assert.deepEqual(journal.records.size, 0);
+    assert.deepEqual(seen.reported, ['unproved']);
+    assert.deepEqual([...journal.records.keys()], ['gone']);
   });
 });
 
@@ -407,7 +455,9 @@ test('a claim whose annotation names nobody of us has its record undone', async 
   await using rig = scene.rig;
   rig.changeClaim('a', { annotations: { [annotation.provisioner]: 'other' } });
   await rig.start();
-  await scene.clock.advance(maxCallMs);
-  await scene.closed();
-  assert.equal(scene.backend.deleted.length, 1);
+  await scene.clock.advance(maxCallMs - 1);
+  assert.deepEqual(scene.backend.revokes, []);
+  await scene.undone();
+  assert.deepEqual(scene.backend.deleted, [scene.handle, `${scene.handle}-2`]);
+  assert.deepEqual(scene.backend.fulfils, []);
 });

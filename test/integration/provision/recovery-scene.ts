@@ -9,11 +9,14 @@ import { recordedJournalMetrics } from './recorded-journal-metrics.ts';
 import { Rig, type RigOptions } from './rig.ts';
 import { ScriptedBackend } from './scripted-backend.ts';
 
-/** How long a call of an earlier process may take, in milliseconds. */
+/** How long a call of an earlier process may take, in milliseconds. After a take-over nothing is deleted for so long. */
 export const maxCallMs = 60_000;
 
+/** After which a late call has come to its end, in milliseconds: then the second look is due. */
+export const lateMs = 1.5 * maxCallMs;
+
 export interface RecoverySceneOptions {
-  /** Records that an earlier process has left; made when the claim `ns/a` is there. */
+  /** Records that an earlier process has left; made when the claim `ns/a` is there. `since` is of then, unless it is given. */
   found?: (uid: string) => FoundIntent[];
   rig?: RigOptions;
   class?: Partial<Omit<StorageClass, 'metadata'>>;
@@ -33,12 +36,21 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
     clock,
     limiter,
     ...options.rig,
+    api: { bookmarkIntervalMs: 10, ...options.rig?.api }, // a proof often waits for one
     controller: { provisioner: backend, intentJournal: journal, journalMetrics, maxCallMs, ...options.rig?.controller },
   });
   rig.addClass('c1', { reclaimPolicy: 'Delete', ...options.class });
-  const { uid } = rig.addClaim('a', { finalizers: [] }).metadata;
-  for (const found of options.found?.(uid) ?? []) journal.leave(found);
+  const { uid, resourceVersion: since = '' } = rig.addClaim('a', { finalizers: [] }).metadata;
+  for (const found of options.found?.(uid) ?? []) journal.leave({ ...found, record: { since, ...found.record } });
   const name = `pvc-${uid}`;
+  /** Lets time pass, second by second, until the condition holds. */
+  const passUntil = async (what: string, read: () => unknown): Promise<void> => {
+    const givenUpMs = performance.now() + patienceMs;
+    while (read() === undefined || read() === false) {
+      if (performance.now() > givenUpMs) throw new Error(`waited in vain for: ${what}`);
+      await clock.advance(1000);
+    }
+  };
   return {
     rig,
     clock,
@@ -46,6 +58,8 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
     journal,
     seen,
     uid,
+    /** The version of the API server when the claim was made. */
+    since,
     name,
     handle: `handle-${name}`,
     /** Lets the time of the latest pause of the claim pass and waits for the sync that follows. */
@@ -54,14 +68,9 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
       await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
       await rig.synced(uid, syncs + 1);
     },
-    /** Lets time pass, second by second, until the condition holds. */
-    passUntil: async (what: string, read: () => unknown): Promise<void> => {
-      const givenUpMs = performance.now() + patienceMs;
-      while (read() === undefined || read() === false) {
-        if (performance.now() > givenUpMs) throw new Error(`waited in vain for: ${what}`);
-        await clock.advance(1000);
-      }
-    },
+    passUntil,
+    /** Lets time pass until nothing is recorded any more, which after a deletion takes a second look. */
+    undone: () => passUntil('the record to be closed', () => journal.records.size === 0),
     /** Waits until nothing is recorded any more. */
     closed: () => rig.until('the record to be closed', () => journal.records.size === 0),
     /** Waits until the storage was deleted, and until it was looked for once more when no late call can make it again. */
