@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Permit } from '../base/permit.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import type { Tracer } from '../base/tracing.ts';
 import type { Driver } from '../csi/driver.ts';
@@ -90,6 +91,8 @@ export interface RunPhaseOptions {
   shutdown: Shutdown;
   /** Ends what is under way. */
   abort: AbortSignal;
+  /** Of the leader; undefined without leader election. */
+  permit?: Permit | undefined;
   /** Fails until the caches have synced, and while one is silent for too long. */
   ready: Health;
   /** Undefined: nothing is traced. */

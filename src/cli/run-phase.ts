@@ -110,7 +110,7 @@ function makeController(
   options: FeatureOptions,
   { provisioner, capacity }: { provisioner: Provisioner; capacity: CapacityFeature | undefined },
 ): ProvisionController {
-  const { config, driver, transport, informers, metrics, clock, logger } = options;
+  const { config, driver, transport, permit, informers, metrics, clock, logger } = options;
   const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;
   const plugin = replacedPlugin(driver.name);
   return new ProvisionController({
@@ -120,6 +120,7 @@ function makeController(
     // each volume made or deleted changes the capacity
     observer: capacity && capacityObserver({ capacity: capacity.controller, logger }),
     transport,
+    permit,
     fieldManager,
     informers,
     workers: workerThreads,

@@ -1,6 +1,7 @@
 /** The sidecar: wires everything together in the order in which it is needed; disposal is in reverse. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Permit } from '../base/permit.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { csiCallMetrics } from '../csi/call-metrics.ts';
 import { traceCall } from '../csi/call-traces.ts';
@@ -80,9 +81,9 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
   const pages = status?.page({ driver, ready });
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready, pages });
-  const work = (abort: AbortSignal): Promise<void> => {
+  const work = (abort: AbortSignal, { permit }: { permit?: Permit } = {}): Promise<void> => {
     status?.works();
-    return runPhase({ ...options, transport, driver, capacity, metrics, abort, ready, status, tracer });
+    return runPhase({ ...options, transport, driver, capacity, metrics, abort, permit, ready, status, tracer });
   };
   if (config.leaderElection === null || config.nodeDeployment !== null) {
     endpoint.serveHealth(() => undefined); // nobody leads, yet a probe of that path must not end the process

@@ -1,4 +1,5 @@
 /** Carries out a plan at the driver. */
+import { type Permit, permitted } from '../base/permit.ts';
 import type { SecretString } from '../base/secret-string.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
@@ -22,6 +23,7 @@ export interface CreateContext {
   /** Awaited before a volume that does not fit the plan is deleted again; what it throws passes unchanged. */
   beforeDelete: BeforeDelete;
   signal: AbortSignal;
+  permit?: Permit | undefined;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function createVolume(
 export async function sendCreateVolume(
   { controller }: Pick<CsiProvisionerOptions, 'controller'>,
   plan: VolumePlan,
-  { secrets, mayReschedule, signal }: { secrets: ProvisionerSecrets; mayReschedule: boolean; signal: AbortSignal },
+  { secrets, mayReschedule, signal, permit }: Omit<CreateContext, 'beforeDelete'> & { mayReschedule: boolean },
 ): Promise<CreateVolumeResponse__Output> {
   const { request, topology } = plan;
   const planned = {
@@ -61,11 +63,13 @@ export async function sendCreateVolume(
     ...(topology && { accessibility_requirements: topologyRequirement(topology) }),
     secrets,
   };
-  try {
-    return await controller.createVolume(planned, callOptions(plan, signal));
-  } catch (error) {
-    throw createVolumeError(error, { mayReschedule, contentSource: request.volume_content_source !== undefined });
-  }
+  return permitted(permit, signal, async () => {
+    try {
+      return await controller.createVolume(planned, callOptions(plan, signal));
+    } catch (error) {
+      throw createVolumeError(error, { mayReschedule, contentSource: request.volume_content_source !== undefined });
+    }
+  });
 }
 
 /** Of every call for a plan. */
@@ -78,7 +82,7 @@ async function discard(
   { controller, clock, timeoutMs }: CsiProvisionerOptions,
   plan: VolumePlan,
   { volumeId, problem, cleanupLabel }: { volumeId: string; problem: string; cleanupLabel: string },
-  { secrets, beforeDelete, signal }: CreateContext,
+  { secrets, beforeDelete, signal, permit }: CreateContext,
 ): Promise<never> {
   const failure =
     volumeId === ''
@@ -90,6 +94,7 @@ async function discard(
           volumeId,
           secrets,
           beforeDelete,
+          permit,
           call: callOptions(plan, signal),
         });
   if (failure !== undefined) {

@@ -1,3 +1,4 @@
+import { permitted } from '../base/permit.ts';
 import type { SecretString } from '../base/secret-string.ts';
 import { betaStorageClassKey } from '../provision/keys.ts';
 import type { PersistentVolume, SecretReference } from '../provision/objects.ts';
@@ -20,7 +21,7 @@ import { secretReference } from './secrets/secret-reference.ts';
 export async function deleteVolume(
   settings: CsiProvisionerOptions,
   volume: PersistentVolume,
-  { gate, signal }: ProvisionContext & { gate: AttachmentGate },
+  { gate, signal, permit }: ProvisionContext & { gate: AttachmentGate },
 ): Promise<void> {
   const translated = settings.migration?.toCsi(volume) ?? volume;
   const migrated = translated !== volume;
@@ -30,9 +31,11 @@ export async function deleteVolume(
   const missing = missingCapability(settings.capabilities());
   if (missing !== undefined) throw new Error(missing);
   const secrets = await deletionSecrets(settings, translated, { migrated, signal });
-  gate.check(volume.metadata.name);
   const about = { volume: volume.metadata.name };
-  await settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, { signal, migrated, about });
+  await permitted(permit, signal, () => {
+    gate.check(volume.metadata.name);
+    return settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, { signal, migrated, about });
+  });
 }
 
 /**

@@ -1,9 +1,11 @@
 /** Undoes a plan: finds the volume that an earlier attempt may have made, and deletes it. */
+import type { Permit } from '../base/permit.ts';
 import { isUnservedResource, NotFoundError } from '../kube/api-error.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
 import type { VolumePlan } from './create-request.ts';
 import { callOptions, type ProvisionerSecrets, sendCreateVolume } from './create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
+import { deleteProved } from './delete-proved.ts';
 import { errorMessage } from './error-message.ts';
 import { type BeforeDelete, failingAs } from './failing-as.ts';
 import { readSecret } from './secrets/read-secret.ts';
@@ -14,6 +16,7 @@ export interface RevokeOptions {
   /** Awaited before DeleteVolume; what it throws passes unchanged. */
   beforeDelete: BeforeDelete;
   signal: AbortSignal;
+  permit?: Permit | undefined;
 }
 
 type Settings = Pick<CsiProvisionerOptions, 'client' | 'controller'>;
@@ -26,21 +29,22 @@ type Settings = Pick<CsiProvisionerOptions, 'client' | 'controller'>;
  * @throws {ProvisionError} with what is then known about the driver, and what `beforeDelete` throws.
  */
 export async function revokeVolume(settings: Settings, plan: VolumePlan, options: RevokeOptions): Promise<void> {
-  const { handle = '', beforeDelete, signal } = options;
+  const { handle = '', signal, permit } = options;
   const secrets = await secretsToRevoke(settings, plan, signal);
-  const volumeId = handle === '' ? await findVolume(settings, plan, { secrets, signal }) : handle;
-  await beforeDelete(volumeId);
-  await failingAs(
-    'in-background',
-    () => settings.controller.deleteVolume({ volume_id: volumeId, secrets }, callOptions(plan, signal)),
-    (error) => `deleting volume ${volumeId} failed: ${errorMessage(error)}`,
+  const volumeId = handle === '' ? await findVolume(settings, plan, { secrets, signal, permit }) : handle;
+  await deleteProved({ ...options, volumeId }, () =>
+    failingAs(
+      'in-background',
+      () => settings.controller.deleteVolume({ volume_id: volumeId, secrets }, callOptions(plan, signal)),
+      (error) => `deleting volume ${volumeId} failed: ${errorMessage(error)}`,
+    ),
   );
 }
 
 async function findVolume(
   settings: Settings,
   plan: VolumePlan,
-  context: { secrets: ProvisionerSecrets; signal: AbortSignal },
+  context: { secrets: ProvisionerSecrets; signal: AbortSignal; permit: Permit | undefined },
 ): Promise<string> {
   const { volume } = await sendCreateVolume(settings, plan, { ...context, mayReschedule: false });
   const volumeId = volume?.volume_id ?? '';

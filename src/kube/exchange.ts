@@ -19,13 +19,18 @@ export interface Exchange {
  * Sends one request and collects its response, which is small. Built on undici's handlers, which cost a fraction of its
  * streams for a short JSON body.
  *
- * @param options.onSent - called when the request has a connection and is sent.
+ * @param options.beforeSend - called when the request has a connection: what it returns ends the request, which is then not sent.
+ * @param options.onSent - called when the request is sent.
  * @param options.discardAnswer - leaves the text of a successful response empty.
  */
 export function exchange(
   pool: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  { onSent, discardAnswer }: { onSent: () => void; discardAnswer: boolean },
+  {
+    beforeSend,
+    onSent,
+    discardAnswer,
+  }: { beforeSend: () => Error | undefined; onSent: () => void; discardAnswer: boolean },
 ): Exchange {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   let controller: Dispatcher.DispatchController | undefined;
@@ -36,6 +41,7 @@ export function exchange(
   pool.dispatch(request, {
     onRequestStart: (started) => {
       controller = started;
+      aborted ??= beforeSend();
       if (aborted === undefined) onSent();
       else started.abort(aborted);
     },

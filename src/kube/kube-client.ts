@@ -1,4 +1,5 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
+import type { Permit } from '../base/permit.ts';
 import { ExpiredError, type RequestInfo, unexpectedKind } from './api-error.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
@@ -72,13 +73,23 @@ export const maxFieldManagerLength = 128;
 export class KubeClient {
   readonly #transport: Transport;
   readonly #fieldManager: string;
+  readonly #permit: Permit | undefined;
 
   /**
    * @param options.fieldManager - the program that the server records as the author of writes, in `managedFields`: 1 to
    * 128 printable characters, the same in all its versions.
+   * @param options.permit - needed for each write: one that is not valid has the write wait. Default: none is needed.
    * @throws {TypeError} for another field manager, which the server would refuse at each write.
    */
-  constructor({ transport, fieldManager }: { transport: Transport; fieldManager: string }) {
+  constructor({
+    transport,
+    fieldManager,
+    permit,
+  }: {
+    transport: Transport;
+    fieldManager: string;
+    permit?: Permit | undefined;
+  }) {
     if (
       fieldManager === '' ||
       fieldManager.length > maxFieldManagerLength ||
@@ -90,6 +101,7 @@ export class KubeClient {
     }
     this.#transport = transport;
     this.#fieldManager = fieldManager;
+    this.#permit = permit;
   }
 
   /** Aborted once the transport is fenced: no request leaves the process any more. */
@@ -197,6 +209,7 @@ export class KubeClient {
       info: { verb: 'create', resource, namespace, name: object.metadata.name, optional: options.optional },
       signal: options.signal,
       discardAnswer: options.discardAnswer,
+      permit: this.#permit,
     });
   }
 
@@ -267,6 +280,7 @@ export class KubeClient {
       info: { verb, resource, namespace: where, name, subresource: options.subresource, optional: options.optional },
       signal: options.signal,
       newConnection: options.newConnection,
+      permit: method === 'GET' ? undefined : this.#permit,
     });
   }
 }

@@ -2,8 +2,9 @@
  * Leader election on a Lease (Kubernetes page "Leases", "Leader election"). A standby watches the Lease: it takes over
  * as soon as the leader releases it, or a second after it expires.
  */
-import { joinSignals } from '../base/abort.ts';
+import { joinSignals, untilAborted } from '../base/abort.ts';
 import { systemClock } from '../base/clock.ts';
+import { momentOf, passedMs, type Permit } from '../base/permit.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { Informer } from './informer.ts';
 import { KubeClient, maxFieldManagerLength } from './kube-client.ts';
@@ -32,6 +33,15 @@ export class LeaderElector {
   #lastHolder: string | undefined;
   /** Aborted by the watch when the Lease changed. */
   #changed = new AbortController();
+  /** Aborted to have the lease renewed now. */
+  #hurried = new AbortController();
+  /** Settled at the next renewal, or at the end. */
+  #nextRenewal = nextRenewal();
+  /**
+   * Valid while we lead and the last renewal was sent no longer ago than the renew deadline, by either clock: others may take the
+   * lease over some seconds later.
+   */
+  readonly permit: Permit;
 
   /** @throws {RangeError} when the timings cannot work, or without an identity. */
   constructor(options: LeaderElectorOptions) {
@@ -65,6 +75,26 @@ export class LeaderElector {
       onSlowPath: () => metrics?.slowPath(),
     });
     metrics?.leading(false);
+    const isValid = (): boolean => this.#isCertain();
+    this.permit = {
+      get isValid() {
+        return isValid();
+      },
+      renewed: (signal) => this.#renewed(signal),
+    };
+  }
+
+  #isCertain(): boolean {
+    const { clock, renewDeadlineMs } = this.#options;
+    const { renewedAt } = this.#lock;
+    return this.#leading && renewedAt !== undefined && passedMs(renewedAt, momentOf(clock)) <= renewDeadlineMs;
+  }
+
+  /** Renews the lease at once, unless that is under way. */
+  async #renewed(signal: AbortSignal | undefined): Promise<void> {
+    const { promise } = this.#nextRenewal;
+    this.#hurried.abort();
+    await (signal === undefined ? promise : untilAborted(promise, signal));
   }
 
   get isLeader(): boolean {
@@ -153,6 +183,7 @@ export class LeaderElector {
     recorder?.event(this.#lock.reference, 'Normal', 'LeaderElection', `${identity} became leader`);
     const lost = new AbortController();
     const ended = new AbortController();
+    lost.signal.addEventListener('abort', () => this.#nextRenewal.reject(lost.signal.reason));
     const renewing = this.#keepRenewing(lost, ended.signal);
     try {
       await work(lost.signal);
@@ -160,6 +191,7 @@ export class LeaderElector {
       ended.abort(new Error('the work has ended'));
       await renewing;
       this.#leading = false;
+      this.#nextRenewal.reject(new LeaseLostError('the work of the leader has ended'));
       metrics?.leading(false);
       recorder?.event(this.#lock.reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
       if (releaseOnExit && !lost.signal.aborted) {
@@ -183,8 +215,13 @@ export class LeaderElector {
         lost.abort(failure);
         return;
       }
+      this.#nextRenewal.resolve(undefined);
+      this.#nextRenewal = nextRenewal();
+      this.#hurried = new AbortController();
       const pauseMs = Math.min(retryPeriodMs, this.#lock.expiresAtMs - clock.monotonicMs());
-      if (!(await sleptToTheEnd(clock.sleep(pauseMs, { signal: ended })))) return;
+      using woken = joinSignals([ended, this.#hurried.signal], { clock });
+      await sleptToTheEnd(clock.sleep(pauseMs, { signal: woken.signal }));
+      if (ended.aborted) return;
     }
   }
 
@@ -199,10 +236,12 @@ export class LeaderElector {
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);
       using attempt = joinSignals([ended], { clock, timeoutMs: Math.min(leftMs, Math.max(1000, renewDeadlineMs / 2)) });
-      if (await this.#lock.tryAcquireOrRenew(attempt.signal)) return undefined;
+      if (await this.#lock.tryAcquireOrRenew(attempt.signal, { keepOnly: true })) return undefined;
       if (ended.aborted) return undefined;
-      if (this.#lock.holder !== '' && !this.#lock.isOurs)
-        return new LeaseLostError(`${this.#lock.holder} holds the lease`);
+      if (!this.#lock.isOurs) {
+        const { holder } = this.#lock; // nobody: whoever has released it may have led meanwhile
+        return new LeaseLostError(`${holder === '' ? 'nobody' : holder} holds the lease`);
+      }
       const pauseMs = Math.min(retryPeriodMs, deadlineMs - clock.monotonicMs());
       if (pauseMs > 0 && !(await sleptToTheEnd(clock.sleep(pauseMs, { signal: ended })))) return undefined;
     }
@@ -251,6 +290,12 @@ export class LeaderElector {
   get #text(): string {
     return `${this.#options.namespace}/${this.#options.name}`;
   }
+}
+
+function nextRenewal(): PromiseWithResolvers<undefined> {
+  const next = Promise.withResolvers<undefined>();
+  next.promise.catch(() => undefined); // usually nobody waits for it
+  return next;
 }
 
 async function sleptToTheEnd(sleep: Promise<void>): Promise<boolean> {

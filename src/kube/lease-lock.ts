@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { type Moment, momentOf } from '../base/permit.ts';
 import { ConflictError, ForbiddenError, NotFoundError } from './api-error.ts';
 import type { KubeClient } from './kube-client.ts';
 import type { ObjectReference } from './kube-object.ts';
@@ -37,6 +38,7 @@ export class LeaseLock {
   #lease: Lease | undefined;
   #observedText: string | undefined;
   #observedAtMs = -Infinity;
+  #renewedAt: Moment | undefined;
   #forbidden: ForbiddenError | undefined;
 
   constructor(options: LeaseLockOptions) {
@@ -72,6 +74,11 @@ export class LeaseLock {
     return this.#observedAtMs;
   }
 
+  /** When our last write of the Lease was sent; undefined before the first. */
+  get renewedAt(): Moment | undefined {
+    return this.#renewedAt;
+  }
+
   /** The object for events about it: with the UID of the Lease as last seen, by which `kubectl describe` finds them. */
   get reference(): ObjectReference {
     const { group, version, kind } = this.#options.kind.resource;
@@ -105,14 +112,15 @@ export class LeaseLock {
   /**
    * One attempt to get or keep the Lease.
    *
+   * @param options.keepOnly - does not take a Lease that somebody else has held, or released, meanwhile.
    * @returns whether we hold it now. Failures of the API are logged and count as no, and so does a success whose
    * response is read only after the lease has expired again.
    */
-  async tryAcquireOrRenew(signal: AbortSignal): Promise<boolean> {
-    return (await this.#attempt(signal)) && !this.#hasExpired();
+  async tryAcquireOrRenew(signal: AbortSignal, { keepOnly = false } = {}): Promise<boolean> {
+    return (await this.#attempt(signal, keepOnly)) && !this.#hasExpired();
   }
 
-  async #attempt(signal: AbortSignal): Promise<boolean> {
+  async #attempt(signal: AbortSignal, keepOnly: boolean): Promise<boolean> {
     const { logger, onSlowPath } = this.#options;
     if (this.#lease !== undefined && this.isOurs && !this.#hasExpired()) {
       if (await this.#write(this.#lease, this.#renewed(), signal, 'debug')) return true;
@@ -128,6 +136,7 @@ export class LeaseLock {
       return false;
     }
     this.observe(lease);
+    if (keepOnly && !this.isOurs) return false;
     if (this.holder !== '' && !this.isOurs && !this.#hasExpired()) {
       this.#forbidden = undefined; // nothing is to be written now
       logger.debug({ lock: this.#text, holder: this.holder }, 'Lease is held by another and has not yet expired');
@@ -193,9 +202,9 @@ export class LeaseLock {
       metadata: { ...this.#name, ...(Object.keys(labels).length > 0 && { labels: { ...labels } }) },
       spec: { ...this.#taken(), leaseTransitions: 0 },
     };
-    const sentAtMs = this.#options.clock.monotonicMs();
+    const sentAt = momentOf(this.#options.clock);
     try {
-      this.#wrote(kind.toLease(await client.create(kind.resource, kind.fromLease(lease), { signal })), sentAtMs);
+      this.#wrote(kind.toLease(await client.create(kind.resource, kind.fromLease(lease), { signal })), sentAt);
       return true;
     } catch (error) {
       logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error initially creating lease lock');
@@ -217,18 +226,19 @@ export class LeaseLock {
     const { client, kind, labels, clock } = this.#options;
     const allLabels = { ...lease.metadata.labels, ...labels };
     const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
-    const sentAtMs = clock.monotonicMs();
+    const sentAt = momentOf(clock);
     const written = { ...lease, metadata, spec: { ...lease.spec, ...spec } };
-    this.#wrote(kind.toLease(await client.update(kind.resource, kind.fromLease(written), { signal })), sentAtMs);
+    this.#wrote(kind.toLease(await client.update(kind.resource, kind.fromLease(written), { signal })), sentAt);
   }
 
   /**
    * Records the response to a write. Others may have seen the write as soon as it was sent, however late the response: the
    * lease counts from then.
    */
-  #wrote(lease: Lease, sentAtMs: number): void {
+  #wrote(lease: Lease, sentAt: Moment): void {
     this.observe(lease);
-    this.#observedAtMs = sentAtMs;
+    this.#observedAtMs = sentAt.monotonicMs;
+    this.#renewedAt = sentAt;
     this.#forbidden = undefined;
   }
 

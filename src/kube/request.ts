@@ -1,3 +1,4 @@
+import type { Permit } from '../base/permit.ts';
 import type { RequestInfo } from './api-error.ts';
 
 export interface RequestOptions {
@@ -15,6 +16,8 @@ export interface RequestOptions {
   discardAnswer?: boolean | undefined;
   /** Over a connection of its own. Default: over one that is kept alive. */
   newConnection?: boolean | undefined;
+  /** Looked at directly before each attempt is sent, which waits until it is valid. Default: none is needed. */
+  permit?: Permit | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;
 }

@@ -133,18 +133,21 @@ export class Transport implements AsyncDisposable {
     how: { retry?: boolean; limited?: boolean } = {},
   ): Promise<T> {
     const { clock, credentials } = this.#options;
+    const { permit } = options;
     let renewed = false;
     for (let retries = 0; ;) {
       options.signal?.throwIfAborted();
       this.#fence.signal.throwIfAborted();
       const throttle = how.limited === false ? undefined : this.#throttle;
       if (throttle !== undefined) await this.#untilFenced(options, (signal) => throttle.wait(options, signal));
+      while (permit?.isValid === false) await this.#untilFenced(options, (signal) => permit.renewed(signal));
       const generation = credentials.generation;
       try {
         return await attempt();
       } catch (error) {
         options.signal?.throwIfAborted();
         this.#fence.signal.throwIfAborted();
+        if (error instanceof NotPermittedError) continue;
         if (error instanceof ApiError && error.code === 401 && !renewed) {
           renewed = true;
           credentials.renew(generation);
@@ -167,12 +170,14 @@ export class Transport implements AsyncDisposable {
   /** One attempt at a unary request; its time begins when it is sent. */
   async #exchange(options: RequestOptions): Promise<Answer> {
     const { clock, requestTimeoutMs = 30_000 } = this.#options;
-    const { signal, discardAnswer = false, newConnection = false } = options;
+    const { signal, permit, discardAnswer = false, newConnection = false } = options;
     return this.#observed(options, async (request, onSent) => {
       this.#fence.signal.throwIfAborted();
       let timer: Timer | undefined;
       const { answer, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
         discardAnswer,
+        // headers and connection may have taken long
+        beforeSend: () => (permit?.isValid === false ? new NotPermittedError('the request was not sent') : undefined),
         onSent: () => {
           onSent();
           timer?.cancel();
@@ -238,6 +243,7 @@ export class Transport implements AsyncDisposable {
       this.#warnOnce(answer.headers['warning']);
       return answer;
     } catch (error) {
+      if (error instanceof NotPermittedError) throw error;
       throw asTransportError(error, `${method} ${credentials.serverUrl.host}${options.path}`, sent);
     } finally {
       const seconds = (clock.monotonicMs() - startedMs) / 1000;
@@ -275,6 +281,11 @@ export class Transport implements AsyncDisposable {
       this.#options.logger.warn({ warning: text }, 'The API server warns');
     }
   }
+}
+
+/** The permit of a request was not valid any more when it was to be sent. */
+class NotPermittedError extends Error {
+  override readonly name = 'NotPermittedError';
 }
 
 function single(header: string | string[] | undefined): string | undefined {

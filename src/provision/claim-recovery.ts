@@ -1,6 +1,7 @@
 /** Claims of a `Recoverable` provisioner: what is recorded before the backend is asked, and what becomes of an open record. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Permit } from '../base/permit.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -43,6 +44,7 @@ export interface ClaimRecoveryOptions {
   addFinalizer: boolean;
   client: KubeClient;
   recorder: Recorder;
+  permit: Permit | undefined;
   clock: Clock;
   logger: Logger;
 }

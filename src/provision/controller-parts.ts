@@ -81,7 +81,8 @@ export function makeControllerParts(
   const names = new Set([options.provisionerName, ...(options.additionalProvisionerNames ?? [])]);
   const isKnownProvisioner = (name: string): boolean => names.has(name);
   const { transport, fieldManager = options.provisionerName.slice(0, maxFieldManagerLength) } = options;
-  const client = new KubeClient({ transport, fieldManager });
+  const permit = options.permit ?? options.intentJournal?.permit;
+  const client = new KubeClient({ transport, fieldManager, permit });
   const informers =
     options.informers ??
     provisionInformers({
@@ -93,7 +94,8 @@ export function makeControllerParts(
       logger,
       freeze: options.freezeCache ?? false,
     });
-  const ownRecorder = new EventRecorder({ client, component, clock, logger });
+  const events = new KubeClient({ transport, fieldManager });
+  const ownRecorder = new EventRecorder({ client: events, component, clock, logger });
   const recorder = options.recorder ?? ownRecorder;
   const limiter = options.limiter ?? defaultLimiter(clock); // one for both queues, as in the original
   const claimQueue = makeQueue('claims', limiter);
@@ -118,6 +120,7 @@ export function makeControllerParts(
     logger,
   });
   const parts = {
+    permit,
     provisioner,
     intents,
     observer,

@@ -1,4 +1,5 @@
 /** An attempt to make the volume of an open intent, and what its end reveals about the backend. */
+import { type Permit, permitted, rechecked } from '../base/permit.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { completeVolume } from './complete-volume.ts';
@@ -24,6 +25,7 @@ export interface FulfilmentOptions {
   claims: Lister<PersistentVolumeClaim>;
   addFinalizer: boolean;
   recorder: Recorder;
+  permit: Permit | undefined;
 }
 
 export class Fulfilment {
@@ -49,15 +51,20 @@ export class Fulfilment {
    */
   async attempt(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
     const { provisioner, guard, intents, addFinalizer } = this.#options;
+    const permit = rechecked(this.#options.permit, () => intents.checkOwned(intent));
     const mayExist = intent.mayExist;
     let made: PersistentVolume;
     try {
-      made = await intents.ask(intent, () =>
-        provisioner.fulfil(intent.record.plan, {
-          signal,
-          mayExist,
-          beforeDelete: (handle) => guard.beforeDelete(intent, handle, { wantedByClaim: true, signal }),
-        }),
+      const ask = <T>(call: () => Promise<T>): Promise<T> => intents.ask(intent, call);
+      made = await permitted(permit, signal, () =>
+        ask(() =>
+          provisioner.fulfil(intent.record.plan, {
+            signal,
+            permit,
+            mayExist,
+            beforeDelete: (handle) => guard.beforeDelete(intent, handle, { wantedByClaim: true, signal }),
+          }),
+        ),
       );
     } catch (error) {
       throw await this.#afterFailure(intent, error, { mayExist, signal });

@@ -25,6 +25,7 @@ import {
   waitReasons,
 } from './intent.ts';
 import { OpenIntents } from './open-intents.ts';
+import { ProvisionError } from './provisioner.ts';
 import type { VolumeLog } from './volume-log.ts';
 
 export interface IntentsOptions {
@@ -290,6 +291,13 @@ export class Intents {
   checkOpen(intent: Intent): void {
     if (this.#open.has(intent)) return;
     throw new Error(`the record of volume ${JSON.stringify(intent.record.volume.name)} is not open any more`);
+  }
+
+  /** To be called after a pause. @throws {ProvisionError} when another process has the record, or nobody has it any more. */
+  checkOwned(intent: Intent): void {
+    if (this.#open.has(intent) && intent.owner !== 'foreign') return;
+    const message = `another process has taken over the volume ${JSON.stringify(intent.record.volume.name)} while this one was paused`;
+    throw new ProvisionError(message, { state: 'no-change' });
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { type Permit, permitted } from '../base/permit.ts';
 import type { RateLimiter } from '../kube/rate-limiter.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { BlockingVolumeStore } from './blocking-volume-store.ts';
@@ -39,12 +40,13 @@ export interface VolumeStoreOptions extends VolumeStoreParts {
   /** Aborts when what is under way is to be abandoned. */
   abort: () => AbortSignal;
   clock: Clock;
+  permit: Permit | undefined;
 }
 
 /** The store for the policy. What it saves is remembered until the cache shows it. */
 export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
   const { save = { kind: 'blocking' }, provisioner, informers, recentlySaved, makeQueue, abort, clock } = options;
-  const { client, recorder, logger, observer, onSaved, onTaken, onDropped } = options;
+  const { client, recorder, logger, observer, permit, onSaved, onTaken, onDropped } = options;
   const parts: VolumeStoreParts = {
     client,
     recorder,
@@ -73,7 +75,7 @@ export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
     deleteStorage: isRecoverable(provisioner)
       ? undefined
       : async (volume, signal) => {
-          await provisioner.delete(volume, { signal });
+          await permitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
           observer.onDeleted(volume);
         },
   });

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Permit } from '../base/permit.ts';
 import type { Tracer } from '../base/tracing.ts';
 import type { RateLimiter } from '../kube/rate-limiter.ts';
 import type { Recorder } from '../kube/recorder.ts';
@@ -55,6 +56,11 @@ export interface ProvisionControllerOptions {
    * none, what is under way is known to this process only.
    */
   intentJournal?: IntentJournal | undefined;
+  /**
+   * Needed for each call that changes the backend and each write of a claim or volume, such as that of a `LeaderElector`. Default:
+   * that of the intent journal, if it has one.
+   */
+  permit?: Permit | undefined;
   /**
    * How long a call of an earlier process to the backend may still take, in milliseconds: nothing that it may be making is
    * deleted before. Default 300,000.

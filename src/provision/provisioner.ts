@@ -2,6 +2,7 @@
  * The interface that a storage backend implements: `src/csi`, or a program of a library user. The controller of this
  * folder calls it.
  */
+import type { Permit } from '../base/permit.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 
 /** What one attempt to provision is given. */
@@ -20,6 +21,12 @@ export interface ProvisionOptions {
 export interface ProvisionContext {
   /** Aborts at the item's deadline, at the end of the grace at shutdown, and when the lease is lost. */
   signal: AbortSignal;
+  /**
+   * Leave to change the backend, as long as no other process may work on the same claim or volume. The controller looks at it
+   * before each call; a method that awaits something before it changes the backend looks again, directly before that: `if
+   * (!permit.isValid) await permit.renewed(signal)`, until it is valid. Absent: none is needed.
+   */
+  permit?: Permit | undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Undoes volumes that nobody wants any more, with workers of its own: it never holds up a claim. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { type Permit, permitted, rechecked } from '../base/permit.ts';
 import { Slots } from '../base/slots.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { ExponentialLimiter } from '../kube/rate-limiter.ts';
@@ -48,6 +49,7 @@ export interface RevokerOptions {
   claims: Lister<PersistentVolumeClaim>;
   metrics: JournalMetrics;
   recorder: Recorder;
+  permit: Permit | undefined;
   clock: Clock;
   logger: Logger;
   /** The claim is to be synced again, after so many milliseconds: it gets its volume, or another one, or is settled. */
@@ -198,16 +200,20 @@ export class Revoker {
 
   /** Calls the backend, in a slot that others have while this waits for a proof. */
   async #undo(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { guard, provisioner } = this.#options;
+    const { guard, intents, provisioner } = this.#options;
+    const permit = rechecked(this.#options.permit, () => intents.checkOwned(intent));
     const { plan, handle } = intent.record;
     await this.#slots.take();
     try {
-      await provisioner.revoke(plan, {
-        signal,
-        handle,
-        beforeDelete: (found) =>
-          this.#slots.without(() => guard.beforeDelete(intent, found, { wantedByClaim: false, signal })),
-      });
+      await permitted(permit, signal, () =>
+        provisioner.revoke(plan, {
+          signal,
+          permit,
+          handle,
+          beforeDelete: (found) =>
+            this.#slots.without(() => guard.beforeDelete(intent, found, { wantedByClaim: false, signal })),
+        }),
+      );
     } finally {
       this.#slots.give();
     }

@@ -1,6 +1,7 @@
 /** The sync of a claim: decide, provision, save. What is decided lies in pure functions; this file acts on it. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { type Permit, permitted } from '../base/permit.ts';
 import type { Lister } from '../kube/lister.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
@@ -41,6 +42,7 @@ export interface ClaimSyncerOptions extends AdmissionOptions {
   lastErrors: LastErrors | undefined;
   /** Undefined: nothing is traced. */
   traces: ClaimTraces | undefined;
+  permit: Permit | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -234,7 +236,7 @@ export class ClaimSyncer {
 
   /** @throws {ProvisionStopped} when there is nothing to do or to retry, anything else for a retry. */
   async #provision(claim: PersistentVolumeClaim, storageClass: StorageClass, signal: AbortSignal): Promise<void> {
-    const { provisioner, addFinalizer, recovery } = this.#options;
+    const { provisioner, addFinalizer, recovery, permit } = this.#options;
     const volumeName = this.#options.volumeName(claim);
     await admitClaim({ claim, storageClass, volumeName }, this.#options, signal);
     const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
@@ -242,7 +244,7 @@ export class ClaimSyncer {
     this.#recordStart(claim);
     await this.#makeAndSave(options, signal, async () => {
       if (recovery !== undefined) return recovery.make(options, signal);
-      const made = await provisioner.provision(options, { signal });
+      const made = await permitted(permit, signal, () => provisioner.provision(options, { signal, permit }));
       return completeVolume(made, volumeTemplate(options), { addFinalizer });
     });
   }

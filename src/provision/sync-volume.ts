@@ -1,6 +1,7 @@
 /** The sync of a volume: keep its finalizer right, and delete its storage once it is released. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { type Permit, permitted, rechecked } from '../base/permit.ts';
 import { NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Informer } from '../kube/informer.ts';
@@ -35,6 +36,7 @@ export interface VolumeSyncerOptions {
   sharedStorage: Pick<SharedStorage, 'mustWait' | 'forget'> | undefined;
   /** Undefined: nothing is traced. */
   traces: DeletionTraces | undefined;
+  permit: Permit | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -100,9 +102,14 @@ export class VolumeSyncer {
    * not follow the API server: meanwhile somebody may have decided to keep it, or a backup was restored in which a claim has
    * it. Nothing is deleted until that succeeds.
    */
-  async #isStillToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
-    const { volumes, client, addFinalizer } = this.#options;
-    if (volumes.isFollowing && !this.#failed.has(name)) return true;
+  async #isStillToDelete(volume: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    const { volumes } = this.#options;
+    if (volumes.isFollowing && !this.#failed.has(volume.metadata.name)) return true;
+    return await this.#isLiveToDelete(volume, signal);
+  }
+
+  async #isLiveToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    const { client, addFinalizer } = this.#options;
     const live = await storedVolume(client, name, signal);
     return live !== undefined && live.metadata.uid === uid && shouldDelete(live, addFinalizer);
   }
@@ -153,8 +160,12 @@ export class VolumeSyncer {
   async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<'deleted' | 'ignored'> {
     const { provisioner, observer, client, recorder, logger, addFinalizer } = this.#options;
     const { name, uid, finalizers = [] } = volume.metadata;
+    const permit = rechecked(this.#options.permit, async () => {
+      if (await this.#isLiveToDelete(volume, signal)) return;
+      throw new Error('the volume was changed while this process was paused');
+    });
     try {
-      await provisioner.delete(volume, { signal });
+      await permitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
     } catch (error) {
       if (error instanceof IgnoredError) {
         logger.debug({ volume: name, reason: error.reason }, 'Deletion ignored');

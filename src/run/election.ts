@@ -1,6 +1,7 @@
 import os from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { allOf, type Permit } from '../base/permit.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { KubeClient } from '../kube/kube-client.ts';
@@ -54,8 +55,13 @@ export interface ElectionOptions {
   serveHealth: (check: () => string | undefined) => void;
   /** Fails while this process lacks permission to hold the lease. */
   ready: Health;
-  /** What only the leader does. @param held - the locks that make it the leader. */
-  work: (abort: AbortSignal, held: readonly LockName[]) => Promise<void>;
+  /**
+   * What only the leader does.
+   *
+   * @param leading.held - the locks that make it the leader.
+   * @param leading.permit - for what another leader may do, too.
+   */
+  work: (abort: AbortSignal, leading: { held: readonly LockName[]; permit: Permit }) => Promise<void>;
 }
 
 /**
@@ -97,7 +103,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
   try {
     await holdAll(electors, options, () => {
       waiting.abort(new Error('all locks are held'));
-      return options.work(shutdown.abort, held);
+      return options.work(shutdown.abort, { held, permit: allOf(electors.map(({ permit }) => permit)) });
     });
   } finally {
     waiting.abort(new Error('the election has ended'));

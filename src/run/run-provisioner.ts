@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Permit } from '../base/permit.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { warningLogger } from '../base/text-logger.ts';
@@ -63,6 +64,7 @@ export interface RunProvisionerOptions extends Omit<
   | 'queueMetrics'
   | 'intentJournal'
   | 'journalMetrics'
+  | 'permit'
 > {
   /** The provisioner, or what makes it, once this process leads: before the first claim is served. */
   provisioner: Provisioner | ((parts: ProvisionerParts) => Provisioner | Promise<Provisioner>);
@@ -148,9 +150,10 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
     ready,
   });
   await using _endpoint = endpoint;
-  const work = (abort: AbortSignal, held: readonly LockName[] = ['lease']): Promise<void> => {
-    const settled: Settled = held.includes('lease') ? options : { ...options, intentJournal: 'off' };
-    return provision(settled, { transport, registry, ready, shutdown, abort });
+  const work = (abort: AbortSignal, leading?: { held: readonly LockName[]; permit: Permit }): Promise<void> => {
+    const hasLease = leading === undefined || leading.held.includes('lease');
+    const settled: Settled = hasLease ? options : { ...options, intentJournal: 'off' };
+    return provision(settled, { transport, registry, ready, shutdown, abort, permit: leading?.permit });
   };
   if (leaderElection === false) {
     endpoint.serveHealth(() => undefined);
@@ -185,11 +188,12 @@ async function provision(
     ready: Health;
     shutdown: Shutdown;
     abort: AbortSignal;
+    permit: Permit | undefined;
   },
 ): Promise<void> {
   const { volumeFields, intentJournal: _, provisioner: source, ...options } = given;
   const { provisionerName, additionalProvisionerNames = [], freezeCache = false, clock, logger } = options;
-  const { transport, registry, ready, shutdown, abort } = parts;
+  const { transport, registry, ready, shutdown, abort, permit } = parts;
   const names = new Set([provisionerName, ...additionalProvisionerNames]);
   const client = new KubeClient({ transport, fieldManager: fieldManagerOf(given) });
   const started: { controller?: ProvisionController; informers?: ProvisionInformers } = {};
@@ -225,6 +229,7 @@ async function provision(
     ...options,
     provisioner,
     transport,
+    permit,
     informers,
     ...provisionerJournal(given, { provisioner, client, registry }),
     metrics: prometheusMetrics(registry),

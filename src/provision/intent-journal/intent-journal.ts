@@ -1,4 +1,5 @@
 /** The durable side of intents, as the controller sees it. */
+import type { Permit } from '../../base/permit.ts';
 import type { IntentRecord } from './intent-record.ts';
 
 /** A record that an earlier process left, or one that works beside this one. */
@@ -32,6 +33,11 @@ export type Protection = 'durable' | 'unprotected';
 
 /** Write-ahead records of volumes in the making. */
 export interface IntentJournal {
+  /**
+   * Of a process that works beside others: valid while none of them may have taken its records over. Absent: nothing is known of
+   * that, or leader election sees to it.
+   */
+  readonly permit?: Permit | undefined;
   /**
    * Reads what is there, takes over what may be taken over, and hands it to the listener. Resolves, too, where the journal
    * cannot be used; what is found later is handed over then. To be called once.

@@ -1,0 +1,68 @@
+/**
+ * Leave to change what another process may work on by now. A process that was paused, as by a machine that sleeps, goes on in the
+ * middle of what it did: it must notice that before it sends anything.
+ */
+import type { Clock } from './clock.ts';
+
+export interface Permit {
+  /** Whether it is certain at this moment. Covers what is sent before the next `await`. */
+  readonly isValid: boolean;
+  /**
+   * Has it renewed. Resolves once that was done, with what was found meanwhile taken into account; look at `isValid` again then.
+   *
+   * @throws when it cannot be had any more, and the signal's reason.
+   */
+  renewed(signal: AbortSignal | undefined): Promise<void>;
+}
+
+/** A moment on both clocks: the monotonic one may stand still while the machine sleeps, the other one may be set. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export function momentOf(clock: Pick<Clock, 'monotonicMs' | 'wallMs'>): Moment {
+  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+}
+
+/** How much time has passed, by the clock that says more: a clock that was set back says nothing. */
+export function passedMs(from: Moment, to: Moment): number {
+  return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
+}
+
+/** Sends something as soon as the permit is valid; in the usual case at once, before this function returns. */
+export async function permitted<T>(
+  permit: Permit | undefined,
+  signal: AbortSignal | undefined,
+  send: () => T | Promise<T>,
+): Promise<T> {
+  while (permit?.isValid === false) await permit.renewed(signal);
+  return send();
+}
+
+/** A permit after whose renewal something is looked at again, because it may have changed during the pause. */
+export function rechecked(permit: Permit | undefined, recheck: () => void | Promise<void>): Permit | undefined {
+  return (
+    permit && {
+      get isValid() {
+        return permit.isValid;
+      },
+      renewed: async (signal) => {
+        await permit.renewed(signal);
+        await recheck();
+      },
+    }
+  );
+}
+
+/** Valid while all are. */
+export function allOf(permits: readonly Permit[]): Permit {
+  return {
+    get isValid() {
+      return permits.every(({ isValid }) => isValid);
+    },
+    renewed: async (signal) => {
+      for (const permit of permits) if (!permit.isValid) await permit.renewed(signal);
+    },
+  };
+}
