@@ -15,6 +15,8 @@ export interface SidecarProcessOptions {
   environment?: Record<string, string> | undefined;
   /** What the process takes for the name of its machine, and so for itself in an election; see `fakeHostName`. */
   hostName?: string | undefined;
+  /** Another program in its place, as `E2E_SIDECAR`. */
+  program?: string | undefined;
 }
 
 /**
@@ -23,7 +25,8 @@ export interface SidecarProcessOptions {
  */
 export async function startSidecar(options: SidecarProcessOptions): Promise<StartedProcess> {
   const { csiAddress, kubeconfig, namespace, flags = [], environment, hostName } = options;
-  const [command = process.execPath, ...words] = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, program];
+  const named = options.program ?? process.env['E2E_SIDECAR'];
+  const [command = process.execPath, ...words] = named?.split(' ') ?? [process.execPath, program];
   const line = [command, ...words, `--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`, ...flags];
   const [first = command, ...rest] = hostName === undefined ? line : [...fakeHostName(hostName), ...line];
   return await startProcess({
