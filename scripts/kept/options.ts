@@ -36,7 +36,7 @@ starts again. That is repeated until enough records were open at a kill. Exit co
 deleted, or if a record is never decided.
 
   --records N          open records of saved volumes, in sum of all kills, default 2000
-  --claims N           claims of one round, default 200
+  --claims N           claims of one round, default 500
   --mode NAME          what runs between the kill and the next start, default crash
   --other CMD          command of the other sidecar, for --mode other; its words are separated by blanks
   --bundle PATH        runs that bundle, such as dist/csi-provisioner.js, instead of the sources
@@ -60,7 +60,7 @@ export function parseOptions(argv: readonly string[]): KeptOptions | 'help' {
     args: [...argv],
     options: {
       records: { type: 'string', default: '2000' },
-      claims: { type: 'string', default: '200' },
+      claims: { type: 'string', default: '500' },
       mode: { type: 'string', default: 'crash' },
       other: { type: 'string' },
       bundle: { type: 'string' },

@@ -145,18 +145,24 @@ class Story {
 
   /** Creates the claims of a round, and returns while their volumes are being saved. */
   async #saveVolumes(): Promise<void> {
-    const { world, options } = this.#options;
+    const { world, driver, options } = this.#options;
     const { claims } = options;
     const uids = new Set<string>();
     const saved = (): number => [...world.volumes.values()].filter(({ claimUid }) => uids.has(claimUid)).length;
     this.state = 'claims are created';
-    const creating = inParallel(claims, 50, async () => {
+    // all volumes are created at once: records that are open together are closed together, some time after that
+    await driver.setFaults([{ method: 'CreateVolume', hold: true }]);
+    await inParallel(claims, 50, async () => {
       const name = `claim-${this.#claims++}`;
       const claim = await insist(() => world.client.create(persistentVolumeClaims, claimOf(name)));
       uids.add(claim?.metadata.uid ?? '');
     });
+    this.state = 'records are opened';
+    const isRecorded = async (): Promise<boolean> =>
+      (await this.#records()).filter(({ claimUid }) => uids.has(claimUid)).length === claims;
+    await this.#until('the records of a round', isRecorded);
+    await driver.setFaults([]);
     await this.#until('the volumes of a round', () => saved() >= claims * savedShare);
-    await creating;
   }
 
   /** Names of saved volumes whose records are open, once they are bound; the sidecar is dead. */
@@ -215,19 +221,21 @@ class Story {
       kubeconfig,
       namespace: world.cluster.sidecarNamespace,
       hostName: isElected ? this.#pods[0] : undefined,
-      flags: [`--timeout=${options.timeoutMs}ms`, ...(isElected ? election : []), ...flags],
+      flags: [
+        `--timeout=${options.timeoutMs}ms`,
+        `--worker-threads=${options.claims}`,
+        ...(isElected ? election : []),
+        ...flags,
+      ],
     });
-    await this.#until(
-      `"${readyLine}" of ${program}`,
-      () => sidecar.log().includes(readyLine) || !sidecar.running(),
-    );
+    await this.#until(`"${readyLine}" of ${program}`, () => sidecar.log().includes(readyLine) || !sidecar.running());
     if (!sidecar.running()) throw new Error(`the sidecar does not start:\n${sidecar.log()}`);
     return sidecar;
   }
 
-  async #until(what: string, done: () => boolean): Promise<void> {
+  async #until(what: string, done: () => boolean | Promise<boolean>): Promise<void> {
     const endMs = performance.now() + patienceMs;
-    while (!done()) {
+    while (!(await done())) {
       if (performance.now() > endMs) throw new Error(`${what}: not within ${patienceMs / 1000} s`);
       await delay(10);
     }
