@@ -19,7 +19,8 @@ journal ${journal ?? 'as by default'}, seed ${JSON.stringify(options.seed)}
 disturbances: ${[...disturbances].join(', ')}`);
   const report = await runChaos(options, console.log);
   print(report);
-  return isClean(report.findings) ? 0 : 1;
+  const { findings, audit } = report;
+  return isClean(findings) && audit.deleted === audit.leaked && audit.destroyed.length === 0 ? 0 : 1;
 }
 
 /** @returns undefined for invalid ones, after a line on standard error. */
@@ -32,13 +33,22 @@ function readOptions(): ReturnType<typeof parseOptions> | undefined {
   }
 }
 
-function print({ findings, claims, unwanted, kills, endings, chaosMs, settledMs }: ChaosReport): void {
+function print({ findings, claims, unwanted, kills, kept, endings, chaosMs, settledMs, audit }: ChaosReport): void {
   const seconds = (ms: number): string => `${(ms / 1000).toFixed(0)} s`;
+  const share = (number: number): string => `${((number / claims) * 100).toFixed(2)} %`;
   const rows = [
     ['claims', `${claims}, of which ${unwanted} were deleted`],
+    ['kept', `${kept} volumes, on purpose`],
     ['kills', `${kills}; ends of the sidecar: ${[...endings].map(([how, times]) => `${how} ${times}`).join(', ')}`],
     ['time', `${seconds(chaosMs)}, settled after ${seconds(settledMs)}`],
-    ...Object.entries(findings).map(([name, list]: [string, string[]]) => [name, String(list.length)]),
+    ...Object.entries(findings).map(([name, list]: [string, string[]]) => [
+      name,
+      name === 'unproved' ? `${list.length}, ${share(list.length)} of the claims` : String(list.length),
+    ]),
+    [
+      'audit',
+      `${audit.leaked} reported as leaked, ${audit.deleted} of them deleted; ${audit.destroyed.length} destroyed`,
+    ],
   ];
   console.log('');
   for (const [name = '', value = ''] of rows) console.log(`${name.padEnd(10)}${value}`);
@@ -47,8 +57,14 @@ function print({ findings, claims, unwanted, kills, endings, chaosMs, settledMs 
     if (shown.length > 0) console.log(`\n${name}:\n${shown.map((line) => `  ${line}`).join('\n')}`);
     if (shown.length < list.length) console.log(`  and ${list.length - shown.length} more`);
   }
-  if (findings.stuck.length > 0) console.log('\nstuck, by reason:');
-  for (const [reason, number] of reasons(findings.stuck)) console.log(`  ${number} ${reason}`);
+  for (const [name, list] of Object.entries({
+    stuck: findings.stuck,
+    unproved: findings.unproved,
+    audit: audit.refusals,
+  })) {
+    if (list.length > 0) console.log(`\n${name}, by reason:`);
+    for (const [reason, number] of reasons(list)) console.log(`  ${number} ${reason}`);
+  }
 }
 
 try {

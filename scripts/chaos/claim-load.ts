@@ -64,6 +64,11 @@ export class ClaimLoad {
     for (let i = 0; i < number; i++) this.#begin(this.#live(this.#random.between(0, spanMs)));
   }
 
+  /** Name of a namespace that is not being deleted. */
+  namespace(): string {
+    return this.#namespaces.at(-1) ?? 'default';
+  }
+
   /** Deletes a namespace with all that is in it. */
   async deleteNamespace(): Promise<void> {
     if (this.paused) return;

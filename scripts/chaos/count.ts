@@ -53,6 +53,13 @@ export interface Deletion {
   endMs: number;
 }
 
+/** Storage that an administrator keeps on purpose. */
+export interface KeptStorage {
+  handle: string;
+  /** Unix time from which on it must not be deleted. */
+  sinceMs: number;
+}
+
 export interface Outcome {
   claims: readonly WantedClaim[];
   found: readonly FoundClaim[];
@@ -60,31 +67,36 @@ export interface Outcome {
   stored: readonly StoredVolume[];
   records: readonly OpenRecord[];
   deletions: readonly Deletion[];
+  kept: readonly KeptStorage[];
 }
 
 /** One line for each case. */
 export interface Findings {
-  /** Volumes of the driver that no PersistentVolume and no record of the journal refers to. */
+  /** Volumes of the driver that no PersistentVolume and no record of the journal refers to, and that nobody keeps. */
   leaked: string[];
-  /** Volumes that are gone, or were to be deleted, although somebody may use them. */
+  /** PersistentVolumes whose storage is gone. */
   lost: string[];
+  /** Storage that was deleted, or was to be, although somebody may use it or keeps it on purpose. */
+  destroyed: string[];
   /** Two volumes for one claim, or one volume for two claims. */
   doubled: string[];
   /** What should have come to an end and has not: claims to be bound, volumes to be deleted, records to be closed. */
   pending: string[];
-  /** Records that only an operator can close. */
+  /** Records of storage that may be kept on purpose. */
+  unproved: string[];
+  /** Records that only an operator can close for another reason. */
   stuck: string[];
 }
 
-/** Whether nothing is wrong; stuck records are allowed. */
-export function isClean({ leaked, lost, doubled, pending }: Findings): boolean {
-  return [leaked, lost, doubled, pending].every((list) => list.length === 0);
+/** Whether nothing is wrong; what is only reported is allowed. */
+export function isClean({ leaked, lost, destroyed, doubled, pending }: Findings): boolean {
+  return [leaked, lost, destroyed, doubled, pending].every((list) => list.length === 0);
 }
 
-/** How many stuck records have the same reason; names are left out. */
-export function reasons(stuck: readonly string[]): Map<string, number> {
+/** How many records were reported for the same reason; names are left out. */
+export function reasons(reported: readonly string[]): Map<string, number> {
   const numbers = new Map<string, number>();
-  for (const line of stuck) {
+  for (const line of reported) {
     const reason = line
       .slice(line.indexOf(': ') + 2)
       .replaceAll(/"[^"]*"/g, '"..."')
@@ -98,13 +110,19 @@ export function reasons(stuck: readonly string[]): Map<string, number> {
 export function count(outcome: Outcome): Findings {
   return {
     leaked: leaked(outcome),
-    lost: [...missing(outcome), ...wronglyDeleted(outcome)],
+    lost: missing(outcome),
+    destroyed: [...wronglyDeleted(outcome), ...keptAndGone(outcome)],
     doubled: doubled(outcome),
     pending: [...unbound(outcome), ...undeleted(outcome), ...unclosed(outcome)],
-    stuck: outcome.records
-      .filter(({ phase }) => phase === 'stuck')
-      .map(({ volumeName, problem }) => `${volumeName}: ${problem ?? 'no reason given'}`),
+    unproved: reported(outcome, 'unproved'),
+    stuck: reported(outcome, 'stuck'),
   };
+}
+
+function reported({ records }: Outcome, wanted: string): string[] {
+  return records
+    .filter(({ phase }) => phase === wanted)
+    .map(({ volumeName, problem }) => `${volumeName}: ${problem ?? 'no reason given'}`);
 }
 
 const existing = ({ volumes }: Outcome): SeenVolume[] => volumes.filter(({ exists }) => exists);
@@ -112,8 +130,9 @@ const existing = ({ volumes }: Outcome): SeenVolume[] => volumes.filter(({ exist
 function leaked(outcome: Outcome): string[] {
   const held = new Set(existing(outcome).map(({ handle }) => handle));
   const recorded = new Set(outcome.records.flatMap(({ volumeName, handle }) => [volumeName, handle]));
+  const kept = new Set(outcome.kept.map(({ handle }) => handle));
   return outcome.stored
-    .filter(({ id, name }) => !held.has(id) && !recorded.has(id) && !recorded.has(name))
+    .filter(({ id, name }) => !held.has(id) && !kept.has(id) && !recorded.has(id) && !recorded.has(name))
     .map(({ id, name }) => `${name} is ${id} at the driver, and nothing refers to it`);
 }
 
@@ -124,15 +143,24 @@ function missing(outcome: Outcome): string[] {
     .map(({ name, phase, handle }) => `${name} is ${phase}, and the driver has no ${handle}`);
 }
 
-function wronglyDeleted({ claims, volumes, deletions }: Outcome): string[] {
+function wronglyDeleted({ claims, volumes, deletions, kept }: Outcome): string[] {
+  const isKept = new Set(kept.map(({ handle }) => handle));
   const unwantedMs = new Map(claims.map((claim) => [claim.uid, claim.unwantedMs ?? Infinity]));
   const byHandle = Map.groupBy(volumes, ({ handle }) => handle);
   return deletions.flatMap(({ handle, endMs }) =>
-    (byHandle.get(handle) ?? [])
+    (isKept.has(handle) ? [] : (byHandle.get(handle) ?? []))
       .filter(({ sinceMs }) => sinceMs < endMs)
       .filter(({ policy, claimUid }) => policy === 'Retain' || (unwantedMs.get(claimUid) ?? 0) > endMs)
       .map(({ name }) => `the deletion of ${handle} was sent although ${name} held it`),
   );
+}
+
+function keptAndGone({ kept, stored, deletions }: Outcome): string[] {
+  const ids = new Set(stored.map(({ id }) => id));
+  const lastMs = new Map(deletions.map(({ handle, endMs }) => [handle, endMs]));
+  return kept
+    .filter(({ handle, sinceMs }) => !ids.has(handle) || (lastMs.get(handle) ?? 0) > sinceMs)
+    .map(({ handle }) => `${handle} was kept on purpose, and its deletion was sent`);
 }
 
 function doubled(outcome: Outcome): string[] {
@@ -146,7 +174,13 @@ function doubled(outcome: Outcome): string[] {
     ...[...Map.groupBy(outcome.stored, ownerOf)]
       .filter(([, stored]) => stored.length > 1)
       .map(([uid, stored]) => `claim ${uid} has ${stored.map(({ name, id }) => `${name} (${id})`).join(' and ')}`),
-    ...[...Map.groupBy(volumes, ({ handle }) => handle)]
+    // one without a claim was imported on purpose
+    ...[
+      ...Map.groupBy(
+        volumes.filter(({ claimUid }) => claimUid !== ''),
+        ({ handle }) => handle,
+      ),
+    ]
       .filter(([, sharing]) => sharing.length > 1)
       .map(([handle, sharing]) => `${handle} belongs to ${sharing.map(({ name }) => name).join(' and ')}`),
   ];
@@ -175,13 +209,15 @@ function isOver({ phase, policy }: SeenVolume): boolean {
 
 function undeleted(outcome: Outcome): string[] {
   const alive = new Set(outcome.found.map(({ uid }) => uid));
-  return existing(outcome)
-    .filter(({ policy, claimUid }) => policy === 'Delete' && !alive.has(claimUid))
+  const volumes = existing(outcome);
+  const imported = new Set(volumes.filter(({ claimUid }) => claimUid === '').map(({ handle }) => handle));
+  return volumes
+    .filter(({ policy, claimUid, handle }) => policy === 'Delete' && !alive.has(claimUid) && !imported.has(handle))
     .map(({ name, phase }) => `${name} is still there, ${phase}, and its claim is gone`);
 }
 
 function unclosed({ records }: Outcome): string[] {
   return records
-    .filter(({ phase }) => phase !== 'stuck')
+    .filter(({ phase }) => phase !== 'stuck' && phase !== 'unproved')
     .map(({ volumeName, phase }) => `the record of ${volumeName} is still open, in the phase ${phase}`);
 }

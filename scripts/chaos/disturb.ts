@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Administrator } from './administrator.ts';
 import { failApi } from './api-faults.ts';
 import type { ClaimLoad } from './claim-load.ts';
 import type { ChaosDriver } from './driver.ts';
@@ -16,15 +17,23 @@ export interface Surroundings {
   world: World;
   driver: ChaosDriver;
   load: ClaimLoad;
+  administrator: Administrator;
   random: Random;
   signal: AbortSignal;
 }
 
 /** All disturbances that go on beside the kills; short runs have each of them, too. */
-export async function disturb({ options, world, driver, load, random, signal }: Surroundings): Promise<void> {
+export async function disturb({
+  options,
+  world,
+  driver,
+  load,
+  administrator,
+  random,
+  signal,
+}: Surroundings): Promise<void> {
   const spanMs = options.kills * roundMs;
   const every = (share: number, maxMs: number): number => Math.max(3000, Math.min(maxMs, spanMs * share));
-  const { apiServer } = world.cluster;
   const own = (
     name: Disturbance,
     everyMs: number,
@@ -39,15 +48,12 @@ export async function disturb({ options, world, driver, load, random, signal }: 
     const everyMs = every(share, maxMs);
     return own(name, everyMs, async () => (load.paused ? undefined : act()), Math.max(everyMs, restartPauseMs));
   };
-  const restartApi = async (): Promise<void> => {
-    await apiServer?.kill();
-    await apiServer?.restart();
-  };
   await Promise.all([
-    own('driver', 250, (stream) => driver.misbehave(stream)),
+    own('driver', 250, (stream) => driver.misbehave(stream, { isLate: options.disturbances.has('late') })),
     restart('driver-restart', 0.3, 20_000, () => driver.restart()),
     own('api', 700, (stream) => failApi(world.url, stream)),
-    restart('api-restart', 0.5, 30_000, restartApi),
+    restart('api-restart', 0.5, 30_000, () => world.restartApi()),
+    own('admin', 1500, async () => (load.paused ? undefined : administrator.act(1))),
     own('namespaces', every(0.4, 120_000), () => load.deleteNamespace()),
     own('classes', every(0.15, 6000), () => load.recreateClass()),
   ]);

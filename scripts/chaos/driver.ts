@@ -28,6 +28,9 @@ const mishaps = [
   { delayMs: 600, after: true },
 ] as const;
 
+/** As long as a driver may still work on a call after the sidecar's --timeout: up to 1.4 times. */
+const lateMishaps = [{ delayMs: 1100 }, { delayMs: 1250 }, { delayMs: 1400 }] as const;
+
 /** The longest time for which a call may go on after its caller has given up. */
 export const longestCallMs = 2000;
 
@@ -70,10 +73,13 @@ export class ChaosDriver {
   }
 
   /** From now on the next calls go wrong in ways that are drawn. */
-  async misbehave(random: Random): Promise<void> {
+  async misbehave(random: Random, { isLate }: { isLate: boolean }): Promise<void> {
     const faults = ['CreateVolume', 'DeleteVolume'].flatMap((method) => [
       ...Array.from({ length: 8 }, (): Fault => {
         const times = 1 + Math.floor(random.next() * 3); // calls
+        if (isLate && method === 'CreateVolume' && random.chance(0.15)) {
+          return { method, times, ...random.pick(lateMishaps) };
+        }
         return random.chance(0.75) ? { method, times, ...random.pick(mishaps) } : { method, times, delayMs };
       }),
       { method, delayMs },

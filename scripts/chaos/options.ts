@@ -3,19 +3,24 @@ import { parseArgs } from 'node:util';
 /** What can be switched on and off, with what it does. */
 export const disturbances = {
   deletions: 'claims are deleted, half of them within 1.5 s',
+  admin: 'volumes are set to Retain, and removed or imported under another name, also while the sidecar is down',
   driver: 'driver answers late, or fails before or after it has done the work',
+  late: 'driver creates volumes up to 1.4 times --timeout late',
   'driver-restart': 'the driver is killed',
   api: 'API server fails, answers late, and loses answers and watches (sandbox)',
   'api-restart': 'the API server is killed',
+  'api-down': 'the API server is restarted while the sidecar is down',
   terminate: 'some sidecars get SIGTERM in place of SIGKILL',
   overlap: 'the successor starts while the predecessor still runs',
   freeze: 'the sidecar is stopped for some seconds and goes on afterwards; with an election it has lost the lease then',
+  pause: 'the sidecar is stopped for longer than its lease, nobody takes over, and it goes on',
   lease: 'somebody else takes the lease',
   namespaces: 'namespaces are deleted together with their secrets',
   classes: 'classes are recreated with other parameters',
   prefix: '--volume-name-prefix changes',
   collide: '--volume-name-uuid-length is so short that names collide',
   back: 'back to --intent-journal=off for a while, and on again; only with --journal',
+  other: 'another sidecar runs for a while; only with --other',
 } as const;
 
 export type Disturbance = keyof typeof disturbances;
@@ -32,6 +37,8 @@ export interface ChaosOptions {
   /** Value of --intent-journal; undefined: the flag is not passed. */
   journal: 'lease' | 'off' | undefined;
   disturbances: ReadonlySet<Disturbance>;
+  /** Command of another sidecar, as words. */
+  other: string | undefined;
   /** Runs the bundle with the flags of the image. */
   bundle: boolean;
   /** Where logs are kept. */
@@ -41,7 +48,7 @@ export interface ChaosOptions {
 export const usage = `npm run chaos -- [flags]
 
 Kills the sidecar at random moments while claims come and go and everything around it fails, and counts at the end what
-was leaked, lost, doubled or left pending. Exit code 1 unless all of that is 0.
+was leaked, lost, destroyed, doubled or left pending. Exit code 1 unless all of that is 0.
 
   --claims N           claims to create, default 300
   --kills N            SIGKILLs, default 25
@@ -50,6 +57,7 @@ was leaked, lost, doubled or left pending. Exit code 1 unless all of that is 0.
   --cluster NAME       sandbox (default) or kubernetes
   --no-election        without --leader-election
   --journal VALUE      value of --intent-journal; by default the flag is not passed
+  --other CMD          another sidecar, which runs now and then; its words are separated by blanks
   --only LIST          these disturbances alone
   --without LIST       all but these disturbances
   --bundle             runs dist/csi-provisioner.js instead of the sources
@@ -73,6 +81,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
       cluster: { type: 'string', default: 'sandbox' },
       election: { type: 'boolean', default: true },
       journal: { type: 'string' },
+      other: { type: 'string' },
       only: { type: 'string' },
       without: { type: 'string' },
       bundle: { type: 'boolean', default: false },
@@ -88,6 +97,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
   if (!values.election) chosen.delete('lease');
   if (cluster === 'kubernetes') chosen.delete('api');
   if (journal === undefined || journal === 'off') chosen.delete('back');
+  if (values.other === undefined) chosen.delete('other');
   return {
     claims: wholeNumber('--claims', values.claims),
     kills: wholeNumber('--kills', values.kills),
@@ -97,6 +107,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
     election: values.election,
     journal,
     disturbances: chosen,
+    other: values.other,
     bundle: values.bundle,
     logFolder: values.logs,
   };

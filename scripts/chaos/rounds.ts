@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { leases, type Lease, microTime } from '../../src/kube/lease-record.ts';
+import type { Administrator } from './administrator.ts';
 import type { ClaimLoad } from './claim-load.ts';
 import type { WantedClaim } from './count.ts';
 import { readJournal } from './journal-records.ts';
@@ -17,6 +18,7 @@ export class Rounds {
   readonly #world: World;
   readonly #sidecars: Sidecars;
   readonly #load: ClaimLoad;
+  readonly #administrator: Administrator;
   readonly #random: Random;
   readonly #startedMs = performance.now();
   #kills = 0;
@@ -26,11 +28,19 @@ export class Rounds {
   /** While true names are made as before. */
   #pinned = false;
 
-  constructor(options: { options: ChaosOptions; world: World; sidecars: Sidecars; load: ClaimLoad; random: Random }) {
+  constructor(options: {
+    options: ChaosOptions;
+    world: World;
+    sidecars: Sidecars;
+    load: ClaimLoad;
+    administrator: Administrator;
+    random: Random;
+  }) {
     this.#options = options.options;
     this.#world = options.world;
     this.#sidecars = options.sidecars;
     this.#load = options.load;
+    this.#administrator = options.administrator;
     this.#random = options.random;
     this.#life = { ...plainLife, journal: this.#options.journal };
   }
@@ -45,7 +55,12 @@ export class Rounds {
     const { kills, claims } = this.#options;
     await this.#sidecars.start(this.#life);
     let claimed = 0;
-    let backAt = this.#has('back') ? Math.max(2, Math.floor(Math.min(kills * 0.4, 60))) : Infinity;
+    const { journal, other } = this.#options;
+    const betweens: Life[] = [
+      ...(this.#has('back') ? [{ ...plainLife, journal: 'off' }] : []),
+      ...(this.#has('other') ? [{ ...plainLife, journal, program: other }] : []),
+    ];
+    let backAt = betweens.length > 0 ? Math.max(2, Math.floor(Math.min(kills * 0.4, 60))) : Infinity;
     while (this.#kills < kills && !this.#late() && !signal.aborted) {
       const due = Math.ceil((claims * (this.#kills + 1)) / kills);
       const number = Math.max(0, due - claimed);
@@ -53,7 +68,7 @@ export class Rounds {
       await this.#round((lifeMs) => this.#load.create(number, lifeMs + 200));
       if (this.#kills >= backAt) {
         backAt = this.#kills + 100;
-        await this.#goBack();
+        for (const between of betweens) await this.#goBack(between);
       }
     }
     return this.#kills + this.#moreKills;
@@ -92,9 +107,22 @@ export class Rounds {
       return;
     }
     if (way < 0.16 && this.#has('lease')) await this.#takeLease();
+    if (way > 0.87 && way < 0.91 && this.#has('pause')) {
+      const meanwhile = (): Promise<void> => (this.#has('admin') ? this.#administrator.act(2) : Promise.resolve());
+      await this.#sidecars.pause(this.#life, 3000 + togetherMs, meanwhile);
+      return;
+    }
     const signal = way > 0.92 && this.#has('terminate') ? 'SIGTERM' : 'SIGKILL';
     this.#countKill(await this.#sidecars.end(signal), signal);
+    await this.#whileDown();
     await this.#sidecars.start(this.#life);
+  }
+
+  async #whileDown(): Promise<void> {
+    const random = this.#random;
+    const [adminDraw, apiDraw] = [random.next(), random.next()];
+    if (adminDraw < 0.3 && this.#has('admin')) await this.#administrator.act(3);
+    if (apiDraw < 0.06 && this.#has('api-down')) await this.#world.restartApi();
   }
 
   #countKill(ran: boolean, signal: NodeJS.Signals): void {
@@ -127,8 +155,9 @@ export class Rounds {
   /**
    * Some lives without the journal, as after a return to a program that has none. What such a program begins and does not
    * finish leaks by nature once the claim goes or its volume gets another name, so neither happens until all is bound again.
+   * The administrator takes only claims that are bound.
    */
-  async #goBack(): Promise<void> {
+  async #goBack(between: Life): Promise<void> {
     const { journal } = this.#options;
     this.#load.paused = true;
     this.#pinned = true;
@@ -137,10 +166,11 @@ export class Rounds {
     this.#load.create(10, 900);
     await delay(600);
     await this.#sidecars.end('SIGKILL');
-    this.#life = { ...plainLife, journal: 'off' };
+    this.#life = between;
     await this.#sidecars.start(this.#life);
     await this.#sidecars.working();
     this.#load.create(10, 900);
+    if (this.#has('admin')) await this.#administrator.act(5);
     await delay(this.#random.between(1000, 3000));
     await this.#sidecars.end('SIGTERM');
     this.#life = { ...plainLife, journal };

@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { showing } from '../terminal-progress.ts';
+import { Administrator } from './administrator.ts';
+import { audited, type Audited } from './audited.ts';
 import { ClaimLoad } from './claim-load.ts';
 import type { Findings } from './count.ts';
 import { disturb } from './disturb.ts';
@@ -23,6 +25,9 @@ export interface ChaosReport {
   endings: ReadonlyMap<string, number>;
   chaosMs: number;
   settledMs: number;
+  /** Storage that the administrator kept. */
+  kept: number;
+  audit: Audited;
 }
 
 const driverName = 'chaos.csi.example.com';
@@ -42,9 +47,10 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
     appendFileSync(path.join(logFolder, 'driver.log'), driver.log());
     appendFileSync(path.join(logFolder, 'cluster.log'), world.cluster.log());
   });
+  const kubeconfig = await world.cluster.sidecarKubeconfig();
   const sidecars = new Sidecars({
     csiAddress: driver.address,
-    kubeconfig: await world.cluster.sidecarKubeconfig(),
+    kubeconfig,
     namespace: world.cluster.sidecarNamespace,
     election: options.election,
     keepLog: (text) => {
@@ -62,11 +68,12 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
     deletions: options.disturbances.has('deletions'),
   });
   await load.begin();
+  const administrator = new Administrator({ world, load, random: random.stream('admin') });
 
   const startedMs = performance.now();
   const stop = new AbortController();
-  const around = disturb({ options, world, driver, load, random, signal: stop.signal });
-  const rounds = new Rounds({ options, world, sidecars, load, random: random.stream('rounds') });
+  const around = disturb({ options, world, driver, load, administrator, random, signal: stop.signal });
+  const rounds = new Rounds({ options, world, sidecars, load, administrator, random: random.stream('rounds') });
   const running = rounds.run(stop.signal);
   try {
     const state = (): string =>
@@ -84,9 +91,15 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
   await sidecars.end('SIGKILL');
   await sidecars.start({ ...plainLife, journal: options.journal });
   let state = 'settling';
+  const setting = { options, world, driver, load, administrator, sidecars };
   const findings = await showing(
     () => state,
-    () => settled(options, world, driver, load, sidecars, (now) => (state = `settling: ${findingsText(now)}`)),
+    () => settled(setting, (now) => (state = `settling: ${findingsText(now)}`)),
+  );
+  const settledMs = performance.now() - startedMs - chaosMs;
+  const audit = await showing(
+    () => 'audit deletes what is leaked',
+    async () => audited(setting, kubeconfig),
   );
   return {
     findings,
@@ -95,7 +108,9 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
     kills,
     endings: sidecars.endings,
     chaosMs,
-    settledMs: performance.now() - startedMs - chaosMs,
+    settledMs,
+    kept: administrator.kept.length,
+    audit,
   };
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Administrator } from './administrator.ts';
 import type { ClaimLoad } from './claim-load.ts';
 import { count, type Findings, isClean, type Outcome } from './count.ts';
 import { type ChaosDriver, longestCallMs } from './driver.ts';
@@ -7,17 +8,21 @@ import type { ChaosOptions } from './options.ts';
 import { plainLife, type Sidecars } from './sidecars.ts';
 import { insist, readNow, type World } from './world.ts';
 
+/** All that takes part in a run. */
+export interface Setting {
+  options: ChaosOptions;
+  world: World;
+  driver: ChaosDriver;
+  load: ClaimLoad;
+  administrator: Administrator;
+  sidecars: Sidecars;
+}
+
 /** Waits until nothing is wrong, or nothing changes any more. @param onLook - gets what each look has found. */
-export async function settled(
-  options: ChaosOptions,
-  world: World,
-  driver: ChaosDriver,
-  load: ClaimLoad,
-  sidecars: Sidecars,
-  onLook: (findings: Findings) => void,
-): Promise<Findings> {
+export async function settled(setting: Setting, onLook: (findings: Findings) => void): Promise<Findings> {
+  const { options, sidecars } = setting;
   await delay(longestCallMs);
-  let [last, lastText, sinceMs, clean] = [await look(world, driver, load), '', performance.now(), 0];
+  let [last, lastText, sinceMs, clean] = [await look(setting), '', performance.now(), 0];
   for (;;) {
     const findings = count(last.outcome);
     onLook(findings);
@@ -34,21 +39,22 @@ export async function settled(
       await sidecars.start({ ...plainLife, journal: options.journal });
       if (await sidecars.working()) sinceMs = performance.now();
     }
-    last = await look(world, driver, load);
+    last = await look(setting);
   }
 }
 
-async function look(
-  world: World,
-  driver: ChaosDriver,
-  load: ClaimLoad,
-): Promise<{ outcome: Outcome; journaled: boolean }> {
+export async function look({
+  world,
+  driver,
+  load,
+  administrator,
+}: Setting): Promise<{ outcome: Outcome; journaled: boolean }> {
   // The driver first: what comes later is a volume that has got its holder meanwhile, never the other way round.
   const [stored, deletions] = [await driver.stored(), await driver.deletions()];
   const records = await insist(() => readJournal(world.client, world.cluster.sidecarNamespace));
   const now = await readNow(world);
   return {
     journaled: records !== undefined,
-    outcome: { claims: load.created, ...now, stored, records: records ?? [], deletions },
+    outcome: { claims: load.created, ...now, stored, records: records ?? [], deletions, kept: administrator.kept },
   };
 }

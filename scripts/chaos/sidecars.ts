@@ -9,6 +9,8 @@ export interface Life {
   uuidLength: number;
   /** Value of --intent-journal; undefined: not passed. */
   journal: string | undefined;
+  /** Another sidecar, which knows no journal. */
+  program?: string | undefined;
 }
 
 export const plainLife: Omit<Life, 'journal'> = { prefix: 'pvc', uuidLength: -1 };
@@ -92,6 +94,17 @@ export class Sidecars {
     await this.#end(former, 'SIGKILL');
   }
 
+  /** Halts the current process for longer than its lease; nobody takes over meanwhile, and it must notice by itself. */
+  async pause(life: Life, pausedMs: number, meanwhile: () => Promise<void>): Promise<void> {
+    const paused = this.#current;
+    if (paused?.running() !== true) return;
+    process.kill(paused.pid, 'SIGSTOP');
+    await Promise.all([delay(pausedMs), meanwhile()]);
+    process.kill(paused.pid, 'SIGCONT');
+    await delay(1000);
+    if (!paused.running()) await this.start(life);
+  }
+
   /** Ends the current one. @returns whether it was this signal. */
   async end(signal: NodeJS.Signals): Promise<boolean> {
     return await this.#end(this.#current, signal);
@@ -108,6 +121,7 @@ export class Sidecars {
   async #launch(life: Life, pod: string): Promise<StartedProcess> {
     const { csiAddress, kubeconfig, namespace, keepLog } = this.#options;
     const sidecar = await startSidecar({
+      program: life.program,
       csiAddress,
       kubeconfig,
       namespace,
@@ -117,13 +131,13 @@ export class Sidecars {
         ...(this.#options.election ? election : []),
         `--volume-name-prefix=${life.prefix}`,
         `--volume-name-uuid-length=${life.uuidLength}`,
-        ...(life.journal === undefined ? [] : [`--intent-journal=${life.journal}`]),
+        ...(life.journal === undefined || life.program !== undefined ? [] : [`--intent-journal=${life.journal}`]),
       ],
     });
     const startedAt = new Date().toISOString();
     void sidecar.ending().then((how) => {
       this.endings.set(how, (this.endings.get(how) ?? 0) + 1);
-      const flags = `${life.prefix} ${life.uuidLength} ${life.journal ?? ''}`;
+      const flags = `${life.prefix} ${life.uuidLength} ${life.program ?? life.journal ?? ''}`;
       keepLog(`=== ${pod} (${flags}) from ${startedAt} to ${new Date().toISOString()}: ${how}\n${sidecar.log()}\n`);
     });
     return sidecar;

@@ -28,6 +28,8 @@ export interface World extends AsyncDisposable {
   /** Of the API server. */
   url: string;
   client: KubeClient;
+  /** Kills the API server and starts it again; those who ask at the same time wait for each other. */
+  restartApi: () => Promise<void>;
   /** All claims, kept up to date, by UID. */
   claims: ReadonlyMap<string, FoundClaim>;
   /** All volumes that were ever seen, by UID, as they were seen last. */
@@ -67,11 +69,17 @@ export async function openWorld(target: 'sandbox' | 'kubernetes'): Promise<World
     watching.abort(new Error('the run has ended'));
     await Promise.all(running);
   });
+  let restarted = Promise.resolve();
+  const restart = async (): Promise<void> => {
+    await cluster.apiServer?.kill();
+    await cluster.apiServer?.restart();
+  };
   const owned = cleanup.move();
   return {
     cluster,
     url: loadKubeconfig(cluster.adminKubeconfig).getCurrentCluster()?.server ?? '',
     client: new KubeClient({ transport, fieldManager: 'chaos' }),
+    restartApi: () => (restarted = restarted.then(restart)),
     claims,
     volumes,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -15,9 +15,9 @@ import { startSidecar } from '../../test/support/sidecar-process.ts';
 import type { StartedProcess } from '../../test/support/started-process.ts';
 import type { Deletion, OpenRecord } from '../chaos/count.ts';
 import { readJournal } from '../chaos/journal-records.ts';
+import { moveAway, retain } from '../chaos/kept-volumes.ts';
 import { insist, openWorld, type World } from '../chaos/world.ts';
 import { showing } from '../terminal-progress.ts';
-import { moveAway } from './administrator.ts';
 import type { KeptOptions } from './options.ts';
 import { type KeptCounts, type KeptVolume, tally } from './tally.ts';
 
@@ -54,7 +54,7 @@ export async function runKept(options: KeptOptions, say: (text: string) => void)
   const folder = await mkdtemp(path.join(tmpdir(), 'kept-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const driver = await startDriver({ driverName, folder });
-  cleanup.defer(() => driver.stop());
+  cleanup.defer(() => driver.stop('SIGKILL')); // it may be halted
   const story = new Story({ options, world, driver, kubeconfig: await world.cluster.sidecarKubeconfig() });
   cleanup.defer(() => story.end());
   if (options.logFolder !== undefined) mkdirSync(options.logFolder, { recursive: true });
@@ -124,7 +124,10 @@ class Story {
 
     this.state = `${names.length} volumes are moved away`;
     const between = await this.#startBetween();
-    await moveAway(world, names);
+    await inParallel(names.length, 20, async (index) => {
+      const volume = await retain(world.client, names[index] ?? '');
+      if (volume !== undefined) await moveAway(world.client, volume);
+    });
     await between?.stop('SIGTERM');
     this.#keepLog(between, 'between');
 
@@ -151,7 +154,7 @@ class Story {
     const saved = (): number => [...world.volumes.values()].filter(({ claimUid }) => uids.has(claimUid)).length;
     this.state = 'claims are created';
     // all volumes are created at once: records that are open together are closed together, some time after that
-    await driver.setFaults([{ method: 'CreateVolume', hold: true }]);
+    process.kill(driver.pid, 'SIGSTOP');
     await inParallel(claims, 50, async () => {
       const name = `claim-${this.#claims++}`;
       const claim = await insist(() => world.client.create(persistentVolumeClaims, claimOf(name)));
@@ -161,7 +164,7 @@ class Story {
     const isRecorded = async (): Promise<boolean> =>
       (await this.#records()).filter(({ claimUid }) => uids.has(claimUid)).length === claims;
     await this.#until('the records of a round', isRecorded);
-    await driver.setFaults([]);
+    process.kill(driver.pid, 'SIGCONT');
     await this.#until('the volumes of a round', () => saved() >= claims * savedShare);
   }
 

@@ -28,6 +28,7 @@ const scripts: [script: string, flag: string, name: string][] = [
   ['bench/why.ts', '--events', 'npm run bench:why --'],
   ['bench/nfs-subdir.ts', '--claims', 'npm run bench:nfs-subdir --'],
   ['scripts/chaos.ts', '--without', 'npm run chaos --'],
+  ['scripts/kept.ts', '--records', 'npm run kept --'],
 ];
 
 describe('a script with flags', { concurrency: 2 }, () => {

@@ -25,13 +25,22 @@ const whole: Outcome = {
   stored: [{ id: 'handle', name }],
   records: [],
   deletions: [],
+  kept: [],
 };
 const unwanted = { claims: [{ ...claim, unwantedMs: 5000 }], found: [] };
 
 describe('the count at the end of a chaos run', () => {
   test('finds nothing where every claim has its volume', () => {
     const findings = count(whole);
-    assert.deepEqual(findings, { leaked: [], lost: [], doubled: [], pending: [], stuck: [] });
+    assert.deepEqual(findings, {
+      leaked: [],
+      lost: [],
+      destroyed: [],
+      doubled: [],
+      pending: [],
+      unproved: [],
+      stuck: [],
+    });
     assert.equal(isClean(findings), true);
   });
 
@@ -70,19 +79,19 @@ describe('the count at the end of a chaos run', () => {
       wanted: { lost: 1 },
     },
     {
-      title: 'a volume that is deleted while its claim is wanted counts as lost, whatever came of it',
+      title: 'a volume that is deleted while its claim is wanted counts as destroyed, whatever came of it',
       outcome: { deletions: [{ handle: 'handle', endMs: 2000 }] },
-      wanted: { lost: 1 },
+      wanted: { destroyed: 1 },
     },
     {
-      title: 'a volume that was deleted before its claim had to go counts as lost',
+      title: 'a volume that was deleted before its claim had to go counts as destroyed',
       outcome: {
         ...unwanted,
         volumes: [{ ...volume, exists: false }],
         stored: [],
         deletions: [{ handle: 'handle', endMs: 4999 }],
       },
-      wanted: { lost: 1 },
+      wanted: { destroyed: 1 },
     },
     {
       title: 'a volume that is deleted after its claim had to go is none',
@@ -101,7 +110,45 @@ describe('the count at the end of a chaos run', () => {
         volumes: [{ ...volume, policy: 'Retain', phase: 'Released' }],
         deletions: [{ handle: 'handle', endMs: 9000 }],
       },
-      wanted: { lost: 1 },
+      wanted: { destroyed: 1 },
+    },
+    {
+      title: 'storage that is kept without a PersistentVolume is well',
+      outcome: { ...unwanted, volumes: [{ ...volume, exists: false }], kept: [{ handle: 'handle', sinceMs: 4000 }] },
+      wanted: {},
+    },
+    {
+      title: 'storage that was deleted after it was kept on purpose counts once as destroyed',
+      outcome: {
+        ...unwanted,
+        volumes: [{ ...volume, policy: 'Retain', exists: false }],
+        stored: [],
+        kept: [{ handle: 'handle', sinceMs: 4000 }],
+        deletions: [{ handle: 'handle', endMs: 9000 }],
+      },
+      wanted: { destroyed: 1 },
+    },
+    {
+      title: 'kept storage that is gone counts as destroyed without any known deletion',
+      outcome: { ...unwanted, volumes: [], stored: [], kept: [{ handle: 'handle', sinceMs: 4000 }] },
+      wanted: { destroyed: 1 },
+    },
+    {
+      title: 'a released volume whose storage was imported under another name may stay',
+      outcome: {
+        ...unwanted,
+        volumes: [
+          { ...volume, phase: 'Released' },
+          { ...volume, name: 'imported', claimUid: '', policy: 'Retain', phase: 'Available' },
+        ],
+        kept: [{ handle: 'handle', sinceMs: 4000 }],
+      },
+      wanted: {},
+    },
+    {
+      title: 'a record of storage that may be kept is reported and not pending',
+      outcome: { records: [{ ...record, phase: 'unproved', problem: 'nothing is known' }] },
+      wanted: { unproved: 1 },
     },
     {
       title: 'a deletion before there was a PersistentVolume harms nobody',
@@ -156,7 +203,7 @@ describe('the count at the end of a chaos run', () => {
       assert.deepEqual(found, wanted, JSON.stringify(findings, null, 2));
       assert.equal(
         isClean(findings),
-        Object.keys(wanted).every((kind) => kind === 'stuck'),
+        Object.keys(wanted).every((kind) => kind === 'stuck' || kind === 'unproved'),
       );
     });
   }

@@ -13,7 +13,7 @@ describe('the command line of a chaos run', () => {
   test('picks disturbances by name', () => {
     assert.deepEqual([...parsed('--only', 'driver,classes').disturbances], ['driver', 'classes']);
     assert.equal(parsed('--without', 'api,driver').disturbances.has('driver'), false);
-    assert.throws(() => parseOptions(['--only', 'weather']), /--only: "weather" is not one of deletions, driver,/);
+    assert.throws(() => parseOptions(['--only', 'weather']), /--only: "weather" is not one of deletions, admin,/);
   });
 
   test('leaves out what cannot be had', () => {
@@ -21,6 +21,8 @@ describe('the command line of a chaos run', () => {
     assert.equal(parsed('--cluster=kubernetes').disturbances.has('api'), false);
     assert.equal(parsed().disturbances.has('back'), false);
     assert.equal(parsed('--journal=lease').disturbances.has('back'), true);
+    assert.equal(parsed().disturbances.has('other'), false);
+    assert.equal(parsed('--other', 'some/sidecar').disturbances.has('other'), true);
   });
 
   test('refuses what is no number', () => {

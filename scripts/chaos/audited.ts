@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { count } from './count.ts';
+import { look, type Setting } from './settle.ts';
+
+/** What `csi-provisioner audit` has made of the records that a run left. */
+export interface Audited {
+  /** Ids that it reported as leaked. */
+  leaked: number;
+  /** Those of them that it deleted. */
+  deleted: number;
+  /** What it said of the others. */
+  refusals: string[];
+  /** Storage that somebody uses or keeps, and that is gone now. */
+  destroyed: string[];
+}
+
+interface Report {
+  findings: { state: string; volumeId?: string }[];
+  deletions: { volumeId: string; result: string; detail: string }[];
+}
+
+const sources = path.join(import.meta.dirname, '../../src/main.ts');
+/** Secrets of namespaces that were deleted: all of a run are equal. */
+const secretName = 'credentials';
+
+/** Has audit delete everything that it reports as leaked, as an operator would, one id after the other. */
+export async function audited(setting: Setting, kubeconfig: string): Promise<Audited> {
+  const { findings } = await audit(setting, kubeconfig, '--second-look=1s');
+  const ids = new Set(findings.flatMap(({ state, volumeId }) => (state === 'leaked' ? [volumeId ?? ''] : [])));
+  ids.delete('');
+  const namespace = setting.load.namespace();
+  let deleted = 0;
+  const refusals: string[] = [];
+  for (const id of ids) {
+    const secret = ['--secret', `${namespace}/${secretName}`];
+    const { deletions } = await audit(setting, kubeconfig, '--second-look=0', '--delete', id, '--yes', ...secret);
+    for (const { result, volumeId, detail } of deletions) {
+      if (result === 'deleted') deleted++;
+      else refusals.push(`${volumeId}: ${detail}`);
+    }
+  }
+  const { destroyed } = count((await look(setting)).outcome);
+  return { leaked: ids.size, deleted, refusals, destroyed };
+}
+
+/** @throws when it prints no report. */
+async function audit({ driver, world, options }: Setting, kubeconfig: string, ...flags: string[]): Promise<Report> {
+  const [command = process.execPath, ...words] = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, sources];
+  const journal = options.journal === undefined ? [] : [`--intent-journal=${options.journal}`];
+  const connection = [`--csi-address=${driver.address}`, `--kubeconfig=${kubeconfig}`];
+  const env = { ...process.env, KUBECONFIG: undefined, POD_NAMESPACE: world.cluster.sidecarNamespace };
+  const { stdout, stderr } = await new Promise<{ stdout: string; stderr: string }>((resolve) => {
+    execFile(
+      command,
+      [...words, 'audit', ...connection, ...journal, '-o', 'json', ...flags],
+      { env, maxBuffer: 2 ** 28 },
+      (_error, out, problems) => resolve({ stdout: out, stderr: problems }), // its exit code says what it found
+    );
+  });
+  if (stdout === '') throw new Error(`audit printed nothing: ${stderr}`);
+  return JSON.parse(stdout) as Report;
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type KeptOptions, parseOptions } from '../../scripts/kept/options.ts';
+import { tally } from '../../scripts/kept/tally.ts';
+
+function parsed(...argv: string[]): KeptOptions {
+  const options = parseOptions(argv);
+  if (options === 'help') throw new Error('help was not asked for');
+  return options;
+}
+
+describe('the command line of a kept run', () => {
+  test('runs the sources on the real control plane by default, with the flags of the image', () => {
+    const { cluster, mode, records, sidecar, timeoutMs } = parsed();
+    assert.deepEqual([cluster, mode, records, timeoutMs], ['kubernetes', 'crash', 2000, 5000]);
+    assert.match(sidecar, / --max-old-space-size-percentage=70 --max-semi-space-size=4 \/.*src\/main\.ts$/);
+  });
+
+  test('takes a bundle or a whole command in their place, not both', () => {
+    assert.match(parsed('--bundle', 'dist/some.js').sidecar, / --max-semi-space-size=4 \/.*\/dist\/some\.js$/);
+    assert.equal(parsed('--sidecar', 'some/program --flag').sidecar, 'some/program --flag');
+    assert.throws(() => parseOptions(['--bundle=a', '--sidecar=b']), /--bundle and --sidecar exclude each other/);
+  });
+
+  test('needs another sidecar for the mode of that name alone', () => {
+    assert.equal(parsed('--mode=other', '--other=some/sidecar').other, 'some/sidecar');
+    assert.throws(() => parseOptions(['--mode=other']), /--mode other and --other need each other/);
+    assert.throws(() => parseOptions(['--other=some/sidecar']), /--mode other and --other need each other/);
+    assert.throws(
+      () => parseOptions(['--mode=war']),
+      /--mode: "war" is not one of crash, election, journal-off, other/,
+    );
+  });
+});
+
+describe('the count of a kept run', () => {
+  const kept = [1, 2, 3, 4].map((n) => ({ claimUid: `claim-${n}`, handle: `handle-${n}` }));
+  const all = kept.map(({ handle }) => handle);
+  const record = (n: number, phase: string) => ({
+    claimUid: `claim-${n}`,
+    volumeName: `pvc-${n}`,
+    handle: undefined,
+    phase,
+    problem: undefined,
+  });
+
+  test('is 0 where records are closed and the storage is there, whatever else was deleted', () => {
+    const deletions = [{ handle: 'of-another', endMs: 1 }];
+    const counts = tally(kept, { records: [record(9, 'create')], deletions, stored: new Set(all) });
+    assert.deepEqual(counts, { destroyed: 0, unproved: 0, stuck: 0, open: 0 });
+  });
+
+  test('has storage as destroyed that is gone, or whose deletion reached the driver', () => {
+    const deletions = [1, 2].map((n) => ({ handle: `handle-${n}`, endMs: 1 }));
+    assert.equal(tally(kept, { records: [], deletions, stored: new Set(['handle-2', 'handle-3']) }).destroyed, 3);
+  });
+
+  test('distinguishes records that are reported from those that are still open', () => {
+    const records = [record(1, 'unproved'), record(2, 'stuck'), record(3, 'unclear'), record(4, 'revoked')];
+    const counts = tally(kept, { records, deletions: [], stored: new Set(all) });
+    assert.deepEqual(counts, { destroyed: 0, unproved: 1, stuck: 1, open: 2 });
+  });
+});
