@@ -11,10 +11,11 @@ import { type PersistentVolume, persistentVolumes } from '../../src/provision/ob
  * - `retain`: set to Retain.
  * - `move`: and then claim and PersistentVolume are deleted.
  * - `rename`: and then the storage is imported under another name.
- * - `share`: imported under another name, and only then its claim is deleted; the policy stays.
+ * - `share`: imported under another name, and only then its claim is deleted; the policy stays. Other sidecars delete such storage.
  * - `delete`: its claim is deleted.
  */
 const ways = ['retain', 'move', 'rename', 'share', 'delete'] as const;
+type Way = (typeof ways)[number];
 
 /** The youngest volumes are picked from: their records may be open still. */
 const youngest = 10;
@@ -26,21 +27,34 @@ export class Administrator {
   readonly #world: World;
   readonly #load: ClaimLoad;
   readonly #random: Random;
+  readonly #ways: readonly Way[];
   /** UIDs of the claims that were taken. */
   readonly #taken = new Set<string>();
   #imports = 0;
 
-  constructor({ world, load, random }: { world: World; load: ClaimLoad; random: Random }) {
+  constructor({
+    world,
+    load,
+    random,
+    hasOther,
+  }: {
+    world: World;
+    load: ClaimLoad;
+    random: Random;
+    /** Another sidecar runs now and then. */
+    hasOther: boolean;
+  }) {
     this.#world = world;
     this.#load = load;
     this.#random = random;
+    this.#ways = ways.filter((way) => way !== 'share' || !hasOther);
   }
 
   /** Does something with up to so many of the youngest bound volumes. */
   async act(max: number): Promise<void> {
     const work: Promise<void>[] = [];
     for (let i = 0; i < max; i++) {
-      const [way, place] = [this.#random.pick(ways), this.#random.next()];
+      const [way, place] = [this.#random.pick(this.#ways), this.#random.next()];
       const bound = this.#bound();
       const found = bound[Math.floor(place * bound.length)];
       if (found === undefined) continue;
@@ -70,7 +84,7 @@ export class Administrator {
 
   async #handle(
     { claim, volume: { name, handle } }: { claim: WantedClaim; volume: SeenVolume },
-    way: (typeof ways)[number],
+    way: Way,
   ): Promise<void> {
     const { client } = this.#world;
     if (way === 'share' || way === 'delete') {

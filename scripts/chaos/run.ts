@@ -68,7 +68,12 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
     deletions: options.disturbances.has('deletions'),
   });
   await load.begin();
-  const administrator = new Administrator({ world, load, random: random.stream('admin') });
+  const administrator = new Administrator({
+    world,
+    load,
+    random: random.stream('admin'),
+    hasOther: options.disturbances.has('other'),
+  });
 
   const startedMs = performance.now();
   const stop = new AbortController();
