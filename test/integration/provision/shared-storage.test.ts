@@ -145,7 +145,7 @@ describe('the storage of a released volume is kept while another volume has it',
     assert.deepEqual(rig.reasons, ['VolumeFailedDelete', 'VolumeDeletionWaiting']);
   });
 
-  test('and then for the next such volume, with an event of its own', async () => {
+  test('waits for the next such volume once the first is gone, with an event of its own', async () => {
     await using rig = await prepare();
     rig.addVolume('other1', 'Bound', same);
     rig.addVolume('v', 'Released', same);
@@ -164,7 +164,7 @@ describe('the storage of a released volume is kept while another volume has it',
     await rig.until('its end', () => rig.volume('v') === undefined);
   });
 
-  test('and the event is repeated before the API server forgets it', async () => {
+  test('has its event repeated before the API server forgets it', async () => {
     const clock = new ManualClock();
     await using rig = await prepare({ clock });
     rig.addVolume('other', 'Bound', same);
@@ -325,9 +325,9 @@ describe('storage that no other volume has', () => {
   });
 
   for (const { title, methods } of [
-    { title: 'and the provisioner knows no keys', methods: { storageKeys: undefined as never } },
+    { title: 'as the provisioner knows no keys', methods: { storageKeys: undefined as never } },
     { title: 'as far as the provisioner can say', methods: { storageKeys: () => [] } },
-    { title: 'or that the provisioner sees to itself', methods: { handlesSharedStorage: () => true } },
+    { title: 'as the provisioner sees to shared storage itself', methods: { handlesSharedStorage: () => true } },
   ]) {
     test(`is deleted, ${title}`, async () => {
       await using rig = await prepare({ methods });
