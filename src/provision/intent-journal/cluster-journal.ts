@@ -19,6 +19,7 @@ import { ShardSet } from './shard-set.ts';
 import { type ShardObject, ShardStorage } from './shard-storage.ts';
 import { ShardWriter } from './shard-writer.ts';
 import { WriteQueue } from './write-queue.ts';
+import { WriterPermit } from './writer-permit.ts';
 
 /** Records in Leases `<lock name>-journal-<n>`, written in groups. */
 export function clusterJournal(options: ClusterJournalOptions): IntentJournal {
@@ -26,6 +27,7 @@ export function clusterJournal(options: ClusterJournalOptions): IntentJournal {
 }
 
 class ClusterJournal implements IntentJournal {
+  readonly permit: WriterPermit | undefined;
   readonly #options: ClusterJournalOptions;
   readonly #shards = new ShardSet();
   readonly #protection: JournalProtection;
@@ -65,7 +67,8 @@ class ClusterJournal implements IntentJournal {
       rootFields: (shard) => this.#upkeep.rootFields(shard),
       parse,
       onChanged,
-      onWritten: ({ seconds, bytes }) => {
+      onWritten: (shard, { seconds, bytes, sentAt }) => {
+        this.permit?.wrote(shard, sentAt);
         metrics?.written(seconds, bytes);
         metrics?.size(shards.all().reduce((sum, shard) => sum + (shard.object === undefined ? 0 : shard.bytes), 0));
       },
@@ -79,6 +82,10 @@ class ClusterJournal implements IntentJournal {
       onEnded: (error) => this.#end(error),
     });
     const parts = { journal: options, me, shards };
+    if (!options.exclusive) {
+      const isRefused = (): boolean => this.#protection.isRefused;
+      this.permit = new WriterPermit({ ...parts, clock, isRefused, wake: () => this.#wake() });
+    }
     this.#intake = new RecordIntake({
       ...parts,
       queue: this.#queue,
@@ -171,6 +178,11 @@ class ClusterJournal implements IntentJournal {
     } catch {
       // aborted, or ended: whoever waits for a record is rejected already
     }
+  }
+
+  #wake(): void {
+    if (this.#endedBy !== undefined) throw this.#endedBy;
+    this.#queue.wake();
   }
 
   #refuse(error: Error): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { type Moment, momentOf } from '../../base/permit.ts';
 import { TooManyRequestsError } from '../../kube/api-error.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
@@ -21,7 +22,8 @@ export interface ShardWriterOptions {
   parse: (object: ShardObject) => ShardContents | undefined;
   /** The shard was changed by somebody. @throws when nothing may be written any more. */
   onChanged: (shard: Shard, contents: ShardContents) => void;
-  onWritten: (write: { seconds: number; bytes: number }) => void;
+  /** @param write.sentAt - the moment before the request. */
+  onWritten: (shard: Shard, write: { seconds: number; bytes: number; sentAt: Moment }) => void;
 }
 
 const firstPauseMs = 50;
@@ -91,10 +93,11 @@ export class ShardWriter {
       ...rootFields(shard),
     });
     const { write } = attempt;
-    const startedMs = clock.monotonicMs();
+    const sentAt = momentOf(clock);
     const isSame = await storage.update(shard.object, write.entries, write.discard);
     shard.writtenAtMs = clock.monotonicMs();
-    onWritten({ seconds: (shard.writtenAtMs - startedMs) / 1000, bytes: write.bytes });
+    const seconds = (shard.writtenAtMs - sentAt.monotonicMs) / 1000;
+    onWritten(shard, { seconds, bytes: write.bytes, sentAt });
     if (!isSame) {
       shard.undo(write); // its header has the UID of the old object
       attempt.write = undefined;
