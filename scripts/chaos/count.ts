@@ -164,23 +164,27 @@ function keptAndGone({ kept, stored, deletions }: Outcome): string[] {
 }
 
 function doubled(outcome: Outcome): string[] {
-  const volumes = existing(outcome);
+  // one without a claim was imported on purpose
+  const volumes = existing(outcome).filter(({ claimUid }) => claimUid !== '');
+  // a claim whose former volume is only reported gets another one under another name
+  const unproved = new Set(
+    outcome.records.filter(({ phase }) => phase === 'unproved').map(({ volumeName }) => volumeName),
+  );
   const holders = new Map(volumes.map(({ handle, claimUid }) => [handle, claimUid]));
   const ownerOf = ({ id, name }: StoredVolume): string =>
     holders.get(id) ??
     outcome.claims.find(({ uid }) => uid !== undefined && name.endsWith(uid))?.uid ??
     `no claim: ${id}`;
   return [
-    ...[...Map.groupBy(outcome.stored, ownerOf)]
-      .filter(([, stored]) => stored.length > 1)
-      .map(([uid, stored]) => `claim ${uid} has ${stored.map(({ name, id }) => `${name} (${id})`).join(' and ')}`),
-    // one without a claim was imported on purpose
     ...[
       ...Map.groupBy(
-        volumes.filter(({ claimUid }) => claimUid !== ''),
-        ({ handle }) => handle,
+        outcome.stored.filter(({ name }) => !unproved.has(name)),
+        ownerOf,
       ),
     ]
+      .filter(([, stored]) => stored.length > 1)
+      .map(([uid, stored]) => `claim ${uid} has ${stored.map(({ name, id }) => `${name} (${id})`).join(' and ')}`),
+    ...[...Map.groupBy(volumes, ({ handle }) => handle)]
       .filter(([, sharing]) => sharing.length > 1)
       .map(([handle, sharing]) => `${handle} belongs to ${sharing.map(({ name }) => name).join(' and ')}`),
   ];

@@ -161,6 +161,26 @@ describe('the count at the end of a chaos run', () => {
       wanted: { doubled: 1, leaked: 1 },
     },
     {
+      title: 'a volume beside one that is only reported is not doubled',
+      outcome: {
+        stored: [...whole.stored, { id: 'more', name: `vol-${uid}` }],
+        records: [{ ...record, claimUid: uid, volumeName: `vol-${uid}`, phase: 'unproved' }],
+      },
+      wanted: { unproved: 1 },
+    },
+    {
+      title: 'imported volumes of different storage are not doubled',
+      outcome: {
+        volumes: [
+          volume,
+          { ...volume, name: 'imported-1', handle: 'a', claimUid: '', policy: 'Retain' },
+          { ...volume, name: 'imported-2', handle: 'b', claimUid: '', policy: 'Retain' },
+        ],
+        stored: [...whole.stored, { id: 'a', name: `pvc-${other}` }, { id: 'b', name: 'pvc-b' }],
+      },
+      wanted: {},
+    },
+    {
       title: 'one volume for two claims is doubled',
       outcome: {
         claims: [claim, { ...claim, name: 'more', uid: other }],
