@@ -14,6 +14,7 @@ import { ShardReader } from './read-shards.ts';
 import { foreignIntent, RecordChanges } from './record-changes.ts';
 import { RecordIntake } from './record-intake.ts';
 import { inParallel } from './settled.ts';
+import type { Shard } from './shard.ts';
 import { parseShard, type ShardContents } from './shard-contents.ts';
 import { ShardSet } from './shard-set.ts';
 import { type ShardObject, ShardStorage } from './shard-storage.ts';
@@ -67,6 +68,7 @@ class ClusterJournal implements IntentJournal {
       rootFields: (shard) => this.#upkeep.rootFields(shard),
       parse,
       onChanged,
+      confirm: (shard) => this.#confirm(shard, me),
       onWritten: (shard, { seconds, bytes, sentAt }) => {
         this.permit?.wrote(shard, sentAt);
         metrics?.written(seconds, bytes);
@@ -142,26 +144,47 @@ class ClusterJournal implements IntentJournal {
 
   /** Reads everything, and writes what is taken over; then it is open. Also resolves when that is refused. */
   async #load(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#options;
-    const unread = await untilRead(() => this.#reader.readAll(), { clock, logger, signal });
-    if (unread !== undefined) {
-      this.#refuse(unread);
-      return;
+    if (!(await this.#read(() => this.#reader.readAll(), signal))) return;
+    this.#shards.root.touch(this.#options.clock.monotonicMs(), { urgent: true });
+    // the first one before all others: from then on a former leader that begins to use a shard notices that it is one no more
+    if (!(await this.#writeAll([this.#shards.root]))) return;
+    if (this.#options.exclusive) {
+      if (!(await this.#read(() => this.#reader.readAbsent(), signal))) return;
+      this.#shards.dropExcess(this.#options.clock.monotonicMs());
     }
-    this.#shards.root.touch(clock.monotonicMs(), { urgent: true });
-    const dirty = this.#shards.all().filter((shard) => shard.isDirty);
-    const refusals: Error[] = [];
-    await inParallel(dirty, async (shard) => {
-      if (refusals.length === 0) refusals.push(...(await this.#queue.write(shard)));
-    });
-    if (this.#endedBy !== undefined) throw this.#endedBy;
-    if (refusals.length > 0) return;
+    if (!(await this.#writeAll(this.#shards.all().filter((shard) => shard.isDirty)))) return;
     this.#isOpen = true;
     this.#upkeep.wasRead();
     this.#protection.restore();
     if (this.#listener !== undefined) await this.#changes.listen(this.#listener);
     this.#intake.settleKnown();
     this.#queue.start();
+  }
+
+  /** @returns whether it was read, or is refused. */
+  async #read(read: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const { clock, logger } = this.#options;
+    const refusal = await untilRead(read, { clock, logger, signal });
+    if (refusal !== undefined) this.#refuse(refusal);
+    return refusal === undefined;
+  }
+
+  /** @returns whether all were written, or one is refused. @throws when nothing may be written any more. */
+  async #writeAll(shards: readonly Shard[]): Promise<boolean> {
+    const refusals: Error[] = [];
+    await inParallel(shards, async (shard) => {
+      if (refusals.length === 0) refusals.push(...(await this.#queue.write(shard)));
+    });
+    if (this.#endedBy !== undefined) throw this.#endedBy;
+    return refusals.length === 0;
+  }
+
+  /** @throws when another process has written the first shard: this one does not hold the journal any more. */
+  async #confirm(shard: Shard, me: string): Promise<void> {
+    const { root } = this.#shards;
+    if (!this.#options.exclusive || shard === root) return;
+    const holder = await this.#reader.holderOf(root);
+    if (holder !== undefined && holder !== me) throw this.#fence(holder);
   }
 
   /** Takes the journal up again, if that is possible now. */

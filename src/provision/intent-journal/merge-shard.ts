@@ -29,7 +29,7 @@ export function mergeShard(shard: Shard, read: ShardContents, me: string, nowMs:
     shard.stored.delete(uid);
     const isOurs = base.writer === me;
     const wanted = shard.wanted.get(uid);
-    if (header === undefined) {
+    if (header === undefined || header.uid === '') {
       if (wanted !== undefined) shard.want(uid, wanted, nowMs); // a new object, or an edited one: nobody has closed it
       continue;
     }

@@ -29,11 +29,12 @@ export type Place = { shard: Shard; count: number } | 'wait' | 'grow';
  *
  * @param options.inOrder - chooses the first with room: processes that write side by side choose the same, and learn from the
  * conflict of their writes that both have a record of one claim.
+ * @param options.isFull - there can be no more shards: each takes as much as it can hold.
  */
 export function placeGroup(
   group: readonly JournalEntry[],
   shards: Iterable<Shard>,
-  { inOrder }: { inOrder: boolean },
+  { inOrder, isFull = false }: { inOrder: boolean; isFull?: boolean },
 ): Place {
   let count = group.length;
   let need = needOf(group);
@@ -43,7 +44,7 @@ export function placeGroup(
   }
   const alone = aloneBytes(need);
   const goal = inOrder ? orderedShardBytes : maxBytesPerRecord * count;
-  const limit = Math.min(maxShardBytes, Math.max(goal, 2 * alone));
+  const limit = isFull ? maxShardBytes : Math.min(maxShardBytes, Math.max(goal, 2 * alone));
   let best: Shard | undefined;
   let bestBytes = Infinity;
   let canWait = false;

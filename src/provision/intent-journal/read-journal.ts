@@ -4,9 +4,11 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import type { IntentRecord } from './intent-record.ts';
 import { recordOf } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
+import { findMore } from './read-shards.ts';
 import { inParallel } from './settled.ts';
 import { parseShard } from './shard-contents.ts';
-import { ShardStorage } from './shard-storage.ts';
+import { headerKey } from './shard-header.ts';
+import { type ShardObject, ShardStorage } from './shard-storage.ts';
 
 export interface JournalLocation {
   client: KubeClient;
@@ -55,30 +57,38 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   const { isKnownProvisioner } = options;
   const plans = new PlanReader();
   const journal: ReadJournal = { exists: false, shards: [], drain: '', records: [], unreadable: [] };
-  /** @returns how many shards there are, as far as this one says; undefined for one of a newer version. */
-  const take = async (shard: number): Promise<number | undefined> => {
-    const object = await storage.read(shard);
-    if (object === undefined) return 0;
+  /** @returns how many shards there are, as far as this one says; `newer` for one of a newer version. */
+  const take = (shard: number, object: ShardObject | undefined): number | 'newer' | undefined => {
+    if (object === undefined) return undefined;
     journal.exists = true;
     journal.shards.push(shard);
     journal.drain ||= object.drain;
     const contents = parseShard(object, { wallMs: options.clock.wallMs(), isKnownProvisioner });
     if (contents === undefined) {
       journal.unreadable.push(storage.nameOf(shard));
-      return undefined;
+      return 'newer';
     }
+    if (contents.damage !== undefined) journal.unreadable.push(`${storage.nameOf(shard)}/${headerKey}`);
     for (const key of contents.unreadable.keys()) journal.unreadable.push(`${storage.nameOf(shard)}/${key}`);
     for (const entry of contents.records.values()) {
       journal.records.push({ record: recordOf(entry, plans), shard, reportOnly: entry.reportOnly });
     }
-    return contents.header?.shards ?? 0;
+    return contents.header?.shards;
   };
+  const read = (shard: number): Promise<ShardObject | undefined> => storage.read(shard);
   let root = 0;
-  let count = await take(root);
-  while (count === undefined) count = await take(++root);
-  const others = Array.from({ length: Math.max(0, count - root - 1) }, (_, index) => root + 1 + index);
+  let count = take(root, await read(root));
+  while (count === 'newer') count = take(++root, await read(root));
+  const others = Array.from({ length: Math.max(0, (count ?? 0) - root - 1) }, (_, index) => root + 1 + index);
   await inParallel(others, async (shard) => {
-    await take(shard);
+    take(shard, await read(shard));
+  });
+  await findMore(Math.max(root + 1, count ?? 0), {
+    isCounted: count !== undefined,
+    read,
+    found: (shard, object) => {
+      take(shard, object);
+    },
   });
   journal.records.sort((a, b) => (a.record.createdAt < b.record.createdAt ? -1 : 1));
   return journal;

@@ -2,11 +2,9 @@ import type { ClusterJournalOptions } from './journal-options.ts';
 import { inParallel } from './settled.ts';
 import { Shard } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
-import type { ShardSet } from './shard-set.ts';
+import { headerKey, maxShards, parseHeader } from './shard-header.ts';
+import { numbersAtOnce, type ShardSet } from './shard-set.ts';
 import type { ShardObject, ShardStorage } from './shard-storage.ts';
-
-/** After this many numbers in a row without an object there are no more shards: a journal grows by at most as many at once. */
-const numbersAtOnce = 8;
 
 export interface ShardReaderOptions {
   journal: ClusterJournalOptions;
@@ -33,24 +31,34 @@ export class ShardReader {
       if (shards.newer.has(number) || !this.#take(number, await storage.read(number))) number++;
     }
     shards.setRoot(number);
-    if (shards.root.header === undefined) await this.#findMore();
+    await this.readUnread();
+    shards.count = await findMore(shards.count, {
+      isCounted: shards.root.header?.shards !== undefined,
+      read: (each) => storage.read(each),
+      found: (each, object) => {
+        this.#take(each, object);
+        shards.count = Math.max(shards.count, each + 1);
+      },
+    });
     await this.readUnread();
   }
 
-  /** Where the first shard, which says how many there are, was deleted: looks for those that are left. */
-  async #findMore(): Promise<void> {
-    const { storage, shards } = this.#options;
-    for (;;) {
-      const numbers = Array.from({ length: numbersAtOnce }, (_, index) => shards.count + index);
-      const found: [number, ShardObject][] = [];
-      await inParallel(numbers, async (number) => {
-        const object = await storage.read(number);
-        if (object !== undefined) found.push([number, object]);
-      });
-      if (found.length === 0) return;
-      for (const [number, object] of found) this.#take(number, object);
-      shards.count += numbersAtOnce;
-    }
+  /** Reads the shards again that did not exist. Once the first one is ours nobody else begins to use one. */
+  async readAbsent(): Promise<void> {
+    const { storage, shards, parse, onChanged } = this.#options;
+    const absent = shards.all().filter((shard) => shard.object === undefined && !shards.isRoot(shard));
+    await inParallel(absent, async (shard) => {
+      const object = await storage.read(shard.index);
+      const contents = object && parse(object);
+      if (contents !== undefined) onChanged(shard, contents);
+    });
+  }
+
+  /** The process that has written a shard last, as is stored now; undefined where that is not known. */
+  async holderOf({ index }: Shard): Promise<string | undefined> {
+    const object = await this.#options.storage.read(index);
+    const read = parseHeader(object?.entries.get(headerKey));
+    return read === 'newer' ? undefined : read.header?.writer;
   }
 
   async readUnread(): Promise<void> {
@@ -91,7 +99,7 @@ export class ShardReader {
       shards.newer.add(number);
       metrics?.reported('unreadable');
       logger.error(
-        { shard: storage.nameOf(number) },
+        { namespace: this.#options.journal.namespace, shard: storage.nameOf(number) },
         'The intent journal is in a newer format and left alone: run the newer version until it is empty, or delete it',
       );
       return false;
@@ -101,4 +109,37 @@ export class ShardReader {
     if (contents !== undefined) onChanged(shard, contents);
     return true;
   }
+}
+
+/**
+ * Looks for shards behind those that are counted: the first shard, which says how many there are, may have been deleted or edited.
+ *
+ * @param options.isCounted - whether the first shard says how many there are: then one request shows that there are no more.
+ * @returns how many numbers are in use. After eight in a row without an object there are no more: a journal grows by at most as
+ * many at once.
+ */
+export async function findMore(
+  count: number,
+  {
+    isCounted,
+    read,
+    found,
+  }: {
+    isCounted: boolean;
+    read: (number: number) => Promise<ShardObject | undefined>;
+    found: (number: number, object: ShardObject) => void;
+  },
+): Promise<number> {
+  for (let from = count, length = isCounted ? 1 : numbersAtOnce; from < maxShards; length = numbersAtOnce) {
+    const numbers = Array.from({ length: Math.min(length, maxShards - from) }, (_, index) => from + index);
+    const objects = new Map<number, ShardObject>();
+    await inParallel(numbers, async (number) => {
+      const object = await read(number);
+      if (object !== undefined) objects.set(number, object);
+    });
+    if (objects.size === 0) return from;
+    for (const [number, object] of objects) found(number, object);
+    from += numbers.length;
+  }
+  return maxShards;
 }

@@ -7,9 +7,9 @@ import { mergeShard } from './merge-shard.ts';
 import { PlanReader } from './plan-text.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
-import type { ShardHeader } from './shard-header.ts';
+import { headerKey, type ShardHeader, shortened } from './shard-header.ts';
 import type { ShardSet } from './shard-set.ts';
-import type { ShardStorage } from './shard-storage.ts';
+import { annotationPrefix, damagedHeaderKey, type ShardStorage } from './shard-storage.ts';
 
 export interface RecordChangesOptions {
   journal: ClusterJournalOptions;
@@ -55,8 +55,10 @@ export class RecordChanges {
     const { clock, exclusive } = this.#options.journal;
     const nowMs = clock.monotonicMs();
     const { header } = contents;
-    if (exclusive && shard.isOwn && header !== undefined && header.writer !== me) throw onFenced(header.writer);
+    const other = otherWriter(contents, me);
+    if (exclusive && shard.isOwn && other !== undefined) throw onFenced(other);
     const merged = mergeShard(shard, contents, me, nowMs);
+    this.#reportDamage(shard, contents);
     this.#reportUnreadable(shard, contents);
     this.#reportForeign(shard, contents);
     for (const writer of merged.writers) this.others.seen(writer, nowMs);
@@ -66,7 +68,7 @@ export class RecordChanges {
       this.#forget(shard, uid);
       this.#notify((listener) => listener.onGone(uid));
     }
-    if (exclusive && !shard.isOwn) shard.touch(nowMs, { urgent: true });
+    if ((exclusive && !shard.isOwn) || contents.damage !== undefined) shard.touch(nowMs, { urgent: true });
     for (const entry of merged.foreign) this.#onForeign(shard, entry);
     this.#discard(shard);
     this.#followDrain();
@@ -98,9 +100,11 @@ export class RecordChanges {
 
   #onRoot(root: Shard, { shards: count = 0, renewals = {} }: ShardHeader, nowMs: number): void {
     const { shards } = this.#options;
+    const isSole = this.#options.journal.exclusive && root.isOwn; // nobody else enters numbers
     this.others.observe(renewals, nowMs);
-    if (this.#listener !== undefined && count < shards.count) root.touch(nowMs, { urgent: true });
-    shards.count = Math.max(shards.count, count);
+    if (this.#listener !== undefined && (count < shards.count || (isSole && count > shards.count)))
+      root.touch(nowMs, { urgent: true });
+    if (!isSole) shards.count = Math.max(shards.count, count);
   }
 
   #onForeign(shard: Shard, entry: JournalEntry): void {
@@ -196,6 +200,26 @@ export class RecordChanges {
     }
   }
 
+  /** Once for each text. */
+  #reportDamage({ index }: Shard, { header, damage }: ShardContents): void {
+    const { logger, metrics } = this.#options.journal;
+    const { storage } = this.#options;
+    if (damage === undefined || this.#reported.has(`${index} ${damage.text}`)) return;
+    this.#reported.add(`${index} ${damage.text}`);
+    metrics?.reported('unreadable');
+    logger.error(
+      {
+        lease: storage.leaseOf(index),
+        annotation: annotationPrefix + headerKey,
+        value: shortened(damage.text),
+        problem: damage.problem,
+        keptAs: damagedHeaderKey,
+        reportOnly: header === undefined,
+      },
+      'The header of a Lease of the intent journal is damaged: it is written again, and its records stay',
+    );
+  }
+
   #reportUnreadable(shard: Shard, { unreadable }: ShardContents): void {
     const { logger, metrics } = this.#options.journal;
     const name = this.#options.storage.nameOf(shard.index);
@@ -206,6 +230,12 @@ export class RecordChanges {
       logger.error({ shard: name, key }, 'An entry of the intent journal cannot be read and is left alone');
     }
   }
+}
+
+/** Another process that has written the shard; where its header is lost: that has a record in it. */
+function otherWriter({ header, records }: ShardContents, me: string): string | undefined {
+  const writers = header === undefined ? [...records.values()].map(({ writer }) => writer) : [header.writer];
+  return writers.find((writer) => writer !== me);
 }
 
 /** Whether an operator has to decide about it. */

@@ -7,6 +7,8 @@ import type { ShardObject } from './shard-storage.ts';
 export interface ShardContents {
   object: ShardObject;
   header: ShardHeader | undefined;
+  /** The header cannot be used as it is. */
+  damage: HeaderDamage | undefined;
   /** By UID of the claim. */
   records: Map<string, JournalEntry>;
   /** Records of other provisioners, by UID of the claim: they are kept as they are. */
@@ -14,6 +16,12 @@ export interface ShardContents {
   /** Entries that are no records, and are kept as they are. */
   unreadable: Map<string, string>;
   shared: Map<string, string>;
+}
+
+/** A header that was edited, or damaged otherwise. */
+export interface HeaderDamage {
+  text: string;
+  problem: string;
 }
 
 export interface ShardParserOptions {
@@ -27,8 +35,11 @@ export function parseShard(
   object: ShardObject,
   { wallMs, isKnownProvisioner }: ShardParserOptions,
 ): ShardContents | undefined {
-  const header = parseHeader(object.entries.get(headerKey));
-  if (header === 'unknown') return undefined;
+  const text = object.entries.get(headerKey);
+  const read = parseHeader(text);
+  if (read === 'newer') return undefined;
+  const { header } = read;
+  const damage = read.damage === undefined ? undefined : { text: text ?? '', problem: read.damage };
   const shared = new Map([...object.entries].filter(([key]) => key.startsWith('shared-')));
   const [records, foreign, unreadable] = [
     new Map<string, JournalEntry>(),
@@ -37,15 +48,15 @@ export function parseShard(
   ];
   const plans = new PlanReader();
   const reason = reportOnlyReason(header, object.uid, wallMs);
-  for (const [key, text] of object.entries) {
+  for (const [key, entryText] of object.entries) {
     if (key === headerKey || shared.has(key)) continue;
     try {
-      const read = parseEntry(key, text, { shared, plans });
-      const entry = reason === '' || read.reportOnly !== '' ? read : reassigned(read, read.writer, reason);
+      const found = parseEntry(key, entryText, { shared, plans });
+      const entry = reason === '' || found.reportOnly !== '' ? found : reassigned(found, found.writer, reason);
       (isKnownProvisioner(entry.provisioner) ? records : foreign).set(entry.uid, entry);
     } catch {
-      unreadable.set(key, reason === '' ? text : markedUnread(text, reason));
+      unreadable.set(key, reason === '' ? entryText : markedUnread(entryText, reason));
     }
   }
-  return { object, header, records, foreign, unreadable, shared };
+  return { object, header, damage, records, foreign, unreadable, shared };
 }

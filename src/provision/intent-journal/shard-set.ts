@@ -1,5 +1,9 @@
 import type { JournalEntry } from './journal-entry.ts';
 import { Shard } from './shard.ts';
+import { maxShards } from './shard-header.ts';
+
+/** A journal grows by at most so many numbers at once. */
+export const numbersAtOnce = 8;
 
 /** The shards of a journal, and where each claim's record is. */
 export class ShardSet {
@@ -25,6 +29,11 @@ export class ShardSet {
     this.count = Math.max(this.count, this.root.header?.shards ?? 0, number + 1);
   }
 
+  /** There can be no more. */
+  get isFull(): boolean {
+    return this.count >= maxShards;
+  }
+
   isRoot(shard: Shard): boolean {
     return shard.index === this.#rootNumber;
   }
@@ -37,14 +46,25 @@ export class ShardSet {
   /** Enters more numbers in the first shard; they can be used when that is written. */
   grow(nowMs: number): void {
     const { root } = this;
-    if (this.count > (root.header?.shards ?? 0) || root.busy) return; // on its way
-    this.count += Math.max(1, Math.min(8, this.count >> 1));
+    if (this.isFull || this.count > (root.header?.shards ?? 0) || root.busy) return; // else on its way
+    this.count = Math.min(maxShards, this.count + Math.max(1, Math.min(numbersAtOnce, this.count >> 1)));
     root.touch(nowMs, { urgent: true });
   }
 
   /** The first shard is written: what is entered in it may be used. */
   addEntered(): void {
     for (const number of this.#unknown(this.root.header?.shards ?? 0)) this.byNumber.set(number, new Shard(number));
+  }
+
+  /** Drops the last numbers without an object that no journal can have entered: somebody has edited how many there are. */
+  dropExcess(nowMs: number): void {
+    const used = this.all().filter(({ object, wanted }) => object !== undefined || wanted.size > 0);
+    const last = Math.max(this.#rootNumber, ...this.newer, ...used.map(({ index }) => index));
+    const count = last + 1 + 2 * numbersAtOnce;
+    if (count >= this.count) return;
+    this.count = count;
+    for (const number of [...this.byNumber.keys()]) if (number >= count) this.byNumber.delete(number);
+    this.root.touch(nowMs, { urgent: true });
   }
 
   all(): Shard[] {

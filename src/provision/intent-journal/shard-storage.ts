@@ -18,7 +18,9 @@ export interface ShardObject {
 }
 
 /** In front of the keys of annotations. */
-const annotationPrefix = 'csi-provisioner.journal/';
+export const annotationPrefix = 'csi-provisioner.journal/';
+/** Where a damaged header is kept: no entry of the journal. */
+export const damagedHeaderKey = 'csi-provisioner.journal-damaged/shard';
 const discardKey = `${annotationPrefix}discard`;
 const drainKey = `${annotationPrefix}drain`;
 
@@ -64,13 +66,18 @@ export class ShardStorage {
     }
   }
 
-  /** Creates it without entries. */
-  async create(index: number): Promise<ShardObject> {
+  /** Name of the object of a shard with its namespace, as log lines have it. */
+  leaseOf(index: number): string {
+    return `${this.#namespace}/${this.nameOf(index)}`;
+  }
+
+  /** Creates it, on the condition that there is none. */
+  async create(index: number, entries: Record<string, string>): Promise<ShardObject> {
     const { group, version, kind } = journalLeases;
     const object: KubeObject = {
       apiVersion: `${group}/${version}`,
       kind,
-      metadata: { namespace: this.#namespace, name: this.nameOf(index) },
+      metadata: { namespace: this.#namespace, name: this.nameOf(index), annotations: annotationsOf(entries) },
     };
     return parse(await this.#client.create(journalLeases, object, { optional: 'reported' }));
   }
@@ -92,8 +99,7 @@ export class ShardStorage {
   async update(shard: ShardObject, entries: Record<string, string>, discard: string): Promise<boolean> {
     const { rest } = shard;
     const { annotations: others, ...metadata } = rest.metadata;
-    const annotations: Record<string, string> = { ...others, ...(discard !== '' && { [discardKey]: discard }) };
-    for (const key in entries) annotations[annotationPrefix + key] = entries[key] ?? '';
+    const annotations = { ...others, ...(discard !== '' && { [discardKey]: discard }), ...annotationsOf(entries) };
     const object: KubeObject = { ...rest, metadata: { ...metadata, annotations } };
     const answer = await this.#client.update(journalLeases, object, { optional: 'reported' });
     const { uid = '', resourceVersion = '' } = answer.metadata;
@@ -107,6 +113,12 @@ export class ShardStorage {
     }
     return true;
   }
+}
+
+function annotationsOf(entries: Record<string, string>): Record<string, string> {
+  const annotations: Record<string, string> = {};
+  for (const key in entries) annotations[annotationPrefix + key] = entries[key] ?? '';
+  return annotations;
 }
 
 function parse(object: KubeObject): ShardObject {

@@ -3,7 +3,7 @@ import { type Moment, momentOf } from '../../base/permit.ts';
 import { TooManyRequestsError } from '../../kube/api-error.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
-import { journalFormat, type ShardHeader } from './shard-header.ts';
+import { headerKey, journalFormat, type ShardHeader } from './shard-header.ts';
 import { ShardAlteredError, type ShardObject, type ShardStorage } from './shard-storage.ts';
 import { classifyFailure, forbiddenGraceMs } from './write-failure.ts';
 
@@ -22,6 +22,8 @@ export interface ShardWriterOptions {
   parse: (object: ShardObject) => ShardContents | undefined;
   /** The shard was changed by somebody. @throws when nothing may be written any more. */
   onChanged: (shard: Shard, contents: ShardContents) => void;
+  /** Called before a shard is used that this process has not written. @throws when another process holds the journal. */
+  confirm: (shard: Shard) => Promise<void>;
   /** @param write.sentAt - the moment before the request. */
   onWritten: (shard: Shard, write: { seconds: number; bytes: number; sentAt: Moment }) => void;
 }
@@ -81,36 +83,50 @@ export class ShardWriter {
 
   /** One step. @returns undefined when there is more to do at once. */
   async #attempt(shard: Shard, attempt: Attempt): Promise<ShardWrite | undefined> {
-    const { storage, clock, writer, rootFields, onWritten } = this.#options;
+    const { storage, clock, onWritten, confirm } = this.#options;
     if (attempt.mustRead) return this.#readAgain(shard, attempt);
-    shard.object ??= await storage.create(shard.index);
-    attempt.write ??= shard.begin(++this.#sequence, {
-      format: journalFormat,
-      uid: shard.object.uid,
-      writer,
-      sequence: this.#sequence,
-      renewedAt: new Date(clock.wallMs()).toISOString(),
-      ...rootFields(shard),
-    });
+    const object = shard.object ?? (await this.#create(shard));
+    if (shard.isNew) await confirm(shard);
+    shard.isNew = false;
+    attempt.write ??= shard.begin(++this.#sequence, this.#header(shard, object.uid));
     const { write } = attempt;
     const sentAt = momentOf(clock);
-    const isSame = await storage.update(shard.object, write.entries, write.discard);
+    const isSame = await storage.update(object, write.entries, write.discard);
     shard.writtenAtMs = clock.monotonicMs();
     const seconds = (shard.writtenAtMs - sentAt.monotonicMs) / 1000;
     onWritten(shard, { seconds, bytes: write.bytes, sentAt });
     if (!isSame) {
       shard.undo(write); // its header has the UID of the old object
       attempt.write = undefined;
+      shard.isNew = true;
       return undefined;
     }
     shard.complete(write);
     return write;
   }
 
+  /** Creates the shard's object, as this process's from the beginning: another one that meets it knows whose it is. */
+  async #create(shard: Shard): Promise<ShardObject> {
+    this.#sequence++;
+    const header = this.#header(shard, '');
+    const object = await this.#options.storage.create(shard.index, { [headerKey]: JSON.stringify(header) });
+    shard.object = object;
+    shard.header = header;
+    shard.isOwn = shard.isNew = true;
+    return object;
+  }
+
+  #header(shard: Shard, uid: string): ShardHeader {
+    const { clock, writer, rootFields } = this.#options;
+    const renewedAt = new Date(clock.wallMs()).toISOString();
+    return { format: journalFormat, uid, writer, sequence: this.#sequence, renewedAt, ...rootFields(shard) };
+  }
+
   /** After a conflict: either an earlier attempt was carried out and its answer lost, or somebody has changed the shard. */
   async #readAgain(shard: Shard, attempt: Attempt): Promise<ShardWrite | undefined> {
-    const { storage, writer, parse, onChanged } = this.#options;
+    const { storage, writer, parse, onChanged, confirm } = this.#options;
     const { write } = attempt;
+    if (!shard.isOwn) await confirm(shard);
     const object = await storage.read(shard.index);
     attempt.mustRead = false;
     if (object === undefined) {
@@ -119,6 +135,7 @@ export class ShardWriter {
     }
     const contents = parse(object);
     if (contents === undefined) throw new NewerFormatError(storage.nameOf(shard.index));
+    shard.isOwn ||= contents.header?.writer === writer; // the answer to its creation was lost
     const isStored = write?.sequence === contents.header?.sequence && contents.header?.writer === writer;
     if (write !== undefined && isStored) shard.complete(write);
     else if (write !== undefined) shard.undo(write);

@@ -1,7 +1,7 @@
 import type { JournalEntry } from './journal-entry.ts';
 import type { ShardContents } from './shard-contents.ts';
 import { headerKey, type ShardHeader } from './shard-header.ts';
-import type { ShardObject } from './shard-storage.ts';
+import { damagedHeaderKey, type ShardObject } from './shard-storage.ts';
 
 /** Somebody who waits until a record is durable. */
 export interface Waiter {
@@ -24,6 +24,9 @@ export interface ShardWrite {
 
 /** Room for the header, and for what others add, in bytes. */
 const reservedBytes = 2048;
+
+/** How much of a damaged header is kept, in characters; one that is not damaged is much shorter. */
+const maxDamagedLength = 4096;
 
 /** One shard: what it is to hold, and what the server is known to have of it. */
 export class Shard {
@@ -50,8 +53,10 @@ export class Shard {
   foreign: ReadonlySet<string> = new Set();
   /** A request for it is under way. */
   busy = false;
-  /** It was written by this process. */
+  /** It was written, or created, by this process. */
   isOwn = false;
+  /** Its object was just created by this process, which may have been overtaken by another one meanwhile. */
+  isNew = false;
   /** To be written although no record has changed. */
   touched = false;
   /** To be written at once. */
@@ -115,7 +120,13 @@ export class Shard {
   }
 
   /** Records the object that was read, without its records. */
-  adoptObject({ object, header, foreign, unreadable, shared }: ShardContents): void {
+  adoptObject({ object, header, damage, foreign, unreadable, shared }: ShardContents): void {
+    if (damage !== undefined) {
+      object.rest.metadata.annotations = {
+        ...object.rest.metadata.annotations,
+        [damagedHeaderKey]: damage.text.slice(0, maxDamagedLength),
+      };
+    }
     this.object = object;
     this.header = header;
     this.discard = object.discard;

@@ -166,9 +166,11 @@ export class WriteQueue {
     const place = placeGroup(
       group.map(({ entry }) => entry),
       shards.byNumber.values(),
-      { inOrder: !this.#options.journal.exclusive },
+      { inOrder: !this.#options.journal.exclusive, isFull: shards.isFull },
     );
-    if (place === 'grow') shards.grow(nowMs);
+    if (place === 'grow' && shards.isFull) {
+      for (const { waiters } of group) for (const waiter of waiters.splice(0)) waiter.resolve('unprotected');
+    } else if (place === 'grow') shards.grow(nowMs);
     if (place === 'grow' || place === 'wait') return;
     const { shard, count } = place;
     for (const { entry, waiters } of group.slice(0, count)) {
