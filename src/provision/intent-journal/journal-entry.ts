@@ -15,6 +15,8 @@ export interface JournalEntry {
   readonly provisioner: string;
   /** The process that works on it. */
   readonly writer: string;
+  /** When that has renewed it, RFC 3339; empty where it does not say so. */
+  readonly renewedAt: string;
   /** Why nothing may be deleted because of it; empty: it may. */
   readonly reportOnly: string;
   /** Of key and text, shared values not included. */
@@ -23,6 +25,7 @@ export interface JournalEntry {
 
 interface StoredEntry {
   writer: string;
+  renewedAt?: string;
   reportOnly?: string;
   shared?: Cut[];
   record: IntentRecord;
@@ -39,7 +42,7 @@ function entryKey(uid: string): string {
 
 export function entryOf(
   record: IntentRecord,
-  options: { writer: string; reportOnly: string; plans: PlanWriter },
+  options: { writer: string; renewedAt: string; reportOnly: string; plans: PlanWriter },
 ): JournalEntry {
   const { plan, ...rest } = record;
   const { text, cuts, shared } = options.plans.write(plan);
@@ -47,15 +50,27 @@ export function entryOf(
   const body = `"shared":${JSON.stringify(cuts)},"record":${fields},"plan":${text}}}`;
   const { uid } = record.claim;
   const { provisioner } = record.volume;
-  const { writer, reportOnly } = options;
-  return entry({ uid, body, shared, phase: record.phase, provisioner, writer, reportOnly });
+  const { writer, renewedAt, reportOnly } = options;
+  return entry({ uid, body, shared, phase: record.phase, provisioner, writer, renewedAt, reportOnly });
 }
 
-/** The same record as another process's, or with a reason not to delete anything. */
-export function reassigned(old: JournalEntry, writer: string, reportOnly = old.reportOnly): JournalEntry {
-  if (old.writer === writer && old.reportOnly === reportOnly) return old;
-  const { writer: _writer, reportOnly: _reportOnly, ...rest } = JSON.parse(old.text) as StoredEntry;
-  return entry({ ...old, body: JSON.stringify(rest).slice(1), writer, reportOnly });
+/** The same record with another head: as another process's, renewed, or with a reason not to delete anything. */
+export function withHead(
+  old: JournalEntry,
+  changes: Partial<Pick<JournalEntry, 'writer' | 'renewedAt' | 'reportOnly'>>,
+): JournalEntry {
+  const head = headOf(old);
+  const changed = { ...old, ...changes };
+  if (headOf(changed) === head) return old;
+  const isRenewed = changed.writer === old.writer && changed.reportOnly === old.reportOnly;
+  if (isRenewed && old.text.startsWith(head)) return entry({ ...changed, body: old.text.slice(head.length) });
+  const {
+    writer: _writer,
+    renewedAt: _renewedAt,
+    reportOnly: _reportOnly,
+    ...rest
+  } = JSON.parse(old.text) as StoredEntry;
+  return entry({ ...changed, body: JSON.stringify(rest).slice(1) });
 }
 
 /**
@@ -69,14 +84,25 @@ export function parseEntry(
   text: string,
   { shared, plans }: { shared: ReadonlyMap<string, string>; plans: PlanReader },
 ): JournalEntry {
-  const { writer, reportOnly = '', shared: cuts = [], record } = parsed(text, shared, plans);
+  const { writer, renewedAt = '', reportOnly = '', shared: cuts = [], record } = parsed(text, shared, plans);
   const { uid } = record.claim;
-  if (uid !== key || !isRecord(record) || typeof writer !== 'string') throw new Error('it is not a record');
+  if (uid !== key || !isRecord(record) || typeof writer !== 'string' || typeof renewedAt !== 'string')
+    throw new Error('it is not a record');
   const used = new Map(cuts.map(([, each]) => [each, shared.get(each) ?? '']));
   const bytes = key.length + Buffer.byteLength(text);
   const { phase, volume } = record;
   const { provisioner } = volume;
-  return { uid, key: entryKey(uid), text, shared: used, phase, provisioner, writer, reportOnly, bytes };
+  return { uid, key: entryKey(uid), text, shared: used, phase, provisioner, writer, renewedAt, reportOnly, bytes };
+}
+
+/** When an entry was renewed, also one that this version cannot read; empty where it does not say so. */
+export function renewalOf(text: string): string {
+  try {
+    const { renewedAt } = (JSON.parse(text) ?? {}) as { renewedAt?: unknown };
+    return typeof renewedAt === 'string' ? renewedAt : '';
+  } catch {
+    return '';
+  }
 }
 
 /** Marks an entry that this version cannot read as only to be reported, for a version that can read it. */
@@ -125,19 +151,16 @@ function parsed(text: string, shared: ReadonlyMap<string, string>, plans: PlanRe
 }
 
 function entry(parts: Omit<JournalEntry, 'key' | 'text' | 'bytes'> & { body: string }): JournalEntry {
-  const { uid, body, shared, phase, provisioner, writer, reportOnly } = parts;
+  const { uid, body, shared, phase, provisioner, writer, renewedAt, reportOnly } = parts;
   const key = entryKey(uid);
+  const text = headOf(parts) + body;
+  const bytes = key.length + Buffer.byteLength(text);
+  return { uid, key, text, shared, phase, provisioner, writer, renewedAt, reportOnly, bytes };
+}
+
+/** How the text of an entry begins. */
+function headOf({ writer, renewedAt, reportOnly }: Pick<JournalEntry, 'writer' | 'renewedAt' | 'reportOnly'>): string {
+  const time = renewedAt === '' ? '' : `"renewedAt":${JSON.stringify(renewedAt)},`;
   const mark = reportOnly === '' ? '' : `"reportOnly":${JSON.stringify(reportOnly)},`;
-  const text = `{"writer":${JSON.stringify(writer)},${mark}${body}`;
-  return {
-    uid,
-    key,
-    text,
-    shared,
-    phase,
-    provisioner,
-    writer,
-    reportOnly,
-    bytes: key.length + Buffer.byteLength(text),
-  };
+  return `{"writer":${JSON.stringify(writer)},${time}${mark}`;
 }

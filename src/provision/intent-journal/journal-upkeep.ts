@@ -7,8 +7,10 @@ import type { ShardSet } from './shard-set.ts';
 
 /** While records are open all shards are read this often: others may have changed, or deleted, them. In milliseconds. */
 const slowPollMs = 60_000;
-/** Shards with open records are renewed this often, in milliseconds. */
-const renewShardMs = 3_600_000;
+/** Open records of this process are renewed this often, in milliseconds. */
+const renewRecordMs = 3_600_000;
+/** How often is looked whether any must be, in milliseconds. */
+const renewEveryMs = 60_000;
 
 export interface JournalUpkeepOptions {
   journal: ClusterJournalOptions;
@@ -24,6 +26,7 @@ export class JournalUpkeep {
   readonly #options: JournalUpkeepOptions;
   #renewals = 0;
   #polledAtMs = 0;
+  #renewedAtMs = 0;
 
   constructor(options: JournalUpkeepOptions) {
     this.#options = options;
@@ -59,9 +62,9 @@ export class JournalUpkeep {
       this.#renewals++;
       shards.root.touch(nowMs, { urgent: true });
     }
-    for (const shard of shards.all()) {
-      if (shard.wanted.size > 0 && nowMs - shard.writtenAtMs >= renewShardMs) shard.touch(nowMs, { urgent: true });
-    }
+    if (nowMs - this.#renewedAtMs < renewEveryMs) return;
+    this.#renewedAtMs = nowMs;
+    for (const shard of shards.all()) shard.renew(me, { dueMs: renewRecordMs, wallMs: clock.wallMs(), nowMs });
   }
 
   /** Fields of the header that only the first shard has. */

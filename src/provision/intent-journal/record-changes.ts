@@ -1,7 +1,7 @@
 import { inSlices } from '../../base/event-loop.ts';
 import { ForeignWriters } from './foreign-writers.ts';
 import { ForeignIntentError, type JournalListener } from './intent-journal.ts';
-import { type JournalEntry, reassigned, recordOf } from './journal-entry.ts';
+import { type JournalEntry, recordOf, withHead } from './journal-entry.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
 import { mergeShard } from './merge-shard.ts';
 import { PlanReader } from './plan-text.ts';
@@ -122,7 +122,9 @@ export class RecordChanges {
 
   /** Writes a record as our own; the listener is called when that is done. */
   #adopt(shard: Shard, entry: JournalEntry): void {
-    shard.want(entry.uid, reassigned(entry, this.#options.me), this.#options.journal.clock.monotonicMs());
+    const { clock } = this.#options.journal;
+    const renewedAt = new Date(clock.wallMs()).toISOString();
+    shard.want(entry.uid, withHead(entry, { writer: this.#options.me, renewedAt }), clock.monotonicMs());
     shard.adopting.add(entry.uid);
     shard.urgent = true;
   }

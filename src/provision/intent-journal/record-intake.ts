@@ -113,7 +113,9 @@ export class RecordIntake {
   }
 
   #entryOf(record: IntentRecord, old: JournalEntry | undefined): JournalEntry {
-    return entryOf(record, { writer: this.#options.me, reportOnly: old?.reportOnly ?? '', plans: this.#plans });
+    const { me, journal } = this.#options;
+    const renewedAt = new Date(journal.clock.wallMs()).toISOString();
+    return entryOf(record, { writer: me, renewedAt, reportOnly: old?.reportOnly ?? '', plans: this.#plans });
   }
 
   #change(shard: Shard, entry: JournalEntry, waiters: readonly Waiter[]): void {

@@ -1,6 +1,6 @@
-import { type JournalEntry, markedUnread, parseEntry, reassigned } from './journal-entry.ts';
+import { type JournalEntry, markedUnread, parseEntry, renewalOf, withHead } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
-import { headerKey, parseHeader, reportOnlyReason, type ShardHeader } from './shard-header.ts';
+import { headerKey, parseHeader, type ShardHeader, shardReportOnly, staleReportOnly } from './shard-header.ts';
 import type { ShardObject } from './shard-storage.ts';
 
 /** A shard as it was read. Where it is a copy or stale its entries are marked, as they are to be when it is written. */
@@ -16,6 +16,8 @@ export interface ShardContents {
   /** Entries that are no records, and are kept as they are. */
   unreadable: Map<string, string>;
   shared: Map<string, string>;
+  /** When entries were renewed that do not say so themselves, by key; empty where nobody knows. */
+  times: Map<string, string>;
 }
 
 /** A header that was edited, or damaged otherwise. */
@@ -47,16 +49,30 @@ export function parseShard(
     new Map<string, string>(),
   ];
   const plans = new PlanReader();
-  const reason = reportOnlyReason(header, object.uid, wallMs);
+  const times = new Map<string, string>();
+  const reason = shardReportOnly(header, object.uid);
+  const reasonFor = (key: string, renewedAt: string): string => {
+    const at = renewedAt || timeIn(header, key);
+    if (renewedAt === '') times.set(key, at);
+    return reason || staleReportOnly(at, wallMs);
+  };
   for (const [key, entryText] of object.entries) {
     if (key === headerKey || shared.has(key)) continue;
     try {
       const found = parseEntry(key, entryText, { shared, plans });
-      const entry = reason === '' || found.reportOnly !== '' ? found : reassigned(found, found.writer, reason);
+      const mark = reasonFor(key, found.renewedAt);
+      const entry = mark === '' || found.reportOnly !== '' ? found : withHead(found, { reportOnly: mark });
       (isKnownProvisioner(entry.provisioner) ? records : foreign).set(entry.uid, entry);
     } catch {
-      unreadable.set(key, reason === '' ? entryText : markedUnread(entryText, reason));
+      const mark = reasonFor(key, renewalOf(entryText));
+      unreadable.set(key, mark === '' ? entryText : markedUnread(entryText, mark));
     }
   }
-  return { object, header, damage, records, foreign, unreadable, shared };
+  return { object, header, damage, records, foreign, unreadable, shared, times };
+}
+
+/** When an entry was renewed that does not say so itself. */
+function timeIn(header: ShardHeader | undefined, key: string): string {
+  const { times = {}, renewedAt = '' } = header ?? {};
+  return Object.hasOwn(times, key) ? (times[key] ?? '') : renewedAt;
 }

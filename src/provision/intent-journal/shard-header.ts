@@ -23,8 +23,10 @@ export interface ShardHeader {
   writer: string;
   /** Counts the writes of that process. */
   sequence: number;
-  /** RFC 3339. */
+  /** When that was, RFC 3339. */
   renewedAt: string;
+  /** When entries were renewed that do not say so themselves and are not the writer's, RFC 3339, by key. */
+  times?: Record<string, string>;
   /** In the first shard: how many numbers are in use, at most `maxShards`. */
   shards?: number;
   /** In the first shard, without leader election: a counter of each process with open records. */
@@ -40,7 +42,8 @@ export interface ReadHeader {
 }
 
 /**
- * Reads a header. Without what is damaged of `shards` and `renewals` it can be used still: both can be found out again.
+ * Reads a header. What is damaged of `times`, `shards` and `renewals` is left out: entries without a time count as
+ * outdated, and the others can be found out again.
  *
  * @param text - absent where nothing was written yet.
  * @returns `newer` for one that only a newer version can read.
@@ -60,7 +63,7 @@ export function parseHeader(text: string | undefined): ReadHeader | 'newer' {
   return { header: Object.fromEntries(kept) as unknown as ShardHeader, damage };
 }
 
-const optionalFields: ReadonlySet<string> = new Set(['shards', 'renewals'] satisfies (keyof ShardHeader)[]);
+const optionalFields: ReadonlySet<string> = new Set(['times', 'shards', 'renewals'] satisfies (keyof ShardHeader)[]);
 
 const isValid: Record<keyof ShardHeader, (value: unknown) => boolean> = {
   format: (value) => value === journalFormat,
@@ -68,6 +71,8 @@ const isValid: Record<keyof ShardHeader, (value: unknown) => boolean> = {
   writer: (value) => typeof value === 'string' && value !== '',
   sequence: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   renewedAt: (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)),
+  times: (value) =>
+    value === undefined || (isObject(value) && Object.values(value).every((each) => typeof each === 'string')),
   shards: (value) =>
     value === undefined || (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= maxShards),
   renewals: (value) => value === undefined || (isObject(value) && Object.values(value).every(Number.isSafeInteger)),
@@ -95,10 +100,14 @@ export function shortened(text: string): string {
   return text.length <= maxShownLength ? text : `${text.slice(0, maxShownLength)}...`;
 }
 
-/** Why nothing may be deleted because of a shard's records; empty: it may. */
-export function reportOnlyReason(header: ShardHeader | undefined, uid: string, wallMs: number): string {
+/** Why nothing may be deleted because of any of a shard's records; empty: it may. */
+export function shardReportOnly(header: ShardHeader | undefined, uid: string): string {
   if (header === undefined) return 'the journal has lost its header';
-  if (header.uid !== uid) return 'the journal is a copy, such as a restored backup';
-  const quietMs = Math.abs(wallMs - Date.parse(header.renewedAt));
-  return quietMs <= maxQuietMs ? '' : 'the journal was not renewed for 24 hours';
+  return header.uid === uid ? '' : 'the journal is a copy, such as a restored backup';
+}
+
+/** Why nothing may be deleted because of a record that was renewed then; empty: it may. */
+export function staleReportOnly(renewedAt: string, wallMs: number): string {
+  const quietMs = Math.abs(wallMs - Date.parse(renewedAt));
+  return quietMs <= maxQuietMs ? '' : 'the record was not renewed for 24 hours';
 }

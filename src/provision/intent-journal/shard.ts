@@ -1,4 +1,4 @@
-import type { JournalEntry } from './journal-entry.ts';
+import { type JournalEntry, withHead } from './journal-entry.ts';
 import type { ShardContents } from './shard-contents.ts';
 import { headerKey, type ShardHeader } from './shard-header.ts';
 import { damagedHeaderKey, type ShardObject } from './shard-storage.ts';
@@ -49,6 +49,8 @@ export class Shard {
   discard = '';
   /** Entries that are not ours, or cannot be read: they stay as they are. */
   kept = new Map<string, string>();
+  /** When entries were renewed that do not say so themselves, by key. */
+  #times: ReadonlyMap<string, string> = new Map();
   /** UIDs of claims for which another provisioner has a record here. */
   foreign: ReadonlySet<string> = new Set();
   /** A request for it is under way. */
@@ -120,7 +122,7 @@ export class Shard {
   }
 
   /** Records the object that was read, without its records. */
-  adoptObject({ object, header, damage, foreign, unreadable, shared }: ShardContents): void {
+  adoptObject({ object, header, damage, foreign, unreadable, shared, times }: ShardContents): void {
     if (damage !== undefined) {
       object.rest.metadata.annotations = {
         ...object.rest.metadata.annotations,
@@ -131,6 +133,7 @@ export class Shard {
     this.header = header;
     this.discard = object.discard;
     this.foreign = new Set(foreign.keys());
+    this.#times = times;
     // what cannot be read may need any shared value
     this.kept = new Map(unreadable.size === 0 ? [] : [...unreadable, ...shared]);
     for (const { key, text, shared: used } of foreign.values()) {
@@ -141,11 +144,26 @@ export class Shard {
       (sum, [key, text]) => sum + Buffer.byteLength(key) + Buffer.byteLength(text),
       0,
     );
+    for (const [key, time] of times) this.#keptBytes += key.length + time.length + 6; // in the header
     object.entries.clear(); // parsed, and large
   }
 
+  /** Renews what a process owns once something of it is older than `dueMs`, in milliseconds; `wallMs` is the time now. */
+  renew(writer: string, { dueMs, wallMs, nowMs }: { dueMs: number; wallMs: number; nowMs: number }): void {
+    const isOlder = (entry: JournalEntry, ms: number): boolean =>
+      entry.writer === writer && !(Math.abs(wallMs - Date.parse(entry.renewedAt)) < ms);
+    const entries = [...this.wanted.values()];
+    if (!entries.some((entry) => isOlder(entry, dueMs))) return;
+    const renewedAt = new Date(wallMs).toISOString();
+    for (const entry of entries)
+      if (isOlder(entry, dueMs / 2)) this.want(entry.uid, withHead(entry, { renewedAt }), nowMs);
+    this.urgent = true;
+  }
+
   /** Takes everything that is to be written. */
-  begin(sequence: number, header: ShardHeader): ShardWrite {
+  begin(sequence: number, given: ShardHeader): ShardWrite {
+    const times = [...this.#times].filter(([key]) => this.kept.has(key) || this.wanted.get(key)?.renewedAt === '');
+    const header = times.length === 0 ? given : { ...given, times: Object.fromEntries(times) };
     const entries: Record<string, string> = { [headerKey]: JSON.stringify(header) };
     for (const [key, text] of this.kept) entries[key] = text;
     for (const [key, { text }] of this.#shared) entries[key] = text;

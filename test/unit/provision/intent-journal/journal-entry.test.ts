@@ -2,10 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
-import { entryOf, parseEntry, reassigned, recordOf } from '../../../../src/provision/intent-journal/journal-entry.ts';
+import {
+  entryOf,
+  parseEntry,
+  recordOf,
+  renewalOf,
+  withHead,
+} from '../../../../src/provision/intent-journal/journal-entry.ts';
 import { PlanReader, PlanWriter } from '../../../../src/provision/intent-journal/plan-text.ts';
 
 const uid = '3f5c1c1e-0c1a-4f43-9d7a-111111111111';
+
+const renewedAt = '2026-01-01T00:00:00.000Z';
 
 function record(plan: Record<string, unknown>): IntentRecord {
   return {
@@ -18,7 +26,7 @@ function record(plan: Record<string, unknown>): IntentRecord {
 }
 
 function entry(plan: Record<string, unknown>, plans = new PlanWriter()) {
-  return entryOf(record(plan), { writer: 'w', reportOnly: '', plans });
+  return entryOf(record(plan), { writer: 'w', renewedAt, reportOnly: '', plans });
 }
 
 describe('records in entries', () => {
@@ -36,14 +44,33 @@ describe('records in entries', () => {
           const shared = new Map([...written.shared, ['shared-other', '{}']]);
           const read = parseEntry(uid, written.text, { shared, plans: reader });
           assert.deepEqual(read, written);
-          const taken = reassigned(read, 'v', 'a copy');
+          const taken = withHead(read, { writer: 'v', reportOnly: 'a copy' });
           assert.deepEqual(recordOf(taken, reader), record(plan));
           const again = parseEntry(uid, taken.text, { shared: taken.shared, plans: reader });
-          assert.deepEqual([again.writer, again.reportOnly], ['v', 'a copy']);
+          assert.deepEqual([again.writer, again.reportOnly, again.renewedAt], ['v', 'a copy', renewedAt]);
+          const later = withHead(again, { renewedAt: '2026-01-02T00:00:00.000Z' });
+          assert.deepEqual(later, parseEntry(uid, later.text, { shared: later.shared, plans: reader }));
+          assert.deepEqual(withHead(later, { renewedAt }), again);
         }
       }),
       { numRuns: 300 },
     );
+  });
+
+  test('an entry says when it was renewed, also one that cannot be read', () => {
+    assert.equal(renewalOf(entry({}).text), renewedAt);
+    assert.equal(renewalOf(entry({}).text.replace('"create"', '"later"')), renewedAt);
+    for (const text of ['', 'x', '5', 'null', '{}', '{"renewedAt":5}']) assert.equal(renewalOf(text), '', text);
+  });
+
+  test('an edited entry keeps its mark when it is renewed, whatever its order', () => {
+    const { text } = withHead(entry({}), { reportOnly: 'a copy' });
+    const { writer, ...rest } = JSON.parse(text) as { writer: string };
+    const edited = parseEntry(uid, JSON.stringify({ ...rest, writer }), { shared: new Map(), plans: new PlanReader() });
+    const later = withHead(edited, { renewedAt: '2026-01-02T00:00:00.000Z' });
+    const read = parseEntry(uid, later.text, { shared: new Map(), plans: new PlanReader() });
+    assert.deepEqual([read.reportOnly, read.renewedAt], ['a copy', '2026-01-02T00:00:00.000Z']);
+    assert.equal(later.text.match(/renewedAt/g)?.length, 1);
   });
 
   test('a value is taken out once a second plan has it, and the keys of equal values are equal', () => {
@@ -90,6 +117,7 @@ describe('records in entries', () => {
     ['a record of another claim', 'b', entry({}).text],
     ['a phase of a later version', uid, entry({}).text.replace('"create"', '"later"')],
     ['a record without a writer', uid, entry({}).text.replace('"writer":"w",', '')],
+    ['a time that is none', uid, entry({}).text.replace(`"renewedAt":"${renewedAt}"`, '"renewedAt":5')],
     ['a missing shared value', uid, entry({ a: 'x'.repeat(3000) }).text],
   ] as const) {
     test(`${what} is not read`, () => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { maxShards, parseHeader, type ShardHeader } from '../../../../src/provision/intent-journal/shard-header.ts';
 
 const header: ShardHeader = { format: 1, uid: 'u', writer: 'w', sequence: 7, renewedAt: '2026-01-01T00:00:00Z' };
-const root: ShardHeader = { ...header, shards: 3, renewals: { w: 4 } };
+const root: ShardHeader = { ...header, shards: 3, renewals: { w: 4 }, times: { k: '' } };
 
 function parsed(fields: object): unknown {
   return parseHeader(JSON.stringify(fields));
@@ -29,6 +29,7 @@ describe('the header of a shard', () => {
     ['shards', 1.5],
     ['shards', '3'],
     ['shards', null],
+    ['times', { k: 5 }],
     ['renewals', null],
     ['renewals', [1]],
     ['renewals', { w: 'often' }],

@@ -17,7 +17,7 @@ function entry(uid: string, value: number) {
     phase: 'create' as const,
     createdAt: '',
   };
-  return entryOf(record, { writer: 'w', reportOnly: '', plans });
+  return entryOf(record, { writer: 'w', renewedAt: '', reportOnly: '', plans });
 }
 
 test('after any changes and failed writes the last write holds what is wanted, and no shared value too many or too few', () => {
