@@ -111,6 +111,7 @@ export class Intents {
         changed(uid);
       },
       onDrainEnded: drainEnded,
+      onRewound: () => this.lostHistory(),
       onFenced: fenced,
     };
     await this.#options.journal.open(listener, signal);

@@ -24,6 +24,8 @@ export interface JournalListener {
   onDiscarded(uid: string): void;
   /** `isDraining` is false again. */
   onDrainEnded(): void;
+  /** The API server has gone back to an earlier state: what happened to objects since then cannot be known. */
+  onRewound(): void;
   /** Another process writes the journal although this one holds the lease: nothing may be written or called any more. */
   onFenced(error: Error): void;
 }

@@ -55,6 +55,7 @@ export class RecordChanges {
     const { clock, exclusive } = this.#options.journal;
     const nowMs = clock.monotonicMs();
     const { header } = contents;
+    if (shard.isRewound(contents, me)) this.#onRewound(shard);
     const other = otherWriter(contents, me);
     if (exclusive && shard.isOwn && other !== undefined) throw onFenced(other);
     const merged = mergeShard(shard, contents, me, nowMs);
@@ -96,6 +97,14 @@ export class RecordChanges {
         this.#adopt(shard, entry);
       }
     }
+  }
+
+  #onRewound({ index }: Shard): void {
+    this.#options.journal.logger.warn(
+      { lease: this.#options.storage.leaseOf(index) },
+      'The intent journal has gone back to an earlier state, such as that of a restored etcd, and is written again',
+    );
+    this.#notify((listener) => listener.onRewound());
   }
 
   #onRoot(root: Shard, { shards: count = 0, renewals = {} }: ShardHeader, nowMs: number): void {

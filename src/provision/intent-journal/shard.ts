@@ -1,3 +1,4 @@
+import { orderOf } from '../../kube/resource-version.ts';
 import { type JournalEntry, withHead } from './journal-entry.ts';
 import type { ShardContents } from './shard-contents.ts';
 import { headerKey, type ShardHeader } from './shard-header.ts';
@@ -69,6 +70,8 @@ export class Shard {
   writtenAtMs = 0;
   /** Bytes of stored records that are no longer wanted. */
   deadBytes = 0;
+  /** Of the last write of this process that is known to be carried out. */
+  #written = { sequence: 0, version: NaN };
   #entryBytes = 0;
   #sharedBytes = 0;
   #keptBytes = 0;
@@ -187,12 +190,20 @@ export class Shard {
   }
 
   /** The write was carried out. */
-  complete({ changes }: ShardWrite): void {
+  complete({ sequence, changes }: ShardWrite): void {
     for (const [uid, entry] of changes) {
       if (entry === undefined) this.stored.delete(uid);
       else this.stored.set(uid, entry);
     }
     this.isOwn = true;
+    this.#written = { sequence, version: orderOf(this.object?.rest.metadata.resourceVersion) };
+  }
+
+  /** Whether what was read is older than what this process has written: the API server has gone back to an earlier state. */
+  isRewound({ object, header }: ShardContents, writer: string): boolean {
+    const { sequence, version } = this.#written;
+    const isEarlier = header?.writer === writer && header.sequence < sequence;
+    return isEarlier || orderOf(object.rest.metadata.resourceVersion) < version;
   }
 
   /** The write was not carried out, or nobody knows: all of it is to be written again, unless it has changed since. */

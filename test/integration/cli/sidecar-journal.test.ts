@@ -19,6 +19,7 @@ const listener: JournalListener = {
   onGone: ignore,
   onDiscarded: ignore,
   onDrainEnded: ignore,
+  onRewound: ignore,
   onFenced: ignore,
 };
 

@@ -5,6 +5,7 @@ import {
   ForeignIntentError,
   type FoundIntent,
   type IntentJournal,
+  type JournalListener,
   noJournal,
 } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { type IntentRecord, noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
@@ -133,6 +134,20 @@ describe('the intents that are open', () => {
     await intents.leaveDelete(intent, signal);
     assert.equal('handle' in intent.record, false);
     assert.deepEqual(asked, ['put create', 'put delete', 'put delete', 'put unclear']);
+  });
+
+  test('prove nothing any more once the journal has gone back to an earlier state', async () => {
+    let listener: JournalListener | undefined;
+    const open: IntentJournal['open'] = (given) => {
+      listener = given;
+      return Promise.resolve();
+    };
+    const { intents, asked } = await scene([], { open });
+    const intent = await intents.begin({ ...makeRecord('u1'), since: '7' }, signal);
+    assert.deepEqual([intent.since, intents.neededVersions()], [7, [7]]);
+    listener?.onRewound();
+    assert.deepEqual([intent.since, intent.record.since, intents.neededVersions()], [NaN, undefined, []]);
+    assert.deepEqual(asked, ['put create', 'note create']);
   });
 
   test('are reported as stuck once for each reason, though a backend words it differently each time', async () => {

@@ -204,6 +204,7 @@ export async function open({ journal, heard, found }: Process): Promise<void> {
       onGone: (uid) => heard.push(`gone ${uid.slice(-2)}`),
       onDiscarded: (uid) => heard.push(`discarded ${uid.slice(-2)}`),
       onDrainEnded: () => heard.push('drain ended'),
+      onRewound: () => heard.push('rewound'),
       onFenced: () => heard.push('fenced'),
     },
     never,
