@@ -107,6 +107,7 @@ export function makeControllerParts(
   const log: VolumeLog = new VolumeLog({
     storageKeys: (volume) => provisioner.storageKeys?.(volume) ?? [],
     oldestNeeded: () => minOf(intents.neededVersions()),
+    oldestStorageNeeded: () => minOf(intents.neededStorageVersions()),
     onHole: () => reader.fill(),
     onRewound: () => intents.lostHistory(),
   });

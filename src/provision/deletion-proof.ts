@@ -74,7 +74,7 @@ export class DeletionProof {
    * @param handle - of the storage, where it is known.
    * @throws {VolumeSeenError}, {UnprovedError} and {ProofPendingError} when it is not.
    */
-  check({ record, since }: Intent, handle?: string): void {
+  check({ record, since, firstSince }: Intent, handle?: string): void {
     const { log, volumes, provisioner } = this.#options;
     const { name } = record.volume;
     if (!isNameUnique(name, record.claim.uid)) {
@@ -90,7 +90,7 @@ export class DeletionProof {
     }
     if (handle === undefined) return;
     // also what the cache does not show yet
-    const imported = log.sawStorage(provisioner.handleKey(handle), Math.min(since, orderOf(volumes.version)));
+    const imported = log.sawStorage(provisioner.handleKey(handle), Math.min(firstSince, orderOf(volumes.version)));
     if (imported) throw new UnprovedError('a PersistentVolume of another name has had its storage');
   }
 

@@ -26,6 +26,8 @@ export interface Intent {
    * Moves on while the log is clean.
    */
   since: number;
+  /** As `since` was at first: a volume of whatever name that has had the storage from then on counts, too. */
+  firstSince: number;
   /** Monotonic time at which `since` was set. */
   sinceAtMs: number;
   /** A call that makes the storage may still be under way until this monotonic time, whoever has sent it. */
@@ -108,6 +110,7 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     saveAttempted: false,
     mayBeSavedUntilMs: -Infinity,
     since: orderOf(record.since),
+    firstSince: orderOf(record.since),
     sinceAtMs: nowMs,
     lateUntilMs: -Infinity,
     pendingSinceMs: undefined,

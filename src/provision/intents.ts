@@ -136,6 +136,15 @@ export class Intents {
     return versions;
   }
 
+  /** The versions from which on it counts which volumes have had which storage. */
+  neededStorageVersions(): number[] {
+    const versions: number[] = [];
+    for (const intent of this.#open.list()) {
+      if (!isLeftAlone(intent) && !Number.isNaN(intent.firstSince)) versions.push(intent.firstSince);
+    }
+    return versions;
+  }
+
   /**
    * Keeps the versions of long attempts young: the API server remembers little more than a minute, which is what the next
    * process can read of it. Works until the signal aborts.

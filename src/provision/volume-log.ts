@@ -42,8 +42,10 @@ export interface Hole {
 export interface VolumeLogOptions {
   /** As of `Provisioner`; whatever it throws counts as no key. */
   storageKeys: (volume: PersistentVolume) => readonly string[];
-  /** The oldest version that anybody will ask about; undefined: nobody asks about the past. */
+  /** The oldest version that anybody will ask about for a name; undefined: nobody asks about the past. */
   oldestNeeded: () => number | undefined;
+  /** The same for storage. */
+  oldestStorageNeeded: () => number | undefined;
   /** There is a hole to be read. */
   onHole: () => void;
   /** The server has gone back to an older state: nothing that was known before can be compared with what comes. */
@@ -208,9 +210,11 @@ export class VolumeLog implements CacheTrail {
   #prune(): void {
     if (this.#names.size < 2 * this.#prunedSize + minPruned) return;
     const oldest = this.#options.oldestNeeded() ?? this.#reached;
+    const oldestStorage = this.#options.oldestStorageNeeded() ?? this.#reached;
     for (const [name, { version }] of this.#names) if (version <= oldest) this.#names.delete(name);
-    for (const [key, version] of this.#storage) if (version <= oldest) this.#storage.delete(key);
+    for (const [key, version] of this.#storage) if (version <= oldestStorage) this.#storage.delete(key);
     this.#holes = this.#holes.filter(({ until }) => until > oldest);
+    if (this.#start !== undefined && oldest > this.#start) this.#start = oldest; // whoever asks about before has it read
     this.#prunedSize = this.#names.size;
   }
 }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { untilAborted } from '../../../src/base/abort.ts';
 import { ForeignIntentError } from '../../../src/provision/intent-journal/intent-journal.ts';
-import { annotation, resource } from './rig.ts';
 import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
+import { annotation, resource } from './rig.ts';
 import { lateMs, leftRecord, maxCallMs, recoveryScene } from './recovery-scene.ts';
 import { unclear } from './scripted-backend.ts';
 

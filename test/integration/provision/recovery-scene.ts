@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import type { FoundIntent } from '../../../src/provision/intent-journal/intent-journal.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
@@ -14,6 +15,9 @@ export const maxCallMs = 60_000;
 
 /** After which a late call has come to its end, in milliseconds: then the second look is due. */
 export const lateMs = 1.5 * maxCallMs;
+
+/** How long requests may take in real time before the clock goes on, in milliseconds. */
+const maxRequestMs = 50;
 
 export interface RecoverySceneOptions {
   /** Records that an earlier process has left; made when the claim `ns/a` is there. `since` is of then, unless it is given. */
@@ -43,12 +47,18 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
   const { uid, resourceVersion: since = '' } = rig.addClaim('a', { finalizers: [] }).metadata;
   for (const found of options.found?.(uid) ?? []) journal.leave({ ...found, record: { since, ...found.record } });
   const name = `pvc-${uid}`;
+  /** Lets requests end first, as time passes for them, too; not for long, as some never end. */
+  const settleRequests = async (): Promise<void> => {
+    const untilMs = performance.now() + maxRequestMs;
+    while (!rig.wire.isQuiet && performance.now() < untilMs) await sleep(1);
+  };
   /** Lets time pass, second by second, until the condition holds. */
   const passUntil = async (what: string, read: () => unknown): Promise<void> => {
     const givenUpMs = performance.now() + patienceMs;
     while (read() === undefined || read() === false) {
       if (performance.now() > givenUpMs) throw new Error(`waited in vain for: ${what}`);
       await clock.advance(1000);
+      await settleRequests();
     }
   };
   return {

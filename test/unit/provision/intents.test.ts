@@ -76,6 +76,7 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
     log: new VolumeLog({
       storageKeys: () => [],
       oldestNeeded: () => undefined,
+      oldestStorageNeeded: () => undefined,
       onHole: () => undefined,
       onRewound: () => undefined,
     }),

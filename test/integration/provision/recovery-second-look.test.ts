@@ -1,0 +1,179 @@
+/** A call that nobody waits for any more may make a volume again after it was deleted: it is looked for once more. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
+import { ProvisionError } from '../../../src/provision/provisioner.ts';
+import { lateMs, leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
+import { resource } from './rig.ts';
+import { lateAnswer, unclear } from './scripted-backend.ts';
+
+/** The claim was deleted after an attempt without a clear result, and what that made was deleted. */
+async function deletedOnce(): Promise<RecoveryScene> {
+  const scene = await recoveryScene();
+  const { rig, backend, journal, uid } = scene;
+  backend.fulfilSteps.push(lateAnswer(backend));
+  await rig.start();
+  rig.deleteClaim();
+  await scene.passUntil('the deletion', () => journal.records.get(uid)?.phase === 'revoked');
+  assert.equal(backend.deleted.length, 1);
+  return scene;
+}
+
+describe('a volume that was deleted while a call may still make it', () => {
+  test('is looked for once more at 1.5 times the timeout after that call, and its record closed', async () => {
+    const scene = await deletedOnce();
+    await using rig = scene.rig;
+    const { backend, clock, seen, journal } = scene;
+    assert.deepEqual(seen.open, { ...noRecords(), revoked: 1 });
+    backend.revokeSteps.push((_plan, { handle }) => {
+      assert.equal(handle, undefined, 'it is looked for by its name');
+      return Promise.resolve();
+    });
+    await clock.advance(lateMs - 1000 - clock.monotonicMs());
+    await rig.settle();
+    assert.equal(backend.revokes.length, 1);
+    await scene.undone();
+    assert.equal(backend.revokes.length, 2);
+    assert.ok(clock.monotonicMs() <= lateMs + 2000);
+    assert.deepEqual(seen.open, noRecords());
+    assert.deepEqual(journal.writes, ['put create', 'put delete', 'put revoked', 'remove']);
+    assert.equal(seen.revoked, 1, 'counted once');
+    assert.equal(rig.log.filter(({ message }) => message.startsWith('Deleted the storage')).length, 1);
+  });
+
+  test('is found and deleted when that call has made it', async () => {
+    const scene = await deletedOnce();
+    await using _rig = scene.rig;
+    const { backend, name, handle } = scene;
+    backend.make(name, 'late');
+    await scene.undone();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    assert.equal(backend.storage.size, 0);
+  });
+
+  for (const state of ['finished', 'reschedule'] as const) {
+    test(`is gone for good when the driver refuses to create it with state ${state}`, async () => {
+      const scene = await deletedOnce();
+      await using _rig = scene.rig;
+      const { backend, handle, seen } = scene;
+      backend.revokeSteps.push(new ProvisionError('the parent is gone', { state }));
+      await scene.undone();
+      assert.deepEqual(backend.deleted, [handle]);
+      assert.deepEqual(seen.reported, []);
+    });
+  }
+
+  test('is looked for again later when the second look has no clear result', async () => {
+    const scene = await deletedOnce();
+    await using _rig = scene.rig;
+    const { backend, clock, name, handle } = scene;
+    backend.revokeSteps.push(unclear());
+    await scene.passUntil('the second look', () => backend.revokes.length === 2);
+    const startedMs = clock.monotonicMs();
+    backend.make(name, 'late');
+    await scene.undone();
+    assert.ok(clock.monotonicMs() - startedMs >= lateMs - 2000);
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+  });
+
+  test('is found by a new process, too', async () => {
+    const scene = await recoveryScene({
+      found: (uid) => [{ record: leftRecord(uid, { phase: 'revoked' }), owner: 'own' }],
+    });
+    await using rig = scene.rig;
+    const { backend, clock, name, handle } = scene;
+    rig.deleteClaim();
+    await rig.start();
+    backend.make(name, 'late');
+    await clock.advance(lateMs - 1);
+    await rig.settle();
+    assert.deepEqual(backend.revokes, []);
+    await scene.undone();
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
+  for (const [what, spec] of [
+    ['that is gone again', undefined],
+    ['with its storage', 'ours'],
+  ] as const) {
+    test(`stays once there was a PersistentVolume of its name ${what}`, async () => {
+      const scene = await deletedOnce();
+      await using rig = scene.rig;
+      const { backend, clock, name, handle, journal, uid } = scene;
+      const { volumeHandle } = backend.make(name, 'late').spec.csi ?? {};
+      rig.addVolume(name, 'Available', { annotations: {}, spec: { csi: { driver: 'drv', volumeHandle } } });
+      if (spec === undefined) rig.api.delete(resource.volumes, { name });
+      await scene.passUntil('the report', () => journal.records.get(uid)?.phase === 'unproved');
+      await clock.advance(10 * lateMs);
+      assert.deepEqual(backend.deleted, [handle]);
+      assert.equal(backend.storage.size, 1);
+    });
+  }
+
+  test('is not kept from its claim, if that wants a volume again: nothing waits and nothing is deleted', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock, journal, name, uid, handle } = scene;
+    let isOurs = true;
+    backend.shouldProvision = () => isOurs;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    isOurs = false;
+    rig.touchClaim();
+    await scene.passUntil('the deletion', () => journal.records.get(uid)?.phase === 'revoked');
+    const beforeMs = clock.monotonicMs();
+    isOurs = true;
+    rig.touchClaim();
+    await rig.until('the volume', () => rig.volume(name));
+    assert.equal(clock.monotonicMs(), beforeMs);
+    await rig.until('the record to be closed', () => journal.records.size === 0);
+    await clock.advance(10 * lateMs);
+    await rig.settle();
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `${handle}-2`);
+  });
+
+  test('waits for the end of a second look that has begun when its claim wants it again', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock, journal, name, uid, handle } = scene;
+    let isOurs = true;
+    backend.shouldProvision = () => isOurs;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    isOurs = false;
+    rig.touchClaim();
+    await scene.passUntil('the deletion', () => journal.records.get(uid)?.phase === 'revoked');
+    const match = { verb: 'list', resource: 'persistentvolumes' };
+    const slow = rig.fault({ match, action: { type: 'delay', ms: 300 } });
+    await scene.passUntil('the last request before the deletion', () => slow.hits > 0);
+    isOurs = true;
+    rig.touchClaim();
+    await rig.settle();
+    assert.equal(backend.fulfils.length, 1);
+    slow.remove();
+    await scene.passUntil('the volume', () => rig.volume(name));
+    await clock.advance(10 * lateMs);
+    await rig.settle();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, backend.storage.get(name)?.handle);
+  });
+});
+
+test('the storage of a PersistentVolume that is reclaimed is not looked for again, as a driver may archive what it deletes', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, clock, name, handle } = scene;
+  backend.fulfilSteps.push(lateAnswer(backend));
+  await rig.start();
+  await scene.passPause();
+  await rig.until('the volume', () => rig.volume(name));
+  rig.deleteClaim();
+  rig.releaseVolume(name);
+  await scene.passUntil('the reclaim', () => backend.deleted.length > 0);
+  await clock.advance(10 * maxCallMs);
+  await rig.settle();
+  assert.deepEqual(backend.deleted, [handle]);
+  assert.deepEqual(backend.revokes, []);
+  assert.equal(backend.storage.size, 0);
+});
