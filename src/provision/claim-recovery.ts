@@ -194,6 +194,12 @@ export class ClaimRecovery {
     if (intent !== undefined) this.#options.revoker.closeServed(intent);
   }
 
+  /** It was tried in vain to save the volume of an intent: the last request may still be carried out. */
+  unsaved(volume: PersistentVolume): void {
+    const intent = this.#intentOf(volume);
+    if (intent !== undefined) this.#options.intents.abandoned(intent);
+  }
+
   /** The name of the volume is taken by other storage, or for another claim. */
   taken(volume: PersistentVolume): void {
     const intent = this.#intentOf(volume);

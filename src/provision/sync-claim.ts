@@ -276,6 +276,7 @@ export class ClaimSyncer {
       await store.save(claim, volume);
     } catch (error) {
       this.#inProgress.delete(claimUid(claim)); // the store cleaned up: nothing runs in the background
+      this.#options.recovery?.unsaved(volume);
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 /** Nothing that anybody may use is deleted: the looks before the storage of an unwanted volume goes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { untilAborted } from '../../../src/base/abort.ts';
 import type { FoundIntent } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { ProvisionError } from '../../../src/provision/provisioner.ts';
 import { resource, type Rig } from './rig.ts';
@@ -8,10 +9,22 @@ import { leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './reco
 import { type FulfilStep, lateAnswer, type ScriptedBackend, unclear } from './scripted-backend.ts';
 
 /** The lists of all volumes that were read live. */
-const liveLists = (rig: Rig): string[] =>
-  rig.wire.requests
-    .filter(({ method, path }) => method === 'GET' && /\/persistentvolumes\?limit=\d+$/.test(path))
-    .map(({ path }) => path);
+const liveLists = (rig: Rig): string[] => readsOf(rig, /\/persistentvolumes\?limit=\d+$/);
+/** The live looks for a volume of one name. */
+const namedLists = (rig: Rig): string[] => readsOf(rig, /\/persistentvolumes\?fieldSelector=metadata\.name/);
+/** The watches of what happened to volumes. */
+const historyReads = (rig: Rig): string[] => readsOf(rig, /\/persistentvolumes\?.*watch=true.*timeoutSeconds=\d$/);
+
+function readsOf(rig: Rig, wanted: RegExp): string[] {
+  return rig.wire.requests.filter(({ method, path }) => method === 'GET' && wanted.test(path)).map(({ path }) => path);
+}
+
+/** Waits until the record is only reported, and for longer than anything takes then. */
+async function unproved({ journal, clock, rig, uid, passUntil }: RecoveryScene): Promise<void> {
+  await passUntil('the report', () => journal.records.get(uid)?.phase === 'unproved');
+  await clock.advance(20 * maxCallMs);
+  await rig.settle();
+}
 
 /** The claim was deleted while its volume may be in the making, and is about to be undone. */
 async function unwanted(prepare: (scene: RecoveryScene) => void = () => undefined): Promise<RecoveryScene> {
@@ -34,61 +47,98 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
       spec: (handle: string) => ({ gcePersistentDisk: { pdName: handle }, csi: undefined }),
     },
   ]) {
-    test(title, async () => {
-      const scene = await unwanted(({ rig, handle }) => {
-        rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: spec(handle) });
-      });
+    test(`${title}, and the record is closed`, async () => {
+      const scene = await recoveryScene();
       await using rig = scene.rig;
+      const { backend, clock, handle } = scene;
+      rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: spec(handle) });
+      backend.fulfilSteps.push(lateAnswer(backend));
+      await rig.start();
+      rig.deleteClaim();
       await scene.closed();
-      assert.deepEqual(scene.backend.deleted, []);
-      assert.equal(scene.backend.storage.size, 1);
+      await clock.advance(20 * maxCallMs);
+      assert.deepEqual(backend.deleted, []);
+      assert.equal(backend.storage.size, 1);
       assert.equal(scene.seen.revoked, 0);
       assert.ok(
         rig.log.some(({ message }) => message === 'The storage is not deleted: a PersistentVolume refers to it'),
       );
     });
+
+    test(`${title} that came after the record was begun, nor when that is gone again`, async () => {
+      const scene = await unwanted(({ rig, handle }) => {
+        rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: spec(handle) });
+      });
+      await using rig = scene.rig;
+      await unproved(scene);
+      rig.api.delete(resource.volumes, { name: 'by-hand' });
+      await scene.clock.advance(20 * maxCallMs);
+      await rig.settle();
+      assert.deepEqual(scene.backend.deleted, []);
+      assert.deepEqual(scene.seen.reported, ['unproved']);
+    });
   }
 
-  test('when the cache of volumes does not show it yet', async () => {
-    const scene = await recoveryScene();
-    await using rig = scene.rig;
-    const { backend, closed, handle } = scene;
-    const match = { resource: 'persistentvolumes', watch: true };
-    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
-    rig.fault({ match, action: { type: 'watchStall' } });
-    backend.fulfilSteps.push(lateAnswer(backend));
-    rig.startOnly();
-    await rig.until('the attempt', () => backend.fulfils.length === 1);
-    rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: { csi: { driver: 'drv', volumeHandle: handle } } });
-    rig.deleteClaim();
-    await closed();
-    assert.deepEqual(backend.deleted, []);
-  });
+  for (const { what, times, isReported } of [
+    { what: 'is behind', times: 1, isReported: true },
+    { what: 'is behind, and no other watch gets on', times: Infinity, isReported: false },
+  ]) {
+    test(`when the cache of volumes ${what}`, async () => {
+      const scene = await recoveryScene();
+      await using rig = scene.rig;
+      const { backend, clock, handle, seen } = scene;
+      const match = { resource: 'persistentvolumes', watch: true };
+      rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+      rig.fault({ match, action: { type: 'watchStall' }, times });
+      backend.fulfilSteps.push(lateAnswer(backend));
+      rig.startOnly();
+      await rig.until('the attempt', () => backend.fulfils.length === 1);
+      rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: { csi: { driver: 'drv', volumeHandle: handle } } });
+      rig.deleteClaim();
+      if (isReported) await rig.until('the report', () => seen.reported.length > 0);
+      else await rig.until('a history that stalls', () => historyReads(rig).length > 0);
+      await clock.advance(5 * 60_000);
+      assert.deepEqual(backend.deleted, []);
+      assert.deepEqual(seen.reported, isReported ? ['unproved'] : []);
+    });
+  }
 
-  test('when it has only the name: then somebody has to look', async () => {
+  test('when it has only the name', async () => {
     const scene = await unwanted(({ rig, name }) => {
       rig.addVolume(name, 'Bound', { annotations: {}, spec: { csi: { driver: 'drv', volumeHandle: 'other' } } });
     });
     await using rig = scene.rig;
-    const { backend, clock, seen, closed, name, handle, journal } = scene;
-    await rig.until('the report', () => seen.reported.length === 1);
-    assert.deepEqual(backend.deleted, []);
-    assert.equal(journal.records.size, 1);
+    await unproved(scene);
+    rig.api.delete(resource.volumes, { name: scene.name });
+    await scene.clock.advance(20 * maxCallMs);
+    assert.deepEqual(scene.backend.deleted, []);
+    assert.deepEqual(scene.seen.reported, ['unproved']);
+  });
+
+  test('when it has only the name, and had it before the record was begun: then somebody has to look', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, seen, name, uid, journal } = scene;
+    const spec = { csi: { driver: 'drv', volumeHandle: 'other' } };
+    rig.addVolume(name, 'Bound', { annotations: {}, spec });
+    const since = rig.addClass('later').metadata.resourceVersion ?? '';
+    journal.leave({ record: leftRecord(uid, { since }), owner: 'own' });
+    rig.deleteClaim();
+    await rig.start();
+    await scene.passUntil('the report', () => seen.reported.length === 1);
     const attempts = backend.revokes.length;
-    await clock.advance(300_000);
-    await rig.until('another attempt', () => backend.revokes.length > attempts);
-    await rig.until('the record to be stuck again', () => [...journal.records.values()][0]?.phase === 'stuck');
+    await scene.passUntil('another attempt', () => backend.revokes.length > attempts);
+    assert.equal(journal.records.get(uid)?.phase, 'stuck');
     rig.api.delete(resource.volumes, { name });
-    await clock.advance(300_000);
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
-    assert.deepEqual(seen.reported, ['undecidable']);
+    await unproved(scene);
+    assert.deepEqual(backend.deleted, []);
+    assert.deepEqual(seen.reported, ['undecidable', 'unproved']);
   });
 
   test('as long as the volumes cannot be listed', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
-    const { backend, clock, closed, handle } = scene;
+    const { backend, clock, handle } = scene;
     backend.fulfilSteps.push(lateAnswer(backend));
     await rig.start();
     const refusal = rig.refuse('list', 'persistentvolumes');
@@ -99,7 +149,7 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
     refusal.remove();
     await scene.passUntil('the deletion', () => backend.deleted.length > 0);
     assert.deepEqual(backend.deleted, [handle]);
-    await closed();
+    await scene.undone();
   });
 
   const claimReads = { verb: 'get', resource: 'persistentvolumeclaims' };
@@ -113,7 +163,7 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
     test(`as long as ${what}`, async () => {
       const scene = await recoveryScene();
       await using rig = scene.rig;
-      const { backend, clock, closed } = scene;
+      const { backend, clock, handle } = scene;
       backend.fulfilSteps.push(lateAnswer(backend));
       await rig.start();
       const refusal = refuse(rig);
@@ -122,14 +172,14 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
       await clock.advance(10_000);
       assert.deepEqual(backend.deleted, []);
       refusal.remove();
-      await clock.advance(60_000);
-      await closed();
-      assert.equal(backend.deleted.length, 1);
+      await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+      assert.deepEqual(backend.deleted, [handle]);
+      await scene.undone();
     });
   }
 });
 
-test('a volume that is saved between the list and the deletion stops it', async () => {
+test('a volume that is saved while the claim is read for the last time stops the deletion', async () => {
   const scene = await recoveryScene();
   await using rig = scene.rig;
   const { backend, closed, handle, name, clock } = scene;
@@ -148,7 +198,7 @@ test('a volume that is saved between the list and the deletion stops it', async 
   assert.deepEqual(backend.deleted, []);
 });
 
-test('a claim that wants its volume again just before the deletion is served, after that is recorded', async () => {
+test('a claim that wants its volume again just before the deletion is served, and no deletion is recorded', async () => {
   const scene = await recoveryScene();
   await using rig = scene.rig;
   const { backend, clock, journal, name } = scene;
@@ -162,91 +212,170 @@ test('a claim that wants its volume again just before the deletion is served, af
   await rig.start();
   isOurs = false;
   rig.touchClaim();
-  await rig.until('the last look', () => journal.writes.includes('put unclear'));
+  await rig.until('the revoke', () => backend.revokes.length === 1);
+  await clock.settle();
   await clock.advance(1000);
   await rig.until('the volume', () => rig.volume(name));
+  await rig.until('the record to be closed', () => journal.records.size === 0);
   assert.deepEqual(backend.deleted, []);
-  assert.deepEqual(journal.writes.slice(0, 3), ['put create', 'put delete', 'put unclear']);
+  assert.deepEqual(journal.writes, ['put create', 'remove']);
 });
 
-test('nothing is deleted before the deletion is recorded', async () => {
+test('a claim that wants its volume again after the deletion was recorded is served, after that is recorded, too', async () => {
   const scene = await recoveryScene();
   await using rig = scene.rig;
-  const { backend, journal, closed, handle } = scene;
+  const { backend, journal, name } = scene;
+  let isOurs = true;
+  backend.shouldProvision = () => isOurs;
+  backend.fulfilSteps.push(lateAnswer(backend));
+  journal.onPut = ({ phase }) => {
+    if (phase !== 'delete') return Promise.resolve();
+    isOurs = true;
+    return Promise.reject(new Error('nobody knows whether it was written'));
+  };
+  await rig.start();
+  isOurs = false;
+  rig.touchClaim();
+  await scene.passUntil('the volume', () => rig.volume(name));
+  await rig.until('the record to be closed', () => journal.records.size === 0);
+  assert.deepEqual(backend.deleted, []);
+  assert.deepEqual(journal.writes, ['put create', 'put unclear', 'remove']);
+});
+
+test('nothing is deleted before the deletion is recorded, which is the last that is awaited', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, journal, handle } = scene;
   const written = Promise.withResolvers<undefined>();
   let asked = false;
   journal.onPut = ({ phase }) => {
     asked ||= phase === 'delete';
-    return phase === 'delete' ? written.promise : Promise.resolve();
+    return phase === 'delete' ? untilAborted(written.promise, rig.signals.abort) : Promise.resolve();
   };
   backend.fulfilSteps.push(lateAnswer(backend));
   await rig.start();
   rig.deleteClaim();
-  await rig.until('the record', () => asked);
+  await scene.passUntil('the record', () => asked);
   await rig.settle();
   assert.deepEqual(backend.deleted, []);
-  assert.deepEqual(liveLists(rig), [], 'the look comes after the record');
+  const before = rig.wire.requests.length;
+  assert.ok(namedLists(rig).length > 0, 'the look comes before the record');
   written.resolve(undefined);
-  await closed();
+  await rig.until('the deletion', () => backend.deleted.length > 0);
   assert.deepEqual(backend.deleted, [handle]);
+  assert.equal(rig.wire.requests.length, before);
 });
 
-test('many unwanted volumes share one list of the volumes', async () => {
-  const scene = await recoveryScene({ rig: { controller: { workers: 4 } } });
-  await using rig = scene.rig;
-  const { backend } = scene;
-  for (let number = 0; number < 9; number++) rig.addClaim(`b${number}`, { finalizers: [] });
-  backend.otherwiseFulfil = lateAnswer(backend);
-  const gate = Promise.withResolvers<undefined>();
-  let waiting = 0;
-  backend.otherwiseRevoke = async (plan, context) => {
-    waiting++;
-    await gate.promise;
-    await backend.undo(plan, context);
-  };
-  await rig.start();
-  await rig.until('every volume', () => backend.storage.size === 10);
-  for (const { metadata } of rig.api.list(resource.claims)) {
-    if (!metadata.name.startsWith('zz')) rig.deleteClaim(metadata.name);
-  }
-  await rig.until('two revokes', () => waiting === 2);
-  await rig.settle();
-  assert.equal(waiting, 2, 'no more at a time');
-  gate.resolve(undefined);
-  await scene.passUntil('the end', () => scene.journal.records.size === 0);
-  assert.equal(backend.deleted.length, 10);
-  assert.ok(liveLists(rig).length <= 6, `${liveLists(rig).length} lists`);
+test('a volume that appears while the deletion is recorded stops it', async () => {
+  const scene = await unwanted(({ rig, journal, name }) => {
+    journal.onPut = async ({ phase }) => {
+      if (phase !== 'delete') return;
+      rig.addVolume(name, 'Available', { annotations: {} });
+      await rig.settle();
+    };
+  });
+  await using _rig = scene.rig;
+  await unproved(scene);
+  assert.deepEqual(scene.backend.deleted, []);
+  assert.deepEqual(scene.journal.writes, ['put create', 'put delete']);
 });
 
-describe('a class that says Retain', () => {
-  test('protects what was made from it once saving its volume was tried', async () => {
-    const scene = await recoveryScene({
-      class: { reclaimPolicy: 'Retain' },
-      rig: { controller: { save: { kind: 'blocking', attempts: 1 } } },
+for (const indexed of [true, false]) {
+  test(`many unwanted volumes share what is read of the volumes ${indexed ? 'with' : 'without'} an index of their storage`, async () => {
+    const scene = await recoveryScene({ rig: { controller: { workers: 4 }, indexed } });
+    await using rig = scene.rig;
+    const { backend } = scene;
+    const count = 40;
+    for (let number = 1; number < count; number++) rig.addClaim(`b${number}`, { finalizers: [] });
+    backend.otherwiseFulfil = lateAnswer(backend);
+    const gate = Promise.withResolvers<undefined>();
+    let waiting = 0;
+    backend.otherwiseRevoke = async (plan, context) => {
+      waiting++;
+      await untilAborted(gate.promise, context.signal);
+      await backend.undo(plan, context);
+    };
+    await rig.start();
+    await rig.until('every volume', () => backend.storage.size === count);
+    for (const { metadata } of rig.api.list(resource.claims)) {
+      if (!metadata.name.startsWith('zz')) rig.deleteClaim(metadata.name);
+    }
+    await rig.until('two revokes', () => waiting === 2);
+    await rig.settle();
+    assert.equal(waiting, 2, 'no more calls at a time');
+    gate.resolve(undefined);
+    await scene.passUntil('the deletions', () => backend.deleted.length === count);
+    assert.ok(historyReads(rig).length <= count / 4, `${historyReads(rig).length} reads of the history`);
+    assert.ok(liveLists(rig).length <= (indexed ? 0 : count / 4), `${liveLists(rig).length} lists`);
+    await scene.undone();
+    assert.equal(backend.storage.size, 0);
+  });
+}
+
+describe('a volume that could not be saved', () => {
+  const policies = ['Delete', 'Retain'] as const;
+  for (const reclaimPolicy of policies) {
+    test(`is deleted once the last request that creates it must have ended, also with policy ${reclaimPolicy}`, async () => {
+      const scene = await recoveryScene({
+        class: { reclaimPolicy },
+        rig: { controller: { save: { kind: 'blocking', attempts: 3, pauseMs: 20_000 } } },
+      });
+      await using rig = scene.rig;
+      const { backend, clock, seen, handle } = scene;
+      const refusal = rig.refuse('create', 'persistentvolumes');
+      rig.startOnly();
+      await scene.passUntil('the last request', () => refusal.hits === 3);
+      const sentMs = clock.monotonicMs();
+      rig.deleteClaim();
+      await scene.passUntil('the wait', () => seen.waiting().get('late-save') === 1);
+      await clock.advance(sentMs + 64_000 - clock.monotonicMs());
+      assert.deepEqual(backend.revokes, []);
+      await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+      assert.deepEqual(backend.deleted, [handle]);
+      await scene.undone();
+      assert.deepEqual(seen.reported, []);
     });
-    await using rig = scene.rig;
-    const { backend, seen, journal } = scene;
-    rig.refuse('create', 'persistentvolumes');
-    await rig.start();
-    rig.deleteClaim();
-    await rig.until('the report', () => seen.reported.length > 0);
-    await rig.stop();
-    assert.deepEqual(seen.reported, ['retain']);
-    assert.deepEqual(backend.revokes, []);
-    assert.equal(backend.storage.size, 1);
-    assert.match([...journal.records.values()][0]?.problem ?? '', /has reclaimPolicy Retain/);
-  });
+  }
 
-  test('does not protect what nobody can have used', async () => {
-    const scene = await recoveryScene({ class: { reclaimPolicy: 'Retain' } });
-    await using rig = scene.rig;
-    const { backend, closed, handle } = scene;
-    backend.fulfilSteps.push(lateAnswer(backend));
-    await rig.start();
-    rig.deleteClaim();
-    await closed();
-    assert.deepEqual(backend.deleted, [handle]);
-  });
+  for (const [what, afterMs] of [
+    ['whose answer was lost', 0],
+    ['that the API server carried out late', 30_000],
+  ] as const) {
+    test(`by a request ${what} is kept by whoever retained it`, async () => {
+      const scene = await recoveryScene({ rig: { controller: { save: { kind: 'blocking', attempts: 1 } } } });
+      await using rig = scene.rig;
+      const { backend, clock, name, uid, handle } = scene;
+      const match = { verb: 'create', resource: 'persistentvolumes' };
+      const fault = rig.fault({ match, action: { type: afterMs === 0 ? 'dropAfter' : 'dropBefore' } });
+      await rig.start();
+      assert.equal(fault.hits, 1);
+      rig.deleteClaim();
+      await clock.advance(afterMs);
+      if (afterMs > 0) {
+        const spec = { claimRef: { namespace: 'ns', name: 'a', uid }, csi: { driver: 'drv', volumeHandle: handle } };
+        rig.addVolume(name, 'Bound', { spec: { ...spec, persistentVolumeReclaimPolicy: 'Retain' } });
+      }
+      rig.setFinalizers(name, []);
+      rig.api.delete(resource.volumes, { name });
+      await scene.undone();
+      await clock.advance(20 * maxCallMs);
+      assert.deepEqual(backend.deleted, []);
+      assert.deepEqual(backend.revokes, []);
+      assert.equal(backend.storage.size, 1);
+    });
+  }
+});
+
+test('storage that no volume ever had is deleted, also where its class says Retain', async () => {
+  const scene = await recoveryScene({ class: { reclaimPolicy: 'Retain' } });
+  await using rig = scene.rig;
+  const { backend, handle } = scene;
+  backend.fulfilSteps.push(lateAnswer(backend));
+  await rig.start();
+  rig.deleteClaim();
+  await scene.undone();
+  assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+  assert.deepEqual(scene.seen.reported, []);
 });
 
 /** Makes storage that is not fit, and deletes it again. */
@@ -296,27 +425,32 @@ describe('a volume that is not fit for its claim', () => {
     assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `${handle}-2`);
   });
 
-  for (const [what, more, expected] of [
-    ['as the record is only reported', { reportOnly: 'the journal is a copy' }, /the journal is a copy/],
-    [
-      'as the class of the record says Retain',
-      { record: { defaults: { persistentVolumeReclaimPolicy: 'Retain' } } },
-      /has reclaimPolicy Retain/,
-    ],
+  for (const { what, more, phase, expected } of [
+    {
+      what: 'as the record is only reported',
+      more: { reportOnly: 'the journal is a copy' },
+      phase: 'stuck',
+      expected: /the journal is a copy/,
+    },
+    {
+      what: 'as nobody knows since when a PersistentVolume may have had it',
+      more: { since: '' },
+      phase: 'unproved',
+      expected: /not known since when/,
+    },
   ] as const) {
     test(`that another process has begun stays ${what}`, async () => {
+      const { since, ...rest } = { since: undefined, ...more };
       const found = (uid: string): FoundIntent => {
-        const record = leftRecord(uid);
-        const volume = { ...record.volume, ...('record' in more ? more.record : {}) };
-        return { record: { ...record, volume }, owner: 'own', ...('reportOnly' in more && more) };
+        return { record: leftRecord(uid, since === undefined ? {} : { since }), owner: 'own', ...rest };
       };
       const scene = await recoveryScene({ found: (uid) => [found(uid)] });
       await using rig = scene.rig;
-      const { backend, clock, journal } = scene;
+      const { backend, clock, journal, uid } = scene;
       backend.otherwiseFulfil = unfit(backend);
       rig.startOnly();
-      await rig.until('the record to be stuck', () => [...journal.records.values()][0]?.phase === 'stuck');
-      assert.match([...journal.records.values()][0]?.problem ?? '', expected);
+      await scene.passUntil('the report', () => journal.records.get(uid)?.phase === phase);
+      assert.match(journal.records.get(uid)?.problem ?? '', expected);
       await clock.advance(10 * maxCallMs);
       assert.deepEqual(backend.deleted, []);
     });

@@ -143,12 +143,12 @@ export class Rig implements AsyncDisposable {
 
   #ownInformers(
     isKnownProvisioner: (name: string) => boolean,
-    { indexed = true }: RigOptions,
+    { indexed = true, controller: { provisioner = this.provisioner } = {} }: RigOptions,
   ): ReturnType<typeof provisionInformers> {
     this.#informers = provisionInformers({
       transport: this.transport,
       isKnownProvisioner,
-      storageKeys: indexed ? storageKeysOf(this.provisioner) : undefined,
+      storageKeys: indexed ? storageKeysOf(provisioner) : undefined,
       clock: systemClock,
       logger: recordedLogger(this.log),
       freeze: true,
