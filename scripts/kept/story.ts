@@ -35,7 +35,7 @@ const driverName = 'kept.csi.example.com';
 const namespace = 'default';
 const className = 'kept';
 /** Each round kills when this share of its claims has a volume. */
-const savedShare = 0.9;
+const savedShare = 0.6;
 const readyLine = 'Started provisioner controller';
 /** What is not decided after that, besides several times --timeout, never will be; a dead writer's records wait for 40 s. */
 const patienceMs = 180_000;
