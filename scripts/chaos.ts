@@ -33,13 +33,25 @@ function readOptions(): ReturnType<typeof parseOptions> | undefined {
   }
 }
 
-function print({ findings, claims, unwanted, kills, kept, endings, chaosMs, settledMs, audit }: ChaosReport): void {
+function print({
+  findings,
+  claims,
+  unwanted,
+  kills,
+  kept,
+  endings,
+  chaosMs,
+  settledMs,
+  audit,
+  apiRestarts,
+}: ChaosReport): void {
   const seconds = (ms: number): string => `${(ms / 1000).toFixed(0)} s`;
   const share = (number: number): string => `${((number / claims) * 100).toFixed(2)} %`;
   const rows = [
     ['claims', `${claims}, of which ${unwanted} were deleted`],
     ['kept', `${kept} volumes, on purpose`],
     ['kills', `${kills}; ends of the sidecar: ${[...endings].map(([how, times]) => `${how} ${times}`).join(', ')}`],
+    ['restarts', `${apiRestarts} of the API server`],
     ['time', `${seconds(chaosMs)}, settled after ${seconds(settledMs)}`],
     ...Object.entries(findings).map(([name, list]: [string, string[]]) => [
       name,

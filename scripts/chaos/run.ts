@@ -27,6 +27,8 @@ export interface ChaosReport {
   settledMs: number;
   /** Storage that the administrator kept. */
   kept: number;
+  /** Restarts of the API server, which forgets its history. */
+  apiRestarts: number;
   audit: Audited;
 }
 
@@ -115,6 +117,7 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
     chaosMs,
     settledMs,
     kept: administrator.kept.length,
+    apiRestarts: world.apiRestarts(),
     audit,
   };
 }

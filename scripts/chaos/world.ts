@@ -30,6 +30,8 @@ export interface World extends AsyncDisposable {
   client: KubeClient;
   /** Kills the API server and starts it again; those who ask at the same time wait for each other. */
   restartApi: () => Promise<void>;
+  /** How often that was done. */
+  apiRestarts: () => number;
   /** All claims, kept up to date, by UID. */
   claims: ReadonlyMap<string, FoundClaim>;
   /** All volumes that were ever seen, by UID, as they were seen last. */
@@ -69,8 +71,9 @@ export async function openWorld(target: 'sandbox' | 'kubernetes'): Promise<World
     watching.abort(new Error('the run has ended'));
     await Promise.all(running);
   });
-  let restarted = Promise.resolve();
+  let [restarted, apiRestarts] = [Promise.resolve(), 0];
   const restart = async (): Promise<void> => {
+    apiRestarts++;
     await cluster.apiServer?.kill();
     await cluster.apiServer?.restart();
   };
@@ -80,6 +83,7 @@ export async function openWorld(target: 'sandbox' | 'kubernetes'): Promise<World
     url: loadKubeconfig(cluster.adminKubeconfig).getCurrentCluster()?.server ?? '',
     client: new KubeClient({ transport, fieldManager: 'chaos' }),
     restartApi: () => (restarted = restarted.then(restart)),
+    apiRestarts: () => apiRestarts,
     claims,
     volumes,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

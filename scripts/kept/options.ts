@@ -23,6 +23,8 @@ export interface KeptOptions {
   other: string | undefined;
   /** Value of --timeout, in milliseconds. */
   timeoutMs: number;
+  /** Pause before each round, in milliseconds: what the caches know of PersistentVolumes grows old. */
+  quietMs: number;
   cluster: 'sandbox' | 'kubernetes';
   /** Where logs are kept. */
   logFolder: string | undefined;
@@ -42,6 +44,7 @@ deleted, or if a record is never decided.
   --bundle PATH        runs that bundle, such as dist/csi-provisioner.js, instead of the sources
   --sidecar CMD        runs that command instead
   --timeout SECONDS    value of the sidecar's --timeout, default 5
+  --quiet SECONDS      pause before each round, in which no PersistentVolume changes, default 0
   --cluster NAME       kubernetes (default) or sandbox
   --logs DIR           keeps the logs of all processes there
 
@@ -66,6 +69,7 @@ export function parseOptions(argv: readonly string[]): KeptOptions | 'help' {
       bundle: { type: 'string' },
       sidecar: { type: 'string' },
       timeout: { type: 'string', default: '5' },
+      quiet: { type: 'string', default: '0' },
       cluster: { type: 'string', default: 'kubernetes' },
       logs: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -84,6 +88,7 @@ export function parseOptions(argv: readonly string[]): KeptOptions | 'help' {
     sidecar: values.sidecar ?? `${node} ${path.resolve(values.bundle ?? sources)}`,
     other: values.other,
     timeoutMs: wholeNumber('--timeout', values.timeout) * 1000,
+    quietMs: wholeNumber('--quiet', values.quiet, 0) * 1000,
     cluster: oneOf('--cluster', values.cluster, ['sandbox', 'kubernetes']),
     logFolder: values.logs,
   };
@@ -95,7 +100,8 @@ function oneOf<T extends string>(flag: string, text: string, accepted: readonly 
   return found;
 }
 
-function wholeNumber(flag: string, text: string): number {
-  if (!/^[1-9]\d*$/.test(text)) throw new Error(`${flag}: ${JSON.stringify(text)} is no whole number above 0`);
-  return Number(text);
+function wholeNumber(flag: string, text: string, least = 1): number {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (!(number >= least)) throw new Error(`${flag}: ${JSON.stringify(text)} is no whole number of at least ${least}`);
+  return number;
 }

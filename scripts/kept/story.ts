@@ -115,6 +115,8 @@ class Story {
     const { world } = this.#options;
     const { mode } = this.#options.options;
     this.#sidecar ??= await this.#start();
+    this.state = 'nothing happens';
+    await delay(this.#options.options.quietMs);
     await this.#saveVolumes();
     await this.#sidecar.stop('SIGKILL');
     const killedMs = performance.now();

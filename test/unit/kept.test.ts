@@ -22,6 +22,11 @@ describe('the command line of a kept run', () => {
     assert.throws(() => parseOptions(['--bundle=a', '--sidecar=b']), /--bundle and --sidecar exclude each other/);
   });
 
+  test('refuses what is no number', () => {
+    assert.throws(() => parseOptions(['--records=0']), /--records: "0" is no whole number of at least 1/);
+    assert.equal(parsed('--quiet=0').quietMs, 0);
+  });
+
   test('needs another sidecar for the mode of that name alone', () => {
     assert.equal(parsed('--mode=other', '--other=some/sidecar').other, 'some/sidecar');
     assert.throws(() => parseOptions(['--mode=other']), /--mode other and --other need each other/);
