@@ -75,18 +75,23 @@ export class Revoker {
     this.#queue.add(intent.record.claim.uid);
   }
 
-  /** Closes the record of a volume that is saved, once no call that was given up can be under way. Safe to repeat. */
-  closeServed(intent: Intent): void {
+  /**
+   * Closes the record of a volume that is saved, once no call that was given up can be under way. Safe to repeat.
+   *
+   * @returns whether it is closed already.
+   */
+  closeServed(intent: Intent): boolean {
     const { intents, clock } = this.#options;
-    if (intent.served) return;
+    if (intent.served) return false;
     intents.awaitOthers(intent);
     const waitMs = intent.keptUntilMs - clock.monotonicMs();
     if (waitMs <= 0) {
       intents.close(intent);
-      return;
+      return true;
     }
     intent.served = true;
     this.#queue.addAfter(intent.record.claim.uid, waitMs);
+    return false;
   }
 
   /** The backend is back: what failed is tried again within `withinMs` milliseconds. */
@@ -144,8 +149,7 @@ export class Revoker {
     intents.checkName(uid, intent.record.volume.name);
     // before any wait: the volume of a claim that is gone must not be saved meanwhile
     if (await this.#wasSaved(intent)) {
-      this.closeServed(intent);
-      if (!intent.served) await this.#close(intent, signal);
+      if (this.closeServed(intent)) await this.#close(intent, signal);
       return;
     }
     const waitMs = intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - clock.monotonicMs();
