@@ -214,6 +214,7 @@ export class Intents {
     }
     const intent = newIntent(record, this.#nowMs);
     this.#open.add(intent);
+    this.#options.log.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
       const protection = await this.#options.journal.put(record, signal);
       intent.recorded = true;

@@ -100,7 +100,8 @@ export class VolumeLog implements CacheTrail {
     const holes = this.#holes.filter(({ until }) => until > since);
     const why = holes.find(({ lost }) => lost !== undefined)?.lost;
     if (why !== undefined) return { kind: 'unknown', why };
-    return holes.length > 0 || !(since <= this.#reached) ? { kind: 'pending' } : { kind: 'never' };
+    const isCovered = this.#start !== undefined && this.#start <= since && since <= this.#reached;
+    return holes.length === 0 && isCovered ? { kind: 'never' } : { kind: 'pending' };
   }
 
   /** Whether a volume, of whatever name, was seen to have storage of this key after this version. */
@@ -109,7 +110,7 @@ export class VolumeLog implements CacheTrail {
     return version !== undefined && isAfter(version, since);
   }
 
-  /** Somebody asks about what was before this log began: that is to be read. */
+  /** Somebody asks about what was before this log began, or was dropped since: that is to be read. */
   extend(since: number): void {
     if (this.#start === undefined || !(since < this.#start)) return;
     this.#holes.push({ from: since, until: this.#start, lost: undefined });
@@ -214,7 +215,7 @@ export class VolumeLog implements CacheTrail {
     for (const [name, { version }] of this.#names) if (version <= oldest) this.#names.delete(name);
     for (const [key, version] of this.#storage) if (version <= oldestStorage) this.#storage.delete(key);
     this.#holes = this.#holes.filter(({ until }) => until > oldest);
-    if (this.#start !== undefined && oldest > this.#start) this.#start = oldest; // whoever asks about before has it read
+    if (this.#start !== undefined && oldest > this.#start) this.#start = oldest;
     this.#prunedSize = this.#names.size;
   }
 }
