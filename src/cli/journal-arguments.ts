@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 import { sidecarConfig } from './sidecar-config.ts';
 import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
 
-const actions = ['list', 'drain', 'discard', 'export'] as const;
+const actions = ['list', 'drain', 'discard', 'adopt', 'export'] as const;
 
 export type JournalAction = (typeof actions)[number];
 
@@ -23,6 +23,10 @@ export interface JournalArguments {
   waitMs: number;
   /** Of `discard`: UIDs of claims. */
   uids: readonly string[];
+  /** Of `adopt`: the journal whose records are taken. */
+  from: { namespace: string; lockName: string } | undefined;
+  /** Of `adopt`: for how long nobody may have written that journal. */
+  silenceMs: number;
   /** Nobody is asked. */
   isAgreed: boolean;
 }
@@ -34,6 +38,8 @@ interface OwnFlags {
   resume?: boolean;
   wait: string;
   uid?: string[];
+  from?: string;
+  silence: string;
   yes?: boolean;
 }
 
@@ -43,6 +49,8 @@ Actions:
   drain     have the sidecar begin no new volume, and wait until no record is open, such as before
             another provisioner takes over; --resume ends it
   discard   have the sidecar forget the records of --uid, which need an operator; no volume is deleted
+  adopt     take the records of another journal, --from, once nobody works on them any more, such as after
+            a change of --leader-election-namespace: the sidecar takes them over within a minute
   export    all records as JSON, for an archive or a bug report. They hold no secrets
 
 All flags of the sidecar are accepted as well. These have an effect: --csi-address, --timeout,
@@ -64,7 +72,7 @@ export function journalArguments(
   { usageCode }: { usageCode: number },
 ): JournalArguments | undefined {
   const parser = subcommandParser(call)
-    .usage('list|drain|discard|export [options]')
+    .usage('list|drain|discard|adopt|export [options]')
     .description(
       'Shows the intent journal, the records of volumes in the making, and prepares a change of provisioner.',
     )
@@ -73,7 +81,9 @@ export function journalArguments(
     .option('--resume', 'for drain: new volumes are begun again')
     .option('--wait <duration>', 'for drain: how long to wait until no record is open', '10m')
     .option('--uid <uid...>', 'for discard: UIDs of the claims')
-    .option('--yes', 'discard without confirmation')
+    .option('--from <namespace/name>', 'for adopt: the Lease of the other journal, without -journal-0')
+    .option('--silence <duration>', 'for adopt: how long nobody may have written the other journal', '40s')
+    .option('--yes', 'discard or adopt without confirmation')
     .option('--context <name>', 'context in the kubeconfig (default: its current one)')
     .addHelpText('after', notes)
     .allowUnknownOption()
@@ -92,6 +102,8 @@ export function journalArguments(
       resume: onlyFor(known, 'drain', '--resume', flags.resume) ?? false,
       waitMs: durationOf('--wait', flags.wait),
       uids: uidsOf(known, flags.uid),
+      from: fromOf(known, flags.from),
+      silenceMs: durationOf('--silence', flags.silence),
       isAgreed: flags.yes ?? false,
     };
   } catch (error) {
@@ -123,6 +135,17 @@ function uidsOf(action: JournalAction, given: readonly string[] | undefined): st
     throw new RangeError('--uid must be followed by UIDs of claims, separated by spaces');
   }
   return [...new Set(uids)];
+}
+
+/** @throws {RangeError} */
+function fromOf(action: JournalAction, given: string | undefined): JournalArguments['from'] {
+  const text = onlyFor(action, 'adopt', '--from', given);
+  if (action === 'adopt' && text === undefined) throw new RangeError('adopt needs --from NAMESPACE/NAME');
+  if (text === undefined) return undefined;
+  const [namespace = '', name = '', ...rest] = text.split('/');
+  const lockName = name.replace(/-journal-[0-9]+$/, '');
+  if (namespace !== '' && lockName !== '' && rest.length === 0) return { namespace, lockName };
+  throw new RangeError(`--from must be NAMESPACE/NAME, got ${JSON.stringify(text)}`);
 }
 
 /** @throws {RangeError} */

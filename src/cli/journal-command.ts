@@ -1,4 +1,5 @@
 /** `csi-provisioner journal`: what the intent journal holds, and what an operator may have the sidecar do with it. */
+import { randomUUID } from 'node:crypto';
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
 import { type Progress, progressLine } from '../base/progress.ts';
@@ -8,6 +9,8 @@ import { ApiError, TransportError } from '../kube/api-error.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import { markDrained } from '../provision/intent-journal/annotate-shards.ts';
 import { discardRecord } from '../provision/intent-journal/discard-record.ts';
+import { JournalFullError, moveRecord } from '../provision/intent-journal/move-records.ts';
+import { JournalInUseError, readSilentJournal } from '../provision/intent-journal/silent-journal.ts';
 import { type JournalLocation, type ReadJournal, readJournal } from '../provision/intent-journal/read-journal.ts';
 import { needsOperator } from '../provision/intent-journal/record-state.ts';
 import { auditedDriver, auditLogger } from './audited-driver.ts';
@@ -34,8 +37,8 @@ interface Place extends JournalLocation {
 export async function manageJournal(call: SubcommandCall): Promise<number> {
   const args = journalArguments(call, { usageCode: codes.usage });
   if (args === undefined) return codes.done;
-  if (args.action === 'discard' && !args.isAgreed && call.stdin.isTTY !== true) {
-    throw usageError(call, 'discard cannot ask for confirmation without a terminal: add --yes', {
+  if (['discard', 'adopt'].includes(args.action) && !args.isAgreed && call.stdin.isTTY !== true) {
+    throw usageError(call, `${args.action} cannot ask for confirmation without a terminal: add --yes`, {
       usageCode: codes.usage,
     });
   }
@@ -59,7 +62,9 @@ export async function manageJournal(call: SubcommandCall): Promise<number> {
     return await actions[args.action](call, args, { place, progress });
   } catch (error) {
     progress.clear();
-    const isFailure = [CannotLookError, ApiError, TransportError].some((each) => error instanceof each);
+    const isFailure = [CannotLookError, JournalFullError, JournalInUseError, ApiError, TransportError].some(
+      (each) => error instanceof each,
+    );
     if (!isFailure && !call.signal.aborted) throw error;
     const { message } = (call.signal.aborted ? call.signal.reason : error) as Error;
     throw new SubcommandError(`the journal cannot be read or written: ${message}`, {
@@ -149,6 +154,36 @@ const actions: Record<JournalArguments['action'], Action> = {
       call.stdout.write(`${printable(uid)}: the sidecar discards the record within a minute\n`);
     }
     return codes.done;
+  },
+
+  adopt: async (call, { from, silenceMs, isAgreed }, { place, progress }) => {
+    if (from === undefined) throw new Error('adopt without --from');
+    const { client, driver, namespace, lockName } = place;
+    if (from.namespace === namespace && from.lockName === lockName) {
+      throw usageError(call, '--from is the journal of the sidecar itself', { usageCode: codes.usage });
+    }
+    const own = await place.read();
+    const isKnownProvisioner = provisionersOf({ name: driver });
+    const other = { client, ...from };
+    progress.at(`Watching ${printable(from.namespace)}/${printable(from.lockName)} for ${silenceMs / 1000} s`);
+    const found = await readSilentJournal(
+      { ...other, isKnownProvisioner, clock: systemClock },
+      { silenceMs, signal: call.signal },
+    );
+    progress.clear();
+    const ask = {
+      heading: `The sidecar of ${printable(namespace)}/${printable(lockName)} will finish or undo these volumes:`,
+      items: found.records.map(({ record }) => record.volume.name),
+      question: 'Take their records over?',
+    };
+    if (found.records.length > 0 && !isAgreed && !(await isAgreedTo(call, ask))) return codes.done;
+    const known = new Set(own.records.map(({ record }) => record.claim.uid));
+    const options = { from: other, to: { ...place, shards: own.shards }, known, writer: `adopt-${randomUUID()}` };
+    let moved = 0;
+    for (const stored of found.records) if (await moveRecord(stored, options)) moved++;
+    const left = found.records.length - moved + found.unreadable.length;
+    call.stdout.write(`Records taken: ${moved}; left where they are: ${left}.\n`);
+    return left === 0 ? codes.done : codes.left;
   },
 
   drain: async (call, { resume, waitMs }, { place, progress }) => {

@@ -44,7 +44,7 @@ const otherFlags = new Set([
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
   ...['--second-look', '--delete', '--yes', '--nobody-keeps-it', '--secret'], // csi-provisioner audit
-  ...['--driver', '--resume', '--wait', '--uid'], // csi-provisioner journal
+  ...['--driver', '--resume', '--wait', '--uid', '--from', '--silence'], // csi-provisioner journal
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 

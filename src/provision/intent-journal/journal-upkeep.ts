@@ -5,7 +5,7 @@ import type { Shard } from './shard.ts';
 import type { ShardHeader } from './shard-header.ts';
 import type { ShardSet } from './shard-set.ts';
 
-/** While records are open all shards are read this often: others may have changed, or deleted, them. In milliseconds. */
+/** All shards are read this often: others may have changed, or deleted, them, and an operator may want something. In milliseconds. */
 const slowPollMs = 60_000;
 /** Open records of this process are renewed this often, in milliseconds. */
 const renewRecordMs = 3_600_000;
@@ -47,11 +47,11 @@ export class JournalUpkeep {
     const hasReported = entries.some(isReported);
     const { isDraining } = shards;
     const isAlone = exclusive && !isForeign && !hasReported && !isDraining;
-    const everyMs = isForeign || isDraining ? pollMs : !exclusive || entries.length > 0 ? slowPollMs : Infinity;
+    const everyMs = isForeign || isDraining ? pollMs : slowPollMs;
     if (nowMs - this.#polledAtMs >= everyMs) {
       this.#polledAtMs = nowMs;
       // where nobody else should write, only what a write of our own has not shown to be there still
-      const isDue = ({ wanted, writtenAtMs }: Shard): boolean => wanted.size > 0 && nowMs - writtenAtMs >= slowPollMs;
+      const isDue = ({ writtenAtMs }: Shard): boolean => nowMs - writtenAtMs >= slowPollMs;
       // nobody counts as silent while the shards cannot be read; the next write reports why
       await reader
         .poll(nowMs, (shard) => !isAlone || isDue(shard))

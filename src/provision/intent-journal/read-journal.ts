@@ -30,6 +30,8 @@ export interface StoredRecord {
   record: IntentRecord;
   /** Number of the shard. */
   shard: number;
+  /** When its process has renewed it, RFC 3339; empty where it does not say so. */
+  renewedAt: string;
   /** Why nothing may be deleted because of it, such as a restored backup; empty: it may. */
   reportOnly: string;
 }
@@ -71,7 +73,12 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
     if (contents.damage !== undefined) journal.unreadable.push(`${storage.nameOf(shard)}/${headerKey}`);
     for (const key of contents.unreadable.keys()) journal.unreadable.push(`${storage.nameOf(shard)}/${key}`);
     for (const entry of contents.records.values()) {
-      journal.records.push({ record: recordOf(entry, plans), shard, reportOnly: entry.reportOnly });
+      journal.records.push({
+        record: recordOf(entry, plans),
+        shard,
+        renewedAt: entry.renewedAt,
+        reportOnly: entry.reportOnly,
+      });
     }
     return contents.header?.shards;
   };

@@ -7,7 +7,7 @@ import { manageJournal } from '../../../src/cli/journal-command.ts';
 import type { ListedRecord } from '../../../src/cli/journal-report.ts';
 import { SubcommandError, type TextInput } from '../../../src/cli/subcommand-call.ts';
 import { eventually } from '../../support/eventually.ts';
-import { never, type Process, recordOf, Rig, uidOf } from '../provision/intent-journal/rig.ts';
+import { leaseResource, never, prefix, type Process, recordOf, Rig, uidOf } from '../provision/intent-journal/rig.ts';
 
 interface Run {
   code: number;
@@ -202,14 +202,105 @@ describe('csi-provisioner journal discard', () => {
   });
 });
 
+describe('csi-provisioner journal adopt', () => {
+  const from = ['adopt', '--from=ns/drv-example-com.n1', '--silence=20ms', '--yes'];
+
+  /** A journal of the same driver under another name, whose process has ended. */
+  async function leave(it: Scene, ...numbers: number[]): Promise<void> {
+    const former = await it.cluster.open({ lockName: 'drv-example-com.n1', writer: 'former' });
+    for (const n of numbers) await former.journal.put(recordOf(n), never);
+    await former.stop();
+  }
+
+  test('has the sidecar take over the records of a journal that nobody works on', async () => {
+    await using it = await scene();
+    await leave(it, 1, 2);
+    const { code, stdout } = await it.run(from);
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /Records taken: 2; left where they are: 0\./);
+    await it.sidecar.journal.put(recordOf(3), never); // meets them; without a write they are seen within a minute
+    await eventually(() =>
+      assert.deepEqual(it.sidecar.heard.filter((each) => each.startsWith('own')).sort(), [
+        'own claim-1',
+        'own claim-2',
+      ]),
+    );
+    assert.deepEqual(it.sidecar.found.get(uidOf(1))?.record, recordOf(1));
+    const { stdout: left } = await it.run(['list', '-o', 'json']);
+    assert.equal((JSON.parse(left) as { records: unknown[] }).records.length, 3);
+    assert.equal((await it.run(from)).stdout, 'Records taken: 0; left where they are: 0.\n', 'a repeat');
+  });
+
+  test('finds them without a write of its own, too', async () => {
+    await using clockless = await scene({ exclusive: false, adoptAfterMs: 100 });
+    await clockless.sidecar.journal.put(recordOf(3), never);
+    await leave(clockless, 1);
+    assert.equal((await clockless.run(from)).code, 0);
+    await eventually(() => assert.ok(clockless.sidecar.heard.includes('own claim-1')));
+  });
+
+  test('takes nothing while a process holds the Lease', async () => {
+    await using it = await scene();
+    await leave(it, 1);
+    it.cluster.api.create(leaseResource, {
+      metadata: { namespace: 'ns', name: 'drv-example-com.n1' },
+      spec: { holderIdentity: 'pod-7', leaseDurationSeconds: 15, renewTime: new Date().toISOString() },
+    });
+    const { code, stderr } = await it.run(from);
+    assert.equal(code, 3);
+    assert.match(stderr, /pod-7 holds the Lease ns\/drv-example-com\.n1: end that sidecar first/);
+    assert.equal(it.sidecar.found.size, 0);
+  });
+
+  test('takes nothing while the journal is written', async () => {
+    await using it = await scene();
+    const other = await it.cluster.open({
+      lockName: 'drv-example-com.n1',
+      writer: 'other',
+      exclusive: false,
+      renewMs: 5,
+    });
+    await other.journal.put(recordOf(1), never);
+    const { code, stderr } = await it.run(['adopt', '--from=ns/drv-example-com.n1', '--silence=500ms', '--yes']);
+    assert.equal(code, 3);
+    assert.match(stderr, /ns\/drv-example-com\.n1 is still written: end the sidecar that works on it first/);
+  });
+
+  test('leaves a record whose claim has one already', async () => {
+    await using it = await scene();
+    await it.sidecar.journal.put(recordOf(1), never);
+    await leave(it, 1, 2);
+    const { code, stdout } = await it.run(from);
+    assert.equal(code, 2);
+    assert.match(stdout, /Records taken: 1; left where they are: 1\./);
+  });
+
+  test('of what was taken twice, as after an interruption, nothing is doubled', async () => {
+    await using it = await scene();
+    await leave(it, 1);
+    const copy = it.cluster.api.get(leaseResource, { namespace: 'ns', name: 'drv-example-com.n1-journal-0' });
+    const text = copy?.metadata.annotations?.[prefix + uidOf(1)] ?? '';
+    assert.equal((await it.run(from)).code, 0);
+    const emptied = it.cluster.api.get(leaseResource, { namespace: 'ns', name: 'drv-example-com.n1-journal-0' })!;
+    const annotations = { ...emptied.metadata.annotations, [prefix + uidOf(1)]: text };
+    it.cluster.api.update(leaseResource, { ...emptied, metadata: { ...emptied.metadata, annotations } });
+    assert.equal((await it.run(from)).code, 2, 'the sidecar has it');
+    const { stdout } = await it.run(['list', '-o', 'json']);
+    assert.equal((JSON.parse(stdout) as { records: unknown[] }).records.length, 1);
+  });
+});
+
 describe('the arguments of csi-provisioner journal', () => {
   for (const [args, problem] of [
-    [[], /the first argument must be one of list, drain, discard, export, got none/],
+    [[], /the first argument must be one of list, drain, discard, adopt, export, got none/],
     [['erase'], /the first argument must be one of .*, got "erase"/],
     [['list', '--resume'], /--resume is a flag of drain, not of list/],
     [['discard', '--yes'], /discard needs --uid/],
     [['discard', '--uid', 'a,b', '--yes'], /--uid must be followed by UIDs of claims/],
     [['discard', '--uid', 'a'], /discard cannot ask for confirmation without a terminal: add --yes/],
+    [['adopt', '--yes'], /adopt needs --from NAMESPACE\/NAME/],
+    [['adopt', '--from=x', '--yes'], /--from must be NAMESPACE\/NAME, got "x"/],
+    [['adopt', '--from=ns/drv-example-com', '--yes'], /--from is the journal of the sidecar itself/],
     [['drain', '--wait=long'], /--wait must be a duration such as 1m or 90s, got "long"/],
     [['list', 'more'], /unexpected argument "more"/],
     [['list', '--intent-journal=off'], /--intent-journal=off: there is no journal/],

@@ -114,7 +114,7 @@ describe('a record', () => {
     { what: 'that is deleted', record: recordOf(1, { phase: 'delete', handle: 'x' }), want: ['being-deleted x'] },
   ] as const) {
     test(`${what} gives ${want.join(' and ')}`, () => {
-      const records = new RecordIndex([{ record, shard: 0, reportOnly }]);
+      const records = new RecordIndex([{ record, shard: 0, renewedAt: '', reportOnly }]);
       records.all[0]!.listedIds.push(...listedIds);
       const { findings } = classify({ ...sighting({ isListed: true }), records });
       assert.deepEqual(

@@ -5,7 +5,12 @@ import { recordOf, uidOf } from '../../integration/provision/intent-journal/rig.
 
 describe('RecordIndex', () => {
   const index = new RecordIndex(
-    [recordOf(1, { handle: 'vol-1' }), recordOf(2)].map((record) => ({ record, shard: 0, reportOnly: '' })),
+    [recordOf(1, { handle: 'vol-1' }), recordOf(2)].map((record) => ({
+      record,
+      shard: 0,
+      renewedAt: '',
+      reportOnly: '',
+    })),
   );
   const claims = (id: string): string[] => index.naming(id).map(({ record }) => record.claim.name);
   const name = `pvc-${uidOf(2)}`;

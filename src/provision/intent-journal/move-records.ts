@@ -1,0 +1,76 @@
+/** Moves the records of a journal that nobody works on any more into another one, whose holder takes them over. */
+import { ConflictError } from '../../kube/api-error.ts';
+import { entryOf, type JournalEntry, sharedBytes } from './journal-entry.ts';
+import { maxShardBytes } from './place-group.ts';
+import { PlanWriter } from './plan-text.ts';
+import type { JournalLocation, StoredRecord } from './read-journal.ts';
+import { type ShardObject, ShardStorage } from './shard-storage.ts';
+
+/** The journal that takes the records has no room for more of them now. */
+export class JournalFullError extends Error {
+  override readonly name = 'JournalFullError';
+}
+
+/** Conflicts with the holder in a row: between two of its writes there is room. */
+const maxAttempts = 10;
+
+export interface MoveOptions {
+  from: JournalLocation;
+  to: JournalLocation & { /** Numbers of its shards that exist. */ shards: readonly number[] };
+  /** UIDs of claims that have a record in the other journal already: theirs stay where they are. */
+  known: ReadonlySet<string>;
+  /** A name for the records' owner that no process has: the holder takes over what is not its own. */
+  writer: string;
+}
+
+/**
+ * Moves one record: it is written to the new journal first, and then removed from the old one. After an interruption it may be in
+ * both; a repeat finishes the move. What it says of itself, such as when it was renewed, stays.
+ *
+ * @returns whether it was moved; false for one that the new journal has already.
+ * @throws {JournalFullError} when no shard has room, {ApiError} and {TransportError}.
+ */
+export async function moveRecord(stored: StoredRecord, { from, to, known, writer }: MoveOptions): Promise<boolean> {
+  const { record, renewedAt, reportOnly, shard } = stored;
+  const { uid } = record.claim;
+  if (known.has(uid)) return false;
+  await add(to, entryOf(record, { writer, renewedAt, reportOnly, plans: new PlanWriter() }));
+  const storage = new ShardStorage(from);
+  await change(storage, shard, ({ entries }) => entries.delete(uid));
+  return true;
+}
+
+async function add(to: MoveOptions['to'], entry: JournalEntry): Promise<void> {
+  const storage = new ShardStorage(to);
+  const shared = [...sharedBytes([entry]).values()].reduce((sum, bytes) => sum + bytes, 0);
+  for (const shard of to.shards) {
+    const isAdded = await change(storage, shard, ({ entries }) => {
+      if (sizeOf(entries) + entry.bytes + shared > maxShardBytes) return false;
+      for (const [key, text] of entry.shared) entries.set(key, text);
+      entries.set(entry.key, entry.text);
+      return true;
+    });
+    if (isAdded) return;
+  }
+  throw new JournalFullError('the journal has no room for more records now: repeat this once it has fewer');
+}
+
+/** @returns false when the shard is gone, or `edit` wants no change. */
+async function change(storage: ShardStorage, shard: number, edit: (object: ShardObject) => boolean): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    const object = await storage.read(shard);
+    if (object === undefined || !edit(object)) return false;
+    try {
+      await storage.update(object, Object.fromEntries(object.entries), object.discard);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ConflictError) || attempt === maxAttempts) throw error;
+    }
+  }
+}
+
+function sizeOf(entries: ReadonlyMap<string, string>): number {
+  let bytes = 0;
+  for (const [key, text] of entries) bytes += key.length + Buffer.byteLength(text);
+  return bytes;
+}
