@@ -1,12 +1,14 @@
 /** A sidecar that is stopped in the middle of its work, and goes on when another one has taken over. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { storageProvisionerKey } from '../../../src/provision/keys.ts';
 import { eventually } from '../../support/eventually.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { type ProxiedRequest, RecordingProxy } from '../../support/fakes/recording-proxy.ts';
+import { RecordingProxy, type ProxiedRequest } from '../../support/fakes/recording-proxy.ts';
 import { claimsRef, SandboxApi } from '../../support/sandbox-api.ts';
 import { canFakeHostName, startSidecar } from '../../support/sidecar-process.ts';
 import type { StartedProcess } from '../../support/started-process.ts';
@@ -16,11 +18,12 @@ const driverName = 'd.example.com';
 const volumesRef = { group: '', version: 'v1', plural: 'persistentvolumes' };
 const classesRef = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' };
 const leasesRef = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+const secretsRef = { group: '', version: 'v1', plural: 'secrets' };
+const stopAt = join(import.meta.dirname, '../../support/fakes/stop-at.ts');
 
 const shortLease = { durationMs: 6000, renewDeadlineMs: 4000 };
 const longLease = { durationMs: 60_000, renewDeadlineMs: 50_000 };
 
-const isRecordWrite = ({ method, url }: ProxiedRequest): boolean => method === 'PUT' && url.includes('-journal-');
 const isVolumeWrite = ({ method, url }: ProxiedRequest): boolean =>
   method !== 'GET' && url.startsWith('/api/v1/persistentvolumes');
 
@@ -35,21 +38,27 @@ class Scene implements AsyncDisposable {
   readonly api: SandboxApi;
   readonly #flags: readonly string[];
   readonly #opened = new AsyncDisposableStack();
-  #actors = 0;
 
   private constructor(api: SandboxApi, flags: readonly string[]) {
     this.api = this.#opened.use(api);
     this.#flags = flags;
   }
 
-  static async start(flags: readonly string[]): Promise<Scene> {
+  /** @param options.hasSecret - each call for a volume needs one. */
+  static async start(flags: readonly string[], { hasSecret }: { hasSecret: boolean }): Promise<Scene> {
     const scene = new Scene(await SandboxApi.start(), flags);
-    scene.api.own.create(classesRef, { metadata: { name: 'sc' }, provisioner: driverName, reclaimPolicy: 'Delete' });
+    const parameters = {
+      'csi.storage.k8s.io/provisioner-secret-name': 'secret',
+      'csi.storage.k8s.io/provisioner-secret-namespace': 'ns2',
+    };
+    const more = { provisioner: driverName, reclaimPolicy: 'Delete', ...(hasSecret && { parameters }) };
+    scene.api.own.create(classesRef, { metadata: { name: 'sc' }, ...more });
+    scene.api.own.create(secretsRef, { metadata: { namespace: 'ns2', name: 'secret' }, data: {} });
     return scene;
   }
 
-  /** @param isApart - has another host name than this machine. */
-  async startActor({ isApart = false } = {}): Promise<Actor> {
+  /** @param options.stop - where it stops itself, as `STOP_AT`. */
+  async startActor({ hostName, stop }: { hostName?: string; stop?: string } = {}): Promise<Actor> {
     const driver = this.#opened.use(await RecordingDriver.start({ csi, name: driverName }));
     driver.always('CreateVolume', ({ request }) => ({
       volume: { volume_id: `id-of-${String(request['name'])}`, capacity_bytes: 1 << 30 },
@@ -59,37 +68,30 @@ class Scene implements AsyncDisposable {
       csiAddress: `unix://${driver.socketPath}`,
       kubeconfig: '',
       namespace: 'ns1',
-      flags: [`--master=${proxy.url}`, '--timeout=10s', '-v=5', ...this.#flags],
-      hostName: isApart ? `other-${++this.#actors}` : undefined,
+      flags: [`--master=${proxy.url}`, '--timeout=5s', '-v=5', ...this.#flags],
+      hostName,
+      environment: stop === undefined ? {} : { STOP_AT: stop, NODE_OPTIONS: `--import=${stopAt}` },
     });
     this.#opened.defer(() => process.stop('SIGKILL'));
     return { process, driver, proxy };
   }
 
-  addClaim(name: string): string {
+  addClaim(name: string): void {
     const annotations = { [storageProvisionerKey]: driverName };
-    const { metadata } = this.api.addClaim({ name, annotations }, { volumeMode: 'Filesystem' });
-    return `pvc-${metadata.uid ?? ''}`;
+    this.api.addClaim({ name, annotations }, { volumeMode: 'Filesystem' });
   }
 
-  /** What Kubernetes' own controller does when the claim of a volume is deleted. */
-  release(volume: string): void {
-    const { spec } = this.#volume(volume) as { spec?: { claimRef?: { namespace: string; name: string } } };
-    const { namespace = '', name = '' } = spec?.claimRef ?? {};
-    this.api.own.delete(claimsRef, { namespace, name });
-    this.#setPhase(volume, 'Released');
+  /** What Kubernetes' own controller does when the claim of the only volume is deleted. */
+  releaseVolume(): void {
+    const [volume] = this.api.own.list(volumesRef);
+    if (volume === undefined) throw new Error('there is no volume');
+    const { claimRef } = volume['spec'] as { claimRef: { namespace: string; name: string } };
+    this.api.own.delete(claimsRef, { namespace: claimRef.namespace, name: claimRef.name });
+    this.api.own.updateStatus(volumesRef, { ...structuredClone(volume), status: { phase: 'Released' } });
   }
 
-  bind(volume: string): void {
-    this.#setPhase(volume, 'Bound');
-  }
-
-  async hasVolume(volume: string): Promise<void> {
-    await eventually(() => assert.ok(this.#volume(volume) !== undefined, `${volume} is not there`));
-  }
-
-  async isRemoved(volume: string): Promise<void> {
-    await eventually(() => assert.equal(this.#volume(volume), undefined));
+  async hasVolume(): Promise<void> {
+    await eventually(() => assert.equal(this.api.own.list(volumesRef).length, 1));
   }
 
   get holder(): string {
@@ -99,14 +101,6 @@ class Scene implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#opened.disposeAsync();
-  }
-
-  #volume(name: string) {
-    return this.api.own.get(volumesRef, { name });
-  }
-
-  #setPhase(name: string, phase: string): void {
-    this.api.own.updateStatus(volumesRef, { ...structuredClone(this.#volume(name))!, status: { phase } });
   }
 }
 
@@ -125,74 +119,50 @@ function sentBy({ driver, proxy }: Actor): string[] {
   return [...calls, ...proxy.requests.filter(isVolumeWrite).map(({ method, url }) => `${method} ${url}`)];
 }
 
-function pause({ process: { pid } }: Actor): void {
-  process.kill(pid, 'SIGSTOP');
+async function isStopped({ process: { pid } }: Actor): Promise<void> {
+  await eventually(async () => assert.match(await readFile(`/proc/${pid}/stat`, 'utf8'), /^\d+ \(.*\) T /s));
 }
 
 function goOn({ process: { pid } }: Actor): void {
   process.kill(pid, 'SIGCONT');
 }
 
-/** In which the sidecar is stopped, and what makes it send more at once as soon as it goes on. */
-interface Moment {
-  title: string;
-  /** Up to the moment. @returns what completes what it waits for, once it is stopped. */
-  reach: (scene: Scene, first: Actor) => Promise<() => void>;
-  /** By which the other one is seen to have taken over. */
-  done: (scene: Scene, volumes: { claimed: string; bound: string }) => Promise<void>;
-}
-
-const moments: Moment[] = [
-  {
-    title: 'while it writes the record of a volume',
-    reach: async (_scene, { proxy }) => {
-      const { held, release } = proxy.hold(isRecordWrite);
-      await Promise.race([held]);
-      return release;
-    },
-    done: (scene, { claimed }) => scene.hasVolume(claimed),
-  },
-  {
-    title: 'while the driver creates a volume',
-    reach: async (_scene, { driver }) => {
-      const answered = Promise.withResolvers<object>();
-      driver.next('CreateVolume', async ({ request }) => {
-        await answered.promise;
-        return { volume: { volume_id: `id-of-${String(request['name'])}`, capacity_bytes: 1 << 30 } };
-      });
-      const before = driver.callsOf('CreateVolume').length;
-      await driver.called('CreateVolume', before + 1);
-      return () => answered.resolve({});
-    },
-    done: (scene, { claimed }) => scene.hasVolume(claimed),
-  },
-  {
-    title: 'when a volume is released',
-    reach: () => Promise.resolve(() => undefined),
-    done: (scene, { bound }) => scene.isRemoved(bound),
-  },
+/** Where it is stopped, directly before it sends something. */
+const moments = [
+  { title: 'before CreateVolume', stop: 'answer PUT -journal-.*claimed', isDeletion: false },
+  { title: 'as it saves a volume', stop: 'request POST /persistentvolumes', isDeletion: false },
+  { title: 'before DeleteVolume', stop: 'answer GET /ns2/secrets/secret', isDeletion: true },
+  { title: 'as it deletes a volume object', stop: 'request DELETE /persistentvolumes', isDeletion: true },
+  { title: 'as it frees a volume object', stop: 'request PATCH /persistentvolumes', isDeletion: true },
 ];
+
+/** Starts a sidecar that stops itself. */
+async function stopped(scene: Scene, { stop, isDeletion }: (typeof moments)[number]): Promise<Actor> {
+  if (isDeletion) {
+    await using earlier = new AsyncDisposableStack();
+    const maker = await scene.startActor({ hostName: 'maker' });
+    earlier.defer(() => maker.process.stop());
+    scene.addClaim('claimed');
+    await scene.hasVolume();
+  }
+  const actor = await scene.startActor({ stop });
+  if (isDeletion) scene.releaseVolume();
+  else scene.addClaim('claimed');
+  await isStopped(actor);
+  return actor;
+}
 
 const skip = canFakeHostName() ? false : 'processes with a host name of their own are not permitted here';
 
 describe('a leader that is stopped for longer than its lease', { skip, concurrency: true }, () => {
-  for (const { title, reach, done } of moments) {
-    test(`sends nothing when it goes on, stopped ${title}`, async () => {
-      await using scene = await Scene.start(electionFlags(shortLease));
-      const first = await scene.startActor();
-      const bound = scene.addClaim('bound');
-      await scene.hasVolume(bound);
-      scene.bind(bound);
-      const reached = reach(scene, first);
-      const claimed = scene.addClaim('claimed');
-      const complete = await reached;
+  for (const moment of moments) {
+    test(`sends nothing more and ends, stopped ${moment.title}`, async () => {
+      await using scene = await Scene.start(electionFlags(shortLease), { hasSecret: moment.isDeletion });
+      const first = await stopped(scene, moment);
       const { holder } = scene;
-      pause(first);
-      complete();
-      await scene.startActor({ isApart: true });
-      await eventually(() => assert.notEqual(scene.holder, holder));
-      scene.release(bound);
-      await done(scene, { claimed, bound });
+      await scene.startActor({ hostName: 'other' });
+      await eventually(() => assert.equal(scene.holder, 'other'));
+      assert.notEqual(holder, 'other');
       const before = sentBy(first);
       goOn(first);
       assert.equal(await first.process.ending(), 'exit code 1');
@@ -201,18 +171,16 @@ describe('a leader that is stopped for longer than its lease', { skip, concurren
   }
 });
 
-describe('a leader that is stopped for a moment', () => {
-  test('goes on with what it did', async () => {
-    await using scene = await Scene.start(electionFlags(longLease));
-    const first = await scene.startActor();
-    const { held, release } = first.proxy.hold(isRecordWrite);
-    const volume = scene.addClaim('claimed');
-    await held;
-    pause(first);
-    release();
-    await delay(2000);
-    goOn(first);
-    await scene.hasVolume(volume);
-    assert.ok(first.process.running());
-  });
+describe('a leader that is stopped for less than its renew deadline', { skip, concurrency: true }, () => {
+  for (const moment of moments) {
+    test(`goes on with what it did, stopped ${moment.title}`, async () => {
+      await using scene = await Scene.start(electionFlags(longLease), { hasSecret: moment.isDeletion });
+      const first = await stopped(scene, moment);
+      const before = sentBy(first).length;
+      await delay(2000);
+      goOn(first);
+      await eventually(() => assert.ok(sentBy(first).length > before));
+      assert.ok(first.process.running());
+    });
+  }
 });

@@ -71,7 +71,9 @@ describe('the permit of a leader', () => {
       const sentAfter: number[] = [];
       const passing = Promise.resolve(jump(scene));
       assert.equal(leader.elector.permit.isValid, false);
-      const sending = permitted(leader.elector.permit, undefined, () => void sentAfter.push(scene.renewals()));
+      const sending = permitted(leader.elector.permit, undefined, () => {
+        sentAfter.push(scene.renewals());
+      });
       await passing;
       await leases.clock.settle();
       await sending;
