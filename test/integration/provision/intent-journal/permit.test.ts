@@ -1,5 +1,6 @@
 /** The permit of a process that works beside others. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { type Permit, permitted } from '../../../../src/base/permit.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
@@ -56,6 +57,7 @@ describe('the permit of a journal without leader election', () => {
       title: 'the monotonic clock stood still',
       sleep: (_clock: ManualClock, machine: TwoClocks) => {
         machine.wallOffsetMs += 60_000;
+        return Promise.resolve();
       },
     },
   ]) {
@@ -67,7 +69,7 @@ describe('the permit of a journal without leader election', () => {
       await a.journal.put(recordOf(1), never);
       const b = await rig.open({ ...shared, writer: 'b', clock: new ManualClock() });
       await b.journal.put(recordOf(1, { phase: 'unclear' }), never);
-      const passing = Promise.resolve(sleep(clock, machine));
+      const passing = sleep(clock, machine);
       assert.equal(permitOf(a).isValid, false);
       await permitted(permitOf(a), never, () => {
         assert.deepEqual(a.heard, ['gone 01', 'foreign claim-1']);
@@ -80,10 +82,10 @@ describe('the permit of a journal without leader election', () => {
   test('needs after a pause a write of each shard with own records, whichever was written first', async () => {
     await using rig = await Rig.start();
     const clock = new ManualClock();
-    const large = 'x'.repeat(90_000);
     const a = await rig.open({ ...shared, writer: 'a', clock, groupMs: 0 });
     const numbers = Array.from({ length: 12 }, (_, n) => n + 1);
-    const put = (n: number) => a.journal.put(recordOf(n, { plan: { large: `${n}${large}` } }), never);
+    const put = (n: number) =>
+      a.journal.put(recordOf(n, { plan: { large: randomBytes(45_000).toString('hex') } }), never);
     const all = Promise.all(numbers.map(put));
     await clock.advance(10_000);
     await all;
