@@ -34,14 +34,24 @@ export async function audited(setting: Setting, kubeconfig: string): Promise<Aud
   const refusals: string[] = [];
   for (const id of ids) {
     const secret = ['--secret', `${namespace}/${secretName}`];
-    const { deletions } = await audit(setting, kubeconfig, '--second-look=0', '--delete', id, '--yes', ...secret);
-    for (const { result, volumeId, detail } of deletions) {
-      if (result === 'deleted') deleted++;
-      else refusals.push(`${volumeId}: ${detail}`);
-    }
+    const flags = ['--second-look=0', '--delete', id, '--yes'];
+    let refusal = await refusalOf(setting, kubeconfig, flags);
+    if (refusal?.includes(secretName) === true) refusal = await refusalOf(setting, kubeconfig, [...flags, ...secret]);
+    if (refusal === undefined) deleted++;
+    else refusals.push(`${id}: ${refusal}`);
   }
   const { destroyed } = count((await look(setting)).outcome);
   return { leaked: ids.size, deleted, refusals, destroyed };
+}
+
+/** @returns why a volume was not deleted; undefined: it was. */
+async function refusalOf(setting: Setting, kubeconfig: string, flags: readonly string[]): Promise<string | undefined> {
+  try {
+    const { deletions } = await audit(setting, kubeconfig, ...flags);
+    return deletions.find(({ result }) => result !== 'deleted')?.detail;
+  } catch (error) {
+    return (error as Error).message.trim();
+  }
 }
 
 /** @throws when it prints no report. */

@@ -42,9 +42,9 @@ const patienceMs = 180_000;
 
 const election = [
   '--leader-election',
-  '--leader-election-lease-duration=3s',
-  '--leader-election-renew-deadline=2s',
-  '--leader-election-retry-period=500ms',
+  '--leader-election-lease-duration=10s',
+  '--leader-election-renew-deadline=7s',
+  '--leader-election-retry-period=1s',
 ];
 
 /** Tells the story as often as needed. @throws when something else fails. */
@@ -102,6 +102,7 @@ class Story {
   readonly #options: StoryOptions;
   readonly #kept: KeptVolume[] = [];
   #sidecar: StartedProcess | undefined;
+  #killed: StartedProcess | undefined;
   /** Names of two Pods; that of the current one is first. */
   #pods = ['kept-a', 'kept-b'];
   #claims = 0;
@@ -118,6 +119,7 @@ class Story {
     this.state = 'nothing happens';
     await delay(this.#options.options.quietMs);
     await this.#saveVolumes();
+    this.#killed = this.#sidecar;
     await this.#sidecar.stop('SIGKILL');
     const killedMs = performance.now();
     this.report.kills++;
@@ -241,6 +243,9 @@ class Story {
   async #until(what: string, done: () => boolean | Promise<boolean>): Promise<void> {
     const endMs = performance.now() + patienceMs;
     while (!(await done())) {
+      if (this.#sidecar?.running() === false && this.#killed !== this.#sidecar) {
+        throw new Error(`${what}: the sidecar has ended:\n${this.#sidecar.log().slice(-2000)}`);
+      }
       if (performance.now() > endMs) throw new Error(`${what}: not within ${patienceMs / 1000} s`);
       await delay(10);
     }
