@@ -86,6 +86,10 @@ export interface LeaderElectionConfig {
 export interface IntentJournalConfig {
   /** That of the Lease of the leader election, also without it. */
   readonly namespace: string;
+  /** The Pod's, where a flag names another one: the journal is there without the flag. */
+  readonly podNamespace?: string;
+  /** Name of the node, where it is known though this is no node deployment: in one the journal is named after it. */
+  readonly nodeName?: string;
 }
 
 /** The HTTP endpoint. */
@@ -274,7 +278,14 @@ function leaderElectionOf(input: ConfigInput): LeaderElectionConfig | null {
 }
 
 function intentJournalOf(input: ConfigInput): IntentJournalConfig | null {
-  return input.values['intent-journal'] === 'off' ? null : { namespace: lockNamespaceOf(input) };
+  const { values, environment } = input;
+  if (values['intent-journal'] === 'off') return null;
+  const { POD_NAMESPACE: podNamespace = '', NODE_NAME: nodeName = '' } = environment;
+  return {
+    namespace: lockNamespaceOf(input),
+    ...(values['leader-election-namespace'] !== '' && podNamespace !== '' && { podNamespace }),
+    ...(!values['node-deployment'] && nodeName !== '' && { nodeName }),
+  };
 }
 
 function lockNamespaceOf({ values, environment }: ConfigInput): string {

@@ -23,6 +23,7 @@ import { type CapacityFeature, capacityFeature } from './features/capacity-featu
 import { cloneProtectionFeature } from './features/clone-protection-feature.ts';
 import { goneNodesFeature } from './features/gone-nodes-feature.ts';
 import { nodeDeploymentFeature } from './features/node-deployment-feature.ts';
+import { otherJournalsFeature } from './features/other-journals-feature.ts';
 import { grantsFeature } from './features/reference-grants-feature.ts';
 import { snapshotSweepFeature } from './features/snapshot-sweep-feature.ts';
 import { startGarbageFeature } from './features/start-garbage-feature.ts';
@@ -73,6 +74,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const clones = cloneProtectionFeature(parts, sources);
   const sweep = snapshotSweepFeature(parts, sources);
   const goneNodes = goneNodesFeature(parts);
+  const otherJournals = otherJournalsFeature(parts);
   const garbage = startGarbageFeature(parts);
   const all = [
     provisioning,
@@ -85,6 +87,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     clones,
     sweep,
     goneNodes,
+    otherJournals,
     garbage,
   ];
   const features = all.filter((feature) => feature !== undefined);

@@ -11,6 +11,7 @@ import { isRecoverable } from '../provision/recoverable.ts';
 import type { ElectionSettings } from './election.ts';
 import { journalLock } from './journal-names.ts';
 import { leaseName } from './lease-name.ts';
+import { type JournalAddress, OtherJournals } from './other-journals.ts';
 import { ownNamespace } from './own-namespace.ts';
 
 /** What `provisionerJournal` needs of `RunProvisionerOptions`. */
@@ -47,14 +48,11 @@ export function provisionerJournal(
   { provisioner, client, registry }: { provisioner: Provisioner; client: KubeClient; registry: MetricRegistry },
 ): Pick<ProvisionControllerOptions, 'intentJournal' | 'journalMetrics'> {
   if (intentJournal === 'off' || !isRecoverable(provisioner)) return {};
-  const { namespace = '', lockName = leaseName(provisionerName, silentLogger) } =
-    typeof leaderElection === 'object' ? leaderElection : {};
   const metrics = journalMetrics(registry, clock);
   const names = new Set([provisionerName, ...additionalProvisionerNames]);
   const journal = clusterJournal({
     client,
-    namespace: namespace === '' ? ownNamespace() : namespace,
-    lockName: journalLock(lockName),
+    ...journalAddress({ provisionerName, leaderElection }),
     isKnownProvisioner: (name) => names.has(name),
     exclusive: leaderElection !== false,
     metrics,
@@ -62,4 +60,33 @@ export function provisionerJournal(
     logger,
   });
   return { intentJournal: journal, journalMetrics: metrics };
+}
+
+/** Where the journal is. */
+function journalAddress({
+  provisionerName,
+  leaderElection = false,
+}: Pick<JournalSettings, 'provisionerName' | 'leaderElection'>): JournalAddress {
+  const settings = typeof leaderElection === 'object' ? leaderElection : {};
+  const { namespace = '', lockName = leaseName(provisionerName, silentLogger) } = settings;
+  return { namespace: namespace === '' ? ownNamespace() : namespace, lockName: journalLock(lockName) };
+}
+
+/** Warns of records where the journal is with other settings of the election. Undefined where there is no journal. */
+export function otherJournals(
+  settings: JournalSettings,
+  { provisioner, client }: { provisioner: Provisioner; client: KubeClient },
+): OtherJournals | undefined {
+  const { provisionerName, additionalProvisionerNames = [], intentJournal = 'lease', clock, logger } = settings;
+  if (intentJournal === 'off' || !isRecoverable(provisioner)) return undefined;
+  const [own, usual] = [journalAddress(settings), journalAddress({ provisionerName })];
+  const names = new Set([provisionerName, ...additionalProvisionerNames]);
+  return new OtherJournals({
+    client,
+    own,
+    others: [usual, { ...own, namespace: usual.namespace }, { ...own, lockName: usual.lockName }],
+    isKnownProvisioner: (name) => names.has(name),
+    clock,
+    logger,
+  });
 }

@@ -30,7 +30,7 @@ import { type HttpOptions, startEndpoint } from './endpoint.ts';
 import { ExitError, exitCodes } from './exit.ts';
 import { runFeatures } from './feature.ts';
 import { Health } from './health.ts';
-import { checkIntentJournal, provisionerJournal } from './provisioner-journal.ts';
+import { checkIntentJournal, otherJournals, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
 import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.ts';
 
@@ -240,7 +240,9 @@ async function provision(
   const background = new TaskGroup();
   using caches = new RunningCaches({ group: background, ready, clock });
   const feature = { caches: { ...informers }, run: (until: Required<RunOptions>) => controller.run(until) };
-  await runFeatures([feature], { background, caches, shutdown, abort, clock, logger });
+  const others = otherJournals(given, { provisioner, client });
+  const warnings = { run: async ({ stop }: Required<RunOptions>) => others?.run(stop) };
+  await runFeatures([feature, warnings], { background, caches, shutdown, abort, clock, logger });
 }
 
 function fieldManagerOf({ fieldManager, provisionerName }: Settled): string {

@@ -9,6 +9,7 @@ import { leases } from '../../kube/lease-record.ts';
 import { CodingChoice } from '../../kube/coding-choice.ts';
 import { pagedList, pageSize } from '../../kube/paged-list.ts';
 import type { Transport } from '../../kube/transport.ts';
+import { isRecordKey } from '../../provision/intent-journal/shard-storage.ts';
 import { journalNode } from '../../run/journal-names.ts';
 
 export interface GoneNodesOptions {
@@ -117,8 +118,5 @@ function watches(own: string, node: string, withJournal: readonly string[]): boo
 
 /** How many records a Lease of a journal holds. */
 function countRecords({ metadata }: KubeObject): number {
-  const keys = Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith(entryPrefix));
-  return keys.filter((key) => !/^(shard|discard|shared-.*)$/.test(key.slice(entryPrefix.length))).length;
+  return Object.keys(metadata.annotations ?? {}).filter(isRecordKey).length;
 }
-
-const entryPrefix = 'csi-provisioner.journal/';

@@ -24,6 +24,12 @@ export const damagedHeaderKey = 'csi-provisioner.journal-damaged/shard';
 const discardKey = `${annotationPrefix}discard`;
 const drainKey = `${annotationPrefix}drain`;
 
+/** Whether an annotation is a record: the others are the header, shared values and what operators set. */
+export function isRecordKey(annotation: string): boolean {
+  if (!annotation.startsWith(annotationPrefix)) return false;
+  return !/^(shard|discard|drain|shared-.*)$/.test(annotation.slice(annotationPrefix.length));
+}
+
 /** With what a journal needs of them, for the rule that is logged where it is missing. */
 export const journalLeases: Resource = { ...leases, verbs: ['get', 'create', 'update'] };
 

@@ -1,0 +1,168 @@
+/** Journals where the sidecar had its own before its flags were changed. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { otherJournalsFeature } from '../../../src/cli/features/other-journals-feature.ts';
+import type { FeatureOptions } from '../../../src/cli/run-phase-options.ts';
+import { leases } from '../../../src/kube/lease-record.ts';
+import { clusterJournal } from '../../../src/provision/intent-journal/cluster-journal.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { SandboxApi } from '../../support/sandbox-api.ts';
+import { never, recordOf } from '../provision/intent-journal/rig.ts';
+
+const hourMs = 3_600_000;
+const line = 'The intent journal of other settings holds records of volumes, which this process does not act on';
+
+class Scene implements AsyncDisposable {
+  readonly api: SandboxApi;
+  readonly clock = new ManualClock({ turns: 60 });
+  readonly lines: LogLine[] = [];
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined = undefined;
+
+  constructor(api: SandboxApi) {
+    this.api = api;
+  }
+
+  /** The journal of a sidecar with other flags, which wrote these records and ended. */
+  async leave({
+    namespace = 'ns1',
+    lockName = 'drv-example-com',
+    records = [1],
+    provisioner = 'drv.example.com',
+  }: {
+    namespace?: string;
+    lockName?: string;
+    records?: number[];
+    provisioner?: string;
+  }): Promise<void> {
+    const journal = clusterJournal({
+      client: this.api.client,
+      namespace,
+      lockName,
+      isKnownProvisioner: () => true,
+      exclusive: true,
+      clock: this.clock,
+      logger: recordedLogger([]),
+    });
+    const nothing = (): void => undefined;
+    const listener = {
+      onFound: nothing,
+      onGone: nothing,
+      onDiscarded: nothing,
+      onRewound: nothing,
+      onFenced: nothing,
+    };
+    await journal.open(listener, never);
+    for (const n of records) {
+      const record = recordOf(n);
+      await journal.put({ ...record, volume: { ...record.volume, provisioner } }, never);
+    }
+  }
+
+  /** Starts the sidecar. */
+  start(flags: readonly string[], environment: Record<string, string> = {}): void {
+    const parsed = parseCommandLine({ argv0: 'x', args: flags, environment, version: 'v0' });
+    assert.equal(parsed.kind, 'run');
+    const feature = otherJournalsFeature({
+      config: parsed.config,
+      driver: { name: 'drv.example.com' },
+      client: this.api.client,
+      clock: this.clock,
+      logger: recordedLogger(this.lines),
+    } as unknown as FeatureOptions);
+    this.#running = feature?.run?.({ stop: this.#stop.signal, abort: this.#stop.signal });
+  }
+
+  /** What was warned of. */
+  get warned(): unknown[] {
+    const lines = this.lines.filter(({ level }) => level !== 'debug');
+    for (const { message } of lines) assert.equal(message, line);
+    return lines.map(({ fields }) => fields);
+  }
+
+  clear(): void {
+    this.lines.length = 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error('the test is over'));
+    await this.#running;
+    await this.api[Symbol.asyncDispose]();
+  }
+}
+
+async function scene(): Promise<Scene> {
+  return new Scene(await SandboxApi.start());
+}
+
+describe('records that were left before a flag was changed', () => {
+  test('are named after --leader-election-namespace was set, every hour until they are gone', async () => {
+    await using rig = await scene();
+    const { api, clock } = rig;
+    await rig.leave({ namespace: 'ns1', records: [1, 2] });
+    const name = { namespace: 'ns1', name: 'drv-example-com-journal-0' };
+    const before = api.own.get(leases, name);
+    rig.start(['--leader-election-namespace=ns2'], { POD_NAMESPACE: 'ns1' });
+    await clock.until(() => rig.warned.length > 0);
+    assert.deepEqual(rig.warned, [{ lease: 'ns1/drv-example-com-journal-0', records: 2 }]);
+    assert.deepEqual(api.own.get(leases, name), before, 'nothing of it is adopted');
+    await clock.advance(3 * hourMs);
+    assert.equal(rig.warned.length, 4);
+    api.own.delete(leases, name);
+    rig.clear();
+    await clock.advance(5 * hourMs);
+    assert.deepEqual(rig.warned, []);
+    assert.equal(clock.pending, 0, 'it does not look any more');
+  });
+
+  test('are named after node deployment was set, and after it was removed', async () => {
+    for (const [lockName, flags] of [
+      ['drv-example-com', ['--node-deployment']],
+      ['drv-example-com.n1', []],
+    ] as const) {
+      await using rig = await scene();
+      await rig.leave({ lockName });
+      rig.start(flags, { POD_NAMESPACE: 'ns1', NODE_NAME: 'n1' });
+      await rig.clock.until(() => rig.warned.length > 0);
+      assert.deepEqual(rig.warned, [{ lease: `ns1/${lockName}-journal-0`, records: 1 }]);
+    }
+  });
+
+  test('are not those of the own journal, of another provisioner, or of an empty journal', async () => {
+    await using rig = await scene();
+    await rig.leave({ namespace: 'ns1', provisioner: 'other.example.com' });
+    await rig.leave({ namespace: 'ns2', lockName: 'drv-example-com.n1', records: [] });
+    await rig.leave({ namespace: 'ns2' });
+    rig.start(['--leader-election-namespace=ns2'], { POD_NAMESPACE: 'ns1' });
+    await rig.clock.advance(2 * hourMs);
+    assert.deepEqual(rig.warned, []);
+    assert.equal(rig.clock.pending, 0);
+  });
+
+  test('are named once the right to read them is granted, and without it nothing is logged but for debugging', async () => {
+    await using rig = await scene();
+    await rig.leave({ namespace: 'ns1' });
+    const message = 'leases.coordination.k8s.io is forbidden: User "x" cannot get resource "leases"';
+    const action = { type: 'status', code: 403, reason: 'Forbidden', message } as const;
+    const forbidden = rig.api.server.faults.add({ match: { resource: 'leases', namespace: 'ns1' }, action });
+    rig.start(['--leader-election-namespace=ns2'], { POD_NAMESPACE: 'ns1' });
+    await rig.clock.advance(hourMs + 1);
+    assert.ok(forbidden.hits > 1);
+    assert.deepEqual(rig.warned, []);
+    assert.ok(rig.lines.length > 0, 'there are lines for debugging');
+    forbidden.remove();
+    await rig.clock.advance(hourMs);
+    assert.deepEqual(rig.warned, [{ lease: 'ns1/drv-example-com-journal-0', records: 1 }]);
+  });
+
+  test('are not looked for without a journal', async () => {
+    await using rig = await scene();
+    await rig.leave({ namespace: 'ns1' });
+    const before = rig.api.server.requestLog.entries({ resource: 'leases' }).length;
+    rig.start(['--leader-election-namespace=ns2', '--intent-journal=off'], { POD_NAMESPACE: 'ns1' });
+    await rig.clock.advance(hourMs);
+    assert.equal(rig.api.server.requestLog.entries({ resource: 'leases' }).length, before);
+  });
+});
