@@ -51,6 +51,7 @@ class Scene implements AsyncDisposable {
       onFound: nothing,
       onGone: nothing,
       onDiscarded: nothing,
+      onDrainEnded: nothing,
       onRewound: nothing,
       onFenced: nothing,
     };

@@ -33,7 +33,14 @@ async function warnings(former: boolean | ElectionSettings, now: boolean | Elect
   const registry = createRegistry();
   const { intentJournal } = provisionerJournal(settings(former), { provisioner, client: api.client, registry });
   const nothing = (): void => undefined;
-  const listener = { onFound: nothing, onGone: nothing, onDiscarded: nothing, onRewound: nothing, onFenced: nothing };
+  const listener = {
+    onFound: nothing,
+    onGone: nothing,
+    onDiscarded: nothing,
+    onDrainEnded: nothing,
+    onRewound: nothing,
+    onFenced: nothing,
+  };
   await intentJournal?.open(listener, never);
   await intentJournal?.put(recordOf(1), never);
   const stop = new AbortController();

@@ -110,7 +110,14 @@ describe('the permit of a journal without leader election', () => {
     });
     const a = rig.process({ ...shared, clock });
     const opened = a.journal.open(
-      { onFound: nothing, onGone: nothing, onDiscarded: nothing, onFenced: nothing },
+      {
+        onFound: nothing,
+        onGone: nothing,
+        onDiscarded: nothing,
+        onDrainEnded: nothing,
+        onRewound: nothing,
+        onFenced: nothing,
+      },
       never,
     );
     await clock.until(() => a.protected.includes(false));
