@@ -8,6 +8,7 @@ import type { IntentJournal, JournalListener, Protection } from './intent-journa
 import type { IntentRecord } from './intent-record.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
 import { JournalProtection } from './journal-protection.ts';
+import { isDenied } from './journal-rights.ts';
 import { JournalUpkeep } from './journal-upkeep.ts';
 import { untilRead } from './load-journal.ts';
 import { ShardReader } from './read-shards.ts';
@@ -69,6 +70,7 @@ class ClusterJournal implements IntentJournal {
       parse,
       onChanged,
       confirm: (shard) => this.#confirm(shard, me),
+      isDenied: () => isDenied(options),
       onWritten: (shard, { seconds, bytes, sentAt }) => {
         this.permit?.wrote(shard, sentAt);
         metrics?.written(seconds, bytes);
@@ -164,7 +166,7 @@ class ClusterJournal implements IntentJournal {
   /** @returns whether it was read, or is refused. */
   async #read(read: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
     const { clock, logger } = this.#options;
-    const refusal = await untilRead(read, { clock, logger, signal });
+    const refusal = await untilRead(read, { isDenied: () => isDenied(this.#options), clock, logger, signal });
     if (refusal !== undefined) this.#refuse(refusal);
     return refusal === undefined;
   }

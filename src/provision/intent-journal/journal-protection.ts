@@ -1,5 +1,5 @@
 import type { ClusterJournalOptions } from './journal-options.ts';
-import { missingRuleOf } from './write-failure.ts';
+import { forbiddenGraceMs, missingRuleOf } from './write-failure.ts';
 
 /** Whether the journal can be written: logged and counted when that changes. */
 export class JournalProtection {
@@ -21,12 +21,14 @@ export class JournalProtection {
 
   refuse(error: Error): void {
     const { clock, logger, metrics, namespace, lockName, retryMs = 60_000 } = this.#options;
-    this.#retryAtMs = clock.monotonicMs() + retryMs;
     const isNew = this.#refusal === undefined;
+    const addRule = missingRuleOf(error);
+    // a server that has just started may know some of its roles only
+    const isEarly = isNew && addRule !== undefined;
+    this.#retryAtMs = clock.monotonicMs() + (isEarly ? Math.min(retryMs, forbiddenGraceMs) : retryMs);
     this.#refusal = error;
     if (!isNew) return;
     metrics?.isProtected(false);
-    const addRule = missingRuleOf(error);
     logger.error(
       { namespace, journal: `${lockName}-journal-0`, err: error, ...(addRule !== undefined && { addRule }) },
       'The intent journal cannot be written: a crash may leak volumes until this is fixed; no restart is needed',

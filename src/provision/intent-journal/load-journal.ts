@@ -10,12 +10,18 @@ const failuresPerLine = 15;
 /**
  * Repeats reading while the API server is overloaded, away, or has just started.
  *
+ * @param options.isDenied - whether a permission is missing for certain, asked when a request was forbidden.
  * @returns why it is refused; undefined when it was done.
  * @throws when the signal aborts, or no request leaves the process any more.
  */
 export async function untilRead(
   read: () => Promise<void>,
-  { clock, logger, signal }: { clock: Clock; logger: Logger; signal: AbortSignal },
+  {
+    isDenied,
+    clock,
+    logger,
+    signal,
+  }: { isDenied: () => Promise<boolean>; clock: Clock; logger: Logger; signal: AbortSignal },
 ): Promise<Error | undefined> {
   let forbiddenSinceMs: number | undefined;
   let failures = 0;
@@ -28,7 +34,9 @@ export async function untilRead(
       const failure = classifyFailure(error);
       if (failure === 'ended') throw error;
       forbiddenSinceMs = failure === 'forbidden' ? (forbiddenSinceMs ?? clock.monotonicMs()) : undefined;
-      const isForbidden = clock.monotonicMs() - (forbiddenSinceMs ?? Infinity) >= forbiddenGraceMs;
+      const isForbidden =
+        failure === 'forbidden' &&
+        (clock.monotonicMs() - (forbiddenSinceMs ?? Infinity) >= forbiddenGraceMs || (await isDenied()));
       if (failure === 'refused' || isForbidden) return error as Error;
       if (++failures % failuresPerLine === 0) {
         logger.error(

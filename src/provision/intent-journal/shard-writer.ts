@@ -24,6 +24,8 @@ export interface ShardWriterOptions {
   onChanged: (shard: Shard, contents: ShardContents) => void;
   /** Called before a shard is used that this process has not written. @throws when another process holds the journal. */
   confirm: (shard: Shard) => Promise<void>;
+  /** Whether a permission is missing for certain, asked when a request was forbidden. */
+  isDenied: () => Promise<boolean>;
   /** @param write.sentAt - the moment before the request. */
   onWritten: (shard: Shard, write: { seconds: number; bytes: number; sentAt: Moment }) => void;
 }
@@ -44,7 +46,7 @@ export class ShardWriter {
 
   /** Writes what a shard has to write. Waits while the API server is overloaded or away. Never rejects. */
   async write(shard: Shard): Promise<WriteOutcome> {
-    const { clock, fenced } = this.#options;
+    const { clock, fenced, isDenied } = this.#options;
     const attempt: Attempt = { write: undefined, mustRead: false };
     let pauseMs = firstPauseMs;
     let conflicts = 0;
@@ -61,7 +63,8 @@ export class ShardWriter {
         if (failure === 'gone' && isCreation) failure = 'refused';
         if (failure === 'forbidden') {
           forbiddenSinceMs ??= clock.monotonicMs();
-          failure = clock.monotonicMs() - forbiddenSinceMs < forbiddenGraceMs ? 'transient' : 'refused';
+          const isOver = clock.monotonicMs() - forbiddenSinceMs >= forbiddenGraceMs || (await isDenied());
+          failure = isOver ? 'refused' : 'transient';
         } else forbiddenSinceMs = undefined;
         if (failure === 'conflict') {
           attempt.mustRead = true;
