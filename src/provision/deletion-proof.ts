@@ -2,7 +2,7 @@
 import type { KubeClient } from '../kube/kube-client.ts';
 import { orderOf } from '../kube/resource-version.ts';
 import type { Lister } from '../kube/lister.ts';
-import type { Intent } from './intent.ts';
+import { type Intent, isNeverSaved } from './intent.ts';
 import { type PersistentVolume, persistentVolumes } from './objects.ts';
 import { hasStorage, type Recoverable } from './recoverable.ts';
 import type { StorageHolders } from './storage-holders.ts';
@@ -69,12 +69,14 @@ export class DeletionProof {
   }
 
   /**
-   * Whether it is proved up to what was read last. Sends nothing.
+   * Whether it is proved up to what was read last. Sends nothing. What was lost of the history does not matter where nobody can have
+   * created the PersistentVolume; one that was seen does.
    *
    * @param handle - of the storage, where it is known.
    * @throws {VolumeSeenError}, {UnprovedError} and {ProofPendingError} when it is not.
    */
-  check({ record, since, firstSince }: Intent, handle?: string): void {
+  check(intent: Intent, handle?: string): void {
+    const { record, since, firstSince } = intent;
     const { log, volumes, provisioner } = this.#options;
     const { name } = record.volume;
     if (!isNameUnique(name, record.claim.uid)) {
@@ -82,8 +84,9 @@ export class DeletionProof {
     }
     const verdict = log.verdict(name, since);
     if (verdict.kind === 'seen') throw new VolumeSeenError(name, verdict.volume);
-    if (verdict.kind === 'unknown') throw new UnprovedError(verdict.why);
-    if (verdict.kind === 'pending') {
+    const needsHistory = !isNeverSaved(intent);
+    if (verdict.kind === 'unknown' && needsHistory) throw new UnprovedError(verdict.why);
+    if (verdict.kind === 'pending' && needsHistory) {
       throw new ProofPendingError(
         'which PersistentVolumes there were while no process followed them is still being read',
       );

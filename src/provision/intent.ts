@@ -9,6 +9,8 @@ export interface Intent {
   record: IntentRecord;
   /** Its record was written: from then on the backend may be asked. */
   recorded: boolean;
+  /** The record was durable before the backend was asked. */
+  isDurable: boolean;
   /** The backend may have storage for it, or be making it. */
   mayExist: boolean;
   /** A call of this process that makes the storage is under way. */
@@ -99,10 +101,20 @@ export function isBeingUndone(intent: Intent, nowMs: number): boolean {
   return intent.revoking && (intent.record.phase !== 'revoked' || revocableAtMs(intent) <= nowMs);
 }
 
+/**
+ * Nobody can have created its PersistentVolume: this process has begun it under a durable record, which another one would have had to
+ * take over, and has never sent the PersistentVolume. False where an earlier intent for the claim may have had one, and after a
+ * restore of the API server.
+ */
+export function isNeverSaved({ owner, isDurable, saveAttempted, since }: Intent): boolean {
+  return owner === 'own' && isDurable && !saveAttempted && !Number.isNaN(since);
+}
+
 export function newIntent(record: IntentRecord, nowMs: number): Intent {
   return {
     record,
     recorded: false,
+    isDurable: false,
     mayExist: false,
     underWay: false,
     unclearAtMs: -Infinity,

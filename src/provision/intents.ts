@@ -218,6 +218,7 @@ export class Intents {
     try {
       const protection = await this.#options.journal.put(record, signal);
       intent.recorded = true;
+      intent.isDurable = protection === 'durable';
       this.checkDrain();
       if (protection === 'unprotected') this.#options.metrics.unprotected();
     } catch (error) {
