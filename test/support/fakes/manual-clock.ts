@@ -99,6 +99,11 @@ export class ManualClock implements Clock {
     await this.settle();
   }
 
+  /** Time passes while nothing runs, and what is due waits for `advance`. */
+  skip(ms: number): void {
+    this.#nowMs += ms;
+  }
+
   /**
    * Moves on, timer by timer, until the condition holds.
    *

@@ -46,6 +46,12 @@ const cases: { without: string; broken: BrokenGuards; focus: Focus; maxRuns: num
     focus: 'secondThoughts',
     maxRuns: 2000,
   },
+  {
+    without: 'a permit for what a process sends after a pause',
+    broken: { noPermit: true },
+    focus: 'pauses',
+    maxRuns: 1000,
+  },
   { without: 'the delay after a take-over', broken: { maxCallMs: 0 }, focus: 'takeOvers', maxRuns: 1000 },
   {
     without: 'a durable record before CreateVolume',
@@ -75,7 +81,7 @@ const cases: { without: string; broken: BrokenGuards; focus: Focus; maxRuns: num
 
 for (const { without, broken, focus, maxRuns } of cases) {
   test(`without ${without} a sequence is found that leaks a volume or deletes one in use`, async (t) => {
-    const elections = focus === 'takeOvers' || focus === 'lateWrites' ? fc.constant(true) : fc.boolean();
+    const elections = ['takeOvers', 'lateWrites', 'pauses'].includes(focus) ? fc.constant(true) : fc.boolean();
     const details = await runModel({ broken, focus, numRuns: maxRuns, seed: 42, endOnFailure: true, elections });
     t.diagnostic(`found after ${details.numRuns} sequences`);
     assert.match(String(details.errorInstance), /is left behind|is deleted though/);

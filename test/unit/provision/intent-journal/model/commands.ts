@@ -1,6 +1,7 @@
 /** What can happen, and which of it comes together. */
 import fc from 'fast-check';
 import { createFaults } from './backend.ts';
+import { objectKey } from '../../../../../src/kube/kube-object.ts';
 import { type Command, command, picks } from './command.ts';
 import { claimCommands, createClaim, volumeCommands } from './object-commands.ts';
 import { workAsAnother } from './outsiders.ts';
@@ -129,6 +130,26 @@ const processCommands: fc.Arbitrary<Command>[] = [
       (world) => world.alive[0]?.loseLease(),
     ),
   ),
+  picks.map((pick) =>
+    command(
+      `pause ${pick}`,
+      ({ alive }) => alive.some(({ paused }) => !paused),
+      (world) => {
+        const running = world.alive.filter(({ paused }) => !paused);
+        world.mayBeReported = true; // whoever takes over cannot know everything
+        running[pick % running.length]?.pause();
+      },
+    ),
+  ),
+  fc.constant(
+    command(
+      'the paused go on',
+      ({ alive }) => alive.some(({ paused }) => paused),
+      async (world) => {
+        for (const process of world.alive.filter(({ paused }) => paused)) await process.goOn(() => world.settle());
+      },
+    ),
+  ),
   fc.constant(
     command(
       'the watches are held',
@@ -143,7 +164,7 @@ const processCommands: fc.Arbitrary<Command>[] = [
       'the watches go on',
       ({ alive }) => alive.length > 0,
       (world) => {
-        for (const { transport } of world.alive) transport.releaseWatches();
+        for (const { transport, paused } of world.alive) if (!paused) transport.releaseWatches();
       },
     ),
   ),
@@ -200,6 +221,29 @@ const crashes: fc.Arbitrary<Command>[] = [false, true].map((again) =>
   ),
 );
 
+/** A process is paused when a call is this far, and goes on when another one has settled everything. */
+const overtaken: fc.Arbitrary<Command> = fc
+  .record({ at: crashAt, isWanted: fc.boolean() })
+  .map(({ at: { what, state }, isWanted }) =>
+    command(
+      `pause once ${what} is ${state}, another takes over${isWanted ? '' : ' and the claims go'}`,
+      ({ alive }) => alive.length === 1 && alive.every(({ paused, stopping }) => !paused && !stopping),
+      async (world) => {
+        const [paused] = world.alive;
+        await world.advance(200, { busy: false }); // what waits for company is sent
+        await world.until(what, state);
+        world.mayBeReported = true;
+        paused?.pause();
+        if (!isWanted)
+          for (const { metadata } of world.claims) world.api.remove('persistentvolumeclaims', objectKey({ metadata }));
+        await world.advance(17_000, { busy: true });
+        world.startProcess();
+        await world.advance(180_000, { busy: true, chunkMs: 5000 });
+        await paused?.goOn(() => world.settle());
+      },
+    ),
+  );
+
 const lateThenCrash = command(
   'late calls are executed, all crash',
   ({ network }) => network.lateLength > 0,
@@ -218,6 +262,7 @@ const all = fc.oneof(
   ...backendCommands,
   ...processCommands,
   ...[...crashes, ...crashes],
+  ...[overtaken, overtaken],
   fc.constant(lateThenCrash),
   ...outsideCommands,
 );
@@ -252,6 +297,10 @@ export const focuses = {
   lateAnswers: {
     only: /^(create claim . of class delete|delete claim|the next CreateVolume: (late|background)|Kubernetes b|every|\d+ ms pass$)/,
     maxCommands: 16,
+  },
+  pauses: {
+    only: /^(create claim . of class delete|delete claim|pause|the paused|start|Kubernetes b|every|1000 ms pass$)/,
+    maxCommands: 12,
   },
   secondThoughts: {
     only: /^(create claim|hand|until|the next CreateVolume: made-unclear|the watches|steps|everything|\d+ ms pass$)/,

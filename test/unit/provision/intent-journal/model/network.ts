@@ -7,6 +7,8 @@ type Outcome = { value: unknown } | { error: Error };
 export interface Caller {
   /** False: it has crashed, and nothing reaches it any more. */
   alive: boolean;
+  /** It is stopped: what it has sent is executed, and answers wait until it goes on. */
+  paused: boolean;
 }
 
 export interface OutgoingCall<T> {
@@ -41,11 +43,11 @@ export class Network {
 
   /** Calls for which nobody waits, and which may be executed all the same. */
   get lateLength(): number {
-    return this.#calls.length - this.#prompt.length;
+    return this.#calls.filter(isLate).length;
   }
 
   get #prompt(): Call[] {
-    return this.#calls.filter((call) => !isLate(call));
+    return this.#calls.filter((call) => !isLate(call) && !waitsForCaller(call));
   }
 
   send<T>(request: OutgoingCall<T>): Promise<T> {
@@ -60,6 +62,16 @@ export class Network {
       signal?.addEventListener('abort', () => this.#fail(call, signal.reason as Error), { once: true });
     }
     return waiting.promise as Promise<T>;
+  }
+
+  /** The caller goes on: it gets all answers that came meanwhile. */
+  deliverTo(caller: Caller): void {
+    for (const call of this.#calls.filter(
+      ({ request, outcome }) => request.caller === caller && outcome !== undefined,
+    )) {
+      this.#deliver(call);
+      this.#remove(call);
+    }
   }
 
   /** Executes a call, or delivers its answer. */
@@ -94,7 +106,12 @@ export class Network {
   break(pick: number, { executedLater }: { executedLater: boolean }): void {
     const call = this.#prompt[pick % this.length];
     if (call === undefined) return;
-    this.#fail(call, call.request.lost('broken'));
+    const error = call.request.lost('broken');
+    if (call.request.caller.paused) {
+      call.outcome ??= { error };
+      return;
+    }
+    this.#fail(call, error);
     if (call.outcome !== undefined || !executedLater || !call.request.survivesBreak) this.#remove(call);
   }
 
@@ -102,6 +119,10 @@ export class Network {
   expire(): void {
     for (const call of this.#calls.filter(({ deadlineMs }) => deadlineMs <= this.nowMs)) {
       if (isLate(call)) call.outcome ??= outcomeOf(call.request);
+      else if (call.request.caller.paused) {
+        call.outcome ??= { error: call.request.lost('timeout') };
+        continue;
+      }
       this.#fail(call, call.request.lost('timeout'));
       this.#remove(call);
     }
@@ -136,6 +157,10 @@ export class Network {
 
 function isLate({ waiting, request }: Call): boolean {
   return waiting === undefined || !request.caller.alive;
+}
+
+function waitsForCaller({ request, outcome }: Call): boolean {
+  return request.caller.paused && outcome !== undefined;
 }
 
 function outcomeOf({ execute }: OutgoingCall<unknown>): Outcome {

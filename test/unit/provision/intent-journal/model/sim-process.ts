@@ -1,5 +1,6 @@
 /** One run of the program: the real controller and the real journal, on the simulated outside. */
 import { KubeClient } from '../../../../../src/kube/kube-client.ts';
+import type { Permit } from '../../../../../src/base/permit.ts';
 import type { Logger } from '../../../../../src/base/logger.ts';
 import { ExponentialLimiter } from '../../../../../src/kube/rate-limiter.ts';
 import type { RequestOptions } from '../../../../../src/kube/request.ts';
@@ -23,6 +24,8 @@ export interface BrokenGuards {
   journal?: (journal: IntentJournal) => IntentJournal;
   maxCallMs?: number;
   believesFirstFinal?: boolean;
+  /** A process that goes on after a pause sends what it was about to send. */
+  noPermit?: boolean;
 }
 
 export interface SimProcessOptions {
@@ -45,8 +48,18 @@ export interface SimProcessOptions {
   prefix: string;
 }
 
+/** Renewals of the lease may fail for so long, in milliseconds. */
+const renewDeadlineMs = 10_000;
+
+const always: Permit = { isValid: true, renewed: () => Promise.resolve() };
+
 export class SimProcess implements Caller {
   alive = true;
+  paused = false;
+  /** How long it is paused, in milliseconds. */
+  pausedMs = 0;
+  /** Another process has begun to lead meanwhile. */
+  overtaken = false;
   /** Ending, and doing nothing new. */
   stopping = false;
   readonly clock: ManualClock;
@@ -56,6 +69,9 @@ export class SimProcess implements Caller {
   readonly #controller: ProvisionController;
   readonly #stop = new AbortController();
   readonly #abort = new AbortController();
+  readonly #network: Network;
+  /** By its own clock. */
+  #leaseRenewedAtMs = 0;
   #looks: Looks = { volumes: {}, claim: 0 };
 
   constructor(options: SimProcessOptions) {
@@ -85,7 +101,9 @@ export class SimProcess implements Caller {
       logger,
       writer: options.writer,
     });
+    this.#network = network;
     this.#controller = new ProvisionController({
+      permit: broken.noPermit === true ? always : options.election ? this.#leaderPermit() : journal.permit,
       provisionerName: driverName,
       provisioner: new SimProvisioner({ ...common, limitMs: maxCallMs, looks: () => this.#looks }),
       transport,
@@ -108,6 +126,48 @@ export class SimProcess implements Caller {
       .finally(() => {
         this.alive = false;
       });
+  }
+
+  /** Time passes. */
+  async advance(ms: number): Promise<void> {
+    if (this.paused) {
+      this.pausedMs += ms;
+      return;
+    }
+    await this.clock.advance(ms);
+    this.#leaseRenewedAtMs = this.clock.monotonicMs();
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.pausedMs = 0;
+    this.transport.holdWatches();
+  }
+
+  /** It gets what came meanwhile before its timers fire. */
+  async goOn(settle: () => Promise<void>): Promise<void> {
+    this.paused = false;
+    this.clock.skip(this.pausedMs);
+    this.#network.deliverTo(this);
+    this.transport.releaseWatches();
+    await settle();
+    if (this.overtaken) this.loseLease();
+    await this.clock.advance(0);
+    this.#leaseRenewedAtMs = this.clock.monotonicMs();
+  }
+
+  #leaderPermit(): Permit {
+    const isValid = (): boolean => this.clock.monotonicMs() - this.#leaseRenewedAtMs <= renewDeadlineMs;
+    return {
+      get isValid() {
+        return isValid();
+      },
+      renewed: () => {
+        if (this.overtaken) return Promise.reject(new Error('the lease is lost'));
+        this.#leaseRenewedAtMs = this.clock.monotonicMs();
+        return Promise.resolve();
+      },
+    };
   }
 
   stop(): void {

@@ -1,4 +1,5 @@
 /** A recoverable provisioner over the backend of the test; what its failures mean is what a CSI provisioner makes of them. */
+import { type Permit, permitted } from '../../../../../src/base/permit.ts';
 import type { PersistentVolume } from '../../../../../src/provision/objects.ts';
 import {
   ProvisionError,
@@ -52,11 +53,9 @@ export class SimProvisioner implements Provisioner, Recoverable {
 
   async fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
     const { name, args } = given as SimPlan;
-    const { signal } = context;
-    const { handle, unfit } = await this.#create(name, args, signal);
+    const { handle, unfit } = await this.#create(name, args, context);
     if (unfit) {
-      await context.beforeDelete(handle);
-      await this.#delete(handle, 'revoke', signal);
+      await this.#deleteProved(handle, context);
       throw new ProvisionError('too small', { state: 'in-background', afterUnclear: 'absent' });
     }
     return { metadata: { name }, spec: { csi: { driver: driverName, volumeHandle: handle } } };
@@ -64,10 +63,19 @@ export class SimProvisioner implements Provisioner, Recoverable {
 
   async revoke(given: Plan, context: RevokeContext): Promise<void> {
     const { name, args } = given as SimPlan;
-    const { handle, signal } = context;
-    const found = handle ?? (await this.#create(name, args, signal)).handle;
-    await context.beforeDelete(found);
-    await this.#delete(found, 'revoke', signal);
+    const { handle } = context;
+    const found = handle ?? (await this.#create(name, args, context)).handle;
+    await this.#deleteProved(found, context);
+  }
+
+  async #deleteProved(handle: string, context: FulfilContext | RevokeContext): Promise<void> {
+    const { permit, signal } = context;
+    for (;;) {
+      await context.beforeDelete(handle);
+      if (permit === undefined || permit.isValid) break;
+      await permit.renewed(signal);
+    }
+    await this.#delete(handle, 'revoke', signal);
   }
 
   storageKeys({ spec: { csi } }: PersistentVolume): readonly string[] {
@@ -78,14 +86,20 @@ export class SimProvisioner implements Provisioner, Recoverable {
     return handle;
   }
 
-  async delete({ spec: { csi } }: PersistentVolume, { signal }: ProvisionContext): Promise<void> {
-    await this.#delete(csi?.volumeHandle ?? '', 'reclaim', signal);
+  async delete({ spec: { csi } }: PersistentVolume, { permit, signal }: ProvisionContext): Promise<void> {
+    await permitted(permit, signal, () => this.#delete(csi?.volumeHandle ?? '', 'reclaim', signal));
   }
 
-  async #create(name: string, args: number, signal: AbortSignal): Promise<BackendVolume> {
+  async #create(
+    name: string,
+    args: number,
+    { permit, signal }: { permit?: Permit | undefined; signal: AbortSignal },
+  ): Promise<BackendVolume> {
     const { backend, network, believesFirstFinal = false } = this.#options;
-    const sentAtMs = network.nowMs;
-    const made = this.#call(`CreateVolume ${name}`, () => backend.create(name, args, sentAtMs), signal);
+    const made = permitted(permit, signal, () => {
+      const sentAtMs = network.nowMs;
+      return this.#call(`CreateVolume ${name}`, () => backend.create(name, args, sentAtMs), signal);
+    });
     return made.catch((error: unknown) => {
       if (error instanceof BackendError) throw provisionError(error, believesFirstFinal);
       throw error;

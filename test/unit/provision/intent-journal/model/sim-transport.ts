@@ -1,4 +1,5 @@
 /** A `Transport` without sockets: single requests and lists go over the network of the test, watches arrive at once. */
+import { permitted } from '../../../../../src/base/permit.ts';
 import type { Clock } from '../../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../../src/base/logger.ts';
 import { TransportError } from '../../../../../src/kube/api-error.ts';
@@ -62,6 +63,10 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
   }
 
   request<T>(options: RequestOptions): Promise<T> {
+    return permitted(options.permit, this.#fence.signal, () => this.#send<T>(options));
+  }
+
+  #send<T>(options: RequestOptions): Promise<T> {
     const { api, network, caller, shown, sent, onLook } = this.#options;
     const { verb, resource, name = '' } = options.info;
     const body: unknown = structuredClone(sent === undefined ? options.body : sent(options));

@@ -27,6 +27,8 @@ const maxCallMs = 20_000;
 const lateness = 1.4;
 /** Without a process for longer than this, the history of the volumes may be gone, in milliseconds. */
 const shortAbsenceMs = 60_000;
+/** A standby leads this long after the last renewal, in milliseconds. */
+const takeOverMs = 16_000;
 export const claimKey = (slot: number): string => `ns/claim-${slot}`;
 
 export class RuleBrokenError extends Error {
@@ -77,7 +79,8 @@ export class World {
 
   /** Whether another process may start. */
   get canStart(): boolean {
-    return this.alive.length < (this.#options.election ? 1 : 2);
+    if (!this.#options.election) return this.alive.length < 2;
+    return this.alive.length < 2 && this.alive.every(({ paused, pausedMs }) => paused && pausedMs >= takeOverMs);
   }
 
   get claims(): PersistentVolumeClaim[] {
@@ -99,6 +102,7 @@ export class World {
   startProcess(): void {
     const { storeKind, election, prefixChanges, broken = {} } = this.#options;
     const number = ++this.#started;
+    if (election) for (const process of this.alive) process.overtaken = true;
     const { api, backend, network } = this;
     this.processes = this.alive;
     this.processes.push(
@@ -238,11 +242,11 @@ export class World {
     while (this.network.nowMs < endMs) {
       const passed = Math.min(chunkMs, endMs - this.network.nowMs);
       this.network.nowMs += passed;
-      for (const process of this.alive) await process.clock.advance(passed);
+      for (const process of this.alive) await process.advance(passed);
       this.network.expire();
       this.backend.finishWork({ all: false });
       this.api.tick(this.network.nowMs);
-      this.#absentMs = this.alive.length === 0 ? this.#absentMs + passed : 0;
+      this.#absentMs = this.alive.every(({ paused }) => paused) ? this.#absentMs + passed : 0;
       if (this.#absentMs > shortAbsenceMs) this.mayBeReported = true;
       if (busy) await this.pump();
       else await this.settle();
@@ -252,6 +256,7 @@ export class World {
   /** The faults are over and enough time passes; then nothing may be left undone. */
   async comeToRest(): Promise<void> {
     this.backend.noMoreFaults();
+    for (const process of this.alive.filter(({ paused }) => paused)) process.alive = false;
     for (const { transport } of this.alive) transport.releaseWatches();
     for (const process of this.alive.slice(1)) process.alive = false;
     for (const process of this.alive.filter(({ stopping }) => stopping)) process.alive = false;
