@@ -188,6 +188,20 @@ export class ClaimRecovery {
     return this.#fulfilment.attempt(intent, signal);
   }
 
+  /**
+   * Before the object of a volume is created. If a former request may have created it, the claim is read live: an administrator
+   * may have removed both since then to keep the storage, which a second object would have reclaimed.
+   *
+   * @throws when the claim is gone, and as `DeletionGuard.wish`.
+   */
+  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
+    const intent = this.#intentOf(volume);
+    if (intent === undefined) return;
+    const wish = intent.saveSent ? await this.#options.guard.wish(intent.record, signal) : 'wanted';
+    if (wish === 'gone') throw new Error('the claim was deleted meanwhile');
+    intent.saveSent = true;
+  }
+
   /** The volume of an intent has its object now. */
   saved(volume: PersistentVolume): void {
     const intent = this.#intentOf(volume);

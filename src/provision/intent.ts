@@ -21,6 +21,8 @@ export interface Intent {
   exhausted: boolean;
   /** The PersistentVolume may have been created, by whatever process. */
   saveAttempted: boolean;
+  /** This process has sent a request that creates it. */
+  saveSent: boolean;
   /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */
   mayBeSavedUntilMs: number;
   /**
@@ -120,6 +122,7 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     unclearAtMs: -Infinity,
     exhausted: false,
     saveAttempted: false,
+    saveSent: false,
     mayBeSavedUntilMs: -Infinity,
     since: orderOf(record.since),
     firstSince: orderOf(record.since),

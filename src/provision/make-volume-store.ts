@@ -46,11 +46,12 @@ export interface VolumeStoreOptions extends VolumeStoreParts {
 /** The store for the policy. What it saves is remembered until the cache shows it. */
 export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
   const { save = { kind: 'blocking' }, provisioner, informers, recentlySaved, makeQueue, abort, clock } = options;
-  const { client, recorder, logger, observer, permit, onSaved, onTaken, onDropped } = options;
+  const { client, recorder, logger, observer, permit, beforeSave, onSaved, onTaken, onDropped } = options;
   const parts: VolumeStoreParts = {
     client,
     recorder,
     logger,
+    ...(beforeSave && { beforeSave }),
     onSaved: (volume) => {
       const { name } = volume.metadata;
       if (informers.volumes.get(name) === undefined) recentlySaved.add(name);

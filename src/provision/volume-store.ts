@@ -35,6 +35,8 @@ export interface VolumeStoreParts {
   client: KubeClient;
   recorder: Recorder;
   logger: Logger;
+  /** Called before each attempt to create a volume, which fails with what it throws. */
+  beforeSave?: (volume: PersistentVolume, signal: AbortSignal | undefined) => Promise<void>;
   /** Called as soon as the API server has the volume. */
   onSaved: (volume: PersistentVolume) => void;
   /** Called when no retry can save a volume, as its name is taken by another one. */
@@ -53,10 +55,11 @@ export interface VolumeStoreParts {
  * @throws {VolumeTakenError} when it is another one, {ClassDroppedError}, {ApiError} and {TransportError}.
  */
 export async function savePersistentVolume(
-  { client, onSaved, onTaken }: VolumeStoreParts,
+  { client, beforeSave, onSaved, onTaken }: VolumeStoreParts,
   volume: PersistentVolume,
   signal?: AbortSignal,
 ): Promise<void> {
+  await beforeSave?.(volume, signal);
   let stored: PersistentVolume | undefined;
   try {
     stored = await client.create(persistentVolumes, volume, { signal });

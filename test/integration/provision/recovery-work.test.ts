@@ -167,6 +167,49 @@ describe('a volume that cannot be saved', () => {
     assert.deepEqual(backend.deleted, []);
   });
 
+  for (const { store, save, pauseMs } of [
+    { store: 'that tries again while its worker waits', save: { kind: 'blocking' } as const, pauseMs: 10_000 },
+    {
+      store: 'that tries again in the background',
+      save: { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 }) } as const,
+      pauseMs: 0,
+    },
+  ]) {
+    test(`as the answer was lost, is not created again when its storage is kept, by a store ${store}`, async () => {
+      const scene = await recoveryScene({ rig: { controller: { save } } });
+      await using rig = scene.rig;
+      const { backend, clock, name, handle } = scene;
+      const match = { resource: 'persistentvolumeclaims', watch: true };
+      rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+      rig.fault({ match, action: { type: 'watchStall' } });
+      const create = { verb: 'create', resource: 'persistentvolumes' };
+      rig.fault({ match: create, action: { type: 'dropAfter' }, times: 1 });
+      rig.fault({ match: create, action: { type: 'status', code: 500 }, times: 1 });
+      rig.startOnly();
+      await rig.until('the first failure', () => rig.unsavedLines === 1);
+      await clock.advance(pauseMs);
+      await rig.until('the second failure', () => rig.unsavedLines === 2);
+      const volume = structuredClone(rig.volume(name))!;
+      volume.spec.persistentVolumeReclaimPolicy = 'Retain';
+      rig.api.update(resource.volumes, volume as never);
+      rig.deleteClaim();
+      rig.api.delete(resource.volumes, { name });
+      rig.setFinalizers(name, []);
+      await clock.advance(10_000);
+      await rig.until('the third failure', () => rig.unsavedLines === 3);
+      assert.notEqual(rig.claimInCache('a'), undefined, 'the cache was kept behind');
+      const { err } = rig.log.filter(({ message }) => message.startsWith('The volume could not be saved')).at(-1)
+        ?.fields as { err: Error };
+      assert.equal(err.message, 'the claim was deleted meanwhile');
+      assert.deepEqual(rig.volumes, []);
+      assert.deepEqual(backend.deleted, []);
+      assert.deepEqual(
+        [...backend.storage.values()].map((each) => each.handle),
+        [handle],
+      );
+    });
+  }
+
   test('has the recorded name, whatever the provisioner calls it', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
