@@ -60,6 +60,11 @@ export class Api {
     this.#onStored = onStored;
   }
 
+  /** The resource version of now. */
+  get version(): string {
+    return String(this.#version);
+  }
+
   all<T extends KubeObject>(plural: string): T[] {
     return [...(this.#objects.get(plural)?.values() ?? [])] as T[];
   }
@@ -73,7 +78,8 @@ export class Api {
     const known = this.find(plural, key);
     const version = ++this.#version;
     const stored = structuredClone(object);
-    stored.metadata.uid = known?.metadata.uid ?? `uid-${++this.#uids}`;
+    const given = plural === 'persistentvolumeclaims' ? object.metadata.uid : undefined;
+    stored.metadata.uid = known?.metadata.uid ?? given ?? `uid-${++this.#uids}`;
     stored.metadata.resourceVersion = String(version);
     const kind = this.#objects.get(plural) ?? new Map<string, KubeObject>();
     this.#objects.set(plural, kind.set(key, stored));

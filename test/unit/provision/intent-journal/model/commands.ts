@@ -161,6 +161,15 @@ const processCommands: fc.Arbitrary<Command>[] = [
   ),
   fc.constant(
     command(
+      'the watch of volumes is held',
+      ({ alive }) => alive.length > 0,
+      (world) => {
+        for (const { transport } of world.alive) transport.holdVolumes();
+      },
+    ),
+  ),
+  fc.constant(
+    command(
       'the watches go on',
       ({ alive }) => alive.length > 0,
       (world) => {
@@ -291,7 +300,7 @@ export const focuses = {
     maxCommands: 20,
   },
   servers: {
-    only: /^(create claim . of class delete|an admin|the API|etcd|Kubernetes b|crash once c|crash|start|every|delete claim|1000 ms pass$|61000 ms pass$|connection|the watches)/,
+    only: /^(create claim . of class delete|an admin|the API|etcd|Kubernetes b|crash once c|crash|start|every|delete claim|1000 ms pass$|61000 ms pass$|connection|the watch)/,
     maxCommands: 24,
   },
   lateAnswers: {
@@ -303,15 +312,44 @@ export const focuses = {
     maxCommands: 12,
   },
   secondThoughts: {
-    only: /^(create claim|hand|until|the next CreateVolume: made-unclear|the watches|steps|everything|\d+ ms pass$)/,
+    only: /^(create claim|hand|until|the next CreateVolume: made-unclear|the watch|steps|everything|\d+ ms pass$)/,
     maxCommands: 24,
   },
 } as const;
 
 export type Focus = keyof typeof focuses;
 
+/** A few commands, by their texts, each as likely as the others. */
+export interface CommandChoice {
+  /** What each sequence begins with. Default: nothing. */
+  first?: readonly string[];
+  texts: readonly string[];
+  maxCommands: number;
+}
+
 /** Sequences of what can happen. */
-export function commandSequences(focus: Focus): fc.Arbitrary<Iterable<Command>> {
+export function commandSequences(focus: Focus | CommandChoice): fc.Arbitrary<Iterable<Command>> {
+  const options = { size: 'max' } as const;
+  if (typeof focus !== 'string') {
+    const commands = focus.texts.map((text) => commandOf(text));
+    return fc.commands([fc.constantFrom(...commands)], { ...options, maxCommands: focus.maxCommands });
+  }
   const { only, maxCommands } = focuses[focus];
-  return fc.commands([all.filter((it) => only.test(it.toString()))], { maxCommands, size: 'max' });
+  return fc.commands([all.filter((it) => only.test(it.toString()))], { ...options, maxCommands });
+}
+
+/** What each sequence begins with. */
+export function firstCommands(focus: Focus | CommandChoice): Command[] {
+  return typeof focus === 'string' ? [] : (focus.first ?? []).map((text) => commandOf(text));
+}
+
+const byText = new Map<string, Command>();
+
+/** @throws when there is no command of this text. */
+function commandOf(text: string): Command {
+  if (byText.size === 0)
+    for (const each of fc.sample(all, { numRuns: 20_000, seed: 1 })) byText.set(each.toString(), each);
+  const found = byText.get(text);
+  if (found === undefined) throw new Error(`no command ${JSON.stringify(text)}`);
+  return found;
 }

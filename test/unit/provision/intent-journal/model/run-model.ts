@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Command } from './command.ts';
-import { commandSequences, type Focus } from './commands.ts';
+import { type CommandChoice, commandSequences, firstCommands, type Focus } from './commands.ts';
 import type { BrokenGuards } from './sim-process.ts';
 import { World, type WorldOptions } from './world.ts';
 
@@ -13,7 +13,7 @@ export async function runModel({
 }: Pick<fc.Parameters, 'numRuns' | 'seed' | 'path' | 'interruptAfterTimeLimit' | 'endOnFailure'> & {
   broken?: BrokenGuards;
   /** Which commands. Default: all. */
-  focus?: Focus;
+  focus?: Focus | CommandChoice;
   /** Default: with and without. */
   elections?: fc.Arbitrary<boolean>;
 }): Promise<fc.RunDetails<[WorldOptions, Iterable<Command>]>> {
@@ -27,7 +27,8 @@ export async function runModel({
     const world = new World({ ...given, broken });
     world.startProcess();
     await world.pump();
-    await fc.asyncModelRun(() => ({ model: { world }, real: world }), commands);
+    const all = [...firstCommands(focus), ...commands];
+    await fc.asyncModelRun(() => ({ model: { world }, real: world }), all);
     await world.comeToRest();
     world.check();
     world.checkAtRest();

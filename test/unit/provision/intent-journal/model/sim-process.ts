@@ -13,7 +13,7 @@ import type { Api } from './api.ts';
 import type { Backend } from './backend.ts';
 import type { Caller, Network } from './network.ts';
 import { driverName, type Looks, SimProvisioner, type SimProvisionerOptions } from './sim-provisioner.ts';
-import { SimTransport } from './sim-transport.ts';
+import { SimTransport, type WatchLine } from './sim-transport.ts';
 
 /** One guard each that is broken from outside. */
 export interface BrokenGuards {
@@ -21,11 +21,20 @@ export interface BrokenGuards {
   shown?: (options: RequestOptions, answer: unknown) => unknown;
   /** What it sends instead of a body. */
   sent?: (options: RequestOptions) => unknown;
-  journal?: (journal: IntentJournal) => IntentJournal;
+  /** Events of its watches that never arrive. */
+  hides?: (options: RequestOptions, event: WatchLine) => boolean;
+  /** Whoever looks for a volume by its name finds none, as of what the watches have shown so far. */
+  looksAtCache?: boolean;
+  /** @param version - that of the API server as it is then. */
+  journal?: (journal: IntentJournal, version: () => string) => IntentJournal;
   maxCallMs?: number;
   believesFirstFinal?: boolean;
   /** A process that goes on after a pause sends what it was about to send. */
   noPermit?: boolean;
+  /** What was revoked once is not looked for again. */
+  revokesOnce?: boolean;
+  /** All claims of a name have the same UID, and therefore volumes of the same name. */
+  repeatsUids?: boolean;
 }
 
 export interface SimProcessOptions {
@@ -111,7 +120,7 @@ export class SimProcess implements Caller {
       logger,
       recorder: { event: () => undefined },
       volumeName: ({ metadata: { uid = '' } }) => `${options.prefix}-${uid}`,
-      intentJournal: broken.journal?.(journal) ?? journal,
+      intentJournal: broken.journal?.(journal, () => options.api.version) ?? journal,
       maxCallMs: broken.maxCallMs ?? maxCallMs,
       save:
         storeKind === 'blocking'

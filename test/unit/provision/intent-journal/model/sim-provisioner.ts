@@ -32,12 +32,16 @@ export interface SimProvisionerOptions {
   looks: () => Looks;
   /** A provisioner that takes every final answer for a proof that nothing is left. */
   believesFirstFinal?: boolean;
+  /** A provisioner that takes it as done when it is asked to revoke a volume again. */
+  revokesOnce?: boolean;
 }
 
 type SimPlan = { name: string; args: number };
 
 export class SimProvisioner implements Provisioner, Recoverable {
   readonly #options: SimProvisionerOptions;
+  /** Names of the volumes that were revoked. */
+  readonly #revoked = new Set<string>();
 
   constructor(options: SimProvisionerOptions) {
     this.#options = options;
@@ -63,9 +67,10 @@ export class SimProvisioner implements Provisioner, Recoverable {
 
   async revoke(given: Plan, context: RevokeContext): Promise<void> {
     const { name, args } = given as SimPlan;
-    const { handle } = context;
-    const found = handle ?? (await this.#create(name, args, context)).handle;
+    if (this.#options.revokesOnce === true && this.#revoked.has(name)) return;
+    const found = context.handle ?? (await this.#create(name, args, context)).handle;
     await this.#deleteProved(found, context);
+    this.#revoked.add(name);
   }
 
   async #deleteProved(handle: string, context: FulfilContext | RevokeContext): Promise<void> {

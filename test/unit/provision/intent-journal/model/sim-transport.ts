@@ -10,6 +10,12 @@ import { persistentVolumeClaims, persistentVolumes } from '../../../../../src/pr
 import type { Api, Watcher } from './api.ts';
 import type { Caller, Network } from './network.ts';
 
+/** An event of a watch. */
+export interface WatchLine {
+  type: string;
+  object: { metadata: { resourceVersion?: string } };
+}
+
 /** How long a request to the API server may take, in milliseconds. */
 export const requestLimitMs = 15_000;
 
@@ -22,6 +28,10 @@ export interface SimTransportOptions {
   shown?: (options: RequestOptions, answer: unknown) => unknown;
   /** What is sent instead of the body. */
   sent?: (options: RequestOptions) => unknown;
+  /** Events of watches that never arrive. */
+  hides?: (options: RequestOptions, event: WatchLine) => boolean;
+  /** Whoever looks for a volume by its name finds none, as of what the watches have shown so far. */
+  looksAtCache?: boolean;
   /** Called where a volume is looked for by its name, and where a claim is read. */
   onLook: (at: 'volumes' | 'claim', name: string) => void;
 }
@@ -31,7 +41,13 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
   readonly missingRights: MissingRights;
   readonly #options: SimTransportOptions;
   readonly #fence = new AbortController();
+  /** What watches have not delivered yet, in order; undefined: they are not held. */
   #held: (() => void)[] | undefined;
+  /** Of the watches of volumes that were open when these were held. */
+  #heldVolumes: (() => void)[] | undefined;
+  #volumesHold = 0;
+  /** The latest version that watches of volumes have shown. */
+  #shownVersion = 0;
 
   constructor(options: SimTransportOptions) {
     this.#options = options;
@@ -56,9 +72,15 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
     this.#held ??= [];
   }
 
+  /** The open watches of volumes deliver nothing until `releaseWatches`; a new one does. */
+  holdVolumes(): void {
+    this.#heldVolumes ??= [];
+    this.#volumesHold++;
+  }
+
   releaseWatches(): void {
-    const held = this.#held ?? [];
-    this.#held = undefined;
+    const held = [...(this.#heldVolumes ?? []), ...(this.#held ?? [])];
+    this.#held = this.#heldVolumes = undefined;
     for (const deliver of held) deliver();
   }
 
@@ -67,7 +89,7 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
   }
 
   #send<T>(options: RequestOptions): Promise<T> {
-    const { api, network, caller, shown, sent, onLook } = this.#options;
+    const { api, network, caller, shown, sent, onLook, looksAtCache } = this.#options;
     const { verb, resource, name = '' } = options.info;
     const body: unknown = structuredClone(sent === undefined ? options.body : sent(options));
     const [, looked] = /^metadata\.name=(.*)$/.exec(String(options.query?.['fieldSelector'] ?? '')) ?? [];
@@ -80,6 +102,9 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
         if (isClaim) onLook('claim', name);
         else if (resource === persistentVolumes && looked !== undefined) onLook('volumes', looked);
         const answer = api.request({ ...options, body });
+        if (looksAtCache === true && resource === persistentVolumes && looked !== undefined) {
+          return { ...(answer as object), items: [], metadata: { resourceVersion: String(this.#shownVersion) } } as T;
+        }
         return (shown === undefined ? answer : shown(options, answer)) as T;
       },
       lost: (why) => new TransportError(why, { code: why === 'timeout' ? 'TIMEOUT' : 'ECONNRESET' }),
@@ -94,20 +119,27 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
     return { body: oneChunk(await this.request<object>(options)), isProtobuf: false };
   }
 
-  async *#watch({ info, query, signal }: RequestOptions): AsyncGenerator<Uint8Array> {
-    const { api } = this.#options;
+  async *#watch(options: RequestOptions): AsyncGenerator<Uint8Array> {
+    const { info, query, signal } = options;
+    const { api, hides = () => false } = this.#options;
+    const isOfVolumes = info.resource === persistentVolumes;
+    const openedAt = this.#volumesHold;
     const lines: Uint8Array[] = [];
     let wake = Promise.withResolvers<undefined>();
     let ended: 'in time' | 'broken' | undefined;
     const wakeUp = (): void => wake.resolve(undefined);
     const inOrder = (deliver: () => void): void => {
-      if (this.#held === undefined) deliver();
-      else this.#held.push(deliver);
+      const isHeld = isOfVolumes && openedAt < this.#volumesHold;
+      const held = this.#held ?? (isHeld ? this.#heldVolumes : undefined);
+      if (held === undefined) deliver();
+      else held.push(deliver);
     };
     const watcher: Watcher = {
       line: (line) =>
         inOrder(() => {
-          if (ended !== 'broken') lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
+          const event = line as WatchLine;
+          if (isOfVolumes) this.#shownVersion = Math.max(this.#shownVersion, versionOf(event));
+          if (ended !== 'broken' && !hides(options, event)) lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
           wakeUp();
         }),
       end: (how) => {
@@ -134,6 +166,10 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
       api.unwatch(watcher);
     }
   }
+}
+
+function versionOf({ object: { metadata } }: WatchLine): number {
+  return Number(metadata.resourceVersion ?? 0);
 }
 
 // eslint-disable-next-line @typescript-eslint/require-await -- a body is read asynchronously

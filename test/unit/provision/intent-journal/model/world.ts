@@ -124,12 +124,14 @@ export class World {
   }
 
   createClaim(slot: number, className: string): void {
+    const repeatsUids = this.#options.broken?.repeatsUids === true;
     this.api.put<PersistentVolumeClaim>('persistentvolumeclaims', {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
       metadata: {
         namespace: 'ns',
         name: `claim-${slot}`,
+        ...(repeatsUids && { uid: `uid-of-claim-${slot}` }),
         annotations: { [storageProvisionerKey]: driverName },
       },
       spec: {

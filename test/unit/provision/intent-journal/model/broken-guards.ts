@@ -1,0 +1,250 @@
+/** The guards against leaks and deletions, each broken in turn, with commands that come across the gap soon. */
+import { errorFromStatus } from '../../../../../src/kube/error-from-status.ts';
+import type { IntentJournal, JournalListener } from '../../../../../src/provision/intent-journal/intent-journal.ts';
+import type { IntentPhase } from '../../../../../src/provision/intent-journal/intent-record.ts';
+import type { CommandChoice } from './commands.ts';
+import type { BrokenGuards } from './sim-process.ts';
+
+export interface BrokenCase {
+  without: string;
+  broken: BrokenGuards;
+  commands: CommandChoice;
+  /** What breaks. Default: a leak, or a deletion. */
+  finds?: RegExp;
+  /** One process at a time; undefined: with and without. */
+  election?: boolean;
+}
+
+/** A journal in which some things are done in another way. */
+function changed(journal: IntentJournal, changes: Partial<IntentJournal>): IntentJournal {
+  return {
+    permit: journal.permit,
+    isDraining: false,
+    open: (listener, signal) => journal.open(listener, signal),
+    run: (signal) => journal.run(signal),
+    put: (record, signal) => journal.put(record, signal),
+    note: (record) => journal.note(record),
+    remove: (uid) => journal.remove(uid),
+    removeNow: (uid, signal) => journal.removeNow(uid, signal),
+    flush: (signal) => journal.flush(signal),
+    ...changes,
+  };
+}
+
+/** Records are written some time later, and nobody waits for that. */
+function notDurable(journal: IntentJournal): IntentJournal {
+  return changed(journal, {
+    put: (record, signal) => {
+      journal.put(record, signal).catch(() => undefined);
+      return Promise.resolve('durable');
+    },
+  });
+}
+
+/** Records of a phase are not written. */
+function without(phase: IntentPhase): (journal: IntentJournal) => IntentJournal {
+  return (journal) =>
+    changed(journal, {
+      put: (record, signal) => (record.phase === phase ? Promise.resolve('durable') : journal.put(record, signal)),
+    });
+}
+
+/** A record that is taken over has no version, as those of older releases, and that counts as the version of now. */
+function sinceTakeOver(journal: IntentJournal, version: () => string): IntentJournal {
+  return changed(journal, {
+    open: (listener, signal) => {
+      const onFound: JournalListener['onFound'] = (found) =>
+        listener.onFound({ ...found, record: { ...found.record, since: version() } });
+      return journal.open({ ...listener, onFound }, signal);
+    },
+  });
+}
+
+export const brokenCases: BrokenCase[] = [
+  {
+    without: 'the live look at volumes, up to which the log is read',
+    broken: { looksAtCache: true },
+    commands: {
+      first: ['create claim 0 of class delete'],
+      texts: [
+        'the watch of volumes is held',
+        'until create persistentvolumes is executed',
+        'connection 0 breaks',
+        'an administrator keeps the storage of volume 0',
+        '61000 ms pass',
+      ],
+      maxCommands: 12,
+    },
+    finds: /revoke: .* is deleted though/,
+  },
+  {
+    without: 'the history of the volumes',
+    broken: { hides: ({ query }, { type }) => Number(query?.['timeoutSeconds']) < 10 && type !== 'BOOKMARK' },
+    commands: {
+      texts: [
+        'create claim 0 of class delete',
+        'crash once create persistentvolumes is executed',
+        'an administrator keeps the storage of volume 0',
+        'start',
+        '21000 ms pass',
+      ],
+      maxCommands: 10,
+    },
+    finds: /revoke: .* is deleted though/,
+  },
+  {
+    without: 'the rule that a record without a version proves nothing',
+    broken: { journal: sinceTakeOver },
+    commands: {
+      texts: [
+        'create claim 0 of class delete',
+        'crash once create persistentvolumes is executed',
+        'an administrator keeps the storage of volume 0',
+        'start',
+        '21000 ms pass',
+      ],
+      maxCommands: 10,
+    },
+    finds: /revoke: .* is deleted though/,
+  },
+  {
+    without: 'the delay and the second look after a take-over',
+    broken: { maxCallMs: 0 },
+    commands: {
+      first: ['create claim 0 of class delete', 'crash once CreateVolume is sent'],
+      texts: ['delete claim 0', 'start', '3000 ms pass'],
+      maxCommands: 10,
+    },
+    election: true,
+  },
+  {
+    without: 'the second look',
+    broken: { revokesOnce: true },
+    commands: {
+      first: ['the next CreateVolume: late', 'create claim 0 of class delete'],
+      texts: ['delete claim 0', 'everything is answered', '3000 ms pass'],
+      maxCommands: 8,
+    },
+  },
+  {
+    without: 'a record of each deletion before it is sent',
+    broken: { journal: without('delete') },
+    commands: {
+      first: [
+        'the next CreateVolume: made-unclear',
+        'create claim 0 of class delete',
+        'everything is answered',
+        'hand to another provisioner: claim 0',
+        'until DeleteVolume is sent',
+        '3000 ms pass without an answer',
+      ],
+      texts: [
+        'crash once DeleteVolume is sent',
+        'hand back: claim 0',
+        'start',
+        'everything is answered',
+        'late calls are executed',
+      ],
+      maxCommands: 10,
+    },
+    election: true,
+  },
+  {
+    without: 'names that are unique',
+    broken: { repeatsUids: true },
+    commands: {
+      first: ['create claim 0 of class retain', 'everything is answered'],
+      texts: [
+        'create claim 0 of class retain',
+        'an administrator keeps the storage of volume 0',
+        'the next CreateVolume: made-unclear',
+        'hand to another provisioner: claim 0',
+        'everything is answered',
+        '21000 ms pass',
+      ],
+      maxCommands: 14,
+    },
+    finds: /revoke: .* is to be kept/,
+  },
+  {
+    without: 'the live look at the claim',
+    broken: {
+      shown: ({ info }, answer) => {
+        if (info.verb !== 'get' || info.resource.plural !== 'persistentvolumeclaims') return answer;
+        throw errorFromStatus({ code: 404, reason: 'NotFound', details: { name: info.name ?? '' } }, info);
+      },
+    },
+    commands: {
+      texts: [
+        'create claim 0 of class delete',
+        'hand to another provisioner: claim 0',
+        'hand back: claim 0',
+        'the next CreateVolume: made-unclear',
+        'the watches are held',
+        'the watches go on',
+        'everything is answered',
+        '3000 ms pass',
+      ],
+      maxCommands: 24,
+    },
+  },
+  {
+    without: 'a durable record before CreateVolume',
+    broken: { journal: notDurable },
+    commands: {
+      first: ['create claim 0 of class delete', 'delete claim 0'],
+      texts: ['create claim 0 of class delete', 'delete claim 0', 'crash once CreateVolume is executed', 'start'],
+      maxCommands: 8,
+    },
+  },
+  {
+    without: 'another attempt after a final failure that follows an unclear one',
+    broken: { believesFirstFinal: true },
+    commands: {
+      texts: [
+        'create claim 0 of class delete',
+        'delete claim 0',
+        'the next CreateVolume: background, then internal',
+        'everything is answered',
+        '3000 ms pass',
+      ],
+      maxCommands: 12,
+    },
+  },
+  {
+    without: 'conflicts between the writes of two leaders',
+    broken: {
+      sent: ({ info: { verb, resource }, body }) => {
+        if (verb !== 'update' || resource.plural !== 'leases') return body;
+        const { metadata, ...rest } = body as { metadata: object };
+        return { ...rest, metadata: { ...metadata, resourceVersion: '' } };
+      },
+    },
+    commands: {
+      texts: [
+        'create claim 0 of class delete',
+        'delete claim 0',
+        'crash once update leases is sent, start again',
+        'start',
+        'until CreateVolume is executed',
+        'late calls are executed, all crash',
+      ],
+      maxCommands: 24,
+    },
+    election: true,
+  },
+  {
+    without: 'a permit for what a process sends after a pause',
+    broken: { noPermit: true },
+    commands: {
+      texts: [
+        'create claim 0 of class delete',
+        'pause once update leases is executed, another takes over and the claims go',
+        'everything is answered',
+        'start',
+      ],
+      maxCommands: 8,
+    },
+    election: true,
+  },
+];
