@@ -23,6 +23,8 @@ export interface ScriptedRequest {
   certificateName: string | undefined;
   /** When it came, by the server's clock. */
   atMs: number;
+  /** The client's; the same for all requests of a connection. */
+  port: number;
 }
 
 /** Gives the answer to one request, now or later. */
@@ -222,7 +224,9 @@ export class ScriptedServer implements AsyncDisposable {
       message.on('end', () => {
         const text = Buffer.concat(chunks).toString();
         const body = text === '' ? undefined : (JSON.parse(text) as unknown);
-        const request = { method, path, query, headers, body, certificateName: nameOf(message), atMs: this.#now() };
+        const { remotePort: port = 0 } = message.socket;
+        const certificateName = nameOf(message);
+        const request = { method, path, query, headers, body, certificateName, atMs: this.#now(), port };
         this.requests.push(request);
         const reply = new ScriptedReply(response);
         void Promise.resolve(this.#answerFor(request)(reply, request));
