@@ -121,7 +121,7 @@ describe('an audit with the rights of the sidecar', () => {
       assert.equal(code, 2);
     });
     const withoutSecret = await audit('--delete', id, '--yes');
-    assert.match(withoutSecret.stdout, /^refused: .* its secret .* is gone/m);
+    assert.match(withoutSecret.stdout, /^refused: .* its Secret .* is gone/m);
     await createSecret();
     await scene.sidecar.stop(); // which would delete the volume as well, once it tries again
     await scene.driver.setFaults([]);
