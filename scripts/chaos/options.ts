@@ -48,7 +48,8 @@ export interface ChaosOptions {
 export const usage = `npm run chaos -- [flags]
 
 Kills the sidecar at random moments while claims come and go and everything around it fails, and counts at the end what
-was leaked, lost, destroyed, doubled or left pending. Exit code 1 unless all of that is 0.
+was leaked, lost, destroyed, doubled or left pending, and what audit can delete of the rest. Exit code 1 unless all of that is 0
+and audit has deleted all that it reports as leaked.
 
   --claims N           claims to create, default 300
   --kills N            SIGKILLs, default 25

@@ -1,6 +1,6 @@
 /**
- * Leave to change what another process may work on by now. A process that was paused, as by a machine that sleeps, goes on in the
- * middle of what it did: it must notice that before it sends anything.
+ * Permission to change what another process may work on by now. A process that was paused, such as by a machine that sleeps, goes
+ * on in the middle of what it did: it must notice that before it sends anything.
  */
 import type { Clock } from './clock.ts';
 
@@ -8,7 +8,7 @@ export interface Permit {
   /** Whether it is certain at this moment. Covers what is sent before the next `await`. */
   readonly isValid: boolean;
   /**
-   * Has it renewed. Resolves once that was done, with what was found meanwhile taken into account; look at `isValid` again then.
+   * Has it renewed. Resolves once that was done, with what was found meanwhile taken into account; check `isValid` again then.
    *
    * @throws when it cannot be had any more, and the signal's reason.
    */
@@ -40,7 +40,7 @@ export async function permitted<T>(
   return send();
 }
 
-/** A permit after whose renewal something is looked at again, because it may have changed during the pause. */
+/** A permit after whose renewal something is checked again, because it may have changed during the pause. */
 export function rechecked(permit: Permit | undefined, recheck: () => void | Promise<void>): Permit | undefined {
   return (
     permit && {

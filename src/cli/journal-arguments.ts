@@ -59,7 +59,7 @@ NODE_NAME, and -v.
 The others have no effect: the arguments of the sidecar can be copied.
 
 Exit codes: 0 done; 1 wrong arguments, or a record that must not be discarded; 2 records are left
-that need an operator, or drain has waited in vain; 3 the journal could not be read or written.`;
+that need an operator or could not be adopted, or drain has waited in vain; 3 the journal could not be read or written.`;
 
 /**
  * Reads the arguments.

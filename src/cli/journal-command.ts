@@ -33,7 +33,7 @@ interface Place extends JournalLocation {
   read: () => Promise<ReadJournal>;
 }
 
-/** Without `drain` and `discard` it changes nothing. Safe to repeat. */
+/** `list` and `export` change nothing. Safe to repeat. */
 export async function manageJournal(call: SubcommandCall): Promise<number> {
   const args = journalArguments(call, { usageCode: codes.usage });
   if (args === undefined) return codes.done;

@@ -29,7 +29,7 @@ const subcommands: Readonly<Record<string, SubcommandEntry>> = {
   },
   journal: {
     run: manageJournal,
-    summary: 'list the records of the intent journal, drain it, or discard records',
+    summary: 'list, export, adopt or discard the records of the intent journal, or drain it',
   },
 };
 

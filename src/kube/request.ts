@@ -16,7 +16,7 @@ export interface RequestOptions {
   discardAnswer?: boolean | undefined;
   /** Over a connection of its own. Default: over one that is kept alive. */
   newConnection?: boolean | undefined;
-  /** Looked at directly before each attempt is sent, which waits until it is valid. Default: none is needed. */
+  /** Checked directly before each attempt, which waits until it is valid. Default: none is needed. */
   permit?: Permit | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;

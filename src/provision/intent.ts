@@ -46,10 +46,10 @@ export interface Intent {
   foundHandle: string | undefined;
   /** The backend may have been told to delete the storage. */
   deleteSent: boolean;
-  /** The revoker works on it; the claim waits. */
+  /** It is left to the revoker; the claim waits, but not for a second look. */
   revoking: boolean;
   /**
-   * Nothing is deleted before this monotonic time: calls of other processes must have ended. One that came later than the
+   * Nothing is deleted before this monotonic time, so that calls of other processes have ended. One that came later than the
    * deletion would make the storage again.
    */
   deleteNotBeforeMs: number;
@@ -69,7 +69,7 @@ export interface Intent {
  */
 const noticeMs = 10_000;
 
-/** For so long at most nothing is deleted after a take-over: the calls of a dead process have lost their connection by then. */
+/** Max time without deletions after a take-over, in milliseconds: the calls of a dead process have lost their connection by then. */
 const maxHoldMs = 60_000;
 
 /** A call that nobody waits for any more ends within this multiple of the time that a call may take. */
@@ -85,7 +85,7 @@ export function lateUntil(nowMs: number, maxCallMs: number): number {
   return nowMs + lateFactor * maxCallMs;
 }
 
-/** Pause until a volume whose storage is being made or revoked is looked at again, in milliseconds. */
+/** Pause until a volume whose storage is being made or revoked is synced again, in milliseconds. */
 const busyPauseMs = 1000;
 
 /** Nothing is done for it: an operator, or a claim that wants it again, decides. */

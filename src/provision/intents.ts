@@ -32,7 +32,7 @@ export interface IntentsOptions {
   journal: IntentJournal;
   /** What happened to the PersistentVolumes. */
   log: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
-  /** How long a call of an earlier process to the backend may still take, in milliseconds. */
+  /** How long a call to the backend may take, in milliseconds. */
   maxCallMs: number;
   clock: Clock;
   logger: Logger;

@@ -38,7 +38,7 @@ export class OpenIntents {
     return this.#open.get(intent.record.claim.uid) === intent;
   }
 
-  /** @throws {NameInUseError} when another claim's intent has the name, and came first. One that is only reported does not count. */
+  /** @throws {NameInUseError} when another claim's intent has the name, and came first. An unproved one does not count. */
   checkName(uid: string, name: string): void {
     const first = this.named(name).find(({ record }) => record.phase !== 'unproved' || record.claim.uid === uid);
     if (first === undefined || first.record.claim.uid === uid) return;

@@ -62,8 +62,9 @@ export interface ProvisionControllerOptions {
    */
   permit?: Permit | undefined;
   /**
-   * How long a call of an earlier process to the backend may still take, in milliseconds: nothing that it may be making is
-   * deleted before. Default 300,000.
+   * How long a call to the backend may take, in milliseconds. After a take-over nothing that an earlier process may be making is
+   * deleted before, but for no longer than a minute; what was deleted is looked for once more after 1.5 times this time. Default
+   * 300,000.
    */
   maxCallMs?: number;
   /** Metrics of the intent journal. Default: none. */

@@ -22,9 +22,9 @@ export interface ProvisionContext {
   /** Aborts at the item's deadline, at the end of the grace at shutdown, and when the lease is lost. */
   signal: AbortSignal;
   /**
-   * Leave to change the backend, as long as no other process may work on the same claim or volume. The controller looks at it
-   * before each call; a method that awaits something before it changes the backend looks again, directly before that: `if
-   * (!permit.isValid) await permit.renewed(signal)`, until it is valid. Absent: none is needed.
+   * Permission to change the backend, valid while no other process may work on the same claim or volume. The controller checks it
+   * before each call; a method that awaits something before it changes the backend checks it again, directly before that:
+   * `while (permit?.isValid === false) await permit.renewed(signal)`. Absent: none is needed.
    */
   permit?: Permit | undefined;
 }

@@ -13,7 +13,7 @@ export interface QuietVolumesOptions {
   clock: Clock;
 }
 
-/** Waits of which the end is not known are looked at again so often; an event says so only after some time, in milliseconds. */
+/** Waits whose end is not known are checked this often; an event is recorded only after some time. In milliseconds. */
 const unknownEndMs = 1000;
 const patienceMs = 10_000;
 

@@ -21,7 +21,7 @@ export interface FulfilContext extends ProvisionContext {
   mayExist: boolean;
   /**
    * To be awaited directly before storage that was made from the plan is deleted again, such as a volume that is too
-   * small. Records the deletion, and checks with the API server whether a PersistentVolume refers to the storage.
+   * small. Proves that no PersistentVolume has had the storage, and records the deletion.
    *
    * @param handle - the storage, as `handleKey` takes it; not empty.
    * @throws when nothing may be deleted now; to be passed on unchanged.
@@ -68,8 +68,9 @@ export interface Recoverable {
    */
   handleKey(handle: string): string;
   /**
-   * Nothing will be made from the plan any more: frees what `fulfil` holds besides the storage, such as the protection of a
-   * source. Not called after a success of `fulfil`. Must not throw; a repeat must be safe.
+   * The plan is given up: frees what `fulfil` holds besides the storage, such as the protection of a source. If the claim wants the
+   * volume after all, `fulfil` is called with the plan once more. Not called where `fulfil` succeeds and its volume is saved.
+   * Must not throw; a repeat must be safe.
    */
   release?(plan: Plan, context: ProvisionContext): Promise<void>;
 }

@@ -25,13 +25,13 @@ import type { RunOptions } from './run-options.ts';
 import { runWorkers } from './run-workers.ts';
 import type { VolumeStore } from './volume-store.ts';
 
-/** Max volumes that are undone at the same time: most of them wait for the next look at all volumes, which they share. */
+/** Max volumes that are undone at the same time: most of them wait for a proof, whose requests they share. */
 const maxWorkers = 1000;
 /** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */
 const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
 /** A backend that has given nothing but final errors for so long is left to an operator, in milliseconds. */
 const refusedMs = 30 * 60_000;
-/** Pause until a record of another process is looked at again, in milliseconds. */
+/** Pause until a record of another process is tried again, in milliseconds. */
 const foreignPauseMs = 10_000;
 /** Pause until a proof that is still being read for is tried again, in milliseconds. */
 const proofPauseMs = 2000;
@@ -287,7 +287,7 @@ export class Revoker {
 
   /**
    * A PersistentVolume has existed, so that the storage is no longer ours to decide about: it is kept, or was reclaimed. Where that
-   * was not the volume of this record nobody can tell what became of its storage.
+   * was not the volume of this record nobody knows what became of its storage.
    */
   async #afterVolume(intent: Intent, { volume, message }: VolumeSeenError, signal: AbortSignal): Promise<void> {
     const { provisioner, client, logger } = this.#options;

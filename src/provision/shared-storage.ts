@@ -54,8 +54,8 @@ export class SharedStorage {
   }
 
   /**
-   * To be awaited directly before storage is deleted. Where that must wait, an event says for which volume, once; a change of
-   * that volume has this one synced again.
+   * To be awaited directly before storage is deleted. Where that must wait, an event says for which volume, again after half an hour; a
+   * change of that volume has this one synced again.
    *
    * @throws {ApiError} and {TransportError} when it is not known: then nothing may be deleted.
    */

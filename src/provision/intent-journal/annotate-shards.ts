@@ -1,4 +1,4 @@
-/** What an operator tells the sidecar through the journal: annotations beside the records. */
+/** Requests of an operator to the sidecar: annotations beside the records. */
 import { ConflictError } from '../../kube/api-error.ts';
 import type { JournalLocation } from './read-journal.ts';
 import { ShardStorage } from './shard-storage.ts';
@@ -10,7 +10,7 @@ export interface ShardAnnotations {
   drain: string;
 }
 
-/** A sidecar writes its shard many times a second at most while claims come; between two of its writes there is room. */
+/** Max conflicts in a row: between two writes of a busy sidecar there is room. */
 const maxAttempts = 10;
 
 /**

@@ -51,7 +51,7 @@ export interface IntentRecord {
   since?: string;
   /** The storage whose deletion may have been begun: always there in the phase `delete`, perhaps in `stuck` and `unproved`. */
   handle?: string;
-  /** Why it is stuck, as the text of a log line. */
+  /** Why it is stuck or unproved, as the text of a log line. */
   problem?: string;
   /** A PersistentVolume of the name has other storage: what was made for the claim is in none. */
   nameTaken?: true;

@@ -9,7 +9,7 @@ import type { ShardSet } from './shard-set.ts';
 const slowPollMs = 60_000;
 /** Open records of this process are renewed this often, in milliseconds. */
 const renewRecordMs = 3_600_000;
-/** How often is looked whether any must be, in milliseconds. */
+/** How often it is checked whether any is due, in milliseconds. */
 const renewEveryMs = 60_000;
 
 export interface JournalUpkeepOptions {

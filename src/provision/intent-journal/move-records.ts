@@ -11,7 +11,7 @@ export class JournalFullError extends Error {
   override readonly name = 'JournalFullError';
 }
 
-/** Conflicts with the holder in a row: between two of its writes there is room. */
+/** Max conflicts in a row: between two writes of the holder there is room. */
 const maxAttempts = 10;
 
 export interface MoveOptions {
