@@ -7,7 +7,7 @@ import type { OpenRecord } from './count.ts';
 const prefix = 'csi-provisioner.journal/';
 const shardName = /-journal-\d+$/;
 /** Entries that are no records. */
-const otherEntries = /^(shard|discard|shared-.*)$/;
+const otherEntries = /^(shard|discard|drain|shared-.*)$/;
 
 /** The intent journal as it stands in the API; undefined: there is none. */
 export async function readJournal(client: KubeClient, namespace: string): Promise<OpenRecord[] | undefined> {

@@ -122,7 +122,8 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
   const { handle = '' } = record;
   const why = recordState(indexed);
   if (!needsOperator(indexed)) {
-    const state = record.phase === 'delete' ? 'being-deleted' : 'being-made';
+    const isDeleted = record.phase === 'delete' || record.phase === 'revoked';
+    const state = isDeleted ? 'being-deleted' : 'being-made';
     const volumeId = handle || listedIds[0];
     return [{ state, ...(volumeId !== undefined && { volumeId }), ...common, detail: why }];
   }

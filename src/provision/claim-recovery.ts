@@ -39,7 +39,7 @@ export interface ClaimRecoveryOptions {
   volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'version'>;
   classes: Lister<StorageClass>;
   /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
-  recentlyServed: Pick<RecentlySaved, 'has'>;
+  recentlyServed: Pick<RecentlySaved, 'has' | 'add'>;
   isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
   client: KubeClient;
@@ -196,10 +196,18 @@ export class ClaimRecovery {
    */
   async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
     const intent = this.#intentOf(volume);
-    if (intent === undefined) return;
-    const wish = intent.saveSent ? await this.#options.guard.wish(intent.record, signal) : 'wanted';
+    const { namespace = '', name = '', uid = '' } = volume.spec.claimRef ?? {};
+    const isFirst = intent?.saveSent === false;
+    const wish = isFirst ? 'wanted' : await this.#options.guard.wish({ claim: { namespace, name, uid } }, signal);
     if (wish === 'gone') throw new Error('the claim was deleted meanwhile');
-    intent.saveSent = true;
+    if (intent !== undefined) intent.saveSent = true;
+  }
+
+  /** Another process has closed the record, or works on it: nothing is saved for it here any more. */
+  lost({ record: { claim, volume } }: Intent): void {
+    const { store, recentlyServed } = this.#options;
+    recentlyServed.add(claim.uid); // by the other process, which the cache may not show yet
+    store.abandon(volume.name).catch(() => undefined); // it never rejects
   }
 
   /** The volume of an intent has its object now. */

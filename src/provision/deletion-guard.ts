@@ -9,7 +9,7 @@ import { type ClaimWish, claimWish, type ClaimWishOptions, type WishedVolume } f
 import type { ReportReason } from './intent-journal/journal-metrics.ts';
 import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
-import type { DeletionProof } from './deletion-proof.ts';
+import { type DeletionProof, isNameUnique } from './deletion-proof.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from './objects.ts';
 import type { Provisioner } from './provisioner.ts';
 import type { Recoverable } from './recoverable.ts';
@@ -106,7 +106,7 @@ export class DeletionGuard {
       throw new TooEarlyError('another process may still be creating the storage, it is deleted later');
     }
     // storage that this process has just made, and of which nobody else can know
-    const isNew = context.wantedByClaim && intent.owner === 'own' && !intent.saveAttempted;
+    const isNew = context.wantedByClaim && isOwnNew(intent);
     if (!isNew) proof.check(intent, handle);
     // a deletion that was sent must come to its end: whoever wants the volume gets another
     const wish = context.wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
@@ -124,6 +124,12 @@ export class DeletionGuard {
     if (!intents.isOpen(intent)) await intents.reopen(intent, { handle }, signal);
     intents.checkOpen(intent);
   }
+}
+
+/** Whether nobody has used the storage that the intent's last call has returned. A name that is not unique may be that of older storage. */
+function isOwnNew({ owner, saveAttempted, since, record }: Intent): boolean {
+  const { volume, claim } = record;
+  return owner === 'own' && !saveAttempted && !Number.isNaN(since) && isNameUnique(volume.name, claim.uid);
 }
 
 function isClaim({ metadata }: Partial<PersistentVolumeClaim>, name: string): boolean {

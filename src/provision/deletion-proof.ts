@@ -84,9 +84,8 @@ export class DeletionProof {
     }
     const verdict = log.verdict(name, since);
     if (verdict.kind === 'seen') throw new VolumeSeenError(name, verdict.volume);
-    const needsHistory = !isNeverSaved(intent);
-    if (verdict.kind === 'unknown' && needsHistory) throw new UnprovedError(verdict.why);
-    if (verdict.kind === 'pending' && needsHistory) {
+    if (verdict.kind === 'unknown' && !isNeverSaved(intent)) throw new UnprovedError(verdict.why);
+    if (verdict.kind === 'pending') {
       throw new ProofPendingError(
         'which PersistentVolumes there were while no process followed them is still being read',
       );

@@ -9,7 +9,7 @@ export interface Intent {
   record: IntentRecord;
   /** Its record was written: from then on the backend may be asked. */
   recorded: boolean;
-  /** The record was durable before the backend was asked. */
+  /** The record was durable before the backend was asked, and nobody but the leader writes the journal. */
   isDurable: boolean;
   /** The backend may have storage for it, or be making it. */
   mayExist: boolean;
@@ -153,6 +153,7 @@ export function foundIntent(
     mayExist: true,
     unclearAtMs: nowMs,
     saveAttempted: true,
+    saveSent: true,
     deleteSent: record.handle !== undefined && record.phase !== 'unproved',
     deleteNotBeforeMs: nowMs + holdMs(maxCallMs),
     lateUntilMs: lateUntil(nowMs, maxCallMs),

@@ -76,17 +76,20 @@ export class Intents {
    * Takes what the journal finds, from now on.
    *
    * @param changed - called with the claim's UID for each intent that was found, or went without our doing.
+   * @param lost - called with an intent whose record another process has closed or taken over.
    * @param discarded - called with an intent that an operator has discarded.
    * @param drainEnded - called when new intents may be begun again.
    */
   async load(
     {
       changed,
+      lost,
       discarded,
       drainEnded,
       fenced,
     }: {
       changed: (uid: string) => void;
+      lost: (intent: Intent) => void;
       discarded: (intent: Intent) => void;
       drainEnded: () => void;
       fenced: (error: Error) => void;
@@ -100,13 +103,18 @@ export class Intents {
       },
       onGone: (uid) => {
         const intent = this.#open.get(uid);
-        if (intent !== undefined) this.#open.remove(intent);
+        if (intent !== undefined) {
+          this.#open.remove(intent);
+          this.#served.add(uid); // by the other process, for all that is known
+          lost(intent);
+        }
         changed(uid);
       },
       onDiscarded: (uid) => {
         const intent = this.#open.get(uid);
         if (intent === undefined) return;
         this.#open.remove(intent);
+        this.#served.add(uid);
         discarded(intent);
         changed(uid);
       },
@@ -218,7 +226,7 @@ export class Intents {
     try {
       const protection = await this.#options.journal.put(record, signal);
       intent.recorded = true;
-      intent.isDurable = protection === 'durable';
+      intent.isDurable = protection === 'durable' && this.#options.journal.permit === undefined;
       this.checkDrain();
       if (protection === 'unprotected') this.#options.metrics.unprotected();
     } catch (error) {

@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { PersistentVolume } from './objects.ts';
+import { deletionWaitingReason } from './event-reasons.ts';
 import { volumeReference } from './volume-reference.ts';
 
 export interface QuietVolumesOptions {
@@ -58,6 +59,6 @@ export class QuietVolumes {
     const message = hasEnd
       ? `persistentvolume ${name} is deleted after ${end}: until then a call of a former process may still be creating its storage`
       : `persistentvolume ${name} is deleted once a call has ended that may still be creating its storage`;
-    recorder.event(volumeReference(volume), 'Normal', 'VolumeDeletionWaiting', message, { once: true });
+    recorder.event(volumeReference(volume), 'Normal', deletionWaitingReason, message, { once: true });
   }
 }

@@ -263,19 +263,31 @@ export class Revoker {
     }
     if (!(error instanceof ProvisionError)) throw error;
     if (error.state === 'in-background') intents.unclear(intent);
-    else if (error.state !== 'no-change' && intent.record.phase === 'revoked') {
-      await this.#close(intent, signal); // it was deleted, and nothing has made it again
-      return;
-    }
     if (error.afterUnclear === 'absent' || (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
       await this.#close(intent, signal);
       return;
     }
-    if (error.afterUnclear === 'undecidable' || this.#isRefusedForLong(intent, error)) {
+    const isUndecided = error.afterUnclear === 'undecidable' || this.#isRefusedForLong(intent, error);
+    if (isUndecided && intent.record.phase === 'revoked') {
+      this.#reportDeletedOnce(intent, error);
+      await this.#close(intent, signal);
+      return;
+    }
+    if (isUndecided) {
       this.#stuck(intent, 'undecidable', error.message);
       return;
     }
     throw error;
+  }
+
+  /** It was deleted, and cannot be looked for once more, such as without its Secret: nothing is left that could be retried. */
+  #reportDeletedOnce(intent: Intent, error: Error): void {
+    const { metrics, logger } = this.#options;
+    metrics.reported('undecidable');
+    logger.warn(
+      { ...this.#named(intent), err: error },
+      'A deleted volume cannot be looked for once more: if a late call has created it again, audit shows it as unclaimed',
+    );
   }
 
   /** Whether a proof that could not be read yet may still come. */

@@ -161,7 +161,9 @@ export class VolumeSyncer {
     const { provisioner, observer, client, recorder, logger, addFinalizer } = this.#options;
     const { name, uid, finalizers = [] } = volume.metadata;
     const permit = rechecked(this.#options.permit, async () => {
-      if (await this.#isLiveToDelete(volume, signal)) return;
+      const { quiet, sharedStorage } = this.#options;
+      const isKept = quiet.mustWait(volume) || (await sharedStorage?.mustWait(volume, signal)) === true;
+      if (!isKept && (await this.#isLiveToDelete(volume, signal))) return;
       throw new Error('the volume was changed while this process was paused');
     });
     try {

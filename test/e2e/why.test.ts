@@ -257,6 +257,15 @@ describe('why on a cluster', () => {
     assert.match((await volumeCause(volumeName, 'delete-error')).message, /desc = disk on fire$/);
     await scene.driver.setFaults([]);
     await scene.volumeGone(volumeName);
+
+    const shared = await claimOf({});
+    const { metadata, spec } = (await scene.bound(shared)).volume;
+    const sharedName = metadata?.name ?? '';
+    const removeImported = await createVolume(`${scene.namespace}-imported`, { claimRef, csi: spec!.csi! });
+    await scene.deleteClaim(shared);
+    await volumeCause(sharedName, 'shared-storage');
+    await removeImported();
+    await scene.volumeGone(sharedName);
   });
 });
 

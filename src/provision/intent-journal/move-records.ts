@@ -4,6 +4,7 @@ import { entryOf, type JournalEntry, sharedBytes } from './journal-entry.ts';
 import { maxShardBytes } from './place-group.ts';
 import { PlanWriter } from './plan-text.ts';
 import type { JournalLocation, StoredRecord } from './read-journal.ts';
+import { headerKey, parseHeader } from './shard-header.ts';
 import { type ShardObject, ShardStorage } from './shard-storage.ts';
 
 /** The journal that takes the records has no room for more of them now. */
@@ -24,8 +25,9 @@ export interface MoveOptions {
 }
 
 /**
- * Moves one record: it is written to the new journal first, and then removed from the old one. After an interruption it may be in
- * both; a repeat finishes the move. What it says of itself, such as when it was renewed, stays.
+ * Moves one record: it is written to the new journal first, and then removed from the old one, which names another writer from then on:
+ * a former holder that comes back knows that the record is not its own any more. After an interruption it may be in both; the old one is
+ * then left where it is. What it says of itself, such as when it was renewed, stays.
  *
  * @returns whether it was moved; false for one that the new journal has already.
  * @throws {JournalFullError} when no shard has room, {ApiError} and {TransportError}.
@@ -36,7 +38,7 @@ export async function moveRecord(stored: StoredRecord, { from, to, known, writer
   if (known.has(uid)) return false;
   await add(to, entryOf(record, { writer, renewedAt, reportOnly, plans: new PlanWriter() }));
   const storage = new ShardStorage(from);
-  await change(storage, shard, ({ entries }) => entries.delete(uid));
+  await change(storage, shard, ({ entries }) => entries.delete(uid) && setWriter(entries, writer));
   return true;
 }
 
@@ -53,6 +55,15 @@ async function add(to: MoveOptions['to'], entry: JournalEntry): Promise<void> {
     if (isAdded) return;
   }
   throw new JournalFullError('the journal has no room for more records now: repeat this once it has fewer');
+}
+
+/** @returns true. */
+function setWriter(entries: Map<string, string>, writer: string): boolean {
+  const read = parseHeader(entries.get(headerKey));
+  if (read !== 'newer' && read.header !== undefined) {
+    entries.set(headerKey, JSON.stringify({ ...read.header, writer }));
+  }
+  return true;
 }
 
 /** @returns false when the shard is gone, or `edit` wants no change. */

@@ -52,14 +52,32 @@ describe('a volume that was deleted while a call may still make it', () => {
   });
 
   for (const state of ['finished', 'reschedule'] as const) {
-    test(`is gone for good when the driver refuses to create it with state ${state}`, async () => {
+    test(`is looked for again after a refusal with state ${state}, which does not say that it is gone`, async () => {
       const scene = await deletedOnce();
       await using _rig = scene.rig;
+      const { backend, name, handle, seen } = scene;
+      backend.make(name, 'late');
+      backend.revokeSteps.push(new ProvisionError('overloaded', { state }));
+      await scene.undone();
+      assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+      assert.equal(backend.storage.size, 0);
+      assert.deepEqual(seen.reported, []);
+    });
+  }
+
+  for (const [what, error] of [
+    ['cannot be looked for, such as without its Secret', { state: 'finished', afterUnclear: 'undecidable' }],
+    ['is refused for half an hour', { state: 'finished' }],
+  ] as const) {
+    test(`that ${what} is reported, and the record closed`, async () => {
+      const scene = await deletedOnce();
+      await using rig = scene.rig;
       const { backend, handle, seen } = scene;
-      backend.revokeSteps.push(new ProvisionError('the parent is gone', { state }));
+      backend.otherwiseRevoke = () => Promise.reject(new ProvisionError('no', error));
       await scene.undone();
       assert.deepEqual(backend.deleted, [handle]);
-      assert.deepEqual(seen.reported, []);
+      assert.deepEqual(seen.reported, ['undecidable']);
+      assert.ok(rig.log.some(({ message }) => message.startsWith('A deleted volume cannot be looked for once more')));
     });
   }
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
 import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
 import { resource } from './rig.ts';
-import { recoveryScene } from './recovery-scene.ts';
+import { leftRecord, recoveryScene } from './recovery-scene.ts';
 import { final, lateAnswer, type RevokeStep, unclear } from './scripted-backend.ts';
 import { madeVolume } from './scripted-provisioner.ts';
 
@@ -209,6 +209,52 @@ describe('a volume that cannot be saved', () => {
       );
     });
   }
+
+  test('is not saved any more once another process works on its record', async () => {
+    const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 }) } as const;
+    const scene = await recoveryScene({ rig: { controller: { save } } });
+    await using rig = scene.rig;
+    const { backend, clock, journal, uid } = scene;
+    const match = { resource: 'persistentvolumeclaims', watch: true };
+    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+    rig.fault({ match, action: { type: 'watchStall' } });
+    rig.fault({
+      match: { verb: 'create', resource: 'persistentvolumes' },
+      action: { type: 'status', code: 500 },
+      times: 1,
+    });
+    rig.startOnly();
+    await rig.until('the failure', () => rig.unsavedLines === 1);
+    // the other process has saved the volume, and an administrator has kept its storage
+    rig.deleteClaim();
+    journal.records.delete(uid);
+    journal.listener.onGone(uid);
+    await clock.advance(60_000);
+    assert.notEqual(rig.claimInCache('a'), undefined, 'the cache was kept behind');
+    assert.deepEqual(rig.volumes, []);
+    assert.equal(backend.fulfils.length, 1);
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(backend.storage.size, 1);
+  });
+
+  test('of an earlier process is not saved before the claim is read live', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, name } = scene;
+    backend.make(name);
+    const match = { resource: 'persistentvolumeclaims', watch: true };
+    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+    rig.fault({ match, action: { type: 'watchStall' } });
+    rig.startOnly();
+    await rig.until('the claim', () => rig.claimInCache('a'));
+    // the earlier process has saved the volume, and an administrator has kept its storage
+    const isRead = (): boolean =>
+      rig.log.some(({ fields }) => /the claim was deleted meanwhile/.test(String((fields as { err?: Error }).err)));
+    rig.deleteClaim();
+    await rig.until('the look', () => isRead() || rig.volumes.length > 0);
+    assert.deepEqual(rig.volumes, []);
+    assert.deepEqual(backend.deleted, []);
+  });
 
   test('has the recorded name, whatever the provisioner calls it', async () => {
     const scene = await recoveryScene();

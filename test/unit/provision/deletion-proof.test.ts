@@ -47,10 +47,10 @@ function volume(name: string, version: number, volumeHandle: string): Persistent
 }
 
 describe('an attempt of this process whose PersistentVolume was never sent', () => {
-  test('is proved though the history is lost, or still to be read', () => {
+  test('is proved though the history is lost, but not while it is still to be read', () => {
     const { log, check } = scene();
     log.listed('200', { rewound: false }); // the watch was interrupted
-    check();
+    assert.throws(check, ProofPendingError);
     log.lose(100, 200, 'the API server has forgotten it');
     check();
   });
