@@ -86,7 +86,10 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
     metrics,
   });
   const nothing = (): void => undefined;
-  await intents.load({ changed: nothing, lost: nothing, discarded: nothing, drainEnded: nothing, fenced: nothing }, signal);
+  await intents.load(
+    { changed: nothing, lost: nothing, discarded: nothing, drainEnded: nothing, fenced: nothing },
+    signal,
+  );
   return { intents, clock, asked, lines, counts, reported, oldestMs, find };
 }
 
