@@ -55,7 +55,7 @@ describe('docs/troubleshooting.md', () => {
   });
 });
 
-/** Texts of events that are no failures and no waits. */
+/** Texts of events that are no failures, and no waits of claims. */
 const otherEvents =
-  /^(External provisioner|Assuming|Successfully|Volume attributes class|The cloning protection|HOST )/;
+  /^(External provisioner|Assuming|Successfully|Volume attributes class|The cloning protection|HOST |persistentvolume NAME is deleted )/;
 const ofVolumes: ReadonlySet<string> = new Set(['delete-error', 'attached', 'shared-storage']);
