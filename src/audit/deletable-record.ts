@@ -1,3 +1,4 @@
+import { isNameUnique } from '../provision/deletion-proof.ts';
 import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';
 
@@ -54,5 +55,5 @@ export function deletableRecord(
 
 /** The whole UID, with or without dashes: no other volume has it in its name. */
 function hasUid(name: string, uid: string): boolean {
-  return uid.length >= 32 && (name.includes(uid) || name.includes(uid.replaceAll('-', '')));
+  return uid.length >= 32 && isNameUnique(name, uid);
 }

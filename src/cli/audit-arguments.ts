@@ -1,10 +1,9 @@
 /** The arguments of `csi-provisioner audit`: a few of its own, and those of the sidecar. */
 import { nobodyKeepsIt } from '../audit/deletable-record.ts';
 import type { SecretReference } from '../provision/objects.ts';
-import { ExitError } from '../run/exit.ts';
 import type { Config } from './config.ts';
-import { durationOf } from './duration-argument.ts';
-import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
+import { durationOf, namespacedNameOf, outputOf, readValues } from './argument-values.ts';
+import { readArguments, type SubcommandCall, subcommandParser } from './subcommand-call.ts';
 import { sidecarConfig } from './sidecar-config.ts';
 
 export interface AuditArguments {
@@ -68,22 +67,16 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
     .allowExcessArguments();
   if (!readArguments(parser, call, { usageCode })) return undefined;
   const flags = parser.opts<OwnFlags>();
-  try {
-    return {
-      config: sidecarConfig(call, parser.args),
-      context: flags.context,
-      secondLookMs: durationOf('--second-look', flags.secondLook),
-      output: outputOf(flags.output),
-      ids: idsOf(flags.delete),
-      isAgreed: flags.yes ?? false,
-      mayBeUnproved: unprovedOf(flags),
-      secret: secretOf(flags.secret),
-    };
-  } catch (error) {
-    if (error instanceof ExitError) throw usageError(call, error.line, { usageCode, cause: error });
-    if (error instanceof RangeError) throw usageError(call, error.message, { usageCode });
-    throw error;
-  }
+  return readValues(call, { usageCode }, () => ({
+    config: sidecarConfig(call, parser.args),
+    context: flags.context,
+    secondLookMs: durationOf('--second-look', flags.secondLook),
+    output: outputOf(flags.output),
+    ids: idsOf(flags.delete),
+    isAgreed: flags.yes ?? false,
+    mayBeUnproved: unprovedOf(flags),
+    secret: flags.secret === undefined ? undefined : namespacedNameOf('--secret', flags.secret),
+  }));
 }
 
 /** @throws {RangeError} */
@@ -96,18 +89,4 @@ function idsOf(texts: readonly string[] = []): string[] {
 function unprovedOf({ nobodyKeepsIt: isKnown = false, delete: ids = [] }: OwnFlags): boolean {
   if (!isKnown || new Set(ids).size === 1) return isKnown;
   throw new RangeError(`--${nobodyKeepsIt} takes one volume of --delete at a time, got ${new Set(ids).size}`);
-}
-
-/** @throws {RangeError} */
-function secretOf(text: string | undefined): SecretReference | undefined {
-  if (text === undefined) return undefined;
-  const [namespace = '', name = '', ...rest] = text.split('/');
-  if (namespace !== '' && name !== '' && rest.length === 0) return { namespace, name };
-  throw new RangeError(`--secret must be NAMESPACE/NAME, got ${JSON.stringify(text)}`);
-}
-
-/** @throws {RangeError} */
-function outputOf(text: string): 'table' | 'json' {
-  if (text === 'table' || text === 'json') return text;
-  throw new RangeError(`--output must be table or json, got ${JSON.stringify(text)}`);
 }

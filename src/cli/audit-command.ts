@@ -1,7 +1,6 @@
 /** `csi-provisioner audit`: arguments, connections and output around the audit. */
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
-import { progressLine } from '../base/progress.ts';
 import { audit, type Audit, type AuditOptions } from '../audit/audit.ts';
 import { auditCodes, auditJson, auditText, type Deletion, deletionText, exitCodeOf } from '../audit/audit-report.ts';
 import { CannotLookError } from '../audit/cannot-look-error.ts';
@@ -12,10 +11,11 @@ import { ApiError, TransportError } from '../kube/api-error.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import { type AuditArguments, auditArguments } from './audit-arguments.ts';
 import { auditedDriver, auditLogger, homeIn } from './audited-driver.ts';
-import { connectCluster } from './cluster-connection.ts';
+import { connectAsSidecar } from './cluster-connection.ts';
 import { isAgreedTo } from './confirmation.ts';
 import { fieldManager } from './kubernetes.ts';
 import { journalObjects } from './sidecar-journal.ts';
+import { stderrProgress } from './stderr-progress.ts';
 import { type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
 
 /** Compares, and deletes what `--delete` names. Without that it changes nothing, and is safe to repeat. */
@@ -26,20 +26,9 @@ export async function auditVolumes(call: SubcommandCall): Promise<number> {
   if (args.ids.length > 0 && !args.isAgreed && call.stdin.isTTY !== true) {
     throw usageError(call, '--delete cannot ask for confirmation without a terminal: add --yes', { usageCode });
   }
-  const { kubeconfigFiles, masterUrl } = args.config.kubernetes;
-  const { transport } = connectCluster(
-    call,
-    {
-      context: args.context,
-      ...(kubeconfigFiles.length > 0 && { kubeconfig: kubeconfigFiles }),
-      ...(masterUrl !== '' && { master: masterUrl }),
-    },
-    { failureCode },
-  );
+  const { transport } = connectAsSidecar(call, args, { failureCode });
   await using _transport = transport;
-  const { stderr } = call;
-  const columns = stderr.isTTY === true ? (stderr.columns ?? 80) : undefined;
-  const progress = progressLine({ write: (text) => stderr.write(text), columns, clock: systemClock });
+  const progress = stderrProgress(call);
   const ending = new AbortController();
   const signal = AbortSignal.any([call.signal, ending.signal]);
   try {

@@ -9,6 +9,7 @@ import { contextNamespace } from '../kube/kube-config.ts';
 import { listedFiles } from '../kube/kubeconfig-files.ts';
 import type { RequestObservation } from '../kube/request.ts';
 import type { Transport } from '../kube/transport.ts';
+import type { Config } from './config.ts';
 import { type SubcommandCall, SubcommandError } from './subcommand-call.ts';
 import { version } from './version.ts';
 
@@ -63,6 +64,21 @@ export function connectCluster(
     if (!(error instanceof KubeConfigError)) throw error;
     throw new SubcommandError(error.withCure().message, { exitCode: failureCode, cause: error });
   }
+}
+
+/** The same with the flags of the sidecar. @throws as `connectCluster`. */
+export function connectAsSidecar(
+  call: Pick<SubcommandCall, 'environment' | 'stderr'>,
+  { config, context }: { config: Pick<Config, 'kubernetes'>; context: string | undefined },
+  options: ConnectionOptions,
+): ClusterConnection {
+  const { kubeconfigFiles, masterUrl } = config.kubernetes;
+  const flags = {
+    context,
+    ...(kubeconfigFiles.length > 0 && { kubeconfig: kubeconfigFiles }),
+    ...(masterUrl !== '' && { master: masterUrl }),
+  };
+  return connectCluster(call, flags, options);
 }
 
 /** Undefined where there is none, which leaves the service account of the Pod. */

@@ -1,9 +1,8 @@
 /** The arguments of `csi-provisioner journal`: an action, a few flags of its own, and those of the sidecar. */
-import { durationOf } from './duration-argument.ts';
-import { ExitError } from '../run/exit.ts';
+import { durationOf, namespacedNameOf, outputOf, readValues } from './argument-values.ts';
 import type { Config } from './config.ts';
 import { sidecarConfig } from './sidecar-config.ts';
-import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
+import { readArguments, type SubcommandCall, subcommandParser } from './subcommand-call.ts';
 
 const actions = ['list', 'drain', 'discard', 'adopt', 'export'] as const;
 
@@ -91,7 +90,7 @@ export function journalArguments(
   if (!readArguments(parser, call, { usageCode })) return undefined;
   const flags = parser.opts<OwnFlags>();
   const [action, ...rest] = parser.args;
-  try {
+  return readValues(call, { usageCode }, () => {
     const known = actionOf(action);
     return {
       action: known,
@@ -106,11 +105,7 @@ export function journalArguments(
       silenceMs: durationOf('--silence', flags.silence),
       isAgreed: flags.yes ?? false,
     };
-  } catch (error) {
-    if (error instanceof ExitError) throw usageError(call, error.line, { usageCode, cause: error });
-    if (error instanceof RangeError) throw usageError(call, error.message, { usageCode });
-    throw error;
-  }
+  });
 }
 
 /** @throws {RangeError} */
@@ -142,14 +137,6 @@ function fromOf(action: JournalAction, given: string | undefined): JournalArgume
   const text = onlyFor(action, 'adopt', '--from', given);
   if (action === 'adopt' && text === undefined) throw new RangeError('adopt needs --from NAMESPACE/NAME');
   if (text === undefined) return undefined;
-  const [namespace = '', name = '', ...rest] = text.split('/');
-  const lockName = name.replace(/-journal-[0-9]+$/, '');
-  if (namespace !== '' && lockName !== '' && rest.length === 0) return { namespace, lockName };
-  throw new RangeError(`--from must be NAMESPACE/NAME, got ${JSON.stringify(text)}`);
-}
-
-/** @throws {RangeError} */
-function outputOf(text: string): 'table' | 'json' {
-  if (text === 'table' || text === 'json') return text;
-  throw new RangeError(`--output must be table or json, got ${JSON.stringify(text)}`);
+  const { namespace, name } = namespacedNameOf('--from', text);
+  return { namespace, lockName: name.replace(/-journal-[0-9]+$/, '') };
 }

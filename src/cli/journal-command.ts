@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
-import { type Progress, progressLine } from '../base/progress.ts';
+import type { Progress } from '../base/progress.ts';
 import { CannotLookError } from '../audit/cannot-look-error.ts';
 import { provisionersOf } from '../audit/look.ts';
 import { ApiError, TransportError } from '../kube/api-error.ts';
@@ -14,12 +14,13 @@ import { JournalInUseError, readSilentJournal } from '../provision/intent-journa
 import { type JournalLocation, type ReadJournal, readJournal } from '../provision/intent-journal/read-journal.ts';
 import { needsOperator } from '../provision/intent-journal/record-state.ts';
 import { auditedDriver, auditLogger } from './audited-driver.ts';
-import { connectCluster } from './cluster-connection.ts';
+import { connectAsSidecar } from './cluster-connection.ts';
 import { isAgreedTo } from './confirmation.ts';
 import { type JournalArguments, journalArguments } from './journal-arguments.ts';
 import { journalText, listedRecord } from './journal-report.ts';
 import { fieldManager } from './kubernetes.ts';
 import { journalObjects } from './sidecar-journal.ts';
+import { stderrProgress } from './stderr-progress.ts';
 import { type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
 
 const codes = { done: 0, usage: 1, left: 2, failed: 3 } as const;
@@ -42,20 +43,9 @@ export async function manageJournal(call: SubcommandCall): Promise<number> {
       usageCode: codes.usage,
     });
   }
-  const { kubeconfigFiles, masterUrl } = args.config.kubernetes;
-  const { transport } = connectCluster(
-    call,
-    {
-      context: args.context,
-      ...(kubeconfigFiles.length > 0 && { kubeconfig: kubeconfigFiles }),
-      ...(masterUrl !== '' && { master: masterUrl }),
-    },
-    { failureCode: codes.failed },
-  );
+  const { transport } = connectAsSidecar(call, args, { failureCode: codes.failed });
   await using _transport = transport;
-  const { stderr } = call;
-  const columns = stderr.isTTY === true ? (stderr.columns ?? 80) : undefined;
-  const progress = progressLine({ write: (text) => stderr.write(text), columns, clock: systemClock });
+  const progress = stderrProgress(call);
   try {
     const place = await placeOf(call, args, { client: new KubeClient({ transport, fieldManager }), progress });
     progress.clear();

@@ -189,8 +189,8 @@ export class ClaimRecovery {
   }
 
   /**
-   * Before the object of a volume is created. If a former request may have created it, the claim is read live: an administrator
-   * may have removed both since then to keep the storage, which a second object would have reclaimed.
+   * Before the object of a volume is created. If a former request may have created it, whoever sent that, the claim is read live: an
+   * administrator may have removed both since then to keep the storage, which a second object would have reclaimed.
    *
    * @throws when the claim is gone, and as `DeletionGuard.wish`.
    */

@@ -55,9 +55,8 @@ export class Fulfilment {
     const mayExist = intent.mayExist;
     let made: PersistentVolume;
     try {
-      const ask = <T>(call: () => Promise<T>): Promise<T> => intents.ask(intent, call);
       made = await permitted(permit, signal, () =>
-        ask(() =>
+        intents.ask(intent, () =>
           provisioner.fulfil(intent.record.plan, {
             signal,
             permit,

@@ -1,7 +1,7 @@
 import { orderOf } from '../kube/resource-version.ts';
 import type { FoundIntent } from './intent-journal/intent-journal.ts';
 import type { ReportReason } from './intent-journal/journal-metrics.ts';
-import type { IntentRecord } from './intent-journal/intent-record.ts';
+import { type IntentRecord, isLeftAlonePhase } from './intent-journal/intent-record.ts';
 
 /** One volume in the making, or being undone. */
 export interface Intent {
@@ -90,7 +90,7 @@ const busyPauseMs = 1000;
 
 /** Nothing is done for it: an operator, or a claim that wants it again, decides. */
 export function isLeftAlone({ record: { phase } }: Intent): boolean {
-  return phase === 'stuck' || phase === 'unproved';
+  return isLeftAlonePhase(phase);
 }
 
 /** Monotonic time from which on an intent may be undone, in milliseconds. */

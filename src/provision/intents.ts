@@ -137,18 +137,19 @@ export class Intents {
 
   /** The versions of which the history of the PersistentVolumes is needed. */
   neededVersions(): number[] {
-    const versions: number[] = [];
-    for (const intent of this.#open.list()) {
-      if (!isLeftAlone(intent) && !Number.isNaN(intent.since)) versions.push(intent.since);
-    }
-    return versions;
+    return this.#versions(({ since }) => since);
   }
 
   /** The versions from which on it counts which volumes have had which storage. */
   neededStorageVersions(): number[] {
+    return this.#versions(({ firstSince }) => firstSince);
+  }
+
+  /** Those that are known, of the intents about which something is to be done. */
+  #versions(of: (intent: Intent) => number): number[] {
     const versions: number[] = [];
     for (const intent of this.#open.list()) {
-      if (!isLeftAlone(intent) && !Number.isNaN(intent.firstSince)) versions.push(intent.firstSince);
+      if (!isLeftAlone(intent) && !Number.isNaN(of(intent))) versions.push(of(intent));
     }
     return versions;
   }
@@ -448,7 +449,10 @@ export class Intents {
   #wasClosed({ record, saveAttempted, lateUntilMs }: Intent): void {
     if (saveAttempted) this.#served.add(record.claim.uid);
     const nowMs = this.#nowMs;
-    for (const [name, endMs] of this.#lateCalls) if (endMs <= nowMs) this.#lateCalls.delete(name);
+    for (const [name, endMs] of this.#lateCalls) {
+      if (endMs > nowMs) break; // those behind it end later, as a rule: thousands may close at the same time
+      this.#lateCalls.delete(name);
+    }
     if (lateUntilMs > nowMs) this.#lateCalls.set(record.volume.name, lateUntilMs);
   }
 

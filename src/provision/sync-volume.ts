@@ -164,7 +164,7 @@ export class VolumeSyncer {
       const { quiet, sharedStorage } = this.#options;
       const isKept = quiet.mustWait(volume) || (await sharedStorage?.mustWait(volume, signal)) === true;
       if (!isKept && (await this.#isLiveToDelete(volume, signal))) return;
-      throw new Error('the volume was changed while this process was paused');
+      throw new Error('the volume was changed while this process was paused, or is to be kept for now');
     });
     try {
       await permitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));

@@ -1,5 +1,5 @@
 /** Requests of an operator to the sidecar: annotations beside the records. */
-import { ConflictError } from '../../kube/api-error.ts';
+import { editShard } from './edit-shard.ts';
 import type { JournalLocation } from './read-journal.ts';
 import { ShardStorage } from './shard-storage.ts';
 
@@ -9,9 +9,6 @@ export interface ShardAnnotations {
   /** Since when no new volume is to be begun; empty: new ones are. */
   drain: string;
 }
-
-/** Max conflicts in a row: between two writes of a busy sidecar there is room. */
-const maxAttempts = 10;
 
 /**
  * Changes annotations of a shard; its entries stay as they are.
@@ -26,19 +23,14 @@ export async function annotateShard(
   change: (annotations: ShardAnnotations) => Partial<ShardAnnotations>,
 ): Promise<boolean> {
   const storage = new ShardStorage(journal);
-  for (let attempt = 1; ; attempt++) {
-    const object = await storage.read(shard);
-    if (object === undefined) return false;
+  const outcome = await editShard(storage, shard, (object) => {
     const { discard = object.discard, drain = object.drain } = change(object);
-    if (discard === object.discard && drain === object.drain) return true;
-    try {
-      storage.setDrain(object, drain);
-      await storage.update(object, Object.fromEntries(object.entries), discard);
-      return true;
-    } catch (error) {
-      if (!(error instanceof ConflictError) || attempt === maxAttempts) throw error;
-    }
-  }
+    if (discard === object.discard && drain === object.drain) return false;
+    object.discard = discard;
+    storage.setDrain(object, drain);
+    return true;
+  });
+  return outcome !== 'gone';
 }
 
 /**

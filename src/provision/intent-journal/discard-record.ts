@@ -1,5 +1,4 @@
-import type { ShardAnnotations } from './annotate-shards.ts';
-import { annotateShard } from './annotate-shards.ts';
+import { annotateShard, type ShardAnnotations } from './annotate-shards.ts';
 import type { JournalLocation } from './read-journal.ts';
 
 /**

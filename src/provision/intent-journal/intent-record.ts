@@ -17,6 +17,11 @@ export type IntentPhase = (typeof intentPhases)[number];
 /** All phases, in the order in which a record may go through them. */
 export const intentPhases = ['create', 'unclear', 'delete', 'revoked', 'stuck', 'unproved'] as const;
 
+/** Nothing is done about a record in this phase: an operator decides, or a claim that wants the volume again. */
+export function isLeftAlonePhase(phase: IntentPhase): boolean {
+  return phase === 'stuck' || phase === 'unproved';
+}
+
 /** Zero for each phase. */
 export function noRecords(): Record<IntentPhase, number> {
   return Object.fromEntries(intentPhases.map((phase) => [phase, 0])) as Record<IntentPhase, number>;

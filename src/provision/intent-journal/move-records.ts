@@ -1,19 +1,16 @@
 /** Moves the records of a journal that nobody works on any more into another one, whose holder takes them over. */
-import { ConflictError } from '../../kube/api-error.ts';
+import { editShard } from './edit-shard.ts';
 import { entryOf, type JournalEntry, sharedBytes } from './journal-entry.ts';
 import { maxShardBytes } from './place-group.ts';
 import { PlanWriter } from './plan-text.ts';
 import type { JournalLocation, StoredRecord } from './read-journal.ts';
 import { headerKey, parseHeader } from './shard-header.ts';
-import { type ShardObject, ShardStorage } from './shard-storage.ts';
+import { ShardStorage } from './shard-storage.ts';
 
 /** The journal that takes the records has no room for more of them now. */
 export class JournalFullError extends Error {
   override readonly name = 'JournalFullError';
 }
-
-/** Max conflicts in a row: between two writes of the holder there is room. */
-const maxAttempts = 10;
 
 export interface MoveOptions {
   from: JournalLocation;
@@ -37,8 +34,11 @@ export async function moveRecord(stored: StoredRecord, { from, to, known, writer
   const { uid } = record.claim;
   if (known.has(uid)) return false;
   await add(to, entryOf(record, { writer, renewedAt, reportOnly, plans: new PlanWriter() }));
-  const storage = new ShardStorage(from);
-  await change(storage, shard, ({ entries }) => entries.delete(uid) && setWriter(entries, writer));
+  await editShard(new ShardStorage(from), shard, ({ entries }) => {
+    if (!entries.delete(uid)) return false;
+    setWriter(entries, writer);
+    return true;
+  });
   return true;
 }
 
@@ -46,37 +46,21 @@ async function add(to: MoveOptions['to'], entry: JournalEntry): Promise<void> {
   const storage = new ShardStorage(to);
   const shared = [...sharedBytes([entry]).values()].reduce((sum, bytes) => sum + bytes, 0);
   for (const shard of to.shards) {
-    const isAdded = await change(storage, shard, ({ entries }) => {
+    const outcome = await editShard(storage, shard, ({ entries }) => {
       if (sizeOf(entries) + entry.bytes + shared > maxShardBytes) return false;
       for (const [key, text] of entry.shared) entries.set(key, text);
       entries.set(entry.key, entry.text);
       return true;
     });
-    if (isAdded) return;
+    if (outcome === 'written') return;
   }
   throw new JournalFullError('the journal has no room for more records now: repeat this once it has fewer');
 }
 
-/** @returns true. */
-function setWriter(entries: Map<string, string>, writer: string): boolean {
+function setWriter(entries: Map<string, string>, writer: string): void {
   const read = parseHeader(entries.get(headerKey));
   if (read !== 'newer' && read.header !== undefined) {
     entries.set(headerKey, JSON.stringify({ ...read.header, writer }));
-  }
-  return true;
-}
-
-/** @returns false when the shard is gone, or `edit` wants no change. */
-async function change(storage: ShardStorage, shard: number, edit: (object: ShardObject) => boolean): Promise<boolean> {
-  for (let attempt = 1; ; attempt++) {
-    const object = await storage.read(shard);
-    if (object === undefined || !edit(object)) return false;
-    try {
-      await storage.update(object, Object.fromEntries(object.entries), object.discard);
-      return true;
-    } catch (error) {
-      if (!(error instanceof ConflictError) || attempt === maxAttempts) throw error;
-    }
   }
 }
 

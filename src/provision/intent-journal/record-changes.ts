@@ -1,6 +1,7 @@
 import { inSlices } from '../../base/event-loop.ts';
 import { ForeignWriters } from './foreign-writers.ts';
 import { ForeignIntentError, type JournalListener } from './intent-journal.ts';
+import { isLeftAlonePhase } from './intent-record.ts';
 import { type JournalEntry, recordOf, withHead } from './journal-entry.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
 import { mergeShard } from './merge-shard.ts';
@@ -251,7 +252,7 @@ function otherWriter({ header, records }: ShardContents, me: string): string | u
 
 /** Whether an operator has to decide about it. */
 export function isReported({ phase, reportOnly }: JournalEntry): boolean {
-  return phase === 'stuck' || phase === 'unproved' || reportOnly !== '';
+  return isLeftAlonePhase(phase) || reportOnly !== '';
 }
 
 export function foreignIntent(uid: string): ForeignIntentError {

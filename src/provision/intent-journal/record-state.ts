@@ -1,20 +1,17 @@
 /** What a record waits for, as far as the record itself says so. */
 import type { StoredRecord } from './read-journal.ts';
-import type { IntentRecord } from './intent-record.ts';
+import { isLeftAlonePhase } from './intent-record.ts';
 
 /** Whether the sidecar does nothing about it: an operator decides. */
 export function needsOperator({ record, reportOnly }: Pick<StoredRecord, 'record' | 'reportOnly'>): boolean {
-  return isReported(record) || reportOnly !== '';
+  return isLeftAlonePhase(record.phase) || reportOnly !== '';
 }
 
 /** One clause, without a full stop. */
 export function recordState({ record, reportOnly }: Pick<StoredRecord, 'record' | 'reportOnly'>): string {
   if (reportOnly !== '') return `only reported: ${reportOnly}`;
-  return isReported(record) ? (record.problem ?? 'no reason is recorded') : phaseTexts[record.phase];
-}
-
-function isReported({ phase }: IntentRecord): boolean {
-  return phase === 'stuck' || phase === 'unproved';
+  const { phase, problem = 'no reason is recorded' } = record;
+  return isLeftAlonePhase(phase) ? problem : phaseTexts[phase];
 }
 
 const phaseTexts = {

@@ -9,7 +9,7 @@ import { clusterJournal } from '../../../src/provision/intent-journal/cluster-jo
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { SandboxApi } from '../../support/sandbox-api.ts';
-import { never, recordOf } from '../provision/intent-journal/rig.ts';
+import { never, recordOf, silentListener } from '../provision/intent-journal/rig.ts';
 
 const hourMs = 3_600_000;
 const line = 'The intent journal of other settings holds records of volumes, which this process does not act on';
@@ -46,16 +46,7 @@ class Scene implements AsyncDisposable {
       clock: this.clock,
       logger: recordedLogger([]),
     });
-    const nothing = (): void => undefined;
-    const listener = {
-      onFound: nothing,
-      onGone: nothing,
-      onDiscarded: nothing,
-      onDrainEnded: nothing,
-      onRewound: nothing,
-      onFenced: nothing,
-    };
-    await journal.open(listener, never);
+    await journal.open(silentListener, never);
     for (const n of records) {
       const record = recordOf(n);
       await journal.put({ ...record, volume: { ...record.volume, provisioner } }, never);

@@ -10,18 +10,9 @@ import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { SandboxApi } from '../../support/sandbox-api.ts';
-import { recordOf, uidOf } from '../provision/intent-journal/rig.ts';
+import { recordOf, silentListener, uidOf } from '../provision/intent-journal/rig.ts';
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
-const ignore = (): void => undefined;
-const listener: JournalListener = {
-  onFound: ignore,
-  onGone: ignore,
-  onDiscarded: ignore,
-  onDrainEnded: ignore,
-  onRewound: ignore,
-  onFenced: ignore,
-};
 
 class Scene implements AsyncDisposable {
   readonly clock = new ManualClock({ turns: 60 });
@@ -60,7 +51,7 @@ class Scene implements AsyncDisposable {
   /** Opens the journal and writes the record of the first claim. */
   async write(): Promise<string> {
     const { journal } = this;
-    await journal.open(listener, this.ending.signal);
+    await journal.open(silentListener, this.ending.signal);
     return await journal.put(recordOf(1), this.ending.signal);
   }
 
@@ -94,10 +85,10 @@ describe('the journal of the sidecar', () => {
     const other = scene.beside('drv-example.com', '--leader-election');
     const found: string[] = [];
     const noteFound: JournalListener['onFound'] = ({ record }) => void found.push(record.claim.name);
-    await other.journal.open({ ...listener, onFound: noteFound }, scene.ending.signal);
+    await other.journal.open({ ...silentListener, onFound: noteFound }, scene.ending.signal);
     assert.deepEqual(found, []);
     assert.match(JSON.stringify(other.lines), /holds records of another provisioner.*/);
-    await scene.journal.open({ ...listener, onFound: noteFound }, scene.ending.signal);
+    await scene.journal.open({ ...silentListener, onFound: noteFound }, scene.ending.signal);
     assert.deepEqual(found, ['claim-1']);
   });
 
@@ -116,7 +107,7 @@ describe('the journal of the sidecar', () => {
     } as const;
     scene.api.server.faults.add({ match: { resource: 'leases' }, action });
     const { journal } = scene;
-    const opened = journal.open(listener, scene.ending.signal);
+    const opened = journal.open(silentListener, scene.ending.signal);
     await eventually(async () => {
       await scene.clock.advance(1000);
       assert.match(await scene.registry.metrics(), /^intent_journal_protected 0$/m);

@@ -8,7 +8,7 @@ import { type JournalSettings, otherJournals, provisionerJournal } from '../../.
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { SandboxApi } from '../../support/sandbox-api.ts';
-import { never, recordOf } from '../provision/intent-journal/rig.ts';
+import { never, recordOf, silentListener } from '../provision/intent-journal/rig.ts';
 
 const notCalled = (): never => assert.fail('not called');
 const recoverable = {
@@ -32,16 +32,7 @@ async function warnings(former: boolean | ElectionSettings, now: boolean | Elect
   const provisioner = recoverable as unknown as Provisioner;
   const registry = createRegistry();
   const { intentJournal } = provisionerJournal(settings(former), { provisioner, client: api.client, registry });
-  const nothing = (): void => undefined;
-  const listener = {
-    onFound: nothing,
-    onGone: nothing,
-    onDiscarded: nothing,
-    onDrainEnded: nothing,
-    onRewound: nothing,
-    onFenced: nothing,
-  };
-  await intentJournal?.open(listener, never);
+  await intentJournal?.open(silentListener, never);
   await intentJournal?.put(recordOf(1), never);
   const stop = new AbortController();
   const running = otherJournals(settings(now), { provisioner, client: api.client })?.run(stop.signal);

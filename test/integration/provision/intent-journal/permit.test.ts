@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { type Permit, permitted } from '../../../../src/base/permit.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { TwoClocks } from '../../../support/fakes/two-clocks.ts';
-import { leaseResource, never, type Process, recordOf, Rig, uidOf } from './rig.ts';
+import { leaseResource, never, type Process, recordOf, Rig, silentListener, uidOf } from './rig.ts';
 
 const shared = { exclusive: false };
 const nothing = (): void => undefined;
@@ -109,17 +109,7 @@ describe('the permit of a journal without leader election', () => {
       action: { type: 'status', code: 403, reason: 'Forbidden', message: 'no' },
     });
     const a = rig.process({ ...shared, clock });
-    const opened = a.journal.open(
-      {
-        onFound: nothing,
-        onGone: nothing,
-        onDiscarded: nothing,
-        onDrainEnded: nothing,
-        onRewound: nothing,
-        onFenced: nothing,
-      },
-      never,
-    );
+    const opened = a.journal.open(silentListener, never);
     await clock.until(() => a.protected.includes(false));
     await opened;
     await clock.advance(30_000);

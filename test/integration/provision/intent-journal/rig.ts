@@ -7,7 +7,11 @@ import { KubeClient } from '../../../../src/kube/kube-client.ts';
 import { Transport } from '../../../../src/kube/transport.ts';
 import { clusterJournal } from '../../../../src/provision/intent-journal/cluster-journal.ts';
 import { noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
-import type { FoundIntent, IntentJournal } from '../../../../src/provision/intent-journal/intent-journal.ts';
+import type {
+  FoundIntent,
+  IntentJournal,
+  JournalListener,
+} from '../../../../src/provision/intent-journal/intent-journal.ts';
 import type { IntentPhase, IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
 import type { ClusterJournalOptions } from '../../../../src/provision/intent-journal/journal-options.ts';
 import { ApiServer, type ApiServerOptions } from '../../../../sandbox/api/api-server.ts';
@@ -191,6 +195,18 @@ export class Rig implements AsyncDisposable {
     await this.server.close();
   }
 }
+
+const nothing = (): void => undefined;
+
+/** Nobody is interested in what others do to the records. */
+export const silentListener: JournalListener = {
+  onFound: nothing,
+  onGone: nothing,
+  onDiscarded: nothing,
+  onDrainEnded: nothing,
+  onRewound: nothing,
+  onFenced: nothing,
+};
 
 /** Opens the journal of a process. */
 export async function open({ journal, heard, found }: Process): Promise<void> {
