@@ -11,7 +11,7 @@ export interface Deletion {
   detail: string;
 }
 
-/** Exit codes: nothing to do; wrong arguments or a refused deletion; something is lost or stuck; not everything could be checked. */
+/** Exit codes: nothing to do; wrong arguments or a refused deletion; something needs attention; not everything could be checked. */
 export const auditCodes = { clean: 0, usage: 1, trouble: 2, unknown: 3 } as const;
 
 /** @param deletions - a volume that was deleted no longer counts as trouble. */
@@ -79,8 +79,8 @@ function summary(driver: string, audit: Audit): string {
   const problems = audit.findings.filter(({ state }) => troubles.has(state)).length;
   const clean =
     audit.incomplete.length > 0
-      ? 'nothing was found to be lost or stuck, but not everything could be checked'
-      : 'nothing is lost or stuck';
+      ? 'nothing that needs attention was found, but not everything could be checked'
+      : 'nothing needs attention';
   const verdict = problems > 0 ? `findings that need attention: ${problems}` : clean;
   return `${printable(driver)}: ${verdict} (${parts.join('; ')}; ${looks === 1 ? 'one look' : 'two looks'}).`;
 }

@@ -45,7 +45,7 @@ export interface Look extends Classified {
   records: readonly IndexedRecord[];
   /** What the driver has and no PersistentVolume: attached to how many nodes, by id. */
   strangers: ReadonlyMap<string, number>;
-  /** What could not be checked, where anything lost or stuck goes unreported. */
+  /** What could not be checked, where anything that needs attention goes unreported. */
   incomplete: string[];
   /** Limits of the result that do not make it incomplete. */
   notes: string[];

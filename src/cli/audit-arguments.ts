@@ -38,7 +38,7 @@ All flags of the sidecar are accepted as well. These have an effect: --csi-addre
 NODE_NAME, and -v.
 The others have no effect: the arguments of the sidecar can be copied.
 
-Exit codes: 0 nothing is lost or stuck; 1 wrong arguments, or a volume that must not be deleted;
+Exit codes: 0 nothing needs attention; 1 wrong arguments, or a volume that must not be deleted;
 2 volumes are lost or leaked, or records stuck or unproved; 3 not everything could be checked.`;
 
 /**

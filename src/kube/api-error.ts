@@ -51,6 +51,8 @@ export class ApiError extends Error {
   readonly request: RequestInfo;
   /** Seconds of a `Retry-After` header, when it was a whole number. */
   readonly retryAfterS: number | undefined;
+  /** How often the request was sent until this answer; earlier attempts had another failure as their answer. */
+  attempts = 1;
 
   constructor(status: Status, request: RequestInfo, retryAfterS?: number) {
     super(status.message ?? `the server responded with ${status.code ?? 'without a code'}`);
@@ -185,6 +187,20 @@ export function isRefusal(error: unknown): error is ApiError {
 }
 
 const transientCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
+
+/**
+ * Whether a write has certainly not been carried out, and cannot be any more: it was never sent, or the API server itself, not a
+ * proxy before it, rejected the only attempt. After a timeout, a 5xx or a conflict that is not known.
+ */
+export function isNotCarriedOut(error: unknown): boolean {
+  if (error instanceof TransportError) return !error.sent;
+  if (!(error instanceof ApiError) || error.status.kind !== 'Status' || error.attempts > 1) return false;
+  return rejectingCodes.has(error.code) || webhookRejection.test(error.message);
+}
+
+const rejectingCodes: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 406, 413, 415, 422, 429]);
+/** Webhooks are asked before anything is stored, and choose the code themselves (Kubernetes, "Dynamic Admission Control"). */
+const webhookRejection = /^admission webhook ".*" denied the request|failed calling webhook "/;
 
 /** Whether the server does not serve the resource at all: a 404 that names no object. */
 export function isUnservedResource(error: unknown): boolean {

@@ -192,15 +192,19 @@ export class ClaimRecovery {
    * Before the object of a volume is created. If a former request may have created it, whoever sent that, the claim is read live: an
    * administrator may have removed both since then to keep the storage, which a second object would have reclaimed.
    *
+   * @returns what to call when the request has certainly created nothing, and cannot any more.
    * @throws when the claim is gone, and as `DeletionGuard.wish`.
    */
-  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
+  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<(() => void) | undefined> {
     const intent = this.#intentOf(volume);
     const { namespace = '', name = '', uid = '' } = volume.spec.claimRef ?? {};
     const isFirst = intent?.saveSent === false;
     const wish = isFirst ? 'wanted' : await this.#options.guard.wish({ claim: { namespace, name, uid } }, signal);
     if (wish === 'gone') throw new Error('the claim was deleted meanwhile');
-    if (intent !== undefined) intent.saveSent = true;
+    if (intent === undefined) return undefined;
+    intent.saveSent = true;
+    intent.unansweredSaves++;
+    return () => intent.unansweredSaves--;
   }
 
   /** Another process has closed the record, or works on it: nothing is saved for it here any more. */
@@ -216,7 +220,7 @@ export class ClaimRecovery {
     if (intent !== undefined) this.#options.revoker.closeServed(intent);
   }
 
-  /** It was tried in vain to save the volume of an intent: the last request may still be carried out. */
+  /** It was tried in vain to save the volume of an intent: a request without a clear answer may still be carried out. */
   unsaved(volume: PersistentVolume): void {
     const intent = this.#intentOf(volume);
     if (intent !== undefined) this.#options.intents.abandoned(intent);

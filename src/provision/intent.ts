@@ -23,6 +23,8 @@ export interface Intent {
   saveAttempted: boolean;
   /** This process has sent a request that creates it. */
   saveSent: boolean;
+  /** How many of these requests have had no answer that rules out their being carried out. */
+  unansweredSaves: number;
   /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */
   mayBeSavedUntilMs: number;
   /**
@@ -123,6 +125,7 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     exhausted: false,
     saveAttempted: false,
     saveSent: false,
+    unansweredSaves: 0,
     mayBeSavedUntilMs: -Infinity,
     since: orderOf(record.since),
     firstSince: orderOf(record.since),

@@ -278,9 +278,10 @@ export class Intents {
     intent.unclearAtMs = this.#nowMs;
   }
 
-  /** Its volume is not going to be saved any more, and whether it was is not known. */
+  /** Its volume is not going to be saved any more, and whether it was may not be known. */
   abandoned(intent: Intent): void {
-    if (intent.saveAttempted) intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
+    if (intent.saveAttempted)
+      intent.mayBeSavedUntilMs = intent.unansweredSaves > 0 ? this.#nowMs + lateSaveMs : -Infinity;
   }
 
   /** An attempt ended without a clear result: the backend may still be at work. */

@@ -1,5 +1,5 @@
 import type { Logger } from '../base/logger.ts';
-import { AlreadyExistsError } from '../kube/api-error.ts';
+import { AlreadyExistsError, isNotCarriedOut } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import type { Recorder } from '../kube/recorder.ts';
@@ -35,8 +35,12 @@ export interface VolumeStoreParts {
   client: KubeClient;
   recorder: Recorder;
   logger: Logger;
-  /** Called before each attempt to create a volume, which fails with what it throws. */
-  beforeSave?: (volume: PersistentVolume, signal: AbortSignal | undefined) => Promise<void>;
+  /**
+   * Called before each attempt to create a volume, which fails with what it throws.
+   *
+   * @returns what to call when the attempt has certainly created nothing, and cannot any more.
+   */
+  beforeSave?: (volume: PersistentVolume, signal: AbortSignal | undefined) => Promise<(() => void) | undefined>;
   /** Called as soon as the API server has the volume. */
   onSaved: (volume: PersistentVolume) => void;
   /** Called when no retry can save a volume, as its name is taken by another one. */
@@ -59,11 +63,12 @@ export async function savePersistentVolume(
   volume: PersistentVolume,
   signal?: AbortSignal,
 ): Promise<void> {
-  await beforeSave?.(volume, signal);
+  const rejected = await beforeSave?.(volume, signal);
   let stored: PersistentVolume | undefined;
   try {
     stored = await client.create(persistentVolumes, volume, { signal });
   } catch (error) {
+    if (isNotCarriedOut(error)) rejected?.();
     if (!(error instanceof AlreadyExistsError)) throw error;
     stored = await savedVolume(client, volume, signal).catch((failure: unknown) => {
       if (failure instanceof VolumeTakenError) onTaken(volume);

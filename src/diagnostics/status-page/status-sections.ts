@@ -11,6 +11,8 @@ export type Sections = ReadonlyMap<SectionId, string>;
 export type SectionId = 'summary' | 'reasons' | 'claim-list' | 'calls' | 'queues' | 'intents' | 'requests' | 'process';
 
 const maxCalls = 20;
+/** Phases of records that only an operator can close. */
+const leftPhases: ReadonlySet<string> = new Set(['stuck', 'unproved']);
 
 export function renderSections(view: StatusView): Sections {
   const { report, query } = view;
@@ -35,19 +37,19 @@ export function headline(report: DigestedReport): { text: string; isGood: boolea
     const text = role.name === 'standby' ? 'Standby: another instance leads' : 'Starting';
     return { text, isGood: true };
   }
+  const left = leftCount(work);
   const problems = [
     ...(digest.failing > 0
       ? [`${countText(digest.failing)} of ${plural(work.claims.length, 'waiting claim', 'waiting claims')} failing`]
       : []),
-    ...(stuckCount(work) > 0 ? [`${plural(stuckCount(work), 'record', 'records')} of the journal stuck`] : []),
+    ...(left > 0 ? [`${plural(left, 'record', 'records')} of the journal left to an operator`] : []),
   ];
   if (problems.length > 0) return { text: problems.join(', '), isGood: false };
   return { text: 'Healthy', isGood: true };
 }
 
-/** Records that only an operator can close. */
-function stuckCount({ phases }: NonNullable<StatusReport['work']>): number {
-  return phases.find(({ phase }) => phase === 'stuck')?.count ?? 0;
+function leftCount({ phases }: NonNullable<StatusReport['work']>): number {
+  return phases.reduce((sum, { phase, count }) => sum + (leftPhases.has(phase) ? count : 0), 0);
 }
 
 function summary(report: DigestedReport): string {
@@ -67,7 +69,10 @@ function summary(report: DigestedReport): string {
           ['failing', countText(digest.failing)],
           [calls.length === 1 ? 'call in flight' : 'calls in flight', countText(calls.length)],
           ['longest call', calls[0] === undefined ? '–' : latencyText(calls[0].seconds)],
-          [stuckCount(work) === 1 ? 'record stuck' : 'records stuck', countText(stuckCount(work))],
+          [
+            leftCount(work) === 1 ? 'record left to an operator' : 'records left to an operator',
+            countText(leftCount(work)),
+          ],
         ];
   const list = figures.map(([label, value]) => `<li><b>${value}</b> ${label}`).join('');
   return `<p class="headline ${isGood ? 'good' : 'bad'}"><span aria-hidden="true">${isGood ? '✓' : '!'}</span> ${escapeHtml(text)}</p>
@@ -126,7 +131,7 @@ function intents({ work, atMs }: StatusReport): string {
   const rows = work.phases.map(({ phase, count, oldest }) => {
     const age = durationText((atMs - Date.parse(oldest.createdAt)) / 1000);
     const problem = oldest.problem === undefined ? '' : `<p class="e">${escapeHtml(shortened(oldest.problem, 300))}`;
-    const name = phase === 'stuck' ? `<b class="bad">${phase}</b>` : escapeHtml(phase);
+    const name = leftPhases.has(phase) ? `<b class="bad">${phase}</b>` : escapeHtml(phase);
     return `<tr><th scope="row">${name}<td class="n">${countText(count)}<td>${escapeHtml(oldest.claim)}${problem}<td class="n">${age}\n`;
   });
   return tableOf({

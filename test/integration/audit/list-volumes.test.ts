@@ -141,7 +141,7 @@ describe('an audit of a driver without LIST_VOLUMES', () => {
     assert.match(report.incomplete[0] ?? '', /lacks LIST_VOLUMES, and lacks GET_VOLUME/);
     const { stdout } = await rig.run([]);
     assert.match(stdout, /^Not checked: the driver lacks LIST_VOLUMES/m);
-    assert.match(stdout, /: nothing was found to be lost or stuck, but not everything could be checked \(/);
+    assert.match(stdout, /: nothing that needs attention was found, but not everything could be checked \(/);
   });
 
   test('does the same where the driver reports the capability all the same', async () => {

@@ -62,7 +62,7 @@ describe('the status page', () => {
   test('says what the process is, what waits and why, without any script', async () => {
     const page = await html(statusReport(many(20)));
     assert.match(page, /<title>block\.csi\.example\.com – csi-provisioner<\/title>/);
-    assert.match(page, /7 of 20 waiting claims failing, 1 record of the journal stuck/);
+    assert.match(page, /7 of 20 waiting claims failing, 3 records of the journal left to an operator/);
     assert.match(page, /has been leading for 27 h\.\nDriver block\.csi\.example\.com 2\.4\.1 is connected/);
     assert.match(page, /<caption>20 claims, oldest first<\/caption>/);
     assert.match(page, /team-web\/old-data<p class="e">the class retains its volumes, and one may have been saved/);

@@ -8,6 +8,7 @@ import {
   NotFoundError,
   TransportError,
   UnauthorizedError,
+  isNotCarriedOut,
 } from '../../../src/kube/api-error.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
 import type { RequestCredentials } from '../../../src/kube/request-credentials.ts';
@@ -77,6 +78,15 @@ describe('retries', () => {
       const waitedMs = await rig.clock.until(() => sent.done);
       assert.deepEqual([sent.error, waitedMs, rig.server.requests.length - before], [undefined, 3000, 2]);
     }
+  });
+
+  test('an error says how often the request was sent: an earlier attempt may still be carried out', async () => {
+    await using rig = await Rig.start();
+    rig.server.next({}, busy({ 'retry-after': '1' }, 504), (reply) => reply.status(422, 'Invalid'));
+    const sent = outcome(rig.client.create(configMaps, configMap('a', 1)));
+    await rig.clock.until(() => sent.done);
+    assert.equal((sent.error as ApiError).attempts, 2);
+    assert.equal(isNotCarriedOut(sent.error), false);
   });
 
   test('an answer that asks for hours is followed by another try after a minute', async () => {

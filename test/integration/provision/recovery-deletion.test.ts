@@ -337,6 +337,43 @@ describe('a volume that could not be saved', () => {
     });
   }
 
+  test('is deleted at once where the API server has rejected every request that creates it', async () => {
+    const scene = await recoveryScene({
+      rig: { controller: { save: { kind: 'blocking', attempts: 2, pauseMs: 20_000 } } },
+    });
+    await using rig = scene.rig;
+    const { backend, clock, seen, handle } = scene;
+    const refusal = rig.refuse('create', 'persistentvolumes', { code: 403, reason: 'Forbidden' });
+    rig.startOnly();
+    await scene.passUntil('the last request', () => refusal.hits === 2);
+    const sentMs = clock.monotonicMs();
+    rig.deleteClaim();
+    await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.ok(clock.monotonicMs() - sentMs < 60_000, `after ${clock.monotonicMs() - sentMs} ms`);
+    await scene.undone();
+    assert.deepEqual(seen.reported, []);
+  });
+
+  test('waits where one of the requests has had no clear answer, though a later one was rejected', async () => {
+    const scene = await recoveryScene({
+      rig: { controller: { save: { kind: 'blocking', attempts: 2, pauseMs: 20_000 } } },
+    });
+    await using rig = scene.rig;
+    const { backend, clock, seen, handle } = scene;
+    const unclear = rig.refuse('create', 'persistentvolumes', { times: 1 });
+    rig.startOnly();
+    await scene.passUntil('the first request', () => unclear.hits === 1);
+    const refusal = rig.refuse('create', 'persistentvolumes', { code: 403, reason: 'Forbidden' });
+    await scene.passUntil('the second request', () => refusal.hits === 1);
+    rig.deleteClaim();
+    await scene.passUntil('the wait', () => seen.waiting().get('late-save') === 1);
+    await clock.advance(60_000);
+    assert.deepEqual(backend.revokes, []);
+    await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+    assert.deepEqual(backend.deleted, [handle]);
+  });
+
   for (const [what, afterMs] of [
     ['whose answer was lost', 0],
     ['that the API server carried out late', 30_000],

@@ -65,6 +65,15 @@ export function statusReport(claims: readonly ReportedClaim[], changes: Partial<
                 problem: 'the class retains its volumes, and one may have been saved',
               },
             },
+            {
+              phase: 'unproved',
+              count: 2,
+              oldest: {
+                claim: 'team-web/moved-data',
+                createdAt: new Date(reportedAtMs - 86_400_000).toISOString(),
+                problem: 'the API server has no history from the beginning of the attempt on',
+              },
+            },
           ]
         : [],
     },

@@ -70,7 +70,7 @@ describe('the arguments of audit', () => {
     const { parsed, printed } = read('--help');
     assert.equal(parsed, undefined);
     assert.match(printed, /^Usage: csi-provisioner audit \[options\]/);
-    assert.match(printed, /Exit codes: 0 nothing is lost or stuck/);
+    assert.match(printed, /Exit codes: 0 nothing needs attention/);
     for (const line of printed.split('\n')) assert.ok(line.length <= 100, line);
   });
 });

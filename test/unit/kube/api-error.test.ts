@@ -4,6 +4,7 @@ import {
   ApiError,
   ForbiddenError,
   isConnectionRefused,
+  isNotCarriedOut,
   isRefusal,
   isUnservedResource,
   isVersionUnavailable,
@@ -55,6 +56,52 @@ describe('what an error says', () => {
       assert.equal(error.isAdmission, isAdmission);
     });
   }
+
+  for (const { what, code, message = 'no', certain } of [
+    { what: 'an invalid object', code: 422, certain: true },
+    { what: 'a missing right', code: 403, certain: true },
+    { what: 'an overloaded server', code: 429, certain: true },
+    { what: 'a conflict', code: 409, certain: false },
+    { what: 'a timeout', code: 504, certain: false },
+    { what: 'an internal error', code: 500, certain: false },
+    {
+      what: 'a webhook with code 409',
+      code: 409,
+      message: 'admission webhook "w.x" denied the request: no',
+      certain: true,
+    },
+    {
+      what: 'a webhook with code 500',
+      code: 500,
+      message: 'admission webhook "w.x" denied the request: no',
+      certain: true,
+    },
+    {
+      what: 'a webhook that does not answer',
+      code: 500,
+      message: 'Internal error occurred: failed calling webhook "w.x": timeout',
+      certain: true,
+    },
+  ]) {
+    test(`after ${what} a write is ${certain ? 'certainly not' : 'perhaps'} carried out`, () => {
+      const body = JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, message });
+      assert.equal(isNotCarriedOut(errorFromAnswer(code, body, create)), certain);
+    });
+  }
+
+  test('nothing is certain about a write after the word of a proxy, or after a former attempt', () => {
+    assert.equal(isNotCarriedOut(errorFromAnswer(403, 'Access denied by the proxy', create)), false);
+    const error = errorFromAnswer(422, JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 422 }), create);
+    assert.equal(isNotCarriedOut(error), true);
+    error.attempts = 2;
+    assert.equal(isNotCarriedOut(error), false);
+  });
+
+  test('a write that was not sent is certainly not carried out, one without an answer perhaps', () => {
+    assert.equal(isNotCarriedOut(new TransportError('x', { code: 'ECONNREFUSED', sent: false })), true);
+    assert.equal(isNotCarriedOut(new TransportError('x', { code: 'ECONNRESET' })), false);
+    assert.equal(isNotCarriedOut(new Error('x')), false);
+  });
 
   for (const [code, refused] of [
     [400, true],
