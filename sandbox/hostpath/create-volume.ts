@@ -86,7 +86,7 @@ async function makeVolume(
   const bytes = chooseSize(driver, request, source);
   const segments = choosePlace(driver, request, bytes);
   const fields: Omit<VolumeRecord, 'serial'> = {
-    id: randomUUID(),
+    id: driver.namedIds && isPlain(name) ? `${name}#${randomUUID()}` : randomUUID(),
     name,
     capacityBytes: String(bytes),
     accessType,
@@ -181,4 +181,9 @@ function volumeSource(driver: HostpathDriver, record: { volumeId: string }): Sou
     accessType: volume.accessType,
     contentPath: driver.state.volumes.contentPath(volume.id),
   };
+}
+
+/** Whether a name can be part of an id, which is a folder's name, too, and has at most 128 bytes (CSI, "Size Limits"). */
+function isPlain(name: string): boolean {
+  return /^[\w.-]{1,80}$/.test(name);
 }

@@ -32,6 +32,8 @@ export interface DriverOptions {
   /** Keys that ControllerModifyVolume accepts. */
   mutableParameters: readonly string[];
   capabilities: Capabilities;
+  /** Whether volume ids begin with the name of the request. */
+  namedIds: boolean;
   /** Whether calls go to `calls.jsonl` in the state directory. */
   callLog: boolean;
 }

@@ -22,6 +22,7 @@ export const usage = `The sample hostpath CSI driver: volumes are directories be
   --mutable-parameters LIST    keys that ControllerModifyVolume accepts; default iops,throughput,tier
   --capabilities-off LIST      capabilities not to announce, such as GET_CAPACITY,node:STAGE_UNSTAGE_VOLUME
   --attach                     serve ControllerPublishVolume and ControllerUnpublishVolume
+  --named-ids                  volume ids begin with the name of the request, as those of many drivers contain it
   --call-log                   write each call to calls.jsonl in the state directory, secrets by key only
 `;
 
@@ -59,6 +60,7 @@ export function parseFlags(argv: readonly string[]): DriverOptions | 'help' {
       topology,
       mutableParameters: list(values['mutable-parameters']),
       capabilities: chooseCapabilities({ attach: values.attach, topology: topology.size > 0, off }),
+      namedIds: values['named-ids'],
       callLog: values['call-log'],
     };
   } catch (error) {
@@ -81,6 +83,7 @@ function parse(argv: readonly string[]) {
         'mutable-parameters': { type: 'string', default: 'iops,throughput,tier' },
         'capabilities-off': { type: 'string', default: '' },
         attach: { type: 'boolean', default: false },
+        'named-ids': { type: 'boolean', default: false },
         'call-log': { type: 'boolean', default: false },
         help: { type: 'boolean' },
       },

@@ -16,6 +16,8 @@ export interface HostpathDriver {
   /** Keys that ControllerModifyVolume accepts. */
   readonly mutableParameters: readonly string[];
   readonly capabilities: Capabilities;
+  /** Whether volume ids begin with the name of the request. */
+  readonly namedIds: boolean;
   readonly state: HostpathState;
   readonly pending: PendingOperations;
   /** Room taken by volumes whose content is still being made. */

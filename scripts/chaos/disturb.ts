@@ -8,9 +8,9 @@ import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
 /** About what a round takes, in milliseconds: the start of a process and its life. */
-const roundMs = 1100;
-/** What is restarted works for so long on average before it is killed again, in milliseconds. */
-const restartPauseMs = 12_000;
+export const roundMs = 1100;
+/** A driver that was restarted works for so long on average before it is killed again, in milliseconds. */
+const driverPauseMs = 12_000;
 
 export interface Surroundings {
   options: ChaosOptions;
@@ -44,15 +44,20 @@ export async function disturb({
     if (!options.disturbances.has(name)) return Promise.resolve();
     return atIntervals({ random: stream, firstMs: everyMs, everyMs: laterMs, signal }, () => act(stream));
   };
-  const restart = (name: Disturbance, share: number, maxMs: number, act: () => Promise<unknown>): Promise<void> => {
-    const everyMs = every(share, maxMs);
-    return own(name, everyMs, async () => (load.paused ? undefined : act()), Math.max(everyMs, restartPauseMs));
-  };
+  const restart = (
+    name: Disturbance,
+    { firstMs, everyMs }: { firstMs: number; everyMs: number },
+    act: () => Promise<unknown>,
+  ): Promise<void> => own(name, firstMs, async () => (load.paused ? undefined : act()), everyMs);
+  const driverMs = every(0.3, 20_000);
+  const { apiRestartMs } = options;
   await Promise.all([
     own('driver', 250, (stream) => driver.misbehave(stream, { isLate: options.disturbances.has('late') })),
-    restart('driver-restart', 0.3, 20_000, () => driver.restart()),
+    restart('driver-restart', { firstMs: driverMs, everyMs: Math.max(driverMs, driverPauseMs) }, () =>
+      driver.restart(),
+    ),
     own('api', 700, (stream) => failApi(world.url, stream)),
-    restart('api-restart', 0.5, 30_000, () => world.restartApi()),
+    restart('api-restart', { firstMs: every(0.5, apiRestartMs), everyMs: apiRestartMs }, () => world.restartApi()),
     own('admin', 1500, async () => (load.paused ? undefined : administrator.act(1))),
     own('namespaces', every(0.4, 120_000), () => load.deleteNamespace()),
     own('classes', every(0.15, 6000), () => load.recreateClass()),

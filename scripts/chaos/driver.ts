@@ -28,6 +28,9 @@ const mishaps = [
   { delayMs: 600, after: true },
 ] as const;
 
+/** Audit finds the volume of a record by its name. */
+const flags = ['--named-ids'];
+
 /** As long as a driver may still work on a call after the sidecar's --timeout: up to 1.4 times. */
 const lateMishaps = [{ delayMs: 1100 }, { delayMs: 1250 }, { delayMs: 1400 }] as const;
 
@@ -48,7 +51,7 @@ export class ChaosDriver {
   }
 
   static async start(folder: string, driverName: string): Promise<ChaosDriver> {
-    const driver = new ChaosDriver(await startDriver({ driverName, folder }), folder);
+    const driver = new ChaosDriver(await startDriver({ driverName, folder, flags }), folder);
     await driver.behave();
     return driver;
   }
@@ -69,7 +72,7 @@ export class ChaosDriver {
   async restart(): Promise<void> {
     await this.#process.stop('SIGKILL');
     this.#log += this.#process.log();
-    this.#process = await startDriver({ driverName: this.#driverName, folder: this.#folder });
+    this.#process = await startDriver({ driverName: this.#driverName, folder: this.#folder, flags });
   }
 
   /** From now on the next calls go wrong in ways that are drawn. */

@@ -33,6 +33,8 @@ export interface ChaosOptions {
   cluster: 'sandbox' | 'kubernetes';
   /** No further claims and kills after so long. */
   maxMs: number;
+  /** About how often the API server is restarted; short runs have it twice all the same, once while the sidecar is down. */
+  apiRestartMs: number;
   election: boolean;
   /** Value of --intent-journal; undefined: the flag is not passed. */
   journal: 'lease' | 'off' | undefined;
@@ -54,6 +56,8 @@ and audit has deleted all that it reports as leaked.
   --claims N           claims to create, default 300
   --kills N            SIGKILLs, default 25
   --minutes N          no further claims and kills after that time, default 60
+  --api-minutes N      about how often the API server is restarted, default 20; a restart makes it forget its history, and what was
+                       open then may end as unproved
   --seed TEXT          repeats the choices of a run, default: the time
   --cluster NAME       sandbox (default) or kubernetes
   --no-election        without --leader-election
@@ -78,6 +82,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
       claims: { type: 'string', default: '300' },
       kills: { type: 'string', default: '25' },
       minutes: { type: 'string', default: '60' },
+      'api-minutes': { type: 'string', default: '20' },
       seed: { type: 'string', default: new Date().toISOString() },
       cluster: { type: 'string', default: 'sandbox' },
       election: { type: 'boolean', default: true },
@@ -103,6 +108,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
     claims: wholeNumber('--claims', values.claims),
     kills: wholeNumber('--kills', values.kills),
     maxMs: wholeNumber('--minutes', values.minutes) * 60_000,
+    apiRestartMs: wholeNumber('--api-minutes', values['api-minutes']) * 60_000,
     seed: values.seed,
     cluster,
     election: values.election,

@@ -3,6 +3,7 @@ import { leases, type Lease, microTime } from '../../src/kube/lease-record.ts';
 import type { Administrator } from './administrator.ts';
 import type { ClaimLoad } from './claim-load.ts';
 import type { WantedClaim } from './count.ts';
+import { roundMs } from './disturb.ts';
 import { readJournal } from './journal-records.ts';
 import type { ChaosOptions, Disturbance } from './options.ts';
 import type { Random } from './random.ts';
@@ -25,6 +26,8 @@ export class Rounds {
   /** Those while nothing else may happen. */
   #moreKills = 0;
   #life: Life;
+  /** How often the API server was restarted while the sidecar was down. */
+  #apiDowns = 0;
   /** While true names are made as before. */
   #pinned = false;
 
@@ -122,7 +125,11 @@ export class Rounds {
     const random = this.#random;
     const [adminDraw, apiDraw] = [random.next(), random.next()];
     if (adminDraw < 0.3 && this.#has('admin')) await this.#administrator.act(3);
-    if (apiDraw < 0.06 && this.#has('api-down')) await this.#world.restartApi();
+    const { kills, apiRestartMs } = this.#options;
+    const isOverdue = this.#apiDowns === 0 && this.#kills >= kills / 2;
+    if (!this.#has('api-down') || !(isOverdue || apiDraw < (2 * roundMs) / apiRestartMs)) return;
+    this.#apiDowns++;
+    await this.#world.restartApi();
   }
 
   #countKill(ran: boolean, signal: NodeJS.Signals): void {
@@ -136,7 +143,7 @@ export class Rounds {
     this.#life = {
       ...this.#life,
       prefix: this.#has('prefix') && prefixDraw < 0.2 ? 'vol' : plainLife.prefix,
-      uuidLength: this.#has('collide') && lengthDraw < 0.15 ? 2 : plainLife.uuidLength,
+      uuidLength: this.#has('collide') && lengthDraw < 0.05 ? 2 : plainLife.uuidLength,
     };
   }
 

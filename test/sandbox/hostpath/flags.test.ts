@@ -15,6 +15,7 @@ describe('parseFlags', () => {
       capacityBytes: 2n ** 50n,
       topology: new Map(),
       mutableParameters: ['iops', 'throughput', 'tier'],
+      namedIds: false,
       callLog: false,
     });
     assert.equal(capabilities.controller.has('PUBLISH_UNPUBLISH_VOLUME'), false);

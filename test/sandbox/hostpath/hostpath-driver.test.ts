@@ -52,6 +52,15 @@ async function createVolume({ controller }: Pick<Clients, 'controller'>, request
 const failsWith = (code: status, details = /./) => ({ code, details });
 
 describe('the hostpath driver as a process', () => {
+  test('begins ids with the name of the request where that is asked for, and the name can be part of an id', async (t) => {
+    const { controller } = await startDriver(t, { flags: ['--named-ids'] });
+    assert.match((await createVolume({ controller }, { name: 'pvc-1' })).volume_id, /^pvc-1#[\da-f-]{36}$/);
+    const repeated = await createVolume({ controller }, { name: 'pvc-1' });
+    assert.equal((await createVolume({ controller }, { name: 'pvc-1' })).volume_id, repeated.volume_id);
+    for (const name of ['../x', 'x'.repeat(120)])
+      assert.match((await createVolume({ controller }, { name })).volume_id, /^[\da-f-]{36}$/);
+  });
+
   test('says where it listens, and goes with its socket on SIGTERM', async (t) => {
     const { driver, identity } = await startDriver(t, { flags: ['--driver-name', 'my.driver.example'] });
     assert.deepEqual(driver.ready, {
