@@ -16,6 +16,7 @@ import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
 import { showing } from '../scripts/terminal-progress.ts';
 import { startSandbox } from '../test/support/sandbox-cluster.ts';
+import { putObjects, type StoredObject } from './etcd-objects.ts';
 
 const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
 
@@ -39,6 +40,8 @@ export interface BenchCluster extends AsyncDisposable {
   boundClaims: Set<string>;
   /** Names of the volumes that exist, kept up to date. */
   volumeNames: Set<string>;
+  /** Writes objects past the API server. @throws on the sandbox. */
+  fill(objects: Iterable<StoredObject>): Promise<void>;
   /** Requests of the sidecar's user in a span of time, as `verb resource`; undefined where nothing is recorded. */
   requests(fromMs: number, toMs: number): Promise<Map<string, number> | undefined>;
 }
@@ -54,11 +57,11 @@ export async function startBenchCluster(target: 'kubernetes' | 'sandbox'): Promi
 
 async function openCluster(target: 'kubernetes' | 'sandbox'): Promise<BenchCluster> {
   await using cleanup = new AsyncDisposableStack();
-  let auditLogFile: string | undefined;
+  let [auditLogFile, etcdUrl]: (string | undefined)[] = [];
   let cluster;
   if (target === 'kubernetes') {
     const plane = cleanup.use(await startControlPlane({ auditLog: true, extraArgs: unthrottled }));
-    auditLogFile = plane.auditLogFile;
+    ({ auditLogFile, etcdUrl } = plane);
     cluster = await attachToCluster(plane.adminKubeconfig);
   } else {
     cluster = await startSandbox({ rbac: false });
@@ -103,6 +106,10 @@ async function openCluster(target: 'kubernetes' | 'sandbox'): Promise<BenchClust
     client: new KubeClient({ transport, fieldManager: 'bench' }),
     boundClaims,
     volumeNames,
+    fill: async (objects) => {
+      if (etcdUrl === undefined) throw new Error('the sandbox has no etcd');
+      await putObjects(etcdUrl, objects);
+    },
     requests: async (fromMs, toMs) =>
       auditLogFile === undefined ? undefined : countRequests(auditLogFile, fromMs, toMs),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
