@@ -107,11 +107,13 @@ export class DeletionGuard {
     }
     // storage that this process has just made, and of which nobody else can know
     const isNew = context.wantedByClaim && isOwnNew(intent);
-    if (!isNew) proof.check(intent, handle);
+    if (!isNew) proof.check(intent);
     // a deletion that was sent must come to its end: whoever wants the volume gets another
     const wish = context.wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
     if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume after all');
     await (isNew ? proof.lookAtNew(intent, handle, signal) : proof.lookLive(intent, handle, signal));
+    // after the look: storage that a volume has now is that volume's, and nothing about it is left to decide
+    if (!isNew) proof.check(intent, handle);
     await intents.toDelete(intent, handle, signal);
     signal.throwIfAborted();
     if (!isNew) proof.check(intent, handle);

@@ -47,31 +47,35 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
       spec: (handle: string) => ({ gcePersistentDisk: { pdName: handle }, csi: undefined }),
     },
   ]) {
-    test(`${title}, and the record is closed`, async () => {
-      const scene = await recoveryScene();
-      await using rig = scene.rig;
-      const { backend, clock, handle } = scene;
-      rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: spec(handle) });
-      backend.fulfilSteps.push(lateAnswer(backend));
-      await rig.start();
-      rig.deleteClaim();
-      await scene.closed();
-      await clock.advance(20 * maxCallMs);
-      assert.deepEqual(backend.deleted, []);
-      assert.equal(backend.storage.size, 1);
-      assert.equal(scene.seen.revoked, 0);
-      assert.ok(
-        rig.log.some(({ message }) => message === 'The storage is not deleted: a PersistentVolume refers to it'),
-      );
-    });
+    for (const when of ['before', 'after']) {
+      test(`${title} that came ${when} the record was begun, and the record is closed`, async () => {
+        const scene = await recoveryScene();
+        await using rig = scene.rig;
+        const { backend, clock, handle } = scene;
+        const importStorage = () => rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: spec(handle) });
+        if (when === 'before') importStorage();
+        backend.fulfilSteps.push(lateAnswer(backend));
+        await rig.start();
+        if (when === 'after') importStorage();
+        rig.deleteClaim();
+        await scene.closed();
+        await clock.advance(20 * maxCallMs);
+        assert.deepEqual(backend.deleted, []);
+        assert.equal(backend.storage.size, 1);
+        assert.equal(scene.seen.revoked, 0);
+        assert.ok(
+          rig.log.some(({ message }) => message === 'The storage is not deleted: a PersistentVolume refers to it'),
+        );
+      });
+    }
 
-    test(`${title} that came after the record was begun, nor when that is gone again`, async () => {
+    test(`${title} that came after the record was begun, and is gone again: it may be kept`, async () => {
       const scene = await unwanted(({ rig, handle }) => {
         rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: spec(handle) });
+        rig.api.delete(resource.volumes, { name: 'by-hand' });
       });
       await using rig = scene.rig;
       await unproved(scene);
-      rig.api.delete(resource.volumes, { name: 'by-hand' });
       await scene.clock.advance(20 * maxCallMs);
       await rig.settle();
       assert.deepEqual(scene.backend.deleted, []);
