@@ -1,5 +1,5 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
-import type { Permit } from '../base/permit.ts';
+import { type Permit, rechecked } from '../base/permit.ts';
 import { ExpiredError, type RequestInfo, unexpectedKind } from './api-error.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
@@ -21,6 +21,8 @@ export interface CallOptions {
    * to the server that it once reached. Only for `get`, `patch` and `raw`. Default false.
    */
   newConnection?: boolean | undefined;
+  /** Called when a write had to wait for the permit, since much may have changed meanwhile: what it throws ends the write. */
+  recheck?: (() => void) | undefined;
 }
 
 /** The format of a patch (Kubernetes API concepts, "Patch"): JSON merge, strategic merge, JSON patch. */
@@ -171,12 +173,12 @@ export class KubeClient {
     resource: Resource,
     options: ListOptions & { continue?: string },
   ): Promise<ListPage<T>> {
-    const { namespace, signal, optional, ...query } = options;
+    const { namespace, signal, optional, labelSelector, fieldSelector, limit, continue: token } = options;
     const info: RequestInfo = { verb: 'list', resource, namespace, optional };
     const answer = await this.#transport.request<ListAnswer<T>>({
       method: 'GET',
       path: resourcePath(resource, { namespace }),
-      query: { ...query },
+      query: { labelSelector, fieldSelector, limit, continue: token },
       info,
       signal,
     });
@@ -209,7 +211,7 @@ export class KubeClient {
       info: { verb: 'create', resource, namespace, name: object.metadata.name, optional: options.optional },
       signal: options.signal,
       discardAnswer: options.discardAnswer,
-      permit: this.#permit,
+      permit: this.#permitOf(options),
     });
   }
 
@@ -253,6 +255,10 @@ export class KubeClient {
     await this.#send('DELETE', 'delete', resource, name, options, body);
   }
 
+  #permitOf({ recheck }: CallOptions): Permit | undefined {
+    return recheck === undefined ? this.#permit : rechecked(this.#permit, recheck);
+  }
+
   /** Any path of the API, such as a discovery document. */
   raw<T>(path: string, options: CallOptions = {}): Promise<T> {
     const resource: Resource = { group: '', version: '', plural: path, kind: '', namespaced: false };
@@ -280,7 +286,7 @@ export class KubeClient {
       info: { verb, resource, namespace: where, name, subresource: options.subresource, optional: options.optional },
       signal: options.signal,
       newConnection: options.newConnection,
-      permit: method === 'GET' ? undefined : this.#permit,
+      permit: method === 'GET' ? undefined : this.#permitOf(options),
     });
   }
 }

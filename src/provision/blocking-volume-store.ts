@@ -3,6 +3,7 @@ import { isRefusal } from '../kube/api-error.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
+import { TakenOverError } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {
@@ -57,11 +58,11 @@ export class BlockingVolumeStore implements VolumeStore {
       () => savePersistentVolume(this.#parts, volume, abort),
       'The volume could not be saved',
       abort,
-      (error) => isRefusal(error) || error instanceof VolumeTakenError,
+      (error) => isRefusal(error) || error instanceof VolumeTakenError || error instanceof TakenOverError,
     );
     if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
     if (failure !== undefined) {
-      if (abort.aborted) throw failure;
+      if (abort.aborted || failure instanceof TakenOverError) throw failure;
       const deleteStorage = this.#deleteStorage;
       if (deleteStorage === undefined) {
         this.#recordFailure(claim, `${saveFailure(claim, failure)}. The volume is kept at the storage.`);

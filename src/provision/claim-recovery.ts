@@ -23,7 +23,7 @@ import type { Plan, Recoverable } from './recoverable.ts';
 import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
 import { isServed } from './served-intent.ts';
-import type { VolumeStore } from './volume-store.ts';
+import type { SaveAttempt, VolumeStore } from './volume-store.ts';
 import { waitingText } from './waiting-text.ts';
 
 /** How long the journal may keep a claim waiting before an event says so, in milliseconds. */
@@ -192,10 +192,9 @@ export class ClaimRecovery {
    * Before the object of a volume is created. If a former request may have created it, whoever sent that, the claim is read live: an
    * administrator may have removed both since then to keep the storage, which a second object would have reclaimed.
    *
-   * @returns what to call when the request has certainly created nothing, and cannot any more.
    * @throws when the claim is gone, and as `DeletionGuard.wish`.
    */
-  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<(() => void) | undefined> {
+  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | undefined> {
     const intent = this.#intentOf(volume);
     const { namespace = '', name = '', uid = '' } = volume.spec.claimRef ?? {};
     const isFirst = intent?.saveSent === false;
@@ -204,7 +203,12 @@ export class ClaimRecovery {
     if (intent === undefined) return undefined;
     intent.saveSent = true;
     intent.unansweredSaves++;
-    return () => intent.unansweredSaves--;
+    return {
+      recheck: () => this.#options.intents.checkOwned(intent),
+      rejected: () => {
+        intent.unansweredSaves--;
+      },
+    };
   }
 
   /** Another process has closed the record, or works on it: nothing is saved for it here any more. */

@@ -48,6 +48,14 @@ const maxRenewed = 500;
 /** The API server may still carry out a request for which nobody waits any more, for so long, in milliseconds. */
 const lateSaveMs = 65_000;
 
+/** Another process has the record of the volume, or has closed it: nothing is sent for it here any more. */
+export class TakenOverError extends ProvisionError {
+  constructor(volumeName: string) {
+    const message = `another process has taken over the volume ${JSON.stringify(volumeName)} while this one was paused`;
+    super(message, { state: 'no-change' });
+  }
+}
+
 export class Intents {
   readonly #options: IntentsOptions;
   readonly #open: OpenIntents;
@@ -315,11 +323,9 @@ export class Intents {
     throw new Error(`the record of volume ${JSON.stringify(intent.record.volume.name)} is not open any more`);
   }
 
-  /** To be called after a pause. @throws {ProvisionError} when another process has the record, or nobody has it any more. */
+  /** To be called after a pause. @throws {TakenOverError} when another process has the record, or nobody has it any more. */
   checkOwned(intent: Intent): void {
-    if (this.#open.has(intent) && intent.owner !== 'foreign') return;
-    const message = `another process has taken over the volume ${JSON.stringify(intent.record.volume.name)} while this one was paused`;
-    throw new ProvisionError(message, { state: 'no-change' });
+    if (!this.#open.has(intent) || intent.owner === 'foreign') throw new TakenOverError(intent.record.volume.name);
   }
 
   /**

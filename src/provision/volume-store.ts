@@ -5,6 +5,7 @@ import { objectKey } from '../kube/kube-object.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason, succeededReason } from './event-reasons.ts';
+import { TakenOverError } from './intents.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
 import { checkStored, ClassDroppedError, hasItsClass, storedVolume, VolumeTakenError } from './stored-volume.ts';
 
@@ -31,16 +32,20 @@ export interface VolumeStore {
   settled(): Promise<void>;
 }
 
+/** What belongs to one request that creates a volume. */
+export interface SaveAttempt {
+  /** To be called after a pause, before it is sent. @throws {TakenOverError} when it must not be sent any more. */
+  recheck: () => void;
+  /** To be called when it has certainly created nothing, and cannot any more. */
+  rejected: () => void;
+}
+
 export interface VolumeStoreParts {
   client: KubeClient;
   recorder: Recorder;
   logger: Logger;
-  /**
-   * Called before each attempt to create a volume, which fails with what it throws.
-   *
-   * @returns what to call when the attempt has certainly created nothing, and cannot any more.
-   */
-  beforeSave?: (volume: PersistentVolume, signal: AbortSignal | undefined) => Promise<(() => void) | undefined>;
+  /** Called before each attempt to create a volume, which fails with what it throws. */
+  beforeSave?: (volume: PersistentVolume, signal: AbortSignal | undefined) => Promise<SaveAttempt | undefined>;
   /** Called as soon as the API server has the volume. */
   onSaved: (volume: PersistentVolume) => void;
   /** Called when no retry can save a volume, as its name is taken by another one. */
@@ -56,19 +61,20 @@ export interface VolumeStoreParts {
  * An attributes class that the API server has dropped is set by a patch, which may reach another server: while a control plane
  * is upgraded, some have the feature and some do not. Kubernetes does not bind a volume without the class of its claim.
  *
- * @throws {VolumeTakenError} when it is another one, {ClassDroppedError}, {ApiError} and {TransportError}.
+ * @throws {VolumeTakenError} when it is another one, {TakenOverError} when another process has the record of its intent,
+ * {ClassDroppedError}, {ApiError} and {TransportError}.
  */
 export async function savePersistentVolume(
   { client, beforeSave, onSaved, onTaken }: VolumeStoreParts,
   volume: PersistentVolume,
   signal?: AbortSignal,
 ): Promise<void> {
-  const rejected = await beforeSave?.(volume, signal);
+  const attempt = await beforeSave?.(volume, signal);
   let stored: PersistentVolume | undefined;
   try {
-    stored = await client.create(persistentVolumes, volume, { signal });
+    stored = await client.create(persistentVolumes, volume, { signal, recheck: attempt?.recheck });
   } catch (error) {
-    if (isNotCarriedOut(error)) rejected?.();
+    if (error instanceof TakenOverError || isNotCarriedOut(error)) attempt?.rejected();
     if (!(error instanceof AlreadyExistsError)) throw error;
     stored = await savedVolume(client, volume, signal).catch((failure: unknown) => {
       if (failure instanceof VolumeTakenError) onTaken(volume);

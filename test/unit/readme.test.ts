@@ -38,7 +38,7 @@ const otherFlags = new Set([
     '--open',
   ], // our scripts
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
-  ...['--mode', '--other', '--quiet', '--records', '--sidecar'],
+  ...['--api-minutes', '--mode', '--other', '--quiet', '--records', '--sidecar'],
   ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as'], // kubectl

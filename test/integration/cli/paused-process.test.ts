@@ -27,6 +27,13 @@ const longLease = { durationMs: 60_000, renewDeadlineMs: 50_000 };
 const isVolumeWrite = ({ method, url }: ProxiedRequest): boolean =>
   method !== 'GET' && url.startsWith('/api/v1/persistentvolumes');
 
+const isRecordWrite = ({ method, url }: ProxiedRequest): boolean => method === 'PUT' && url.includes('-journal-');
+
+/** Within that another process has taken over the record of a claim, and closed it, in milliseconds. */
+const takeOverMs = 120_000;
+/** A process without election that has not written its records for so long does so before anything else, in milliseconds. */
+const silenceMs = 21_000;
+
 /** One sidecar with a socket and a way to the API server of its own, so that what it sends can be counted. */
 interface Actor {
   process: StartedProcess;
@@ -92,6 +99,14 @@ class Scene implements AsyncDisposable {
 
   async hasVolume(): Promise<void> {
     await eventually(() => assert.equal(this.api.own.list(volumesRef).length, 1));
+  }
+
+  /** Keys of the records that are open in the journal. */
+  records(): string[] {
+    return this.api.own
+      .list(leasesRef)
+      .flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {}))
+      .filter((key) => /^csi-provisioner\.journal\/[\da-f]{8}-/.test(key));
   }
 
   get holder(): string {
@@ -180,6 +195,27 @@ describe('a leader that is stopped for less than its renew deadline', { skip, co
       await delay(2000);
       goOn(first);
       await eventually(() => assert.ok(sentBy(first).length > before));
+      assert.ok(first.process.running());
+    });
+  }
+});
+
+describe('a sidecar without election that is stopped until another one has its records', { concurrency: true }, () => {
+  for (const moment of moments.filter(({ isDeletion }) => !isDeletion)) {
+    test(`makes nothing more of them, stopped ${moment.title}`, async () => {
+      await using scene = await Scene.start([], { hasSecret: false });
+      const first = await stopped(scene, moment);
+      const stoppedMs = performance.now();
+      await scene.startActor();
+      await scene.hasVolume();
+      await eventually(() => assert.deepEqual(scene.records(), []), { withinMs: takeOverMs });
+      await delay(Math.max(0, stoppedMs + silenceMs - performance.now()));
+      const before = sentBy(first);
+      const written = first.proxy.requests.filter(isRecordWrite).length;
+      goOn(first);
+      await eventually(() => assert.ok(first.proxy.requests.filter(isRecordWrite).length > written));
+      await delay(2000);
+      assert.deepEqual(sentBy(first).slice(before.length), [], first.process.log());
       assert.ok(first.process.running());
     });
   }
