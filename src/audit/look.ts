@@ -81,7 +81,7 @@ export async function look(options: LookOptions): Promise<Look> {
 }
 
 async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
-  if (journal === undefined) return { exists: true, shards: [], drain: '', records: [], unreadable: [] };
+  if (journal === undefined) return { exists: true, shards: [], missing: [], drain: '', records: [], unreadable: [] };
   progress.at('Reading the intent journal');
   const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: provisionersOf(driver) });
   return await permitted(reading, 'or use --intent-journal=off if there is none');

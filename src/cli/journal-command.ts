@@ -188,13 +188,14 @@ const actions: Record<JournalArguments['action'], Action> = {
       const journal = await place.read();
       await markDrained(place, journal.shards, new Date(systemClock.wallMs()).toISOString()); // also those that are new
       const open = journal.records.filter((each) => !needsOperator(each)).length;
-      const isOver = open === 0 || systemClock.monotonicMs() >= untilMs;
-      if (isOver) {
+      // a shard that is created now has no mark: its first records are begun all the same
+      const isDone = open === 0 && journal.missing.length === 0;
+      if (isDone || systemClock.monotonicMs() >= untilMs) {
         progress.clear();
         call.stdout.write(`${text(place, journal)}${drainedText(journal, open)}\n`);
-        return journal.records.length === 0 ? codes.done : codes.left;
+        return isDone && journal.records.length === 0 ? codes.done : codes.left;
       }
-      progress.at(`Waiting for ${open} open records`);
+      progress.at(open > 0 ? `Waiting for ${open} open records` : 'Waiting for a Lease that is being created');
       await systemClock.sleep(drainPollMs, { signal: call.signal });
     }
   },
@@ -210,8 +211,10 @@ function listJson({ driver, namespace, lockName }: Place, { records, unreadable,
   return `${JSON.stringify(listed, null, 2)}\n`;
 }
 
-function drainedText({ records }: ReadJournal, open: number): string {
+function drainedText({ records, missing }: ReadJournal, open: number): string {
   const end = 'New volumes are begun again after: journal drain --resume';
+  if (open === 0 && missing.length > 0)
+    return `Leases of the journal do not exist: ${missing.length}. A running sidecar creates them, and may begin volumes until then. ${end}`;
   if (records.length === 0) return `The journal is empty, and no new volume is begun. ${end}`;
   if (open === 0) return `What is left needs an operator, and no new volume is begun. ${end}`;
   return `${open} records are still open: does a sidecar run, and does its driver respond? No new volume is begun. ${end}`;

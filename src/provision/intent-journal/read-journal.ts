@@ -41,6 +41,8 @@ export interface ReadJournal {
   exists: boolean;
   /** Numbers of the shards that exist. */
   shards: number[];
+  /** Numbers of the shards that the header names and that do not exist: a sidecar is about to create them, or they were deleted. */
+  missing: number[];
   /** Since when no new volume is begun, RFC 3339, as an operator has set it; empty: new ones are. */
   drain: string;
   /** All records, the oldest first. */
@@ -58,7 +60,7 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   const storage = new ShardStorage(options);
   const { isKnownProvisioner } = options;
   const plans = new PlanReader();
-  const journal: ReadJournal = { exists: false, shards: [], drain: '', records: [], unreadable: [] };
+  const journal: ReadJournal = { exists: false, shards: [], missing: [], drain: '', records: [], unreadable: [] };
   /** @returns how many shards there are, as far as this one says; `newer` for one of a newer version. */
   const take = (shard: number, object: ShardObject | undefined): number | 'newer' | undefined => {
     if (object === undefined) return undefined;
@@ -88,7 +90,9 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   while (count === 'newer') count = take(++root, await read(root));
   const others = Array.from({ length: Math.max(0, (count ?? 0) - root - 1) }, (_, index) => root + 1 + index);
   await inParallel(others, async (shard) => {
-    take(shard, await read(shard));
+    const object = await read(shard);
+    if (object === undefined) journal.missing.push(shard);
+    take(shard, object);
   });
   await findMore(Math.max(root + 1, count ?? 0), {
     isCounted: count !== undefined,
