@@ -148,6 +148,24 @@ describe('a claim that is deleted while its volume may be in the making', () => 
     assert.deepEqual(saves, []);
   });
 
+  test('after an administrator has kept its first volume has nothing deleted, as a second call may have found that', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal, name, uid, handle } = scene;
+    await rig.start();
+    await rig.until('the volume', () => rig.volume(name) !== undefined && journal.records.size === 0);
+    rig.api.delete(resource.volumes, { name });
+    rig.setFinalizers(name, []);
+    await rig.settle();
+    backend.fulfilSteps.push(lateAnswer(backend));
+    rig.controller.wakeClaim(uid);
+    await rig.until('the second call', () => backend.fulfils.length === 2);
+    rig.deleteClaim();
+    await scene.undone();
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(backend.storage.get(name)?.handle, handle);
+  });
+
   test('gets none either when its volume waits to be saved in the background', async () => {
     const scene = await recoveryScene({ rig: { controller: { save: queueSave() } } });
     await using rig = scene.rig;

@@ -173,7 +173,7 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
       const refusal = refuse(rig);
       rig.deleteClaim();
       await rig.until('the claim to be read', () => refusal.hits > 0);
-      await clock.advance(10_000);
+      await scene.pass(20_000);
       assert.deepEqual(backend.deleted, []);
       refusal.remove();
       await scene.passUntil('the deletion', () => backend.deleted.length > 0);
@@ -500,14 +500,36 @@ describe('a volume that is not fit for its claim', () => {
   test('that another process has begun stays while that one may still be making it', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
     await using rig = scene.rig;
-    const { backend, clock, handle } = scene;
+    const { backend, handle } = scene;
     backend.otherwiseFulfil = unfit(backend);
     rig.startOnly();
     await rig.until('an attempt', () => backend.fulfils.length > 0);
-    await clock.advance(maxCallMs - 1000);
+    await scene.pass(maxCallMs - 1000);
     assert.deepEqual(backend.deleted, []);
     await scene.passUntil('the deletion', () => backend.deleted.length > 0);
     assert.equal(backend.deleted[0], handle);
+  });
+
+  test('that was returned once its volume may have been saved stays, as somebody may have kept it', async () => {
+    const save = { kind: 'blocking', attempts: 1 } as const;
+    const scene = await recoveryScene({ rig: { controller: { save } } });
+    await using rig = scene.rig;
+    const { backend, journal, name, uid, seen } = scene;
+    backend.fulfilSteps.push(({ name: made }) => Promise.resolve(backend.make(made)));
+    backend.otherwiseFulfil = unfit(backend);
+    const match = { verb: 'create', resource: 'persistentvolumes' };
+    rig.fault({ match, action: { type: 'status', code: 500 }, times: 1 });
+    rig.startOnly();
+    await rig.until('the save in vain', () => rig.limiter.syncs(uid).length === 1);
+    // the request was carried out later on, and an administrator has kept the storage
+    const claimRef = { namespace: 'ns', name: 'a', uid };
+    rig.addVolume(name, 'Bound', { spec: { claimRef, persistentVolumeReclaimPolicy: 'Retain' } });
+    rig.api.delete(resource.volumes, { name });
+    await scene.passUntil('the report', () => seen.reported.length > 0 || backend.deleted.length > 0);
+    assert.deepEqual(seen.reported, ['unproved']);
+    await scene.pass(2 * maxCallMs);
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(journal.records.get(uid)?.phase, 'unproved');
   });
 
   test('that has no handle stays', async () => {

@@ -7,6 +7,7 @@ import { noRecords } from '../../../src/provision/intent-journal/intent-record.t
 import { annotation, resource } from './rig.ts';
 import { lateMs, leftRecord, maxCallMs, recoveryScene } from './recovery-scene.ts';
 import { unclear } from './scripted-backend.ts';
+import { ScriptedPermit } from './scripted-permit.ts';
 
 describe('a record that is found at the start', () => {
   test('is fulfilled as it was planned while its claim wants the volume', async () => {
@@ -370,6 +371,58 @@ describe('a record of another process', () => {
     assert.deepEqual(backend.revokes, []);
     await undone();
     assert.deepEqual(backend.deleted, [handle], 'by then no call of ours can be under way either');
+  });
+
+  for (const { title, isWanted } of [
+    { title: 'has no storage made for it here any more', isWanted: true },
+    { title: 'is not undone here any more', isWanted: false },
+  ]) {
+    test(`that was taken from us while this process was paused ${title}`, async () => {
+      const permit = new ScriptedPermit();
+      const scene = await recoveryScene({ rig: { controller: { permit } } });
+      await using rig = scene.rig;
+      const { backend, journal, uid, since } = scene;
+      const taken = (): void => {
+        journal.onPut = () => Promise.reject(new ForeignIntentError('it works on the volume'));
+        journal.listener.onGone(uid);
+        journal.listener.onFound({ record: leftRecord(uid, { since }), owner: 'foreign' });
+      };
+      backend.fulfilSteps.push(unclear());
+      if (isWanted) {
+        journal.onPut = () => {
+          permit.lose(taken);
+          return Promise.resolve();
+        };
+      }
+      await rig.start();
+      if (!isWanted) {
+        permit.lose(taken);
+        rig.deleteClaim();
+      }
+      await rig.until('the end of the pause', () => permit.isValid);
+      await scene.pass(2 * maxCallMs);
+      assert.equal(backend.fulfils.length, isWanted ? 0 : 1);
+      assert.deepEqual(backend.revokes, []);
+    });
+  }
+
+  test('that was closed by it may have had a PersistentVolume: what is made afterwards is not deleted', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
+    await using rig = scene.rig;
+    const { backend, journal, uid, handle, name, seen } = scene;
+    journal.onPut = () => Promise.reject(new ForeignIntentError('it works on the volume'));
+    await rig.start();
+    // it has saved the volume, and an administrator has kept the storage
+    backend.make(name);
+    journal.onPut = () => Promise.resolve();
+    backend.fulfilSteps.push(unclear());
+    journal.records.delete(uid);
+    journal.listener.onGone(uid);
+    await rig.until('an attempt', () => backend.fulfils.length === 1);
+    rig.deleteClaim();
+    await scene.passUntil('the report', () => seen.reported.length > 0 || backend.deleted.length > 0);
+    assert.deepEqual(seen.reported, ['unproved']);
+    assert.equal(backend.storage.get(name)?.handle, handle);
   });
 
   test('that was taken from us with the volume saved keeps the storage while our own call may make it again', async () => {

@@ -61,6 +61,11 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
       await settleRequests();
     }
   };
+  /** Lets time pass, second by second: what is not held back by it happens. */
+  const pass = (ms: number): Promise<void> => {
+    const endMs = clock.monotonicMs() + ms;
+    return passUntil('some time', () => clock.monotonicMs() >= endMs);
+  };
   return {
     rig,
     clock,
@@ -79,6 +84,7 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
       await rig.synced(uid, syncs + 1);
     },
     passUntil,
+    pass,
     /** Lets time pass until nothing is recorded any more, which after a deletion takes a second look. */
     undone: () => passUntil('the record to be closed', () => journal.records.size === 0),
     /** Waits until nothing is recorded any more. */

@@ -4,6 +4,7 @@ import { IgnoredError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { freePort } from './free-port.ts';
 import { annotation, F, pvProtection, resource, Rig, type VolumeSketch } from './rig.ts';
+import { ScriptedPermit } from './scripted-permit.ts';
 
 const path = '/api/v1/persistentvolumes/v';
 const off = { controller: { addFinalizer: false } };
@@ -351,6 +352,17 @@ describe('deletions that fail', () => {
       await rig.synced('v', 2);
       assert.equal(rig.provisioner.deletions.length, 1);
       assert.deepEqual(rig.writes, []);
+    });
+
+    test(`nothing is deleted when the process goes on after a pause in which the volume ${title}`, async () => {
+      const permit = new ScriptedPermit();
+      await using rig = await Rig.prepare({ controller: { addFinalizer: false, permit } });
+      rig.addVolume('v', 'Released');
+      const former = rig.volume('v')?.metadata.uid;
+      permit.lose(() => change(rig));
+      rig.startOnly();
+      await rig.until('the event', () => rig.events.some(({ message }) => message.includes('this process was paused')));
+      assert.ok(!rig.provisioner.deletions.some(({ metadata: { uid } }) => uid === former));
     });
   }
 
