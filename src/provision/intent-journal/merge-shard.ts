@@ -15,8 +15,16 @@ export interface Merged {
   writers: Set<string>;
 }
 
-/** Brings a shard up to what was read. What this process has still to write of its own stays to be written. */
-export function mergeShard(shard: Shard, read: ShardContents, me: string, nowMs: number): Merged {
+/**
+ * Brings a shard up to what was read. What this process has still to write of its own stays to be written.
+ *
+ * @param options.isRewound - it is older than what was known: of our own records nobody has closed those that it lacks.
+ */
+export function mergeShard(
+  shard: Shard,
+  read: ShardContents,
+  { me, nowMs, isRewound }: { me: string; nowMs: number; isRewound: boolean },
+): Merged {
   const merged: Merged = { foreign: [], gone: [], lost: [], writers: new Set() };
   const { header, records } = read;
   const lastWriter = header?.writer ?? '';
@@ -35,8 +43,8 @@ export function mergeShard(shard: Shard, read: ShardContents, me: string, nowMs:
     }
     if (!isOurs) merged.writers.add(base.writer);
     if (wanted === undefined || (shard.changed.has(uid) && !shard.adopting.has(uid) && !isOurs)) continue;
-    if (isOurs && lastWriter === me) {
-      shard.want(uid, wanted, nowMs); // somebody edited the object
+    if (isOurs && (lastWriter === me || isRewound)) {
+      shard.want(uid, wanted, nowMs); // somebody edited the object, or has put an older one in its place
       continue;
     }
     if (isOurs && shard.changed.has(uid)) merged.lost.push(uid);

@@ -56,10 +56,11 @@ export class RecordChanges {
     const { clock, exclusive } = this.#options.journal;
     const nowMs = clock.monotonicMs();
     const { header } = contents;
-    if (shard.isRewound(contents, me)) this.#onRewound(shard);
+    const isRewound = shard.isRewound(contents, me);
+    if (isRewound) this.#onRewound(shard);
     const other = otherWriter(contents, me);
     if (exclusive && shard.isOwn && other !== undefined) throw onFenced(other);
-    const merged = mergeShard(shard, contents, me, nowMs);
+    const merged = mergeShard(shard, contents, { me, nowMs, isRewound });
     this.#reportDamage(shard, contents);
     this.#reportUnreadable(shard, contents);
     this.#reportForeign(shard, contents);

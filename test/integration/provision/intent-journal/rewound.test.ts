@@ -39,6 +39,21 @@ for (const exclusive of [true, false]) {
   });
 }
 
+test('a shard of an earlier resource version that another process has written is reported, and closes no record', async () => {
+  await using rig = await Rig.start();
+  const { journal, heard } = await rig.open({ exclusive: false, writer: 'a' });
+  const other = await rig.open({ exclusive: false, writer: 'b' });
+  await journal.put(recordOf(1), never);
+  await other.journal.put(recordOf(2), never);
+  await journal.put(recordOf(3), never);
+  heard.length = 0;
+  rig.fault({ match: { verb: 'get', resource: 'leases' }, action: { type: 'staleRead', rvBack: 2 }, times: 1 });
+  rig.annotate(0, { 'example.com/mine': 'yes' });
+  await journal.put(recordOf(4), never);
+  assert.deepEqual(heard, ['rewound']);
+  assert.deepEqual(rig.stored, [1, 2, 3, 4].map(uidOf));
+});
+
 test('a write whose answer is lost, and one that was not carried out, are no way back', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock();
