@@ -285,8 +285,20 @@ describe('--delete refuses a volume', () => {
   test('that is attached to a node according to one of two entries', async () => {
     await using rig = await started();
     const entry = { volume: { volume_id: 'vol-1' } };
-    rig.driver.always('ListVolumes', { entries: [entry, { ...entry, status: { published_node_ids: ['n1', 'n2'] } }] });
-    await assertRefused(rig, /attached to 2 node/);
+    const attached = { ...entry, status: { published_node_ids: ['n1', 'n2'] } };
+    for (const entries of [
+      [entry, attached],
+      [attached, entry],
+    ]) {
+      rig.driver.always('ListVolumes', { entries });
+      await assertRefused(rig, /attached to 2 node/);
+    }
+  });
+
+  test('that several records name, of which one may be in use', async () => {
+    await using rig = await started();
+    await rig.put(stuckRecord(claimAndName(2)));
+    await assertRefused(rig, /several records name it/);
   });
 
   test('whose secret is gone', async () => {

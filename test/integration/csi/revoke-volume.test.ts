@@ -7,6 +7,7 @@ import type { Plan, RevokeContext } from '../../../src/provision/recoverable.ts'
 import { codeName } from '../../../src/csi/call-error.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { makeClaim, Rig } from '../../support/csi-rig.ts';
+import { ScriptedPermit } from '../provision/scripted-permit.ts';
 import { makePlan, secretPath, sourcePath, startFullRig, storedPlan } from '../../support/full-plan.ts';
 
 const { signal } = new AbortController();
@@ -73,6 +74,21 @@ describe('CsiProvisioner, revoking a plan', () => {
     const refusal = new Error('the claim is back');
     const beforeDelete = () => Promise.reject(refusal);
     const revoked = rig.provisioner.revoke(await planOf(rig), { handle: undefined, beforeDelete, signal });
+    await assert.rejects(revoked, (error) => error === refusal);
+    assert.deepEqual(deletes(rig), []);
+  });
+
+  test('deletes nothing after a pause during the look at the volumes, if another look refuses it', async () => {
+    await using rig = await Rig.start();
+    const permit = new ScriptedPermit();
+    const refusal = new Error('somebody has kept it');
+    let looks = 0;
+    const beforeDelete = (): Promise<void> => {
+      if (++looks > 1) return Promise.reject(refusal);
+      permit.lose(() => undefined);
+      return Promise.resolve();
+    };
+    const revoked = rig.provisioner.revoke(await planOf(rig), { handle: 'vol-7', beforeDelete, signal, permit });
     await assert.rejects(revoked, (error) => error === refusal);
     assert.deepEqual(deletes(rig), []);
   });

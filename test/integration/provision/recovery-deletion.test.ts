@@ -167,7 +167,7 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
     test(`as long as ${what}`, async () => {
       const scene = await recoveryScene();
       await using rig = scene.rig;
-      const { backend, clock, handle } = scene;
+      const { backend, handle } = scene;
       backend.fulfilSteps.push(lateAnswer(backend));
       await rig.start();
       const refusal = refuse(rig);

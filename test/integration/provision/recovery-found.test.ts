@@ -181,6 +181,21 @@ describe('a record that is found at the start', () => {
     }
   });
 
+  test('of a volume that is released already is kept until that is gone, and is fulfilled then', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, journal, name, uid } = scene;
+    const claimRef = { namespace: 'ns', name: 'a', uid };
+    rig.addVolume(name, 'Released', { spec: { claimRef, persistentVolumeReclaimPolicy: 'Retain' } });
+    await rig.start();
+    await scene.pass(2 * maxCallMs);
+    assert.deepEqual(backend.fulfils, []);
+    assert.equal(journal.records.size, 1);
+    rig.api.delete(resource.volumes, { name });
+    await scene.passUntil('the volume', () => rig.volume(name));
+    assert.deepEqual(backend.plans, []);
+  });
+
   test('of a volume whose name was taken is reported, not closed, when the claim is bound to the other one', async () => {
     const record = (uid: string) => leftRecord(uid, { nameTaken: true });
     const scene = await recoveryScene({ found: (uid) => [{ record: record(uid), owner: 'own' }] });
@@ -405,6 +420,28 @@ describe('a record of another process', () => {
       assert.deepEqual(backend.revokes, []);
     });
   }
+
+  test('that was closed by it while our own call made storage is written again, and the storage is not forgotten', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal, uid, name } = scene;
+    const call = Promise.withResolvers<undefined>();
+    backend.fulfilSteps.push(async (plan) => {
+      await call.promise;
+      return backend.make(plan.name);
+    });
+    rig.startOnly();
+    await rig.until('the call', () => backend.fulfils.length === 1);
+    // it has taken the record over, and undone what there was for a claim that is gone
+    rig.deleteClaim();
+    journal.records.delete(uid);
+    journal.listener.onGone(uid);
+    await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
+    call.resolve(undefined);
+    await rig.until('the record', () => journal.records.has(uid));
+    await scene.undone();
+    assert.deepEqual([...backend.storage.keys()], [], `${name} is left behind`);
+  });
 
   test('that was closed by it may have had a PersistentVolume: what is made afterwards is not deleted', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });

@@ -10,6 +10,7 @@ import {
 } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { type IntentRecord, noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../src/provision/intent-journal/journal-metrics.ts';
+import { isNeverSaved } from '../../../src/provision/intent.ts';
 import { Intents } from '../../../src/provision/intents.ts';
 import { NameInUseError } from '../../../src/provision/open-intents.ts';
 import { VolumeLog } from '../../../src/provision/volume-log.ts';
@@ -118,6 +119,23 @@ describe('the intents that are open', () => {
     assert.deepEqual(asked, ['remove u1'], 'the write may have arrived');
     intents.checkName('u2', 'pvc-u1');
   });
+
+  const cases: { title: string; journal: Partial<IntentJournal> }[] = [
+    { title: 'whose record could not be written', journal: { put: () => Promise.resolve('unprotected') } },
+    {
+      title: 'whose record other processes may take over',
+      journal: { permit: { isValid: true, renewed: () => Promise.resolve() } },
+    },
+  ];
+  for (const { title, journal } of cases) {
+    test(`${title} may have had a PersistentVolume`, async () => {
+      const { intents } = await scene([], journal);
+      const begun = await intents.begin({ ...makeRecord('u1'), since: '7' }, signal);
+      assert.equal(isNeverSaved(begun), false);
+      const { intents: alone } = await scene();
+      assert.equal(isNeverSaved(await alone.begin({ ...makeRecord('u1'), since: '7' }, signal)), true);
+    });
+  }
 
   test('that were closed are never deleted', async () => {
     const { intents, asked } = await scene();
