@@ -532,6 +532,22 @@ describe('a volume that is not fit for its claim', () => {
     assert.equal(journal.records.get(uid)?.phase, 'unproved');
   });
 
+  test('that has a name of which the claim knows only a part stays, as it may be an older one', async () => {
+    const scene = await recoveryScene({ rig: { controller: { volumeName: () => 'pvc-part' } } });
+    await using rig = scene.rig;
+    const { backend, journal, uid } = scene;
+    backend.make('pvc-part');
+    backend.otherwiseFulfil = unfit(backend);
+    rig.startOnly();
+    await scene.passUntil(
+      'the report',
+      () => journal.records.get(uid)?.phase === 'unproved' || backend.deleted.length > 0,
+    );
+    assert.match(journal.records.get(uid)?.problem ?? '', /does not contain the whole UID/);
+    await scene.pass(2 * maxCallMs);
+    assert.deepEqual(backend.deleted, []);
+  });
+
   test('that has no handle stays', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;

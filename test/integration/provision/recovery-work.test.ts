@@ -210,6 +210,23 @@ describe('a volume that cannot be saved', () => {
     });
   }
 
+  test('is not asked for again while it waits to be saved in the background', async () => {
+    const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) } as const;
+    const scene = await recoveryScene({ rig: { controller: { save } } });
+    await using rig = scene.rig;
+    const { backend, uid, name } = scene;
+    const refusal = rig.refuse('create', 'persistentvolumes');
+    await rig.start();
+    await rig.until('the failure', () => rig.unsavedLines >= 1);
+    const syncs = rig.limiter.syncs(uid).length;
+    rig.touchClaim();
+    await rig.synced(uid, syncs + 1);
+    assert.equal(backend.fulfils.length, 1);
+    refusal.remove();
+    await scene.passUntil('the volume', () => rig.volume(name));
+    assert.equal(backend.fulfils.length, 1);
+  });
+
   test('is not saved any more once another process works on its record', async () => {
     const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 }) } as const;
     const scene = await recoveryScene({ rig: { controller: { save } } });
