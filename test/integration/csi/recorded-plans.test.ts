@@ -235,6 +235,18 @@ describe('CsiProvisioner, an unfit volume of a plan', () => {
     assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
   });
 
+  test('is not deleted by another call when the controller refuses it meanwhile', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', tooSmall);
+    rig.driver.next('DeleteVolume', new DriverFailure(status.INTERNAL, 'busy'));
+    const refusal = new Error('a volume holds it by now');
+    const plan = await rig.provisioner.plan(rig.options(), { signal });
+    let looks = 0;
+    const beforeDelete = () => (++looks === 1 ? Promise.resolve() : Promise.reject(refusal));
+    await assert.rejects(rig.provisioner.fulfil(plan, first({ beforeDelete })), (error) => error === refusal);
+    assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
+  });
+
   test('is orphaned when it has no id: nothing is deleted by an empty one', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', { volume: { volume_id: '', capacity_bytes: '1' } });
