@@ -34,6 +34,8 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 export { type ProvisionerParts, runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
 export type { ElectionSettings } from './run/election.ts';
 export type { HttpOptions } from './run/endpoint.ts';
+export type { HealthCheck } from './run/health.ts';
+export type { LockNotes } from './run/lock-notes.ts';
 export type { SignalSource } from './run/shutdown.ts';
 
 // The controller, and what a kind of storage has to fulfil
@@ -166,12 +168,13 @@ export type { LockName } from './kube/lock-kind.ts';
 // Queues, back-off and metrics
 export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/work-queue.ts';
 export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/rate-limiter.ts';
-export { createRegistry, type MetricRegistry } from './base/metrics.ts';
+export { createRegistry, gauge, type MetricOptions, type MetricRegistry } from './base/metrics.ts';
 export type { ControllerMetrics } from './provision/controller-metrics.ts';
 export { prometheusMetrics } from './provision/prometheus-metrics.ts';
 export { workQueueMetrics, type WorkQueueMetricsProvider } from './kube/work-queue-metrics.ts';
 
 // What everything is given
+export { untilAborted } from './base/abort.ts';
 export { type Clock, systemClock, type Timer } from './base/clock.ts';
 export { type Logger, silentLogger } from './base/logger.ts';
 export { type LogLevel, textLogger, type TextLoggerOptions } from './base/text-logger.ts';

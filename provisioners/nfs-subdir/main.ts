@@ -1,10 +1,8 @@
 /** nfs-subdir-external-provisioner: each claim gets a directory of an NFS export that is mounted already. */
-import { connect, KubeConfigError, runProvisioner, textLogger } from '../../src/index.ts';
+import { connect, KubeConfigError, runProvisioner, type RunProvisionerOptions, textLogger } from '../../src/index.ts';
 import { logLevel, UsageError, usageText } from './logging-flags.ts';
-import { Neighbours } from './neighbours.ts';
-import { NfsSubdirProvisioner } from './nfs-subdir-provisioner.ts';
+import { makeProvisioner } from './make-provisioner.ts';
 import { readLeaderElection, readSettings, SettingsError } from './settings.ts';
-import { Share } from './share.ts';
 
 /** How long a process that was killed may still be making a directory, in milliseconds: later than that it is empty. */
 const maxCallMs = 15_000;
@@ -24,12 +22,10 @@ async function main(): Promise<number> {
     { server: settings.server, path: sharePath, mountPoint, provisionerName },
     'Serving directories of the export',
   );
-  return runProvisioner({
+  const running = new AbortController();
+  const options: RunProvisionerOptions = {
     provisionerName,
-    provisioner: ({ client, volumes, clock, wakeVolume }) => {
-      const neighbours = new Neighbours({ volumes, provisionerName, sharePath, clock, onFreed: wakeVolume });
-      return new NfsSubdirProvisioner({ settings, share: new Share(mountPoint), neighbours, client, logger });
-    },
+    provisioner: (parts) => makeProvisioner(settings, parts, running.signal),
     volumeFields: { spec: ['nfs'] },
     // the name that the original has for its lock, of whichever kind
     leaderElection: leaderElection && {
@@ -41,7 +37,12 @@ async function main(): Promise<number> {
     maxCallMs, // of a process that lost the lock
     ...(httpEndpoint !== undefined && { http: { address: httpEndpoint } }),
     logger,
-  });
+  };
+  try {
+    return await runProvisioner(options);
+  } finally {
+    running.abort(new Error('the provisioner has ended'));
+  }
 }
 
 try {

@@ -1,8 +1,8 @@
 /** Which other volumes lie in a directory, so that no volume takes another along when it is deleted. */
 import type { Clock, Lister, PersistentVolume } from '../../src/index.ts';
-import { pathIfBelow, relation, type VolumePath } from './volume-path.ts';
+import { ownVolumes } from './own-volumes.ts';
+import { relation, type VolumePath } from './volume-path.ts';
 
-const provisionedByKey = 'pv.kubernetes.io/provisioned-by';
 /** The cache of volumes shows a volume that was saved this much later at the latest, in milliseconds. */
 const maxCacheLagMs = 60_000;
 
@@ -84,12 +84,7 @@ export class Neighbours {
   }
 
   *#others(): Iterable<{ name: string; path: VolumePath }> {
-    const { volumes, provisionerName, sharePath } = this.#options;
-    for (const volume of volumes.list()) {
-      if (volume.metadata.annotations?.[provisionedByKey] !== provisionerName) continue;
-      const path = pathIfBelow(volume, sharePath);
-      if (path !== undefined) yield { name: volume.metadata.name, path };
-    }
+    yield* ownVolumes(this.#options);
     for (const [name, { path }] of this.#made) yield { name, path };
   }
 

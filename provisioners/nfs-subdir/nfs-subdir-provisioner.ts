@@ -16,10 +16,12 @@ import {
 import { checkClaim } from './check-claim.ts';
 import { type Fate, fateOf } from './class-parameters.ts';
 import type { Neighbour, Neighbours } from './neighbours.ts';
+import { isMadeBy } from './own-volumes.ts';
 import { BusyPathError, PathHolds } from './path-holds.ts';
 import { recordedPlan, type VolumePlan } from './recorded-plan.ts';
 import type { Settings } from './settings.ts';
 import type { Share } from './share.ts';
+import { ShareError } from './share-guard.ts';
 import { pathIfBelow, pathOfClaim, pathOfVolume, type VolumePath } from './volume-path.ts';
 
 export interface NfsSubdirOptions {
@@ -30,6 +32,9 @@ export interface NfsSubdirOptions {
   logger: Logger;
 }
 
+/** For callers that never give up. */
+const unending: ProvisionContext = { signal: new AbortController().signal };
+
 /** Volumes are directories of one NFS export, which is mounted here. */
 export class NfsSubdirProvisioner implements Provisioner, Recoverable {
   readonly #options: NfsSubdirOptions;
@@ -39,7 +44,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     this.#options = options;
   }
 
-  async plan(options: ProvisionOptions): Promise<VolumePlan> {
+  async plan(options: ProvisionOptions, { signal }: ProvisionContext = unending): Promise<VolumePlan> {
     const { settings, share } = this.#options;
     const { claim, storageClass, volumeName } = options;
     checkClaim(claim, settings.provisionerName);
@@ -48,27 +53,27 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     return {
       path,
       // what has the volume's name in its own is of an earlier attempt at most
-      wasThere: isShared && (await share.has(path).catch(asProvisionError)),
+      wasThere: isShared && (await share.has(path, signal).catch(asProvisionError)),
       claimUid: claim.metadata.uid ?? '',
       className: storageClass.metadata.name,
       volume: pvFor({ claim, storageClass, volumeName, source: { nfs } }),
     };
   }
 
-  async fulfil(plan: Plan, _context?: FulfilContext): Promise<PersistentVolume> {
+  async fulfil(plan: Plan, { signal }: Pick<FulfilContext, 'signal'> = unending): Promise<PersistentVolume> {
     const { path, volume, claimUid } = recordedPlan(plan);
     try {
       using _hold = this.#holds.making(path);
       this.#options.neighbours.making(volume.metadata.name, { path, claimUid });
-      await this.#options.share.make(path);
+      await this.#options.share.make(path, signal);
     } catch (error) {
       return asProvisionError(error);
     }
     return structuredClone(volume);
   }
 
-  async provision(options: ProvisionOptions): Promise<PersistentVolume> {
-    return this.fulfil(await this.plan(options));
+  async provision(options: ProvisionOptions, context: ProvisionContext = unending): Promise<PersistentVolume> {
+    return this.fulfil(await this.plan(options, context), context);
   }
 
   async delete(volume: PersistentVolume, { signal }: ProvisionContext): Promise<void> {
@@ -83,7 +88,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
       );
     }
     using _hold = await this.#holds.removing(path, signal);
-    if (!(await share.has(path))) {
+    if (!(await share.has(path, signal))) {
       logger.warn({ volume: name }, `path ${this.#local(path)} does not exist, deletion skipped`);
     } else {
       const fate = fateOf(await classOfVolume(client, volume, { signal }));
@@ -98,7 +103,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     const { share, neighbours } = this.#options;
     const { path, wasThere, volume, className, claimUid } = recordedPlan(plan);
     using _hold = await this.#holds.removing(path, signal);
-    if (!wasThere && (await share.has(path))) {
+    if (!wasThere && (await share.has(path, signal))) {
       const fate = await this.#fateOfGone(className, path, signal);
       if (fate !== 'retain') {
         await context.beforeDelete(path.join('/'));
@@ -110,11 +115,10 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
   }
 
   /** The directory of the volume and all above it, with which it would be deleted. */
-  storageKeys({ metadata, spec }: PersistentVolume): readonly string[] {
+  storageKeys(volume: PersistentVolume): readonly string[] {
     const { server, sharePath, provisionerName } = this.#options.settings;
-    const isOurs = metadata.annotations?.['pv.kubernetes.io/provisioned-by'] === provisionerName;
-    if (spec.nfs?.server !== server && !isOurs) return [];
-    const path = pathIfBelow({ spec }, sharePath) ?? [];
+    if (volume.spec.nfs?.server !== server && !isMadeBy(volume, provisionerName)) return [];
+    const path = pathIfBelow(volume, sharePath) ?? [];
     return path.map((_name, index) => path.slice(0, index + 1).join('/'));
   }
 
@@ -139,7 +143,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
       return fateOf(await classOfVolume(client, named, { signal }));
     } catch (error) {
       signal.throwIfAborted();
-      if (await share.isEmpty(path)) return 'remove'; // nobody can want nothing
+      if (await share.isEmpty(path, signal)) return 'remove'; // nobody can want nothing
       throw new ProvisionError(messageOf(error), { state: 'no-change', afterUnclear: 'undecidable', cause: error });
     }
   }
@@ -165,9 +169,9 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
       logger.info({ volume: name, path: this.#local(path) }, 'Directory removed');
       return;
     }
-    const archiveName = await share.archiveName(path, name);
+    const archiveName = await share.archiveName(path, name, signal);
     using _target = await this.#holds.removing([archiveName], signal); // no claim may get the name meanwhile
-    await share.archive(path, archiveName);
+    await share.archive(path, archiveName, signal);
     logger.info({ volume: name, path: this.#local(path), archive: archiveName }, 'Directory archived');
   }
 
@@ -187,6 +191,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
 /** What making a directory fails with: it is not there, and nothing goes on. */
 function asProvisionError(error: unknown): never {
   if (error instanceof ProvisionError) throw error;
+  if (error instanceof ShareError) throw new ProvisionError(error.message, { state: 'no-change', cause: error });
   const state = error instanceof BusyPathError ? 'no-change' : 'finished';
   const message = `unable to create directory to provision new pv: ${messageOf(error)}`;
   throw new ProvisionError(message, { state, cause: error });

@@ -3,6 +3,7 @@
  * directories, and no symbolic link is followed.
  */
 import { errnoOf, OpenedDirectory, removeTree } from '../../src/index.ts';
+import { ShareError, type ShareGuard } from './share-guard.ts';
 import type { VolumePath } from './volume-path.ts';
 
 /** Permission bits of a volume: every user of a pod may write in it. Directories above it get what the umask leaves of them. */
@@ -10,11 +11,20 @@ const volumeMode = 0o777;
 /** Bytes that a name may have in a file system. */
 const maxNameBytes = 255;
 
+/** Each method throws a `ShareError`, and does nothing, while what is mounted is not the share of the volumes. */
 export class Share {
   readonly #mountPoint: string;
+  readonly #guard: Pick<ShareGuard, 'check'>;
 
-  constructor(mountPoint: string) {
+  /** @param guard - asked on the opened root, directly before each work below that very root. */
+  constructor(mountPoint: string, guard: Pick<ShareGuard, 'check'>) {
     this.#mountPoint = mountPoint;
+    this.#guard = guard;
+  }
+
+  /** @throws {ShareError}, and what fails, when the share cannot be used now. */
+  async check(signal: AbortSignal): Promise<void> {
+    await using _root = await this.#root(signal);
   }
 
   /**
@@ -22,16 +32,17 @@ export class Share {
    *
    * @throws the error of the file system, or `NotDirectoryError` where anything but directories is in the way.
    */
-  async make(path: VolumePath): Promise<void> {
+  async make(path: VolumePath, signal: AbortSignal): Promise<void> {
     const { parents, name } = split(path);
-    await using parent = await this.#open(parents, { make: true });
+    await using parent = await this.#open(parents, signal, { make: true });
     await parent.make(name, { mode: volumeMode });
   }
 
   /** Whether the directory is there. @throws `NotDirectoryError` where something else is, also a symbolic link. */
-  async has(path: VolumePath): Promise<boolean> {
+  async has(path: VolumePath, signal: AbortSignal): Promise<boolean> {
+    await using root = await this.#root(signal); // what is missing there is no missing directory
     try {
-      await using _directory = await this.#open(path);
+      await using _directory = await root.walk(path);
       return true;
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return false;
@@ -42,13 +53,13 @@ export class Share {
   /** Removes the directory with all that is in it; directories above it stay. May be repeated. */
   async remove(path: VolumePath, signal: AbortSignal): Promise<void> {
     const { parents, name } = split(path);
-    await using parent = await this.#open(parents);
+    await using parent = await this.#open(parents, signal);
     await removeTree(parent, name, { signal });
   }
 
   /** Whether nothing is in the directory. */
-  async isEmpty(path: VolumePath): Promise<boolean> {
-    await using directory = await this.#open(path);
+  async isEmpty(path: VolumePath, signal: AbortSignal): Promise<boolean> {
+    await using directory = await this.#open(path, signal);
     for await (const _entry of directory.list()) return false;
     return true;
   }
@@ -57,8 +68,8 @@ export class Share {
    * A name in the root of the export under which the directory can be archived: `archived-` and its last name; where that is
    * taken or too long, followed by the volume's name, and then by a number.
    */
-  async archiveName(path: VolumePath, volumeName: string): Promise<string> {
-    await using root = await this.#open([]);
+  async archiveName(path: VolumePath, volumeName: string, signal: AbortSignal): Promise<string> {
+    await using root = await this.#root(signal);
     const { name } = split(path);
     const plain = `archived-${name}`;
     if (Buffer.byteLength(plain) <= maxNameBytes && !(await root.has(plain))) return plain;
@@ -70,17 +81,35 @@ export class Share {
   }
 
   /** Moves the directory into the root of the export under a name that nothing has. */
-  async archive(path: VolumePath, archiveName: string): Promise<void> {
+  async archive(path: VolumePath, archiveName: string, signal: AbortSignal): Promise<void> {
     const { parents, name } = split(path);
-    await using root = await this.#open([]);
+    await using root = await this.#root(signal);
     await using parent = await root.walk(parents);
     await parent.moveTo(name, root, archiveName);
   }
 
-  async #open(path: readonly string[], options?: { make: boolean }): Promise<OpenedDirectory> {
-    await using root = await OpenedDirectory.open(this.#mountPoint);
+  async #open(path: readonly string[], signal: AbortSignal, options?: { make: boolean }): Promise<OpenedDirectory> {
+    await using root = await this.#root(signal);
     return await root.walk(path, options);
   }
+
+  async #root(signal: AbortSignal): Promise<OpenedDirectory> {
+    const root = await OpenedDirectory.open(this.#mountPoint).catch((error: unknown) => {
+      throw notMounted(this.#mountPoint, error);
+    });
+    try {
+      await this.#guard.check(root, signal);
+      return root;
+    } catch (error) {
+      await root[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+}
+
+function notMounted(mountPoint: string, error: unknown): ShareError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ShareError(`the export is not mounted at ${mountPoint}: ${reason}. Nothing is made or deleted`);
 }
 
 function split(path: VolumePath): { parents: readonly string[]; name: string } {

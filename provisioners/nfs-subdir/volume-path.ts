@@ -10,6 +10,7 @@ import {
 } from '../../src/index.ts';
 import { pathPatternOf } from './class-parameters.ts';
 import { expandPattern } from './path-pattern.ts';
+import { isReservedName } from './share-identity.ts';
 
 /** At least one name. */
 export type VolumePath = readonly string[];
@@ -33,6 +34,8 @@ export function pathOfClaim(
   const text = isShared ? expanded : `${namespace}-${name}-${volumeName}`;
   try {
     const components = pathComponents(text);
+    const [first = ''] = components;
+    if (isReservedName(first)) throw new PathError(`${JSON.stringify(first)} is the name of the share's identity`);
     for (const root of roots) containedPath(root, components.join('/'));
     return { path: components, isShared };
   } catch (error) {

@@ -3,7 +3,7 @@
  * to an opened directory, by `/proc/self/fd/N/NAME`, as the `...at` calls of POSIX do: whatever a path above it becomes, the
  * directory stays the same one. No symbolic link below it is ever followed. Linux only.
  */
-import { constants, type OpenDirOptions } from 'node:fs';
+import { type BigIntStats, constants, type OpenDirOptions } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { errnoOf } from './errno.ts';
@@ -96,6 +96,11 @@ export class OpenedDirectory implements AsyncDisposable {
       reached = await (make ? passed.enterOrMake(name) : passed.enter(name));
     }
     return reached;
+  }
+
+  /** What the file system says of the directory itself. */
+  async stat(): Promise<BigIntStats> {
+    return await this.#handle.stat({ bigint: true });
   }
 
   /** Whether something has this name, be it a dangling link. */

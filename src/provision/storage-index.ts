@@ -45,6 +45,16 @@ export class StorageIndex {
     return undefined;
   }
 
+  /** All volumes that have one of the keys. @throws as `verified`. */
+  async all(keys: readonly string[], signal: AbortSignal): Promise<PersistentVolume[]> {
+    const found: PersistentVolume[] = [];
+    for (const { metadata } of this.candidates(keys)) {
+      const volume = await this.verified(metadata.name, keys, signal);
+      if (volume !== undefined) found.push(volume);
+    }
+    return found;
+  }
+
   /**
    * The volume of this name as the API server has it, if it has one of the keys.
    *

@@ -58,10 +58,17 @@ export interface ElectionOptions {
   /**
    * What only the leader does.
    *
-   * @param leading.held - the locks that make it the leader.
-   * @param leading.permit - for what another leader may do, too.
+   * @param leading - the locks that make it the leader, and the permit for what another leader may do, too.
    */
-  work: (abort: AbortSignal, leading: { held: readonly LockName[]; permit: Permit }) => Promise<void>;
+  work: (abort: AbortSignal, leading: Leading) => Promise<void>;
+}
+
+/** What makes this process the leader. */
+export interface Leading {
+  readonly held: readonly LockName[];
+  /** Of each of the locks. */
+  readonly lock: { readonly namespace: string; readonly name: string };
+  readonly permit: Permit;
 }
 
 /**
@@ -103,7 +110,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
   try {
     await holdAll(electors, options, () => {
       waiting.abort(new Error('all locks are held'));
-      return options.work(shutdown.abort, { held, permit: allOf(electors.map(({ permit }) => permit)) });
+      return options.work(shutdown.abort, { held, lock, permit: allOf(electors.map(({ permit }) => permit)) });
     });
   } finally {
     waiting.abort(new Error('the election has ended'));

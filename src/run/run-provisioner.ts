@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Permit } from '../base/permit.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { warningLogger } from '../base/text-logger.ts';
@@ -12,7 +11,6 @@ import { KubeConfigError } from '../kube/kube-config-error.ts';
 import type { Transport } from '../kube/transport.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import type { Lister } from '../kube/lister.ts';
-import type { LockName } from '../kube/lock-kind.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
@@ -24,12 +22,13 @@ import type { RunOptions } from '../provision/run-options.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
-import { storageKeysOf } from '../provision/storage-index.ts';
-import { type ElectionSettings, leadAndWork } from './election.ts';
+import { StorageIndex, storageKeysOf } from '../provision/storage-index.ts';
+import { type ElectionSettings, leadAndWork, type Leading } from './election.ts';
 import { type HttpOptions, startEndpoint } from './endpoint.ts';
 import { ExitError, exitCodes } from './exit.ts';
 import { runFeatures } from './feature.ts';
-import { Health } from './health.ts';
+import { Health, type HealthCheck } from './health.ts';
+import { LockNotes } from './lock-notes.ts';
 import { checkIntentJournal, otherJournals, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
 import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.ts';
@@ -42,6 +41,17 @@ export interface ProvisionerParts {
   readonly recorder: Recorder;
   /** The volumes of this provisioner, as the controller's cache has them: complete before the first claim is served. */
   readonly volumes: Lister<PersistentVolume>;
+  /**
+   * Volumes of whatever provisioner that have one of these `storageKeys`, as the API server has them: found in the cache, and
+   * read live. Rejects when they cannot be read.
+   */
+  readonly volumesWith: (keys: readonly string[], signal: AbortSignal) => Promise<PersistentVolume[]>;
+  /** Resolves once the caches are complete, before the first claim is served. */
+  readonly synced: Promise<void>;
+  /** Makes readiness depend on a check, until the returned function is called. */
+  readonly addReadiness: (check: HealthCheck) => () => void;
+  /** Annotations of the lock that this process holds. Undefined without leader election. */
+  readonly lockNotes: LockNotes | undefined;
   readonly registry: MetricRegistry;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -51,6 +61,8 @@ export interface ProvisionerParts {
   readonly wakeClaim: (uid: string) => void;
   /** The same for a volume, by its name. */
   readonly wakeVolume: (name: string) => void;
+  /** What failed is tried again soon, as `ProvisionController.retryFailed` does. */
+  readonly retryFailed: () => void;
 }
 
 /** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
@@ -150,10 +162,10 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
     ready,
   });
   await using _endpoint = endpoint;
-  const work = (abort: AbortSignal, leading?: { held: readonly LockName[]; permit: Permit }): Promise<void> => {
+  const work = (abort: AbortSignal, leading?: Leading): Promise<void> => {
     const hasLease = leading === undefined || leading.held.includes('lease');
     const settled: Settled = hasLease ? options : { ...options, intentJournal: 'off' };
-    return provision(settled, { transport, registry, ready, shutdown, abort, permit: leading?.permit });
+    return provision(settled, { transport, registry, ready, shutdown, abort, leading });
   };
   if (leaderElection === false) {
     endpoint.serveHealth(() => undefined);
@@ -188,24 +200,35 @@ async function provision(
     ready: Health;
     shutdown: Shutdown;
     abort: AbortSignal;
-    permit: Permit | undefined;
+    leading: Leading | undefined;
   },
 ): Promise<void> {
   const { volumeFields, intentJournal: _, provisioner: source, ...options } = given;
   const { provisionerName, additionalProvisionerNames = [], freezeCache = false, clock, logger } = options;
-  const { transport, registry, ready, shutdown, abort, permit } = parts;
+  const { transport, registry, ready, shutdown, abort, leading } = parts;
   const names = new Set([provisionerName, ...additionalProvisionerNames]);
   const client = new KubeClient({ transport, fieldManager: fieldManagerOf(given) });
-  const started: { controller?: ProvisionController; informers?: ProvisionInformers } = {};
+  const started: { controller?: ProvisionController; informers?: ProvisionInformers; storage?: StorageIndex } = {};
   // the provisioner says how its storage is indexed, so the caches come after it
   const volumes: Lister<PersistentVolume> = {
     get: (key) => started.informers?.volumes.get(key),
     list: () => started.informers?.volumes.list() ?? [],
     byIndex: (...asked) => started.informers?.volumes.byIndex(...asked) ?? [],
   };
+  const synced = Promise.withResolvers<undefined>();
   const tools: ProvisionerParts = {
     client,
     volumes,
+    volumesWith: async (keys, signal) => {
+      const { storage } = started;
+      if (storage === undefined || started.informers?.volumes.isFollowing !== true) {
+        throw new Error('the PersistentVolumes are not known now: the API server does not answer their watch');
+      }
+      return await storage.all(keys, signal);
+    },
+    synced: synced.promise.then(() => undefined),
+    addReadiness: (check) => ready.add(check),
+    lockNotes: leading && new LockNotes({ client, held: leading.held, ...leading.lock }),
     registry,
     logger,
     clock,
@@ -213,23 +236,27 @@ async function provision(
     recorder: { event: (...given) => started.controller?.recorder.event(...given) },
     wakeClaim: (uid) => started.controller?.wakeClaim(uid),
     wakeVolume: (name) => started.controller?.wakeVolume(name),
+    retryFailed: () => started.controller?.retryFailed(),
   };
   const provisioner = typeof source === 'function' ? await source(tools) : source;
+  const storageKeys = storageKeysOf(provisioner);
   const informers = provisionInformers({
     transport,
     isKnownProvisioner: (name) => names.has(name),
     ...(volumeFields && { volumeFields }),
-    storageKeys: storageKeysOf(provisioner),
+    storageKeys,
     clock,
     logger,
     freeze: freezeCache,
   });
   started.informers = informers;
+  if (storageKeys !== undefined)
+    started.storage = new StorageIndex({ volumes: informers.volumes, storageKeys, client });
   const controller = new ProvisionController({
     ...options,
     provisioner,
     transport,
-    permit,
+    permit: leading?.permit,
     informers,
     ...provisionerJournal(given, { provisioner, client, registry }),
     metrics: prometheusMetrics(registry),
@@ -239,7 +266,11 @@ async function provision(
   options.onController?.(controller);
   const background = new TaskGroup();
   using caches = new RunningCaches({ group: background, ready, clock });
-  const feature = { caches: { ...informers }, run: (until: Required<RunOptions>) => controller.run(until) };
+  const run = (until: Required<RunOptions>): Promise<void> => {
+    synced.resolve(undefined);
+    return controller.run(until);
+  };
+  const feature = { caches: { ...informers }, run };
   const others = otherJournals(given, { provisioner, client });
   const warnings = { run: async ({ stop }: Required<RunOptions>) => others?.run(stop) };
   await runFeatures([feature, warnings], { background, caches, shutdown, abort, clock, logger });

@@ -1,12 +1,13 @@
 /** nfs-subdir-external-provisioner as a process, on the sandbox. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
+import { freePorts } from '../../support/control-plane/free-ports.ts';
 import { eventMessage } from '../../support/event-message.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startNfsSubdir } from '../../support/nfs-subdir-process.ts';
@@ -196,6 +197,42 @@ describe('nfs-subdir-external-provisioner', () => {
     const { name } = createClaim(createClass());
     await bound(name);
     assert.equal(readdirSync(mount).filter((each) => each.includes(name)).length, 1);
+  });
+
+  test('an empty export in the place of the share takes no volume along, and all goes on when the share is back', async () => {
+    const [port = 0] = await freePorts(1);
+    const url = `http://127.0.0.1:${port}`;
+    const program = await start({ HTTP_ENDPOINT: `127.0.0.1:${port}` });
+    const ready = async (): Promise<number> => (await fetch(`${url}/readyz`)).status;
+    const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text();
+    const className = createClass({ onDelete: 'delete' });
+    const { name } = createClaim(className);
+    const { metadata } = await bound(name);
+    await eventually(async () => assert.equal(await ready(), 200));
+    assert.match(await metrics(), /nfs_subdir_share_usable 1/);
+    const identity = readFileSync(path.join(mount, '.share-identity'), 'utf8').trim();
+    const lock = { namespace: 'default', name: 'k8s-sigs.io-nfs-subdir-external-provisioner' };
+    const noted = () => api().get(leases, lock)?.metadata.annotations;
+    assert.equal(noted()?.['nfs-subdir-external-provisioner/share-identity'], identity);
+
+    renameSync(mount, `${mount}-aside`);
+    mkdirSync(mount);
+    deleteClaim(name);
+    const later = createClaim(className);
+    const text = /has no file \.share-identity: it is empty, not mounted, or another one/;
+    assert.match(await message(metadata.uid ?? '', 'VolumeFailedDelete'), text);
+    assert.match(await message(later.uid, 'ProvisioningFailed'), text);
+    await program.stop('SIGTERM');
+    const next = await start();
+    await watched(() => assert.match(next.log(), /The export cannot be used/));
+    assert.match(await message(api().get(leases, lock)?.metadata.uid ?? '', 'ShareUnusable'), text);
+    assert.deepEqual(readdirSync(mount), [], 'nothing was made there');
+    assert.ok(api().get(volumes, { name: metadata.name }));
+
+    rmSync(mount, { recursive: true });
+    renameSync(`${mount}-aside`, mount);
+    await gone(metadata.name);
+    await bound(later.name);
   });
 
   test('without leader election it asks for no Lease', async () => {

@@ -7,6 +7,9 @@ import path from 'node:path';
 import { Neighbours } from '../../../provisioners/nfs-subdir/neighbours.ts';
 import { NfsSubdirProvisioner } from '../../../provisioners/nfs-subdir/nfs-subdir-provisioner.ts';
 import { readSettings } from '../../../provisioners/nfs-subdir/settings.ts';
+import { ownVolumes } from '../../../provisioners/nfs-subdir/own-volumes.ts';
+import { ShareGuard, type ShareGuardOptions } from '../../../provisioners/nfs-subdir/share-guard.ts';
+import { identityFile } from '../../../provisioners/nfs-subdir/share-identity.ts';
 import { Share } from '../../../provisioners/nfs-subdir/share.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/index.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
@@ -17,6 +20,8 @@ import { SandboxApi } from '../../support/sandbox-api.ts';
 const classesRef = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' };
 export const provisionerName = 'k8s-sigs.io/nfs-subdir-external-provisioner';
 const server = 'srv';
+/** Of the share, as an earlier provisioner gave it. */
+export const shareIdentity = '6b0f8a52-7a0c-4a36-9a53-0d1c6c1f3a57';
 
 /** What a test says of a claim. */
 export interface ClaimSketch {
@@ -48,6 +53,7 @@ export class SubdirRig implements AsyncDisposable {
     mkdirSync(this.mount);
     mkdirSync(this.bait);
     writeFileSync(path.join(this.bait, 'kept'), 'outside');
+    writeFileSync(path.join(this.mount, identityFile), `${shareIdentity}\n`);
     const environment = { NFS_SERVER: server, NFS_PATH: sharePath, PROVISIONER_NAME: provisionerName };
     const settings = readSettings({ ...environment, MOUNT_POINT: this.mount });
     this.#sharePath = settings.sharePath;
@@ -60,13 +66,26 @@ export class SubdirRig implements AsyncDisposable {
       onFreed: (name) => this.woken.push(name),
     });
     const logger = recordedLogger(this.log);
-    const share = new Share(this.mount);
+    const share = new Share(this.mount, this.guard());
     this.provisioner = new NfsSubdirProvisioner({ settings, share, neighbours, client: api.client, logger });
   }
 
   static async start({ sharePath = '/exp' } = {}): Promise<SubdirRig> {
     const folder = await mkdtemp(path.join(tmpdir(), 'nfs-subdir-'));
     return new SubdirRig(folder, await SandboxApi.start(), sharePath);
+  }
+
+  /** Checks what is mounted, as another process of the provisioner does that has seen nothing yet. */
+  guard(notes?: ShareGuardOptions['notes']): ShareGuard {
+    const own = { volumes: { list: () => this.volumes.values() }, provisionerName, sharePath: this.#sharePath };
+    return new ShareGuard({
+      mountPoint: this.mount,
+      notes,
+      ownVolumes: () => ownVolumes(own),
+      synced: Promise.resolve(),
+      clock: systemClock,
+      logger: recordedLogger([]),
+    });
   }
 
   /** A folder beside the mounted one, in which nothing may change. */
@@ -157,8 +176,11 @@ export class SubdirRig implements AsyncDisposable {
     return existsSync(this.path(...names));
   }
 
+  /** What is in the root of the export besides the identity of the share. */
   entries(): string[] {
-    return readdirSync(this.mount).sort();
+    return readdirSync(this.mount)
+      .filter((name) => name !== identityFile)
+      .sort();
   }
 
   mode(...names: string[]): number {

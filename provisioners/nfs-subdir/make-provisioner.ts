@@ -1,0 +1,57 @@
+/** The provisioner with all that it works with, once this process leads. */
+import type { ProvisionerParts } from '../../src/index.ts';
+import { Neighbours } from './neighbours.ts';
+import { NfsSubdirProvisioner } from './nfs-subdir-provisioner.ts';
+import { ownVolumes } from './own-volumes.ts';
+import type { Settings } from './settings.ts';
+import { Share } from './share.ts';
+import { ShareGuard } from './share-guard.ts';
+import { ShareWatch } from './share-watch.ts';
+
+/** @param running - aborts when the process ends. */
+export function makeProvisioner(
+  settings: Settings,
+  parts: ProvisionerParts,
+  running: AbortSignal,
+): NfsSubdirProvisioner {
+  const { client, volumes, clock, logger, synced, lockNotes, wakeVolume } = parts;
+  const { provisionerName, sharePath, mountPoint } = settings;
+  const own = { volumes, provisionerName, sharePath };
+  const guard = new ShareGuard({
+    mountPoint,
+    notes: lockNotes,
+    ownVolumes: () => ownVolumes(own),
+    synced,
+    clock,
+    logger,
+  });
+  const share = new Share(mountPoint, guard);
+  watchShare(share, parts, running);
+  const neighbours = new Neighbours({ ...own, volumes, clock, onFreed: wakeVolume });
+  return new NfsSubdirProvisioner({ settings, share, neighbours, client, logger });
+}
+
+function watchShare(share: Share, parts: ProvisionerParts, running: AbortSignal): void {
+  const { synced, registry, clock, logger } = parts;
+  const watch = new ShareWatch({
+    check: (signal) => share.check(signal),
+    synced,
+    onProblem: (problem) => void reportOnLock(problem, parts),
+    onUsable: parts.retryFailed,
+    registry,
+    clock,
+    logger,
+  });
+  parts.addReadiness(() => watch.problem);
+  void watch.run(running);
+}
+
+/** Where somebody looks who wonders why nothing happens; claims and volumes have events of their own once they are tried. */
+async function reportOnLock(problem: string, { lockNotes, recorder, signal, logger }: ProvisionerParts): Promise<void> {
+  try {
+    const lock = await lockNotes?.reference(signal);
+    if (lock !== undefined) recorder.event(lock, 'Warning', 'ShareUnusable', problem, { logged: true });
+  } catch (error) {
+    logger.debug({ err: error }, 'No event could be recorded on the lock');
+  }
+}

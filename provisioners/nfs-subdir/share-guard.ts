@@ -1,0 +1,160 @@
+/** Whether what is mounted is the share that the volumes are on. An empty or another export proves nothing about any of them. */
+import {
+  type Clock,
+  errnoOf,
+  type LockNotes,
+  type Logger,
+  NotDirectoryError,
+  type OpenedDirectory,
+} from '../../src/index.ts';
+import { identityFile, readIdentity, removeLeftOver, writeIdentity } from './share-identity.ts';
+import type { VolumePath } from './volume-path.ts';
+
+/** The export cannot be used now: nothing is made or deleted, and nothing is concluded from what it lacks. */
+export class ShareError extends Error {
+  override readonly name = 'ShareError';
+}
+
+/** On the lock: the identity of the share that was seen last, or `new`, by which an operator accepts what is mounted. */
+export const shareKey = 'nfs-subdir-external-provisioner/share-identity';
+const acceptedByOperator = 'new';
+/** Pause until an export that was refused is checked with the API again, in milliseconds. */
+const refusedMs = 5000;
+
+export interface ShareGuardOptions {
+  mountPoint: string;
+  /** Where the identity is remembered. Undefined without a lock: then this process alone remembers it. */
+  notes: Pick<LockNotes, 'read' | 'write' | 'object'> | undefined;
+  /** The volumes of this provisioner. */
+  ownVolumes: () => Iterable<{ path: VolumePath }>;
+  /** Resolves once they are complete. */
+  synced: Promise<void>;
+  clock: Clock;
+  logger: Logger;
+}
+
+export class ShareGuard {
+  readonly #options: ShareGuardOptions;
+  #accepted: string | undefined;
+  /** The root of a share that was accepted and takes no file. */
+  #unwritable: string | undefined;
+  #refusal: { seen: string | undefined; untilMs: number; error: ShareError } | undefined;
+
+  constructor(options: ShareGuardOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Checks the opened root of what is mounted, directly before work below it. Gives a share without identity one, where that
+   * is surely the share of the volumes.
+   *
+   * @throws {ShareError} for an export that must not be used; the error of a request or of the file system, when that is not known.
+   */
+  async check(root: OpenedDirectory, signal: AbortSignal): Promise<void> {
+    const seen = await readIdentity(root);
+    if (seen !== undefined && seen === this.#accepted) return;
+    if (seen === undefined && this.#unwritable !== undefined && this.#unwritable === (await placeOf(root))) return;
+    const { clock } = this.#options;
+    const refusal = this.#refusal;
+    if (refusal?.seen === seen && refusal !== undefined && clock.monotonicMs() < refusal.untilMs) throw refusal.error;
+    try {
+      await this.#settle(root, seen, signal);
+      this.#refusal = undefined;
+    } catch (error) {
+      if (error instanceof ShareError) this.#refusal = { seen, untilMs: clock.monotonicMs() + refusedMs, error };
+      throw error;
+    }
+  }
+
+  async #settle(root: OpenedDirectory, seen: string | undefined, signal: AbortSignal): Promise<void> {
+    await this.#options.synced;
+    const remembered = await this.#remembered(signal);
+    if (!remembered.includes(acceptedByOperator) && !(seen !== undefined && remembered.includes(seen))) {
+      if (remembered.length > 0) throw this.#isAnother(seen, remembered);
+      if (!(await this.#isPlausible(root, seen))) throw this.#lacksAll();
+    }
+    await this.#accept(root, seen, signal);
+  }
+
+  async #remembered(signal: AbortSignal): Promise<string[]> {
+    const { notes } = this.#options;
+    if (notes !== undefined) return await notes.read(shareKey, signal);
+    return this.#accepted === undefined ? [] : [this.#accepted];
+  }
+
+  /** Of a share that was never seen: whether a volume is there, or none can be. */
+  async #isPlausible(root: OpenedDirectory, seen: string | undefined): Promise<boolean> {
+    const { ownVolumes, notes } = this.#options;
+    if (seen !== undefined && notes === undefined) return true; // nobody can remember more than the file itself
+    let isEmpty = true;
+    for (const { path } of ownVolumes()) {
+      isEmpty = false;
+      if (await hasDirectory(root, path)) return true;
+    }
+    return isEmpty;
+  }
+
+  async #accept(root: OpenedDirectory, seen: string | undefined, signal: AbortSignal): Promise<void> {
+    const { logger, mountPoint, notes } = this.#options;
+    if (seen !== undefined) await removeLeftOver(root);
+    const identity = seen ?? (await this.#written(root));
+    if (identity === undefined) return;
+    this.#accepted = identity;
+    logger.info({ identity, mountPoint, isNew: seen === undefined }, 'The share is known by its identity');
+    await notes?.write(shareKey, identity, signal);
+  }
+
+  /** Undefined where the root takes no file: its volumes lie in directories below it. */
+  async #written(root: OpenedDirectory): Promise<string | undefined> {
+    try {
+      return await writeIdentity(root);
+    } catch (error) {
+      if (!['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '')) throw error;
+      this.#unwritable = await placeOf(root);
+      const text = `The root of the export takes no file ${identityFile}, by which it would be known after a restart`;
+      this.#options.logger.warn({ err: error }, text);
+      return undefined;
+    }
+  }
+
+  #isAnother(seen: string | undefined, remembered: readonly string[]): ShareError {
+    const { mountPoint } = this.#options;
+    const found =
+      seen === undefined
+        ? `the export at ${mountPoint} has no file ${identityFile}: it is empty, not mounted, or another one`
+        : `the export at ${mountPoint} is another one: its identity is ${seen}`;
+    return new ShareError(`${found}; the share of the volumes is ${remembered.join(', ')}. ${this.#wayOut}`);
+  }
+
+  #lacksAll(): ShareError {
+    const { mountPoint } = this.#options;
+    return new ShareError(
+      `the export at ${mountPoint} has none of the directories of this provisioner's volumes: it is empty, not mounted, or another one. ${this.#wayOut}`,
+    );
+  }
+
+  get #wayOut(): string {
+    const { notes } = this.#options;
+    const accept =
+      notes === undefined
+        ? `put a UUID into ${identityFile} in its root and restart the provisioner`
+        : `kubectl annotate --overwrite ${notes.object} ${shareKey}=${acceptedByOperator}`;
+    return `Nothing is made or deleted. Mount the share; or, if this is it now: ${accept}`;
+  }
+}
+
+async function hasDirectory(root: OpenedDirectory, path: VolumePath): Promise<boolean> {
+  try {
+    await using _directory = await root.walk(path);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || error instanceof NotDirectoryError) return false;
+    throw error;
+  }
+}
+
+/** The same as long as the same file system is mounted. */
+async function placeOf(root: OpenedDirectory): Promise<string> {
+  const { dev, ino } = await root.stat();
+  return `${dev}:${ino}`;
+}
