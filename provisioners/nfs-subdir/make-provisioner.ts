@@ -14,7 +14,7 @@ export function makeProvisioner(
   parts: ProvisionerParts,
   running: AbortSignal,
 ): NfsSubdirProvisioner {
-  const { client, volumes, clock, logger, synced, lockNotes, wakeVolume } = parts;
+  const { client, volumes, volumesWith, clock, logger, synced, lockNotes, wakeVolume } = parts;
   const { provisionerName, sharePath, mountPoint } = settings;
   const own = { volumes, provisionerName, sharePath };
   const guard = new ShareGuard({
@@ -28,7 +28,7 @@ export function makeProvisioner(
   const share = new Share(mountPoint, guard);
   watchShare(share, parts, running);
   const neighbours = new Neighbours({ ...own, volumes, clock, onFreed: wakeVolume });
-  return new NfsSubdirProvisioner({ settings, share, neighbours, client, logger });
+  return new NfsSubdirProvisioner({ settings, share, neighbours, client, volumesWith, logger });
 }
 
 function watchShare(share: Share, parts: ProvisionerParts, running: AbortSignal): void {

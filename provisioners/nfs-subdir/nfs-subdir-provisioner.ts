@@ -8,6 +8,7 @@ import {
   ProvisionError,
   type ProvisionContext,
   type Provisioner,
+  type ProvisionerParts,
   type ProvisionOptions,
   pvFor,
   type Recoverable,
@@ -22,13 +23,24 @@ import { recordedPlan, type VolumePlan } from './recorded-plan.ts';
 import type { Settings } from './settings.ts';
 import type { Share } from './share.ts';
 import { ShareError } from './share-guard.ts';
-import { pathIfBelow, pathOfClaim, pathOfVolume, type VolumePath } from './volume-path.ts';
+import {
+  exactKey,
+  exportOf,
+  insideKey,
+  pathIfBelow,
+  pathOfClaim,
+  pathOfVolume,
+  type VolumePath,
+  withParents,
+} from './volume-path.ts';
 
 export interface NfsSubdirOptions {
   settings: Pick<Settings, 'server' | 'sharePath' | 'mountPoint' | 'provisionerName'>;
   share: Share;
   neighbours: Neighbours;
   client: KubeClient;
+  /** As of `ProvisionerParts`. */
+  volumesWith: ProvisionerParts['volumesWith'];
   logger: Logger;
 }
 
@@ -114,12 +126,12 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     neighbours.done(volume.metadata.name);
   }
 
-  /** The directory of the volume and all above it, with which it would be deleted. */
+  /** The directory of the volume and all above it, with which it would be deleted; and the directory as the one that it is. */
   storageKeys(volume: PersistentVolume): readonly string[] {
     const { server, sharePath, provisionerName } = this.#options.settings;
-    if (volume.spec.nfs?.server !== server && !isMadeBy(volume, provisionerName)) return [];
-    const path = pathIfBelow(volume, sharePath) ?? [];
-    return path.map((_name, index) => path.slice(0, index + 1).join('/'));
+    if (exportOf(volume)?.server !== server && !isMadeBy(volume, provisionerName)) return [];
+    const path = pathIfBelow(volume, sharePath);
+    return path === undefined ? [] : [...withParents(path).map(insideKey), exactKey(path)];
   }
 
   /** A directory stays while another volume has it, and goes with the last. */
@@ -152,7 +164,11 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
   async #settle(name: string, path: VolumePath, fate: Fate, signal: AbortSignal): Promise<void> {
     const { share, neighbours, logger } = this.#options;
     if (fate === 'retain') return;
-    const other = neighbours.find(name, path);
+    let other = neighbours.find(name, path);
+    if (other === undefined) {
+      await this.#checkStrangers(name, path, signal);
+      other = neighbours.find(name, path); // one may have come meanwhile
+    }
     if (other?.lies === 'inside') {
       neighbours.blocked(name);
       throw new Error(this.#textOf(name, path, other));
@@ -173,6 +189,24 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     using _target = await this.#holds.removing([archiveName], signal); // no claim may get the name meanwhile
     await share.archive(path, archiveName, signal);
     logger.info({ volume: name, path: this.#local(path), archive: archiveName }, 'Directory archived');
+  }
+
+  /**
+   * Volumes that this provisioner did not make know nothing of its deletions: the directory stays while one of them has it,
+   * lies in it, or lies above it.
+   *
+   * @throws {Error} which says for which volume.
+   */
+  async #checkStrangers(name: string, path: VolumePath, signal: AbortSignal): Promise<void> {
+    const { settings, volumesWith } = this.#options;
+    const keys = [insideKey(path), ...withParents(path.slice(0, -1)).map(exactKey)];
+    for (const other of await volumesWith(keys, signal)) {
+      if (other.metadata.name === name || isMadeBy(other, settings.provisionerName)) continue;
+      const theirs = this.#remote(pathIfBelow(other, settings.sharePath) ?? []);
+      throw new Error(
+        `volume ${other.metadata.name}, which another provisioner or an administrator made, has ${theirs}: ${this.#remote(path)} of volume ${name} is kept until it is deleted`,
+      );
+    }
   }
 
   #textOf(name: string, path: VolumePath, other: Neighbour): string {

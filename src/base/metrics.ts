@@ -41,6 +41,8 @@ export function counter<Label extends string = never>(
 }
 
 /**
+ * Makes a metric that goes up and down.
+ *
  * @param options.collect - called before each scrape; sets the value then.
  * @throws {Error} if the registry has a metric of that name.
  */

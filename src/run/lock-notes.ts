@@ -15,7 +15,7 @@ export interface LockNotesOptions {
 /** Attempts to write a note while the election renews the lock. */
 const maxTries = 10;
 
-/** Annotations of the lock. */
+/** Annotations of the objects that hold a lock: what is to outlive the process. */
 export class LockNotes {
   readonly #options: LockNotesOptions;
 

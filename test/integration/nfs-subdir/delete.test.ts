@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { hasStorage } from '../../../src/provision/recoverable.ts';
+import type { PersistentVolume } from '../../../src/index.ts';
 import { SubdirRig } from './rig.ts';
 
 const storagePath = 'nfs.io/storage-path';
@@ -169,6 +170,62 @@ describe('a deleted volume of nfs-subdir', () => {
   });
 
   describe('beside others', () => {
+    describe('that this provisioner did not make', () => {
+      const stranger = (spec: PersistentVolume['spec'], name = 'static'): PersistentVolume => {
+        const annotations = { 'pv.kubernetes.io/provisioned-by': 'cluster.local/renamed' };
+        const made = { metadata: { name, annotations }, spec };
+        rig.volumes.set(name, made);
+        return made;
+      };
+      const nfs = (nfsPath: string, server = 'srv') => ({ nfs: { server, path: nfsPath } });
+      const csi = (volumeAttributes: Record<string, string>) => ({
+        csi: { driver: 'nfs.csi.k8s.io', volumeHandle: 'x', volumeAttributes },
+      });
+
+      for (const [lies, spec] of [
+        ['in the same directory', nfs('/exp/ns/a')],
+        ['in the same directory, written otherwise', nfs('/exp//ns/a/')],
+        ['inside', nfs('/exp/ns/a/b/c')],
+        ['above', nfs('/exp/ns')],
+        ['in the same directory, of the CSI driver', csi({ server: 'srv', share: '/exp', subdir: 'ns/a' })],
+        ['above, of the CSI driver', csi({ server: 'srv', share: '/exp/ns/' })],
+      ] as const) {
+        for (const parameters of [{ onDelete: 'delete' }, {}]) {
+          test(`is kept while one lies ${lies}: ${JSON.stringify(parameters)}`, async () => {
+            const storageClass = rig.storageClass({ pathPattern, ...parameters });
+            const volume = await rig.provision(storageClass, annotated('a'));
+            rig.write('ns/a/file');
+            const { metadata } = stranger(spec);
+            await assert.rejects(
+              rig.delete(volume),
+              /^Error: volume static, which another provisioner or an administrator made, has \/exp\/ns.*: \/exp\/ns\/a of volume pvc-1 is kept until it is deleted$/,
+            );
+            assert.deepEqual(rig.entries(), ['ns']);
+            assert.ok(rig.exists('ns/a/file'));
+            rig.volumes.delete(metadata.name);
+            await rig.delete(volume);
+            assert.ok(!rig.exists('ns/a'));
+          });
+        }
+      }
+
+      for (const [where, spec] of [
+        ['on another server', nfs('/exp/ns/a', 'another')],
+        ['beside it', nfs('/exp/ns/ab')],
+        ['at the export itself, as charts do for their own mount', nfs('/exp')],
+        ['in another export', nfs('/elsewhere/ns/a')],
+        ['of another CSI driver', { csi: { driver: 'x', volumeHandle: 'ns/a' } }],
+      ] as const) {
+        test(`goes where one lies ${where}`, async () => {
+          const volume = await rig.provision(rig.storageClass({ pathPattern, onDelete: 'delete' }), annotated('a'));
+          stranger(spec);
+          await rig.delete(volume);
+          assert.deepEqual(rig.entries(), ['ns']);
+          assert.ok(!rig.exists('ns/a'));
+        });
+      }
+    });
+
     test('is kept while one lies inside, and goes as soon as that is gone', async () => {
       const storageClass = rig.storageClass({ pathPattern, onDelete: 'delete' });
       const outer = await rig.provision(storageClass, {}, 'pvc-1');

@@ -235,6 +235,33 @@ describe('nfs-subdir-external-provisioner', () => {
     await bound(later.name);
   });
 
+  test('a directory that a static volume has, too, is kept until that is deleted', async () => {
+    await start({ ENABLE_LEADER_ELECTION: 'false' });
+    const { name } = createClaim(createClass({ onDelete: 'delete' }));
+    const { metadata, spec } = await bound(name);
+    const directory = path.join(mount, path.basename(spec.nfs.path));
+    writeFileSync(path.join(directory, 'file'), 'of both');
+    const statics = ['the-same', 'inside'].map((each) => `${each}-${name}`);
+    const paths = [spec.nfs.path, `${spec.nfs.path}/below`];
+    for (const [index, each] of statics.entries()) {
+      api().create(volumes, {
+        metadata: { name: each },
+        spec: {
+          nfs: { server: 'srv', path: paths[index] },
+          capacity: { storage: '1Gi' },
+          accessModes: ['ReadWriteMany'],
+        },
+      });
+    }
+    deleteClaim(name);
+    const text = /which another provisioner or an administrator made, has .* is kept until it is deleted$/;
+    assert.match(await message(metadata.uid ?? '', 'VolumeFailedDelete'), text);
+    assert.ok(existsSync(path.join(directory, 'file')));
+    for (const each of statics) api().delete(volumes, { name: each });
+    await gone(metadata.name);
+    assert.ok(!existsSync(directory));
+  });
+
   test('without leader election it asks for no Lease', async () => {
     await start({ ENABLE_LEADER_ELECTION: 'false' });
     await bound(createClaim(createClass()).name);

@@ -5,7 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Neighbours } from '../../../provisioners/nfs-subdir/neighbours.ts';
-import { NfsSubdirProvisioner } from '../../../provisioners/nfs-subdir/nfs-subdir-provisioner.ts';
+import {
+  type NfsSubdirOptions,
+  NfsSubdirProvisioner,
+} from '../../../provisioners/nfs-subdir/nfs-subdir-provisioner.ts';
 import { readSettings } from '../../../provisioners/nfs-subdir/settings.ts';
 import { ownVolumes } from '../../../provisioners/nfs-subdir/own-volumes.ts';
 import { ShareGuard, type ShareGuardOptions } from '../../../provisioners/nfs-subdir/share-guard.ts';
@@ -67,7 +70,20 @@ export class SubdirRig implements AsyncDisposable {
     });
     const logger = recordedLogger(this.log);
     const share = new Share(this.mount, this.guard());
-    this.provisioner = new NfsSubdirProvisioner({ settings, share, neighbours, client: api.client, logger });
+    const volumesWith: NfsSubdirOptions['volumesWith'] = (keys) => {
+      const found = [...volumes.values()].filter((each) =>
+        this.provisioner.storageKeys(each).some((key) => keys.includes(key)),
+      );
+      return Promise.resolve(found);
+    };
+    this.provisioner = new NfsSubdirProvisioner({
+      settings,
+      share,
+      neighbours,
+      client: api.client,
+      volumesWith,
+      logger,
+    });
   }
 
   static async start({ sharePath = '/exp' } = {}): Promise<SubdirRig> {
