@@ -1,7 +1,17 @@
 /** nfs-subdir-external-provisioner: each claim gets a directory of an NFS export that is mounted already. */
-import { connect, KubeConfigError, runProvisioner, type RunProvisionerOptions, textLogger } from '../../src/index.ts';
+import './thread-pool.ts'; // first: before a thread is started
+import {
+  connect,
+  KubeConfigError,
+  type Logger,
+  runProvisioner,
+  type RunProvisionerOptions,
+  systemClock,
+  textLogger,
+} from '../../src/index.ts';
 import { logLevel, UsageError, usageText } from './logging-flags.ts';
 import { makeProvisioner } from './make-provisioner.ts';
+import { PatientCalls } from './patient-calls.ts';
 import { readLeaderElection, readSettings, SettingsError } from './settings.ts';
 
 /** How long a process that was killed may still be making a directory, in milliseconds: later than that it is empty. */
@@ -23,9 +33,10 @@ async function main(): Promise<number> {
     'Serving directories of the export',
   );
   const running = new AbortController();
+  const calls = new PatientCalls({ clock: systemClock, mountPoint });
   const options: RunProvisionerOptions = {
     provisionerName,
-    provisioner: (parts) => makeProvisioner(settings, parts, running.signal),
+    provisioner: (parts) => makeProvisioner(settings, parts, { calls, running: running.signal }),
     volumeFields: { spec: ['nfs'] },
     // the name that the original has for its lock, of whichever kind
     leaderElection: leaderElection && {
@@ -42,7 +53,14 @@ async function main(): Promise<number> {
     return await runProvisioner(options);
   } finally {
     running.abort(new Error('the provisioner has ended'));
+    if (calls.abandoned > 0) endAtOnce(calls.abandoned, logger);
   }
+}
+
+/** Node.js waits for threads that hang in the file system, also in `process.exit`. */
+function endAtOnce(calls: number, logger: Logger): void {
+  logger.error({ calls }, 'Calls of the file system hang: the process ends by SIGKILL');
+  process.kill(process.pid, 'SIGKILL');
 }
 
 try {

@@ -2,17 +2,22 @@
 import type { ProvisionerParts } from '../../src/index.ts';
 import { Neighbours } from './neighbours.ts';
 import { NfsSubdirProvisioner } from './nfs-subdir-provisioner.ts';
+import { type PatientCalls, patienceMs } from './patient-calls.ts';
 import { ownVolumes } from './own-volumes.ts';
 import type { Settings } from './settings.ts';
 import { Share } from './share.ts';
 import { ShareGuard } from './share-guard.ts';
+import { ShareProbe } from './share-probe.ts';
 import { ShareWatch } from './share-watch.ts';
 
-/** @param running - aborts when the process ends. */
+/**
+ * @param life.calls - runs all work on the share.
+ * @param life.running - aborts when the process ends.
+ */
 export function makeProvisioner(
   settings: Settings,
   parts: ProvisionerParts,
-  running: AbortSignal,
+  { calls, running }: { calls: PatientCalls; running: AbortSignal },
 ): NfsSubdirProvisioner {
   const { client, volumes, volumesWith, clock, logger, synced, lockNotes, wakeVolume } = parts;
   const { provisionerName, sharePath, mountPoint } = settings;
@@ -26,15 +31,23 @@ export function makeProvisioner(
     logger,
   });
   const share = new Share(mountPoint, guard);
-  watchShare(share, parts, running);
+  watchShare({ share, calls, mountPoint }, parts, running);
   const neighbours = new Neighbours({ ...own, volumes, clock, onFreed: wakeVolume });
-  return new NfsSubdirProvisioner({ settings, share, neighbours, client, volumesWith, logger });
+  return new NfsSubdirProvisioner({ settings, share, calls, neighbours, client, volumesWith, logger });
 }
 
-function watchShare(share: Share, parts: ProvisionerParts, running: AbortSignal): void {
+function watchShare(
+  { share, calls, mountPoint }: { share: Share; calls: PatientCalls; mountPoint: string },
+  parts: ProvisionerParts,
+  running: AbortSignal,
+): void {
   const { synced, registry, clock, logger } = parts;
+  const probe = new ShareProbe({ mountPoint, patienceMs, clock });
   const watch = new ShareWatch({
-    check: (signal) => share.check(signal),
+    check: async (signal) => {
+      calls.isSilent = !(await probe.answers());
+      await calls.run((until) => share.check(until), signal, { isShort: true });
+    },
     synced,
     onProblem: (problem) => void reportOnLock(problem, parts),
     onUsable: parts.retryFailed,

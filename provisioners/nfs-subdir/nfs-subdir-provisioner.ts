@@ -17,6 +17,7 @@ import {
 import { checkClaim } from './check-claim.ts';
 import { type Fate, fateOf } from './class-parameters.ts';
 import type { Neighbour, Neighbours } from './neighbours.ts';
+import { type PatientCalls, SilentShareError } from './patient-calls.ts';
 import { isMadeBy } from './own-volumes.ts';
 import { BusyPathError, PathHolds } from './path-holds.ts';
 import { recordedPlan, type VolumePlan } from './recorded-plan.ts';
@@ -37,6 +38,8 @@ import {
 export interface NfsSubdirOptions {
   settings: Pick<Settings, 'server' | 'sharePath' | 'mountPoint' | 'provisionerName'>;
   share: Share;
+  /** What every work on the share runs in. */
+  calls: PatientCalls;
   neighbours: Neighbours;
   client: KubeClient;
   /** As of `ProvisionerParts`. */
@@ -57,6 +60,12 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
   }
 
   async plan(options: ProvisionOptions, { signal }: ProvisionContext = unending): Promise<VolumePlan> {
+    return await this.#options.calls
+      .run((until) => this.#plan(options, until), signal, { isShort: true })
+      .catch(asProvisionError);
+  }
+
+  async #plan(options: ProvisionOptions, signal: AbortSignal): Promise<VolumePlan> {
     const { settings, share } = this.#options;
     const { claim, storageClass, volumeName } = options;
     checkClaim(claim, settings.provisionerName);
@@ -65,7 +74,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     return {
       path,
       // what has the volume's name in its own is of an earlier attempt at most
-      wasThere: isShared && (await share.has(path, signal).catch(asProvisionError)),
+      wasThere: isShared && (await share.has(path, signal)),
       claimUid: claim.metadata.uid ?? '',
       className: storageClass.metadata.name,
       volume: pvFor({ claim, storageClass, volumeName, source: { nfs } }),
@@ -73,15 +82,16 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
   }
 
   async fulfil(plan: Plan, { signal }: Pick<FulfilContext, 'signal'> = unending): Promise<PersistentVolume> {
-    const { path, volume, claimUid } = recordedPlan(plan);
-    try {
-      using _hold = this.#holds.making(path);
-      this.#options.neighbours.making(volume.metadata.name, { path, claimUid });
-      await this.#options.share.make(path, signal);
-    } catch (error) {
-      return asProvisionError(error);
-    }
-    return structuredClone(volume);
+    const planned = recordedPlan(plan);
+    const { calls } = this.#options;
+    await calls.run((until) => this.#make(planned, until), signal, { isShort: true }).catch(asProvisionError);
+    return structuredClone(planned.volume);
+  }
+
+  async #make({ path, volume, claimUid }: VolumePlan, signal: AbortSignal): Promise<void> {
+    using _hold = this.#holds.making(path);
+    this.#options.neighbours.making(volume.metadata.name, { path, claimUid });
+    await this.#options.share.make(path, signal);
   }
 
   async provision(options: ProvisionOptions, context: ProvisionContext = unending): Promise<PersistentVolume> {
@@ -89,6 +99,10 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
   }
 
   async delete(volume: PersistentVolume, { signal }: ProvisionContext): Promise<void> {
+    await this.#options.calls.run((until) => this.#delete(volume, until), signal);
+  }
+
+  async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<void> {
     const { settings, share, neighbours, client, logger } = this.#options;
     const { name } = volume.metadata;
     const path = pathOfVolume(volume, settings.sharePath);
@@ -111,6 +125,11 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
 
   /** Undoes what was made for a claim that is gone, as its class says of volumes that are deleted. */
   async revoke(plan: Plan, context: RevokeContext): Promise<void> {
+    const { calls } = this.#options;
+    await calls.run((signal) => this.#revoke(plan, { ...context, signal }), context.signal);
+  }
+
+  async #revoke(plan: Plan, context: RevokeContext): Promise<void> {
     const { signal } = context;
     const { share, neighbours } = this.#options;
     const { path, wasThere, volume, className, claimUid } = recordedPlan(plan);
@@ -225,7 +244,10 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
 /** What making a directory fails with: it is not there, and nothing goes on. */
 function asProvisionError(error: unknown): never {
   if (error instanceof ProvisionError) throw error;
-  if (error instanceof ShareError) throw new ProvisionError(error.message, { state: 'no-change', cause: error });
+  if (error instanceof ShareError) {
+    const mayGoOn = error instanceof SilentShareError;
+    throw new ProvisionError(error.message, { state: mayGoOn ? 'in-background' : 'no-change', cause: error });
+  }
   const state = error instanceof BusyPathError ? 'no-change' : 'finished';
   const message = `unable to create directory to provision new pv: ${messageOf(error)}`;
   throw new ProvisionError(message, { state, cause: error });

@@ -12,7 +12,7 @@ import type { VolumePath } from './volume-path.ts';
 
 /** The export cannot be used now: nothing is made or deleted, and nothing is concluded from what it lacks. */
 export class ShareError extends Error {
-  override readonly name = 'ShareError';
+  override readonly name: string = 'ShareError';
 }
 
 /** On the lock: the identity of the share that was seen last, or `new`, by which an operator accepts what is mounted. */

@@ -2,7 +2,7 @@
 import { type Clock, gauge, type Logger, type MetricRegistry } from '../../src/index.ts';
 
 /** Pause between two looks, in milliseconds: longer while all is well. */
-const pauseMs = { usable: 30_000, unusable: 5000 };
+const pauseMs = { usable: 15_000, unusable: 5000 };
 
 export interface ShareWatchOptions {
   check: (signal: AbortSignal) => Promise<void>;

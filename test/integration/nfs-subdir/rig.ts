@@ -13,6 +13,7 @@ import { readSettings } from '../../../provisioners/nfs-subdir/settings.ts';
 import { ownVolumes } from '../../../provisioners/nfs-subdir/own-volumes.ts';
 import { ShareGuard, type ShareGuardOptions } from '../../../provisioners/nfs-subdir/share-guard.ts';
 import { identityFile } from '../../../provisioners/nfs-subdir/share-identity.ts';
+import { PatientCalls } from '../../../provisioners/nfs-subdir/patient-calls.ts';
 import { Share } from '../../../provisioners/nfs-subdir/share.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/index.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
@@ -79,6 +80,7 @@ export class SubdirRig implements AsyncDisposable {
     this.provisioner = new NfsSubdirProvisioner({
       settings,
       share,
+      calls: new PatientCalls({ clock: systemClock, mountPoint: this.mount }),
       neighbours,
       client: api.client,
       volumesWith,

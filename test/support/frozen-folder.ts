@@ -1,0 +1,53 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+/** A file system of its own that can be frozen: whatever writes in it hangs then, as with a server that is gone. */
+export class FreezableFolder implements Disposable {
+  readonly #folder: string;
+  #isFrozen = false;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Undefined where this machine permits no mount. */
+  static mount(): FreezableFolder | undefined {
+    const folder = mkdtempSync(path.join(tmpdir(), 'freezable-'));
+    const image = path.join(folder, 'image');
+    const made = new FreezableFolder(folder);
+    try {
+      writeFileSync(image, '');
+      truncateSync(image, 32 * 1024 * 1024);
+      mkdirSync(made.path);
+      execFileSync('mkfs.ext4', ['-q', image], { stdio: 'ignore' });
+      execFileSync('mount', ['-o', 'loop', image, made.path], { stdio: 'ignore' });
+      rmSync(path.join(made.path, 'lost+found'), { recursive: true });
+      return made;
+    } catch {
+      rmSync(folder, { recursive: true, force: true });
+      return undefined;
+    }
+  }
+
+  get path(): string {
+    return path.join(this.#folder, 'mount');
+  }
+
+  freeze(): void {
+    execFileSync('fsfreeze', ['--freeze', this.path]);
+    this.#isFrozen = true;
+  }
+
+  thaw(): void {
+    if (this.#isFrozen) execFileSync('fsfreeze', ['--unfreeze', this.path]);
+    this.#isFrozen = false;
+  }
+
+  [Symbol.dispose](): void {
+    this.thaw();
+    execFileSync('umount', ['--lazy', this.path]);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
