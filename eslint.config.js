@@ -96,7 +96,7 @@ export const shippedProvisioners = ['nfs-subdir', 'nfs-server'];
 const surfaceAlone = 'A shipped provisioner imports its own files and the public surface, src/index.ts, alone.';
 const shippedBorders = shippedProvisioners.flatMap((name) =>
   [
-    { files: [`provisioners/${name}/*.ts`], outside: '^(?!\\.\\./\\.\\./src/index\\.ts$)\\.\\./' },
+    { files: [`provisioners/${name}/*.ts`], outside: '^(?!\\.\\./(\\.\\./src/index\\.ts$|shared-audit/))\\.\\./' },
     {
       files: [`provisioners/${name}/*/**/*.ts`],
       outside: '^(?!\\.\\./\\.\\./\\.\\./src/index\\.ts$)(\\.\\./){2,}',
@@ -106,6 +106,15 @@ const shippedBorders = shippedProvisioners.flatMap((name) =>
     rules: border([{ regex: `${outside}|^csi-provisioner`, message: surfaceAlone }]),
   })),
 );
+
+/** The audit that several of them have is made of the parts of the sidecar's own. */
+const sharedBorder = {
+  files: ['provisioners/shared-audit/*.ts'],
+  rules: border([
+    { regex: '^\\.\\./(?!\\.\\./src/)', message: 'The shared audit imports its own files and those of src.' },
+    { regex: '(^|/)main\\.ts$', message: 'Nothing imports the process edge.' },
+  ]),
+};
 
 export default tseslint.config(
   { ignores: ['node_modules', 'dist', 'coverage', '.cache', 'src/csi/generated'] },
@@ -162,6 +171,7 @@ export default tseslint.config(
   ...sandboxBorders,
   ...provisionerBorders,
   ...shippedBorders,
+  sharedBorder,
   { files: ['**/*.js'], ...tseslint.configs.disableTypeChecked },
   {
     files: ['test/**/*.ts', 'scripts/**/*.ts', 'sandbox/**/*.ts', 'bench/**/*.ts'],
