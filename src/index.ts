@@ -121,6 +121,7 @@ export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 export { GidAllocator, gidAnnotation, type GidRange, gidRange } from './provision/gid-allocator.ts';
 export { KeyedLocks } from './base/keyed-locks.ts';
 // Text and directories that come from users
+export { durationMs } from './base/go-duration.ts';
 export { parseGoBool, StrconvError } from './base/go-bool.ts';
 export { containedPath, pathComponents, PathError } from './base/path-components.ts';
 export { makeDirectory } from './base/make-directory.ts';

@@ -1,5 +1,6 @@
 /** The provisioner with all that it works with, once this process leads. */
 import type { ProvisionerParts } from '../../src/index.ts';
+import { type ArchiveSweepOptions, sweepArchives } from './archives.ts';
 import { Neighbours } from './neighbours.ts';
 import { NfsSubdirProvisioner } from './nfs-subdir-provisioner.ts';
 import { type PatientCalls, patienceMs } from './patient-calls.ts';
@@ -32,8 +33,28 @@ export function makeProvisioner(
   });
   const share = new Share(mountPoint, guard);
   watchShare({ share, calls, mountPoint }, parts, running);
+  void keepSweeping({ ...parts, share, calls }, running);
   const neighbours = new Neighbours({ ...own, volumes, clock, onFreed: wakeVolume });
-  return new NfsSubdirProvisioner({ settings, share, calls, neighbours, client, volumesWith, logger });
+  return new NfsSubdirProvisioner({ settings, share, calls, neighbours, client, clock, volumesWith, logger });
+}
+
+/** Pause between two looks for archives whose time is over, in milliseconds. */
+const sweepMs = 3_600_000;
+
+/** Never rejects. Does not keep the process alive. */
+async function keepSweeping(
+  parts: ArchiveSweepOptions & Pick<ProvisionerParts, 'synced'>,
+  running: AbortSignal,
+): Promise<void> {
+  const { synced, clock, logger } = parts;
+  await synced;
+  while (!running.aborted) {
+    await sweepArchives(parts, running).catch((error: unknown) => {
+      if (!running.aborted)
+        logger.warn({ err: error }, 'Old archives could not be removed, which is tried again later');
+    });
+    await new Promise<void>((resolve) => clock.after(sweepMs, resolve));
+  }
 }
 
 function watchShare(

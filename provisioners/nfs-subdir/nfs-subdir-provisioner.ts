@@ -1,8 +1,11 @@
 import {
   classOfVolume,
+  type Clock,
   type FulfilContext,
   type KubeClient,
   type Logger,
+  type OpenedDirectory,
+  ParameterError,
   type PersistentVolume,
   type Plan,
   ProvisionError,
@@ -13,9 +16,17 @@ import {
   pvFor,
   type Recoverable,
   type RevokeContext,
+  type StorageClass,
 } from '../../src/index.ts';
 import { checkClaim } from './check-claim.ts';
-import { type Fate, fateOf } from './class-parameters.ts';
+import { recordArchive } from './archives.ts';
+import {
+  archiveDirectoryOf,
+  archiveRetentionOf,
+  checkArchiveParameters,
+  type Fate,
+  fateOf,
+} from './class-parameters.ts';
 import type { Neighbour, Neighbours } from './neighbours.ts';
 import { type PatientCalls, SilentShareError } from './patient-calls.ts';
 import { isMadeBy } from './own-volumes.ts';
@@ -42,6 +53,7 @@ export interface NfsSubdirOptions {
   calls: PatientCalls;
   neighbours: Neighbours;
   client: KubeClient;
+  clock: Clock;
   /** As of `ProvisionerParts`. */
   volumesWith: ProvisionerParts['volumesWith'];
   logger: Logger;
@@ -69,6 +81,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     const { settings, share } = this.#options;
     const { claim, storageClass, volumeName } = options;
     checkClaim(claim, settings.provisionerName);
+    checkArchiveParameters(storageClass);
     const { path, isShared } = pathOfClaim(options, [settings.sharePath, settings.mountPoint]);
     const nfs = { server: settings.server, path: this.#remote(path), readOnly: false };
     return {
@@ -117,8 +130,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     if (!(await share.has(path, signal))) {
       logger.warn({ volume: name }, `path ${this.#local(path)} does not exist, deletion skipped`);
     } else {
-      const fate = fateOf(await classOfVolume(client, volume, { signal }));
-      await this.#settle(name, path, fate, signal);
+      await this.#settle(name, path, wayOf(await classOfVolume(client, volume, { signal })), signal);
     }
     neighbours.done(name);
   }
@@ -135,10 +147,10 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     const { path, wasThere, volume, className, claimUid } = recordedPlan(plan);
     using _hold = await this.#holds.removing(path, signal);
     if (!wasThere && (await share.has(path, signal))) {
-      const fate = await this.#fateOfGone(className, path, signal);
-      if (fate !== 'retain') {
+      const way = await this.#wayOfGone(className, path, signal);
+      if (way.fate !== 'retain') {
         await context.beforeDelete(path.join('/'));
-        await this.#settle(volume.metadata.name, path, fate, signal);
+        await this.#settle(volume.metadata.name, path, way, signal);
       }
     }
     neighbours.settled(claimUid);
@@ -167,20 +179,21 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
   }
 
   /** @throws {ProvisionError} for an operator, where the class is gone and the directory is not empty. */
-  async #fateOfGone(className: string, path: VolumePath, signal: AbortSignal): Promise<Fate> {
+  async #wayOfGone(className: string, path: VolumePath, signal: AbortSignal): Promise<Way> {
     const { client, share } = this.#options;
     const named = { metadata: { name: '' }, spec: { storageClassName: className } };
     try {
-      return fateOf(await classOfVolume(client, named, { signal }));
+      return wayOf(await classOfVolume(client, named, { signal }));
     } catch (error) {
       signal.throwIfAborted();
-      if (await share.isEmpty(path, signal)) return 'remove'; // nobody can want nothing
+      if (await share.isEmpty(path, signal)) return { fate: 'remove' }; // nobody can want nothing
       throw new ProvisionError(messageOf(error), { state: 'no-change', afterUnclear: 'undecidable', cause: error });
     }
   }
 
   /** Removes or archives a directory, unless other volumes lie in it. */
-  async #settle(name: string, path: VolumePath, fate: Fate, signal: AbortSignal): Promise<void> {
+  async #settle(name: string, path: VolumePath, way: Way, signal: AbortSignal): Promise<void> {
+    const { fate } = way;
     const { share, neighbours, logger } = this.#options;
     if (fate === 'retain') return;
     let other = neighbours.find(name, path);
@@ -204,10 +217,21 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
       logger.info({ volume: name, path: this.#local(path) }, 'Directory removed');
       return;
     }
-    const archiveName = await share.archiveName(path, name, signal);
-    using _target = await this.#holds.removing([archiveName], signal); // no claim may get the name meanwhile
-    await share.archive(path, archiveName, signal);
-    logger.info({ volume: name, path: this.#local(path), archive: archiveName }, 'Directory archived');
+    await this.#archive(name, path, way, signal);
+  }
+
+  async #archive(name: string, path: VolumePath, { folder, className }: Way, signal: AbortSignal): Promise<void> {
+    const { share, clock, logger } = this.#options;
+    const archive = await share.archivePath(path, { volumeName: name, folder }, signal);
+    using _target = await this.#holds.removing(archive, signal); // no claim may get the name meanwhile
+    const archivedAt = new Date(clock.wallMs()).toISOString();
+    const before =
+      className === undefined
+        ? undefined
+        : (root: OpenedDirectory, inode: string) =>
+            recordArchive(root, { volume: name, className, archive, inode, archivedAt });
+    await share.archive(path, archive, { ...(before && { before }), signal });
+    logger.info({ volume: name, path: this.#local(path), archive: archive.join('/') }, 'Directory archived');
   }
 
   /**
@@ -241,9 +265,28 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
   }
 }
 
+/** What becomes of a directory, and where an archive goes. */
+interface Way {
+  fate: Fate;
+  folder?: string | undefined;
+  /** Only of a class whose archives have an end: by it that is known later. */
+  className?: string | undefined;
+}
+
+/** @throws {ParameterError} for a class of which that is not clear. */
+function wayOf(storageClass: StorageClass): Way {
+  const isLimited = archiveRetentionOf(storageClass) !== undefined;
+  return {
+    fate: fateOf(storageClass),
+    folder: archiveDirectoryOf(storageClass),
+    className: isLimited ? storageClass.metadata.name : undefined,
+  };
+}
+
 /** What making a directory fails with: it is not there, and nothing goes on. */
 function asProvisionError(error: unknown): never {
   if (error instanceof ProvisionError) throw error;
+  if (error instanceof ParameterError) throw new ProvisionError(error.message, { state: 'finished', cause: error });
   if (error instanceof ShareError) {
     const mayGoOn = error instanceof SilentShareError;
     throw new ProvisionError(error.message, { state: mayGoOn ? 'in-background' : 'no-change', cause: error });

@@ -65,27 +65,53 @@ export class Share {
   }
 
   /**
-   * A name in the root of the export under which the directory can be archived: `archived-` and its last name; where that is
-   * taken or too long, followed by the volume's name, and then by a number.
+   * A path under which the directory can be archived: `archived-` and its last name, in the root of the export or in the folder;
+   * where that is taken or too long, followed by the volume's name, and then by a number.
+   *
+   * @param folder - in the root; made where it is missing.
    */
-  async archiveName(path: VolumePath, volumeName: string, signal: AbortSignal): Promise<string> {
-    await using root = await this.#root(signal);
+  async archivePath(
+    path: VolumePath,
+    { volumeName, folder }: { volumeName: string; folder: string | undefined },
+    signal: AbortSignal,
+  ): Promise<VolumePath> {
+    const parents = folder === undefined ? [] : [folder];
+    await using target = await this.#open(parents, signal, { make: true });
     const { name } = split(path);
     const plain = `archived-${name}`;
-    if (Buffer.byteLength(plain) <= maxNameBytes && !(await root.has(plain))) return plain;
+    if (Buffer.byteLength(plain) <= maxNameBytes && !(await target.has(plain))) return [...parents, plain];
     for (let number = 1; ; number++) {
       const end = `-${volumeName}${number === 1 ? '' : `-${number}`}`;
       const longer = shortened(plain, maxNameBytes - Buffer.byteLength(end)) + end;
-      if (!(await root.has(longer))) return longer;
+      if (!(await target.has(longer))) return [...parents, longer];
     }
   }
 
-  /** Moves the directory into the root of the export under a name that nothing has. */
-  async archive(path: VolumePath, archiveName: string, signal: AbortSignal): Promise<void> {
-    const { parents, name } = split(path);
+  /**
+   * Moves the directory to a path that nothing has.
+   *
+   * @param before - awaited directly before that, with the root and the number of the directory's inode.
+   */
+  async archive(
+    path: VolumePath,
+    archive: VolumePath,
+    { before, signal }: { before?: (root: OpenedDirectory, inode: string) => Promise<void>; signal: AbortSignal },
+  ): Promise<void> {
+    const [from, to] = [split(path), split(archive)];
     await using root = await this.#root(signal);
-    await using parent = await root.walk(parents);
-    await parent.moveTo(name, root, archiveName);
+    await using parent = await root.walk(from.parents);
+    await using target = await root.walk(to.parents);
+    if (before !== undefined) {
+      await using directory = await parent.enter(from.name);
+      await before(root, String((await directory.stat()).ino));
+    }
+    await parent.moveTo(from.name, target, to.name);
+  }
+
+  /** Works below the root of the share. */
+  async within<T>(work: (root: OpenedDirectory) => Promise<T>, signal: AbortSignal): Promise<T> {
+    await using root = await this.#root(signal);
+    return await work(root);
   }
 
   async #open(path: readonly string[], signal: AbortSignal, options?: { make: boolean }): Promise<OpenedDirectory> {

@@ -8,7 +8,7 @@ import {
   ProvisionError,
   type ProvisionOptions,
 } from '../../src/index.ts';
-import { pathPatternOf } from './class-parameters.ts';
+import { isArchiveDirectory, pathPatternOf } from './class-parameters.ts';
 import { expandPattern } from './path-pattern.ts';
 import { isReservedName } from './share-identity.ts';
 
@@ -36,6 +36,7 @@ export function pathOfClaim(
     const components = pathComponents(text);
     const [first = ''] = components;
     if (isReservedName(first)) throw new PathError(`${JSON.stringify(first)} is the name of the share's identity`);
+    if (isArchiveDirectory(first)) throw new PathError(`${JSON.stringify(first)} is kept for archives`);
     for (const root of roots) containedPath(root, components.join('/'));
     return { path: components, isShared };
   } catch (error) {

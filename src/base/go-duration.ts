@@ -115,3 +115,13 @@ export function millisecondsOf(nanoseconds: bigint): number {
 export function nanosecondsOf(milliseconds: number): bigint {
   return BigInt(Math.round(milliseconds * 1e6));
 }
+
+/** Milliseconds of a duration in Go's syntax, such as `1h30m`; undefined for any other text. */
+export function durationMs(text: string): number | undefined {
+  try {
+    return millisecondsOf(parseGoDuration(text));
+  } catch (error) {
+    if (error instanceof GoDurationError) return undefined;
+    throw error;
+  }
+}

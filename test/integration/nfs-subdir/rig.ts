@@ -45,6 +45,9 @@ export class SubdirRig implements AsyncDisposable {
   readonly log: LogLine[] = [];
   /** The cache of volumes. */
   readonly volumes = new Map<string, PersistentVolume>();
+  readonly share: Share;
+  /** In the place of the index of the caches. */
+  readonly volumesWith: NfsSubdirOptions['volumesWith'];
   /** Volumes that were woken. */
   readonly woken: string[] = [];
   readonly #sharePath: string;
@@ -71,7 +74,8 @@ export class SubdirRig implements AsyncDisposable {
     });
     const logger = recordedLogger(this.log);
     const share = new Share(this.mount, this.guard());
-    const volumesWith: NfsSubdirOptions['volumesWith'] = (keys) => {
+    this.share = share;
+    this.volumesWith = (keys) => {
       const found = [...volumes.values()].filter((each) =>
         this.provisioner.storageKeys(each).some((key) => keys.includes(key)),
       );
@@ -83,7 +87,8 @@ export class SubdirRig implements AsyncDisposable {
       calls: new PatientCalls({ clock: systemClock, mountPoint: this.mount }),
       neighbours,
       client: api.client,
-      volumesWith,
+      clock: systemClock,
+      volumesWith: this.volumesWith,
       logger,
     });
   }
