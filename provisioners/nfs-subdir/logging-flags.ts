@@ -20,6 +20,8 @@ const switches = new Set(['logtostderr', 'alsologtostderr']);
 
 /** The text of `-help`. */
 export const usageText = `Usage of nfs-subdir-external-provisioner:
+  audit
+    \tas the first argument: compare directories with PersistentVolumes (audit --help)
   -v
     \tverbosity of the log: 4 for what is done in detail, 6 for everything (default 0)
   -logtostderr, -alsologtostderr, -stderrthreshold, -vmodule, -log_dir, -log_backtrace_at

@@ -9,15 +9,30 @@ import {
   systemClock,
   textLogger,
 } from '../../src/index.ts';
+import { SubcommandError } from '../shared-audit/storage-audit-command.ts';
 import { logLevel, UsageError, usageText } from './logging-flags.ts';
+import { auditExport } from './audit-command.ts';
 import { makeProvisioner } from './make-provisioner.ts';
+import { ShareError } from './share-guard.ts';
 import { PatientCalls } from './patient-calls.ts';
-import { readLeaderElection, readSettings, SettingsError } from './settings.ts';
+import { lockNameOf, readLeaderElection, readSettings, SettingsError } from './settings.ts';
 
 /** How long a process that was killed may still be making a directory, in milliseconds: later than that it is empty. */
 const maxCallMs = 15_000;
 
+async function audit(args: readonly string[]): Promise<number> {
+  const ending = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => ending.abort(new Error('it was interrupted')));
+  }
+  const { env: environment, stdin, stdout, stderr } = process;
+  const program = 'nfs-subdir-external-provisioner audit';
+  return await auditExport({ program, args, environment, stdin, stdout, stderr, signal: ending.signal });
+}
+
 async function main(): Promise<number> {
+  const [first, ...rest] = process.argv.slice(2);
+  if (first === 'audit') return await audit(rest);
   const level = logLevel(process.argv.slice(2));
   if (level === undefined) {
     process.stderr.write(usageText);
@@ -38,12 +53,7 @@ async function main(): Promise<number> {
     provisionerName,
     provisioner: (parts) => makeProvisioner(settings, parts, { calls, running: running.signal }),
     volumeFields: { spec: ['nfs'] },
-    // the name that the original has for its lock, of whichever kind
-    leaderElection: leaderElection && {
-      namespace,
-      lockName: provisionerName.replaceAll('/', '-'),
-      endpointsLock: true,
-    },
+    leaderElection: leaderElection && { namespace, lockName: lockNameOf(settings), endpointsLock: true },
     intentJournal: leaderElection ? 'lease' : 'off', // without an election there are no rights on Leases
     maxCallMs, // of a process that lost the lock
     ...(httpEndpoint !== undefined && { http: { address: httpEndpoint } }),
@@ -57,6 +67,12 @@ async function main(): Promise<number> {
   }
 }
 
+function exitCodeOf(error: unknown): number {
+  if (error instanceof SubcommandError) return error.exitCode;
+  if (error instanceof ShareError) return 3; // only an audit throws it
+  return error instanceof UsageError ? 2 : 1;
+}
+
 /** Node.js waits for threads that hang in the file system, also in `process.exit`. */
 function endAtOnce(calls: number, logger: Logger): void {
   logger.error({ calls }, 'Calls of the file system hang: the process ends by SIGKILL');
@@ -66,8 +82,10 @@ function endAtOnce(calls: number, logger: Logger): void {
 try {
   process.exitCode = await main();
 } catch (error) {
-  const isExpected = [SettingsError, UsageError, KubeConfigError].some((expected) => error instanceof expected);
+  const isExpected = [SettingsError, ShareError, SubcommandError, UsageError, KubeConfigError].some(
+    (expected) => error instanceof expected,
+  );
   if (!isExpected) throw error;
   textLogger().error({}, (error as Error).message);
-  process.exitCode = error instanceof UsageError ? 2 : 1;
+  process.exitCode = exitCodeOf(error);
 }

@@ -40,6 +40,11 @@ export function readSettings(environment: Environment): Settings {
   };
 }
 
+/** The name that the original has for its lock, of whichever kind. */
+export function lockNameOf({ provisionerName }: Pick<Settings, 'provisionerName'>): string {
+  return provisionerName.replaceAll('/', '-');
+}
+
 /** Whether several instances elect a leader. Default true. @throws {SettingsError} */
 export function readLeaderElection(environment: Environment): boolean {
   const text = environment['ENABLE_LEADER_ELECTION'] ?? '';

@@ -1,0 +1,191 @@
+/** `nfs-subdir-external-provisioner audit`: the directories of the export against PersistentVolumes and the journal. */
+import {
+  type KubeClient,
+  NotDirectoryError,
+  type OpenedDirectory,
+  type PersistentVolume,
+  persistentVolumes,
+  removeTree,
+  errnoOf,
+} from '../../src/index.ts';
+import { folderBytes } from '../shared-audit/folder-size.ts';
+import { type OpenPlans, openPlans } from '../shared-audit/open-plans.ts';
+import type { AuditedStorage, StorageFinding, StorageLook } from '../shared-audit/storage-audit.ts';
+import { NotDeletableError } from '../shared-audit/storage-audit-command.ts';
+import { type ArchiveRecord, archiveRecords, forgetArchive, inodeOf } from './archives.ts';
+import { isArchiveDirectory } from './class-parameters.ts';
+import { isMadeBy } from './own-volumes.ts';
+import type { Settings } from './settings.ts';
+import type { Share } from './share.ts';
+import { isReservedName } from './share-identity.ts';
+import { exportOf, insideKey, pathIfBelow, relation, type VolumePath } from './volume-path.ts';
+
+export interface SubdirAuditOptions {
+  settings: Settings;
+  /** Of the lock. Undefined without leader election: then there is no journal. */
+  lock: { namespace: string; name: string } | undefined;
+  client: KubeClient;
+  share: Share;
+}
+
+/** A volume that lies in the export, of whatever provisioner. */
+interface Held {
+  readonly path: VolumePath;
+  readonly name: string;
+  readonly isOurs: boolean;
+}
+
+interface Seen {
+  volumes: readonly Held[];
+  /** Directories of volumes in the making. */
+  plans: readonly VolumePath[];
+  /** Why these are not known; undefined: they are. */
+  unknown: string | undefined;
+}
+
+export class SubdirAudit implements AuditedStorage {
+  readonly #options: SubdirAuditOptions;
+  readonly name: string;
+
+  constructor(options: SubdirAuditOptions) {
+    const { provisionerName, server, sharePath } = options.settings;
+    this.#options = options;
+    this.name = `${provisionerName} on ${server}:${sharePath}`;
+  }
+
+  async look(signal: AbortSignal): Promise<StorageLook> {
+    return await this.#options.share.within(async (root) => {
+      const before = await this.#seen(signal); // before the directories: one that is made meanwhile is found in the second look
+      const findings: StorageFinding[] = [];
+      const archives = new Map<string, ArchiveRecord>();
+      for await (const record of archiveRecords(root)) archives.set(insideKey(record.archive), record);
+      const counts = { directories: 0, PersistentVolumes: before.volumes.length, records: before.plans.length };
+      for await (const { path, folder } of strangers(root, before)) {
+        counts.directories++;
+        findings.push(await describe(path, folder, archives.get(insideKey(path))));
+      }
+      for (const { path, name, isOurs } of before.volumes) {
+        if (isOurs && (await inodeOf(root, path).catch(unlessNoDirectory)) === undefined)
+          findings.push(lost(path, name));
+      }
+      return { findings, incomplete: before.unknown === undefined ? [] : [before.unknown], counts };
+    }, signal);
+  }
+
+  async bytesOf({ id }: StorageFinding, signal: AbortSignal): Promise<number | undefined> {
+    return await this.#options.share.within(async (root) => {
+      await using folder = await root.walk(id.split('/'));
+      return await folderBytes(folder, signal);
+    }, signal);
+  }
+
+  async delete({ id, state }: StorageFinding, signal: AbortSignal): Promise<string> {
+    const path = id.split('/');
+    return await this.#options.share.within(async (root) => {
+      const { volumes, plans, unknown } = await this.#seen(signal);
+      if (unknown !== undefined) throw new NotDeletableError(unknown);
+      const holder = volumes.find((each) => relation(path, each.path) !== 'apart');
+      if (holder !== undefined)
+        throw new NotDeletableError(`PersistentVolume ${holder.name} has it, or lies in or above it`);
+      if (plans.some((each) => relation(path, each) !== 'apart')) {
+        throw new NotDeletableError('the journal has a record of a volume that is made there');
+      }
+      await using parent = await root.walk(path.slice(0, -1));
+      signal.throwIfAborted();
+      await removeTree(parent, path.at(-1) ?? '', { signal });
+      for await (const record of archiveRecords(root)) {
+        if (insideKey(record.archive) === id) await forgetArchive(root, record);
+      }
+      return state === 'archive' ? 'the archive is removed' : 'the directory is removed';
+    }, signal);
+  }
+
+  async #seen(signal: AbortSignal): Promise<Seen> {
+    const { client } = this.#options;
+    // the plans first: of a volume that is saved between the two reads one of them knows
+    const { plans, unknown } = await this.#openPlans();
+    const all = await client.list<PersistentVolume>(persistentVolumes, { signal });
+    return { volumes: all.flatMap((volume) => this.#held(volume)), plans: plans.flatMap(pathOfPlan), unknown };
+  }
+
+  async #openPlans(): Promise<OpenPlans> {
+    const { client, settings, lock } = this.#options;
+    if (lock === undefined) return { plans: [] };
+    const { namespace, name: lockName } = lock;
+    return await openPlans({ client, namespace, lockName, provisionerName: settings.provisionerName });
+  }
+
+  #held(volume: PersistentVolume): Held[] {
+    const { server, sharePath, provisionerName } = this.#options.settings;
+    const isOurs = isMadeBy(volume, provisionerName);
+    const path = isOurs || exportOf(volume)?.server === server ? pathIfBelow(volume, sharePath) : undefined;
+    return path === undefined ? [] : [{ path, name: volume.metadata.name, isOurs }];
+  }
+}
+
+function pathOfPlan({ path }: Readonly<Record<string, unknown>>): VolumePath[] {
+  return Array.isArray(path) ? [path as string[]] : [];
+}
+
+/** Directories that no volume has, nor one in the making: whole ones, and those beside volumes in a directory of several. */
+async function* strangers(
+  root: OpenedDirectory,
+  { volumes, plans }: Seen,
+): AsyncGenerator<{ path: VolumePath; folder: OpenedDirectory }> {
+  const known = new Set([...volumes.map(({ path }) => path), ...plans].map(insideKey));
+  const parents = new Set([...volumes.map(({ path }) => path), ...plans].flatMap((path) => properParents(path)));
+  const visit = async function* (
+    folder: OpenedDirectory,
+    above: VolumePath,
+  ): AsyncGenerator<{ path: VolumePath; folder: OpenedDirectory }> {
+    for await (const bytes of folder.list()) {
+      const path = [...above, bytes.toString()];
+      if (known.has(insideKey(path)) || isOurOwn(path)) continue;
+      const inner = await folder.enter(bytes).catch(unlessNoDirectory);
+      if (inner === undefined) continue;
+      await using entered = inner;
+      const isFolder = parents.has(insideKey(path)) || (path.length === 1 && isArchiveDirectory(path[0] ?? ''));
+      if (isFolder) yield* visit(entered, path);
+      else yield { path, folder: entered };
+    }
+  };
+  yield* visit(root, []);
+}
+
+function properParents(path: VolumePath): string[] {
+  return path.slice(0, -1).map((_name, index) => insideKey(path.slice(0, index + 1)));
+}
+
+/** The identity of the share, and the records of archives. */
+function isOurOwn([first = '', ...rest]: VolumePath): boolean {
+  return rest.length === 0 && (isReservedName(first) || first === '.archived.records');
+}
+
+async function describe(
+  path: VolumePath,
+  folder: OpenedDirectory,
+  record: ArchiveRecord | undefined,
+): Promise<StorageFinding> {
+  const id = insideKey(path);
+  const { mtime, ctime, ino } = await folder.stat();
+  const isRecorded = record?.inode === String(ino);
+  const isArchive = isRecorded || path.at(-1)?.startsWith('archived-') === true;
+  if (!isArchive) {
+    const detail = 'no PersistentVolume and no record refers to it';
+    return { state: 'unclaimed', id, since: mtime.toISOString(), detail, isDeletable: true, isTrouble: true };
+  }
+  const detail = isRecorded
+    ? `of volume ${record.volume}, class ${record.className}, with a retention`
+    : 'by its name; it has no record, so that it stays until somebody deletes it';
+  const since = isRecorded ? record.archivedAt : ctime.toISOString();
+  return { state: 'archive', id, since, detail, isDeletable: true, isTrouble: false };
+}
+
+function lost(path: VolumePath, persistentVolume: string): StorageFinding {
+  const detail = 'the directory of the PersistentVolume does not exist';
+  return { state: 'lost', id: insideKey(path), persistentVolume, detail, isDeletable: false, isTrouble: true };
+}
+
+function unlessNoDirectory(error: unknown): undefined {
+  if (errnoOf(error) !== 'ENOENT' && !(error instanceof NotDirectoryError)) throw error;
+}
