@@ -28,14 +28,22 @@ export class Share {
   }
 
   /**
-   * Makes the directory of a volume; what is there already is used, as it may be of an earlier attempt.
+   * Makes the directory of a volume; what is there already is used, as it may be of an earlier attempt. Where that fails, such
+   * as on a full file system, the directories above it that were made for it go again.
    *
    * @throws the error of the file system, or `NotDirectoryError` where anything but directories is in the way.
    */
   async make(path: VolumePath, signal: AbortSignal): Promise<void> {
     const { parents, name } = split(path);
-    await using parent = await this.#open(parents, signal, { make: true });
-    await parent.make(name, { mode: volumeMode });
+    await using root = await this.#root(signal);
+    const there = await depthOf(root, parents);
+    try {
+      await using parent = await root.walk(parents, { make: true });
+      await parent.make(name, { mode: volumeMode });
+    } catch (error) {
+      for (let depth = parents.length; depth > there; depth--) await removeIfEmpty(root, parents.slice(0, depth));
+      throw error;
+    }
   }
 
   /** Whether the directory is there. @throws `NotDirectoryError` where something else is, also a symbolic link. */
@@ -130,6 +138,29 @@ export class Share {
       await root[Symbol.asyncDispose]();
       throw error;
     }
+  }
+}
+
+/** How many directories of the path are there. */
+async function depthOf(root: OpenedDirectory, path: readonly string[]): Promise<number> {
+  for (let depth = path.length; depth > 0; depth--) {
+    try {
+      await using _directory = await root.walk(path.slice(0, depth));
+      return depth;
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') return path.length; // something else is wrong, and nothing is ours to remove
+    }
+  }
+  return 0;
+}
+
+/** Others may have put something into it meanwhile: then it stays. */
+async function removeIfEmpty(root: OpenedDirectory, path: readonly string[]): Promise<void> {
+  try {
+    await using parent = await root.walk(path.slice(0, -1));
+    await parent.removeEmpty(path.at(-1) ?? '');
+  } catch {
+    // the failure that led here is the one to report
   }
 }
 

@@ -35,7 +35,7 @@ export async function removeTree(
     await using top = directory;
     await empty(top, { top, depth: 1, signal });
   }
-  await parent.removeEmpty(name).catch(unlessGone);
+  await removeEmptied(parent, name);
 }
 
 interface Removal {
@@ -72,7 +72,17 @@ async function removeEntry(directory: OpenedDirectory, name: EntryName, removal:
     await removeLeaf(directory, name);
     return;
   }
-  await directory.removeEmpty(name).catch(unlessGone);
+  await removeEmptied(directory, name);
+}
+
+/** What was a directory a moment ago may be something else by now. */
+async function removeEmptied(directory: OpenedDirectory, name: EntryName): Promise<void> {
+  try {
+    await directory.removeEmpty(name);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOTDIR') await removeLeaf(directory, name);
+    else unlessGone(error);
+  }
 }
 
 /** @returns false when it is a directory. */

@@ -54,8 +54,16 @@ export class BlockingVolumeStore implements VolumeStore {
 
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const abort = this.#abort();
+    let isFirst = this.#deleteStorage === undefined;
+    // the tries take most of a minute: users wonder before
+    const reportFirst = (error: unknown): never => {
+      const isNews = isFirst && !abort.aborted && !isRefusal(error) && !(error instanceof VolumeTakenError);
+      if (isNews) this.#recordFailure(claim, `${saveFailure(claim, error as Error)}. It is tried again.`);
+      isFirst = false;
+      throw error;
+    };
     const failure = await this.#try(
-      () => savePersistentVolume(this.#parts, volume, abort),
+      () => savePersistentVolume(this.#parts, volume, abort).catch(reportFirst),
       'The volume could not be saved',
       abort,
       (error) => isRefusal(error) || error instanceof VolumeTakenError || error instanceof TakenOverError,

@@ -41,6 +41,8 @@ export interface ElectionOptions {
   name: string;
   /** The holder identity; no two processes may share it. Default: the host's name, which in a pod is the pod's. */
   identity?: string | undefined;
+  /** What events about the lock name as their source. Default: the name, with `-` for `/`, and the host's name. */
+  component?: string | undefined;
   /** Release the lease at the end, so that another instance leads at once. */
   releaseOnExit: boolean;
   fieldManager: string;
@@ -80,7 +82,7 @@ export interface Leading {
 export async function leadAndWork(options: ElectionOptions): Promise<void> {
   const { settings, name, fieldManager, transport, shutdown, clock, logger } = options;
   const client = new KubeClient({ transport, fieldManager });
-  const component = `${name.replaceAll('/', '-')}/${os.hostname()}`;
+  const { component = `${name.replaceAll('/', '-')}/${os.hostname()}` } = options;
   await using recorder = new EventRecorder({ client, component, clock, logger });
   const { namespace = '', lockName = leaseName(name, logger), endpointsLock = false, ...timings } = settings;
   const lock = { namespace: namespace === '' ? ownNamespace() : namespace, name: lockName };

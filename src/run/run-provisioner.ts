@@ -173,10 +173,12 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
     return;
   }
   await using electionTransport = connect(connection);
+  const identity = `${os.hostname()}_${randomUUID()}`; // two processes of one machine elect one leader, too
   await leadAndWork({
     settings: leaderElection === true ? {} : leaderElection,
     name: provisionerName,
-    identity: `${os.hostname()}_${randomUUID()}`, // two processes of one machine elect one leader, too
+    identity,
+    component: `${provisionerName}_${identity}`,
     fieldManager: fieldManagerOf(options),
     releaseOnExit: true,
     transport: electionTransport,

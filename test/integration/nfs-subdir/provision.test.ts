@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { ProvisionError } from '../../../src/index.ts';
+import { FreezableFolder } from '../../support/frozen-folder.ts';
 import { SubdirRig } from './rig.ts';
 
 const storagePath = 'nfs.io/storage-path';
@@ -200,3 +201,32 @@ describe('a volume of nfs-subdir', () => {
     }
   });
 });
+
+const full = FreezableFolder.mount();
+
+test(
+  'on a full file system leaves none of the directories that were made for it',
+  { skip: full === undefined && 'needs root and loop devices' },
+  async () => {
+    using folder = full!;
+    await using rig = await SubdirRig.start({ mount: folder.path });
+    mkdirSync(rig.path('there'));
+    mkdirSync(rig.path('fill'));
+    let files = 0;
+    try {
+      for (; ; files++) writeFileSync(rig.path(`fill/${files}`), '');
+    } catch (error) {
+      assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
+    }
+    for (let free = 1; free <= 2; free++) {
+      rmSync(rig.path(`fill/${files - free}`));
+      const claim = rig.options(rig.storageClass({ pathPattern: 'there/a/b/c' }), rig.claim());
+      await assert.rejects(rig.provisioner.provision(claim), finished(/^unable to create directory.*ENOSPC/));
+      assert.deepEqual(rig.entries(), ['fill', 'there']);
+      assert.ok(!rig.exists('there/a'));
+    }
+    rmSync(rig.path(`fill/${files - 3}`));
+    await rig.provision(rig.storageClass({ pathPattern: 'there/a/b/c' }));
+    assert.ok(rig.exists('there/a/b/c'));
+  },
+);

@@ -53,11 +53,12 @@ export class SubdirRig implements AsyncDisposable {
   readonly #sharePath: string;
   #serial = 0;
 
-  private constructor(folder: string, api: SandboxApi, sharePath: string) {
+  private constructor(folder: string, api: SandboxApi, { sharePath, mount }: { sharePath: string; mount: string }) {
     this.folder = folder;
-    this.mount = path.join(folder, 'mount');
+    this.mount = mount;
     this.api = api;
-    mkdirSync(this.mount);
+    mkdirSync(this.mount, { recursive: true });
+    mkdirSync(path.join(folder, 'mount'), { recursive: true });
     mkdirSync(this.bait);
     writeFileSync(path.join(this.bait, 'kept'), 'outside');
     writeFileSync(path.join(this.mount, identityFile), `${shareIdentity}\n`);
@@ -93,9 +94,11 @@ export class SubdirRig implements AsyncDisposable {
     });
   }
 
-  static async start({ sharePath = '/exp' } = {}): Promise<SubdirRig> {
+  /** @param options.mount - a folder of the caller's in the place of one beside the bait. */
+  static async start(options: { sharePath?: string; mount?: string } = {}): Promise<SubdirRig> {
     const folder = await mkdtemp(path.join(tmpdir(), 'nfs-subdir-'));
-    return new SubdirRig(folder, await SandboxApi.start(), sharePath);
+    const { sharePath = '/exp', mount = path.join(folder, 'mount') } = options;
+    return new SubdirRig(folder, await SandboxApi.start(), { sharePath, mount });
   }
 
   /** Checks what is mounted, as another process of the provisioner does that has seen nothing yet. */
