@@ -182,6 +182,29 @@ describe('nfs-subdir-external-provisioner', () => {
     assert.ok(existsSync(path.join(mount, `archived-default-${name}-pvc-${uid}`)));
   });
 
+  test('processes that are killed leave nothing of claims that go meanwhile', { timeout: 300_000 }, async () => {
+    const className = createClass({ onDelete: 'delete' });
+    const before = new Set(readdirSync(mount));
+    const made = () => readdirSync(mount).filter((name) => !before.has(name) && name !== '.share-identity');
+    for (let round = 1; round <= 2; round++) {
+      const program = await start();
+      await watched(() => assert.match(program.log(), /Started provisioner controller/));
+      const names = Array.from({ length: 12 }, () => createClaim(className).name);
+      await watched(() => assert.notEqual(made().length, 0));
+      await program.stop('SIGKILL');
+      for (const name of names) deleteClaim(name);
+    }
+    await start();
+    await watched(() => assert.deepEqual(made(), []));
+    await watched(() => {
+      const ours = api().list(volumes) as unknown as { spec: { storageClassName?: string } }[];
+      assert.deepEqual(
+        ours.filter(({ spec }) => spec.storageClassName === className),
+        [],
+      );
+    });
+  });
+
   test('of two, one works; when it is killed the other goes on', async () => {
     const both = [await start(), await start()];
     const working = () => both.filter((each) => each.log().includes('Started provisioner controller'));

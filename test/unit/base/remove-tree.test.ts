@@ -99,6 +99,29 @@ describe('removeTree', () => {
     assert.equal(existsSync(path.join(share, 'v')), false);
   });
 
+  for (const [what, swap] of [
+    ['a file', (place: string) => writeFileSync(place, '')],
+    ['a link', (place: string) => symlinkSync(bait, place)],
+  ] as const) {
+    test(`removes ${what} that takes the place of a directory between its emptying and its removal`, async () => {
+      for (const place of ['v', 'v/d']) {
+        mkdirSync(path.join(share, place), { recursive: true });
+        writeFileSync(path.join(share, place, 'last'), '');
+        const { signal } = new AbortController();
+        // asked before each entry: a tenant acts at that very moment
+        signal.throwIfAborted = () => {
+          if (!existsSync(path.join(share, place, 'last'))) return;
+          if (readdirSync(path.join(share, place)).join() !== 'last') return;
+          renameSync(path.join(share, place), path.join(folder, 'aside'));
+          swap(path.join(share, place));
+        };
+        await removeTree(root, 'v', { signal });
+        assert.deepEqual(readdirSync(share), []);
+        rmSync(path.join(folder, 'aside'), { recursive: true, force: true });
+      }
+    });
+  }
+
   test('ends when it is told to', async () => {
     mkdirSync(path.join(share, 'v/a'), { recursive: true });
     const reason = new Error('enough');
