@@ -98,6 +98,11 @@ export interface RunProvisionerOptions extends Omit<
    * `{ address: ':8080' }`; profiles only with `profiles: true`. Default: no endpoint.
    */
   http?: Pick<HttpOptions, 'address'> & Partial<HttpOptions>;
+  /**
+   * Checks of your own behind `/healthz` and `/readyz`, beside those of this process: each gives what is wrong, or undefined, and
+   * must not wait. A failed `live` check has Kubernetes restart the container. Default: none.
+   */
+  checks?: { readonly live?: HealthCheck; readonly ready?: HealthCheck };
   /** Where the metrics are, also those of your own. Default: a registry of this provisioner's. */
   registry?: MetricRegistry;
   /** Called once before the controller runs, for example to keep it for `wakeVolume` and `retryFailed`. */
@@ -154,7 +159,11 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
   const connection = { ...options.connection, environment, logger, clock };
   await using transport = connect(connection);
   addProcessMetrics(registry);
+  const { checks = {} } = options;
   const ready = new Health();
+  const live = new Health();
+  if (checks.ready !== undefined) ready.add(checks.ready);
+  if (checks.live !== undefined) live.add(checks.live);
   const endpoint = await startEndpoint({
     http: http === undefined ? null : { metricsPath: '/metrics', health: true, profiles: false, ...http },
     logger,
@@ -162,13 +171,13 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
     ready,
   });
   await using _endpoint = endpoint;
+  endpoint.serveHealth(() => live.unhealthyReason);
   const work = (abort: AbortSignal, leading?: Leading): Promise<void> => {
     const hasLease = leading === undefined || leading.held.includes('lease');
     const settled: Settled = hasLease ? options : { ...options, intentJournal: 'off' };
     return provision(settled, { transport, registry, ready, shutdown, abort, leading });
   };
   if (leaderElection === false) {
-    endpoint.serveHealth(() => undefined);
     await work(shutdown.abort);
     return;
   }
@@ -187,7 +196,7 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
     shutdown,
     clock,
     logger,
-    serveHealth: (check) => endpoint.serveHealth(check),
+    serveHealth: (check) => void live.add(check),
     ready,
     work,
   });

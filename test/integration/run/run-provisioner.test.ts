@@ -68,6 +68,36 @@ test('leads, serves health and metrics, and gives its Lease up at SIGTERM, with 
   assert.ok(!holderIn(sandbox), 'another leads at once');
 });
 
+for (const leaderElection of [false, { namespace: 'default' }]) {
+  test(`serves the checks of a program ${leaderElection === false ? 'without' : 'beside'} leader election`, async () => {
+    await using cleanup = new AsyncDisposableStack();
+    const sandbox = await Sandbox.start({ nodes: 0 });
+    cleanup.defer(() => sandbox.close());
+    const signals = new EventEmitter() as EventEmitter & SignalSource;
+    const port = await freePort();
+    const wrong: { live?: string; ready?: string } = {};
+    const ended = runProvisioner({
+      provisionerName,
+      provisioner,
+      connection: { kubeconfig: sandbox.kubeconfig },
+      leaderElection,
+      http: { address: `127.0.0.1:${port}` },
+      checks: { live: () => wrong.live, ready: () => wrong.ready },
+      signals,
+      logger: silentLogger,
+    });
+    const get = async (path: string): Promise<string> => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+    await eventually(async () => assert.equal(await get('/readyz'), 'ok'));
+    wrong.ready = 'the disk does not answer';
+    assert.match(await get('/readyz'), /the disk does not answer/);
+    assert.equal(await get('/healthz'), 'ok');
+    wrong.live = 'the server does not answer';
+    assert.match(await get('/healthz'), /the server does not answer/);
+    signals.emit('SIGTERM');
+    assert.equal(await ended, 0);
+  });
+}
+
 test('of two on one machine one works, and at its SIGTERM the other takes over', async () => {
   await using cleanup = new AsyncDisposableStack();
   const sandbox = await Sandbox.start({ nodes: 0 });
