@@ -1,4 +1,5 @@
 /** The text of ganesha's configuration: what we write, and what we read of it. It may be one that the original left. */
+import { readBlocks } from './ganesha-blocks.ts';
 
 /** How ganesha treats root of a client. */
 export type Squash = 'no_root_squash' | 'root_id_squash';
@@ -11,13 +12,6 @@ export interface ExportEntry {
   readonly squash: Squash;
   /** What it is in the file, with the line breaks around it. */
   readonly text: string;
-}
-
-interface Block {
-  readonly name: string;
-  readonly body: string;
-  readonly start: number;
-  readonly end: number;
 }
 
 /**
@@ -66,10 +60,10 @@ export function withServerSettings(
   return graceLine.test(text) ? text.replace(graceLine, grace) : `${text}\nNFSV4\n{\n\t${grace}\n}\n`;
 }
 
-/** Exports by directory; of several for one directory the first, as ganesha does. */
+/** All exports, in the order of the text. */
 export function exportsIn(config: string): ExportEntry[] {
   const entries: ExportEntry[] = [];
-  for (const { name, body, start, end } of blocksOf(config).blocks) {
+  for (const { name, body, start, end } of readBlocks(config).blocks) {
     if (name.toLowerCase() !== 'export') continue;
     const id = /(?:^|[\s;{])Export_Id\s*=\s*(\d+)\s*;/i.exec(body)?.[1];
     const path = /(?:^|[\s;{])Path\s*=\s*"?([^;"]*?)"?\s*;/i.exec(body)?.[1];
@@ -83,45 +77,23 @@ export function exportsIn(config: string): ExportEntry[] {
 }
 
 /**
- * Splits a configuration that ganesha could not read, such as one that was being written when the machine went down: it
- * would start with its defaults and serve nothing, on all addresses.
+ * The blocks of a configuration that are whole. Ganesha could not read one that is damaged, such as one that was being written when
+ * the machine went down: it would start with its defaults and serve nothing, on all addresses. A block that it cannot do without
+ * is replaced by that of a first start.
  *
- * @returns the text up to the last block that is whole, and what follows; undefined when all of it is well-formed.
+ * @returns undefined when all of it is well-formed; the configuration of a first start when nothing of it is.
  */
-export function splitDamaged(config: string): { whole: string; rest: string } | undefined {
-  const { damagedFrom } = blocksOf(config);
-  if (damagedFrom === undefined) return undefined;
-  return { whole: config.slice(0, damagedFrom), rest: config.slice(damagedFrom) };
-}
-
-/** The blocks at the top level, without comments in their bodies. */
-function blocksOf(config: string): { blocks: Block[]; damagedFrom: number | undefined } {
-  const blocks: Block[] = [];
-  let depth = 0;
-  let [nameStart, lastEnd] = [-1, 0];
-  let [name, body] = ['', ''];
-  // a comment or a directive to the end of the line, a quoted text, a brace, or a run of anything else
-  for (const { 0: token, index } of config.matchAll(/[#%][^\n]*|"[^"\n]*"|'[^'\n]*'|[{}]|\s+|[^\s#%"'{}]+|["']/g)) {
-    if (/^[\s#%]/.test(token)) {
-      if (depth > 0) body += ' ';
-      if (depth === 0 && nameStart === -1) lastEnd = index + token.length;
-    } else if (token === '{') {
-      if (depth === 0) [name, body] = [config.slice(nameStart, index).trim(), ''];
-      else body += token;
-      depth += 1;
-    } else if (token === '}') {
-      depth -= 1;
-      if (depth < 0) break;
-      if (depth > 0) body += token;
-      else {
-        lastEnd = index + 1;
-        blocks.push({ name, body, start: nameStart, end: lastEnd });
-        nameStart = -1;
-      }
-    } else if (token === '"' || token === "'") break;
-    else if (depth > 0) body += token;
-    else if (nameStart === -1) nameStart = index;
-  }
-  const isWhole = depth === 0 && nameStart === -1 && lastEnd === config.length;
-  return { blocks, damagedFrom: isWhole ? undefined : lastEnd };
+export function repaired(config: string, defaults: Parameters<typeof defaultConfig>[0]): string | undefined {
+  const { blocks, damaged } = readBlocks(config);
+  const fresh = defaultConfig(defaults);
+  if (blocks.length === 0) return fresh;
+  if (damaged.length === 0) return undefined;
+  const edges = [0, ...damaged.flatMap(({ start, end }) => [start, end]), config.length];
+  const pieces = edges
+    .filter((_edge, index) => index % 2 === 0)
+    .map((from, index) => config.slice(from, edges[2 * index + 1]));
+  const has = (wanted: string): boolean => blocks.some(({ name }) => name.toUpperCase() === wanted.toUpperCase());
+  const isRootLost = damaged.some(({ start, end }) => /\bExport_Id\s*=\s*0\s*;/i.test(config.slice(start, end)));
+  const missing = readBlocks(fresh).blocks.filter(({ name }) => (name === 'EXPORT' ? isRootLost : !has(name)));
+  return [...pieces, ...missing.map(({ start, end }) => `\n${fresh.slice(start, end)}\n`)].join('');
 }

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { Logger } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import type { GaneshaBus } from './ganesha-bus.ts';
-import { defaultConfig, splitDamaged, withServerSettings } from './ganesha-config.ts';
+import { defaultConfig, repaired, withServerSettings } from './ganesha-config.ts';
 import type { Settings } from './settings.ts';
 import { SupervisedProcess } from './supervised-process.ts';
 
@@ -38,18 +38,18 @@ export async function prepareConfig(settings: Settings, logger: Logger): Promise
   const { paths, nfsV3 } = settings;
   const file = new AtomicFile(paths.config);
   const found = await file.read();
-  let text = found ?? defaultConfig({ recoveryRoot: paths.exportDirectory, nfsV3 });
-  const damaged = splitDamaged(text);
-  if (damaged !== undefined) {
+  const defaults = { recoveryRoot: paths.exportDirectory, nfsV3 };
+  const text = found ?? defaultConfig(defaults);
+  const whole = repaired(text, defaults);
+  if (whole !== undefined) {
     const copy = `${paths.config}.damaged`;
     await new AtomicFile(copy).write(text);
     logger.error(
       { file: paths.config, copy },
-      'The configuration of ganesha is damaged; only its complete blocks are used',
+      'The configuration of ganesha is damaged; only its complete blocks are used, exports of PersistentVolumes are restored',
     );
-    text = damaged.whole.trim() === '' ? defaultConfig({ recoveryRoot: paths.exportDirectory, nfsV3 }) : damaged.whole;
   }
-  const wanted = withServerSettings(text, settings);
+  const wanted = withServerSettings(whole ?? text, settings);
   if (wanted !== found) await file.write(wanted);
   return file;
 }

@@ -4,11 +4,12 @@ import {
   defaultConfig,
   exportBlock,
   exportsIn,
-  splitDamaged,
+  repaired,
   withServerSettings,
 } from '../../../provisioners/nfs-server/ganesha-config.ts';
 
-const base = defaultConfig({ recoveryRoot: '/export', nfsV3: true });
+const defaults = { recoveryRoot: '/export', nfsV3: true };
+const base = defaultConfig(defaults);
 const first = exportBlock({ id: 1, path: '/export/pvc-1', squash: 'no_root_squash' });
 const second = exportBlock({ id: 2, path: '/export/pvc-2', squash: 'root_id_squash' });
 
@@ -71,18 +72,54 @@ describe('the configuration of ganesha', () => {
     assert.match(text, /\tProtocols = 4;\n\tEnable_UDP = false;\n\tEnable_NLM = false;\n\tEnable_RQUOTA = false;\n/);
   });
 
-  test('is whole, as we write it', () => {
-    for (const text of ['', base, base + first + second, '# a comment only\n']) {
-      assert.equal(splitDamaged(text), undefined, text);
+  test('is left as it is, where it is whole', () => {
+    for (const text of [base, base + first + second, 'EXPORT # a comment\n{\n}\n%include "other.conf"\n']) {
+      assert.equal(repaired(text, defaults), undefined, text);
     }
   });
 
-  test('is split after its last whole block, wherever it was cut off', () => {
+  test('is that of a first start, where no block is left', () => {
+    for (const text of ['', '# a comment only\n', 'EXPORT {', '\0\0\0\0']) assert.equal(repaired(text, defaults), base);
+  });
+
+  test('keeps its whole blocks, wherever it was cut off', () => {
     const text = base + first + second;
     for (let length = base.length + first.length + 2; length < text.length - 2; length += 1) {
-      const damaged = splitDamaged(text.slice(0, length));
-      assert.equal((damaged?.whole ?? '').trimEnd(), (base + first).trimEnd(), `${length} characters`);
-      assert.equal(damaged!.whole + damaged!.rest, text.slice(0, length));
+      const whole = repaired(text.slice(0, length), defaults);
+      assert.equal(whole?.trimEnd(), (base + first).trimEnd(), `${length} characters`);
     }
+  });
+
+  for (const { title, damage } of [
+    { title: 'a stray quote', damage: (block: string) => block.replace('Path = ', 'Path = "') },
+    { title: 'a missing end', damage: (block: string) => block.replace(/\}\n$/, '') },
+    { title: 'a missing beginning', damage: (block: string) => block.replace('EXPORT\n{', 'EXPORT') },
+    { title: 'zeros', damage: (block: string) => '\0'.repeat(block.length) },
+    { title: 'an end too many', damage: (block: string) => block.replace('FSAL {', 'FSAL {}') },
+    { title: 'text outside of blocks', damage: () => 'Export_Id = 2;\n' },
+  ]) {
+    test(`keeps what follows a block that is damaged by ${title}`, () => {
+      const third = exportBlock({ id: 3, path: '/export/pvc-3', squash: 'no_root_squash' });
+      const whole = repaired(base + first + damage(second) + third, defaults) ?? '';
+      assert.deepEqual(
+        exportsIn(whole)
+          .map(({ id }) => id)
+          .filter((id) => id !== 2),
+        [0, 1, 3],
+      );
+      assert.equal(repaired(whole, defaults), undefined, whole);
+      assert.ok(whole.includes(first.trim()) && whole.includes(third.trim()));
+    });
+  }
+
+  test('gets the blocks of a first start that it cannot do without, where they are damaged', () => {
+    const text = base.replace('Path = /;', 'Path = "/;').replace('MNT_Port =', "MNT_Port = '") + first;
+    const whole = repaired(text, defaults) ?? '';
+    assert.match(whole, /NFS_Core_Param\n\{\n\tMNT_Port = 20048;/);
+    assert.deepEqual(
+      exportsIn(whole).map(({ id }) => id),
+      [1, 0],
+    );
+    assert.equal(whole.match(/NFSV4/g)?.length, 1);
   });
 });
