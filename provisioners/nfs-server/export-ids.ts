@@ -5,13 +5,13 @@
 export class IdPool {
   readonly #taken = new Set<number>();
   readonly #max: number;
-  readonly #reserved: ReadonlySet<number>;
+  readonly #isReserved: (id: number) => boolean;
   #next = 1;
 
-  /** @param options.reserved - numbers that are never given. */
-  constructor({ max, reserved = [] }: { max: number; reserved?: Iterable<number> }) {
+  /** @param options.isReserved - whether a number may not be given, now or ever. Default: none. */
+  constructor({ max, isReserved = () => false }: { max: number; isReserved?: (id: number) => boolean }) {
     this.#max = max;
-    this.#reserved = new Set(reserved);
+    this.#isReserved = isReserved;
   }
 
   /** The number is in use. Safe to repeat. */
@@ -33,7 +33,7 @@ export class IdPool {
   }
 
   #isFree(id: number): boolean {
-    return !this.#taken.has(id) && !this.#reserved.has(id);
+    return !this.#taken.has(id) && !this.#isReserved(id);
   }
 
   #lowestFree(): number | undefined {

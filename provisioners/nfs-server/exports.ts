@@ -27,24 +27,38 @@ export interface ExportsOptions {
   file: AtomicFile;
   format: ExportFormat;
   server: ExportServer;
+  /** Whether an id is that of a PersistentVolume, whose export may be lost: it is given to no other. Default: none is. */
+  isTaken?: (id: number) => boolean;
   logger: Logger;
 }
+
+/** An export that a PersistentVolume names. */
+export type LostExport = Omit<ExportEntry, 'text'>;
 
 /** Ids have 16 bits; 0 is the pseudo root, and 152 is its file system in file handles. */
 const largestId = 65_535;
 const pseudoRootId = 152;
 
+/** Whether a volume can have the id. */
+export function isVolumeId(id: number): boolean {
+  return Number.isInteger(id) && id > 0 && id <= largestId && id !== pseudoRootId;
+}
+
 /** All exports of one server. Edits of the file and calls to the server happen one at a time. */
 export class Exports {
   readonly #options: ExportsOptions;
-  readonly #ids = new IdPool({ max: largestId, reserved: [pseudoRootId] });
+  readonly #ids: IdPool;
   readonly #lock = new KeyedLocks();
   #text: string;
   /** Those of each directory; of several ganesha takes the first. */
   readonly #entries = new Map<string, ExportEntry[]>();
+  /** Directories that stand in the file, and that the server does not export, with the reason. */
+  readonly #unserved = new Map<string, Error>();
 
   private constructor(options: ExportsOptions, text: string) {
     this.#options = options;
+    const { isTaken = () => false } = options;
+    this.#ids = new IdPool({ max: largestId, isReserved: (id) => !isVolumeId(id) || isTaken(id) });
     this.#text = text;
     for (const entry of options.format.read(text)) {
       this.#ids.keep(entry.id);
@@ -59,6 +73,11 @@ export class Exports {
     return new Exports(options, text);
   }
 
+  /** Those that stand in the file. */
+  get directories(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
   /** How many there are, the pseudo root not counted. */
   get count(): number {
     return [...this.#entries.values()].filter(([first]) => first?.id !== 0).length;
@@ -67,6 +86,44 @@ export class Exports {
   /** The export of a directory, as it stands in the file. */
   find(directory: string): ExportEntry | undefined {
     return this.#entries.get(directory)?.[0];
+  }
+
+  /** Whether clients can mount the directory, as far as the server has been asked. */
+  isServed(directory: string): boolean {
+    return this.#entries.has(directory) && !this.#unserved.has(directory);
+  }
+
+  /**
+   * Brings back exports that the file has lost, with their ids, and those that the server did not take.
+   *
+   * @param isWanted - asked directly before: a volume may be deleted meanwhile.
+   * @returns why some could not be brought back, by directory.
+   */
+  restore(
+    lost: readonly LostExport[],
+    isWanted: (directory: string) => boolean,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Error>> {
+    return this.#exclusive(signal, async () => {
+      const failures = new Map<string, Error>();
+      const wanted = lost.filter(({ path }) => isWanted(path));
+      const added = this.#writable(wanted, failures);
+      if (added.length > 0) await this.#write(this.#text + added.map(({ text }) => text).join(''));
+      for (const entry of added) {
+        this.#entries.set(entry.path, [entry]);
+        this.#ids.keep(entry.id);
+      }
+      const entries = wanted.flatMap(({ path }) => this.find(path) ?? []);
+      await this.#serve(
+        entries.filter(({ path }) => !failures.has(path)),
+        signal,
+      );
+      for (const { path } of entries) {
+        const reason = this.#unserved.get(path);
+        if (reason !== undefined) failures.set(path, reason);
+      }
+      return failures;
+    });
   }
 
   /**
@@ -80,6 +137,7 @@ export class Exports {
       const [known, ...stale] = this.#all(directory);
       if (known?.squash === squash && stale.length === 0) {
         await server.activate(known, signal);
+        this.#unserved.delete(directory);
         return known;
       }
       await this.#take(directory, signal);
@@ -117,23 +175,66 @@ export class Exports {
     return this.#exclusive(signal, async () => {
       const { server, logger } = this.#options;
       if (server.active === undefined) return;
-      const active = await server.active(signal);
+      const there: ExportEntry[] = [];
       for (const [entry] of this.#entries.values()) {
-        if (entry === undefined || entry.id === 0 || active.get(entry.id) === entry.path) continue;
-        const fields = { directory: entry.path, exportId: entry.id };
-        if (!(await exists(entry.path))) {
-          logger.warn(fields, 'An export is skipped: its directory is gone');
-          continue;
-        }
-        try {
-          await server.activate(entry, signal);
-        } catch (err) {
-          logger.error({ ...fields, err }, 'A directory could not be exported');
+        if (entry === undefined || entry.id === 0) continue;
+        if (await exists(entry.path)) there.push(entry);
+        else {
+          logger.warn({ directory: entry.path, exportId: entry.id }, 'An export is skipped: its directory is gone');
+          this.#unserved.set(entry.path, new Error('its directory is gone'));
         }
       }
+      await this.#serve(there, signal);
       await this.#deactivateUnlisted(signal, (path) => path !== '/');
       logger.info({ exports: this.count }, 'All exports are served');
     });
+  }
+
+  /** Those that the file lacks, as they will stand in it; it gets none whose id another one has. */
+  #writable(lost: readonly LostExport[], failures: Map<string, Error>): ExportEntry[] {
+    const owners = new Map([...this.#entries.values()].flatMap(([entry]) => (entry ? [[entry.id, entry.path]] : [])));
+    return lost.flatMap((export_) => {
+      const { id, path } = export_;
+      const owner = owners.get(id);
+      if (this.#entries.has(path)) return [];
+      if (!isVolumeId(id) || owner !== undefined) {
+        const why = owner === undefined ? 'no volume can have it' : `${owner} is exported with it`;
+        failures.set(path, new Error(`the export id ${id} is not free: ${why}`));
+        return [];
+      }
+      owners.set(id, path);
+      return [{ ...export_, text: this.#options.format.write(export_) }];
+    });
+  }
+
+  /** Has the server export what it does not, and remembers what it refuses. Never rejects. */
+  async #serve(entries: readonly ExportEntry[], signal: AbortSignal): Promise<void> {
+    const { server } = this.#options;
+    if (entries.length === 0) return;
+    let active: ReadonlyMap<number, string> | undefined;
+    await this.#attempt(entries, async () => {
+      active = await server.active?.(signal);
+      if (server.active === undefined) await server.reload?.(signal);
+    });
+    if (active === undefined) return;
+    for (const entry of entries) {
+      const isServed = active.get(entry.id) === entry.path;
+      if (!isServed) await this.#attempt([entry], () => server.activate(entry, signal));
+    }
+  }
+
+  async #attempt(entries: readonly ExportEntry[], serve: () => Promise<void>): Promise<void> {
+    try {
+      await serve();
+      for (const { path } of entries) this.#unserved.delete(path);
+    } catch (err) {
+      const [{ path: directory, id: exportId } = {}] = entries;
+      this.#options.logger.error(
+        { directory, exportId, directories: entries.length, err },
+        'A directory could not be exported',
+      );
+      for (const { path } of entries) this.#unserved.set(path, err as Error);
+    }
   }
 
   /** A failed attempt leaves nothing behind; while the server is away, its next start does without the block. */
@@ -170,6 +271,7 @@ export class Exports {
     await this.#write(text);
     for (const { id, path } of entries) {
       this.#entries.delete(path);
+      this.#unserved.delete(path);
       this.#ids.release(id);
     }
     await this.#options.server.reload?.(signal);

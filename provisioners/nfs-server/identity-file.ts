@@ -5,11 +5,17 @@ import { AtomicFile } from './atomic-file.ts';
  * Who we are: a UUID beside the volumes, made at the first start. Volumes name it, so that of several provisioners with
  * one name only the one that has the data deletes it. It is lost together with the data.
  */
-export async function ownIdentity(file: string): Promise<string> {
+export interface Identity {
+  readonly id: string;
+  /** Writes a new identity into the file: to be awaited before the first volume has it. Safe to repeat. */
+  keep(): Promise<void>;
+}
+
+/** Reads the file, or makes an identity up, which is not written yet. */
+export async function ownIdentity(file: string): Promise<Identity> {
   const identityFile = new AtomicFile(file);
   const known = (await identityFile.read())?.trim() ?? '';
-  if (known !== '') return known;
-  const identity = randomUUID();
-  await identityFile.write(identity);
-  return identity;
+  if (known !== '') return { id: known, keep: () => Promise.resolve() };
+  const id = randomUUID();
+  return { id, keep: () => identityFile.write(id) };
 }

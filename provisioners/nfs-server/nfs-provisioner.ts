@@ -19,6 +19,7 @@ import type { ClassVolumes } from './class-volumes.ts';
 import type { ExportLimit, ExportSlot } from './export-limit.ts';
 import type { Exports } from './exports.ts';
 import type { ExportEntry } from './ganesha-config.ts';
+import type { LostExports } from './lost-exports.ts';
 import type { Project, ProjectQuota } from './project-quota.ts';
 import type { LimitEvents } from './limit-events.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
@@ -30,6 +31,7 @@ export interface NfsProvisionerOptions {
   identity: string;
   directories: VolumeDirectories;
   exports: Exports;
+  lostExports: Pick<LostExports, 'coming' | 'leaving' | 'whenRestored'>;
   /** Undefined: volumes may grow. */
   quota: Pick<ProjectQuota, 'set' | 'remove'> | undefined;
   limit: ExportLimit;
@@ -42,6 +44,9 @@ export interface NfsProvisionerOptions {
   whenServing: (signal: AbortSignal) => Promise<void>;
   logger: Logger;
 }
+
+/** How long a new volume waits for the exports of others, which come first, in milliseconds. */
+const patienceMs = 15_000;
 
 /** Makes and deletes volumes. A repeat takes over what an earlier attempt left, also one of an earlier process. */
 export class NfsProvisioner implements Provisioner, Recoverable {
@@ -145,7 +150,9 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     const server = await serverAddress(signal).catch((error: unknown) => {
       throw prefixed('error getting NFS server IP for volume: ', error);
     });
+    await this.#options.lostExports.whenRestored(AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]));
     const directory = directories.of(plan.volumeName);
+    this.#options.lostExports.coming(directory);
     const isMade = exports.find(directory) !== undefined;
     using _slot = isMade ? undefined : this.#slot(plan);
     const { gid, className, volumeName } = plan;
@@ -207,6 +214,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     const { directories, exports, quota, classVolumes, gids, limit, logger } = this.#options;
     const directory = directories.of(volumeName);
     let step = 'error deleting export: ';
+    this.#options.lostExports.leaving(directory);
     try {
       await exports.remove(directory, signal);
       step = "deleted the volume's export but error deleting its backing path: ";

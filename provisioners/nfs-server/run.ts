@@ -1,14 +1,25 @@
 /** The whole program: checks, NFS server, controller. */
 import { stat, statfs } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
-import { GidAllocator, type Logger, type ProvisionController, runProvisioner } from '../../src/index.ts';
+import {
+  connect,
+  EventRecorder,
+  GidAllocator,
+  KubeClient,
+  type Logger,
+  type ProvisionController,
+  runProvisioner,
+} from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import { ClassVolumes } from './class-volumes.ts';
 import { ExportLimit } from './export-limit.ts';
 import { UsageError } from './flags.ts';
 import { ownIdentity } from './identity-file.ts';
 import { LimitEvents } from './limit-events.ts';
+import { LostExports } from './lost-exports.ts';
 import { NfsProvisioner } from './nfs-provisioner.ts';
+import { OwnVolumes } from './own-volumes.ts';
 import { ProjectQuota } from './project-quota.ts';
 import { serverAddress } from './server-address.ts';
 import { serverMetrics } from './server-metrics.ts';
@@ -32,16 +43,36 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     ...(settings.kubeconfig !== '' && { kubeconfig: settings.kubeconfig }),
     ...(settings.master !== '' && { master: settings.master }),
   };
+  await using transport = connect({ ...connection, logger }); // what is wrong with it is said before anything is written
+  const quota = settings.xfsQuota ? await openQuota(settings, logger) : undefined;
   const identity = await ownIdentity(paths.identity);
   const directories = new VolumeDirectories(paths.exportDirectory);
   let controller: ProvisionController | undefined;
-  const quota = settings.xfsQuota ? await openQuota(settings, logger) : undefined;
+  const late: { lost?: LostExports } = {};
+  const ownVolumes = new OwnVolumes({
+    transport,
+    identity: identity.id,
+    onChange: (name) => late.lost?.changed(name),
+    logger,
+  });
   await using serving = await startServing(settings, {
     directories,
-    onServing: () => controller?.retryFailed(),
+    isTaken: (id) => ownVolumes.hasId(id),
+    onServing: () => {
+      controller?.retryFailed();
+      late.lost?.lookAtAll();
+    },
     logger,
   });
   const { exports } = serving;
+  await using recorder = new EventRecorder({
+    client: new KubeClient({ transport, fieldManager: provisionerName.slice(0, 128) }),
+    component: `${provisionerName}_${os.hostname()}`,
+    logger,
+  });
+  const lostExports = new LostExports({ volumes: ownVolumes, exports, directories, recorder, logger });
+  late.lost = lostExports;
+  await using _background = inBackground((stop) => lostExports.run(stop));
   const limit = new ExportLimit({
     max: settings.maxExports,
     count: () => exports.count,
@@ -52,14 +83,19 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
       { cure: 'set SERVICE_NAME' },
       'Volumes have the address of this Pod: clients lose them when it is replaced',
     );
-  logger.info({ identity, exports: exports.count, directory: paths.exportDirectory }, 'Starting nfs-provisioner');
+  logger.info(
+    { identity: identity.id, exports: exports.count, directory: paths.exportDirectory },
+    'Starting nfs-provisioner',
+  );
   return await runProvisioner({
     provisionerName,
-    provisioner: ({ client, recorder, volumes }) =>
-      new NfsProvisioner({
-        identity,
+    provisioner: async ({ client, recorder, volumes }) => {
+      await identity.keep();
+      return new NfsProvisioner({
+        identity: identity.id,
         directories,
         exports,
+        lostExports,
         quota,
         limit,
         limitEvents: new LimitEvents(recorder),
@@ -71,17 +107,30 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
         serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),
         whenServing: (signal) => serving.whenReady(signal),
         logger,
-      }),
+      });
+    },
     logger,
     connection,
     leaderElection: leaderElect,
     intentJournal,
     ...(httpEndpoint !== '' && { http: { address: httpEndpoint } }),
-    registry: serverMetrics(serving),
+    registry: serverMetrics(serving, lostExports),
     onController: (made) => {
       controller = made;
     },
   });
+}
+
+/** Disposing it aborts the work, and waits for its end. */
+function inBackground(work: (stop: AbortSignal) => Promise<void>): AsyncDisposable {
+  const stop = new AbortController();
+  const working = work(stop.signal);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await working;
+    },
+  };
 }
 
 /** @throws {UsageError} */

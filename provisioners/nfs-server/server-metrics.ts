@@ -1,9 +1,13 @@
 import { createRegistry, type MetricRegistry } from '../../src/index.ts';
 import { Gauge } from 'prom-client';
+import type { LostExports } from './lost-exports.ts';
 import type { Serving } from './serving.ts';
 
 /** The metrics of the NFS server, in a registry for those of the controller, too. */
-export function serverMetrics(serving: Pick<Serving, 'exports' | 'isReady' | 'restarts'>): MetricRegistry {
+export function serverMetrics(
+  serving: Pick<Serving, 'exports' | 'isReady' | 'restarts'>,
+  lost: Pick<LostExports, 'count'>,
+): MetricRegistry {
   const registry = createRegistry();
   const gauge = (name: string, help: string, value: () => number): void => {
     new Gauge({
@@ -16,6 +20,11 @@ export function serverMetrics(serving: Pick<Serving, 'exports' | 'isReady' | 're
     });
   };
   gauge('nfs_provisioner_exports', 'Volumes that are exported.', () => serving.exports.count);
+  gauge(
+    'nfs_provisioner_unexported_volumes',
+    'PersistentVolumes of this provisioner that cannot be exported.',
+    () => lost.count,
+  );
   gauge('nfs_provisioner_server_up', '1 while the NFS server responds, otherwise 0.', () => Number(serving.isReady));
   gauge('nfs_provisioner_server_restarts', 'Restarts of the NFS server.', () => serving.restarts);
   return registry;

@@ -28,6 +28,8 @@ export interface Serving extends AsyncDisposable {
 
 interface ServingOptions {
   directories: VolumeDirectories;
+  /** As in `ExportsOptions`. */
+  isTaken: (id: number) => boolean;
   /** Called each time that a server of our own serves all exports again. */
   onServing: () => void;
   logger: Logger;
@@ -36,17 +38,19 @@ interface ServingOptions {
 /** @throws {UsageError} when a file is missing that a server of others has to have. */
 export async function startServing(settings: Settings, options: ServingOptions): Promise<Serving> {
   const { mode, paths, exportSubnet } = settings;
-  const { logger } = options;
+  const { isTaken, logger } = options;
   if (mode === 'kernel') {
     const file = await existing(new AtomicFile(paths.kernelExports, 0o644));
-    return foreign(await Exports.open({ file, format: kernelFormat(exportSubnet), server: kernelServer, logger }));
+    const format = kernelFormat(exportSubnet);
+    return foreign(await Exports.open({ file, format, server: kernelServer, isTaken, logger }));
   }
   if (exportSubnet !== '*') logger.warn({ exportSubnet }, '-export-subnet has no effect with ganesha');
   const isOwn = mode === 'own-ganesha';
   const file = isOwn ? await prepareConfig(settings, logger) : await existing(new AtomicFile(paths.config));
   const bus = new GaneshaBus(paths.busSocket);
   const server = ganeshaExports({ bus, configFile: paths.config, logger });
-  const exports = await Exports.open({ file, format: { write: exportBlock, read: exportsIn }, server, logger });
+  const format = { write: exportBlock, read: exportsIn };
+  const exports = await Exports.open({ file, format, server, isTaken, logger });
   return isOwn ? startOwn(settings, { ...options, bus, exports }) : foreign(exports);
 }
 

@@ -13,13 +13,16 @@ const openMode = 0o2777;
 /** For a group: its members may do everything, others only pass. */
 const groupMode = 0o2071;
 
+const volumeNames = /^pvc-[\w.-]+$/;
+
 /** The directories of volumes. */
 export class VolumeDirectories {
-  readonly #root: string;
+  /** The export directory. */
+  readonly root: string;
 
   /** @param root - the export directory, which exists. */
   constructor(root: string) {
-    this.#root = root;
+    this.root = root;
   }
 
   /**
@@ -29,13 +32,24 @@ export class VolumeDirectories {
    * configuration of the server, our identity, and what the server has to remember.
    */
   of(volumeName: string): string {
-    if (/^pvc-[\w.-]+$/.test(volumeName)) return this.named(volumeName);
+    if (volumeNames.test(volumeName)) return this.named(volumeName);
     throw new DirectoryError(`${JSON.stringify(volumeName)} is not the name of a volume that was provisioned here`);
+  }
+
+  /** Whether a path is one that `of` gives, written in the same way. */
+  isVolume(directory: string): boolean {
+    const name = path.basename(directory);
+    return volumeNames.test(name) && directory === this.named(name);
   }
 
   /** As `of`, for comparing alone: any name will do. */
   named(volumeName: string): string {
-    return path.join(this.#root, volumeName);
+    return path.join(this.root, volumeName);
+  }
+
+  /** Whether it is there, and a directory itself: a symbolic link leads elsewhere. */
+  async isDirectory(directory: string): Promise<boolean> {
+    return (await statOf(directory))?.isDirectory() === true;
   }
 
   /** Whether it is there. */
@@ -65,13 +79,13 @@ export class VolumeDirectories {
     if (!found.isDirectory()) {
       throw new DirectoryError(`${directory} is not a directory; remove it so that the volume can be deleted`);
     }
-    await using root = await OpenedDirectory.open(this.#root);
+    await using root = await OpenedDirectory.open(this.root);
     await removeTree(root, path.basename(directory), { signal });
   }
 
   /** Bytes that can be written. */
   async freeBytes(): Promise<bigint> {
-    const { bavail, bsize } = await statfs(this.#root, { bigint: true });
+    const { bavail, bsize } = await statfs(this.root, { bigint: true });
     return bavail * bsize;
   }
 }

@@ -35,13 +35,19 @@ export function volumeObject(
   };
 }
 
+/** The provisioner that has the data of a volume; undefined where the volume does not say. */
+export function identityOf({ metadata }: PersistentVolume): string | undefined {
+  return metadata.annotations?.[identityKey];
+}
+
 /**
  * Whether we have the data of a volume.
  *
  * @throws {IgnoredError} when another provisioner of the same name has it; {Error} when the volume does not say.
  */
-export function requireOwn({ metadata }: PersistentVolume, identity: string): void {
-  const owner = metadata.annotations?.[identityKey];
+export function requireOwn(volume: PersistentVolume, identity: string): void {
+  const { metadata } = volume;
+  const owner = identityOf(volume);
   if (owner === undefined) {
     throw new Error(
       `error determining if this provisioner was the one to provision volume ${JSON.stringify(metadata.name)}: ` +

@@ -1,9 +1,10 @@
 /** What becomes of exports when ganesha, its bus, or the provisioner itself ends. */
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
+import { exportsIn } from '../../provisioners/nfs-server/ganesha-config.ts';
 import { eventually } from '../support/eventually.ts';
 import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
 import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
@@ -125,6 +126,45 @@ describe('the exports of nfs-provisioner', { skip: programs.missing ?? false }, 
     assert.equal((await scene.config()).trimEnd(), whole.trimEnd());
     assert.match(await readFile(join(scene.rig.exports, 'vfs.conf.damaged'), 'utf8'), /Export_Id = 77/);
     assert.match(scene.program.log(), /The configuration of ganesha is damaged/);
+  });
+
+  for (const { title, damage } of [
+    {
+      title: 'one stray quote in a block',
+      damage: (config: string) => config.replace(/Path = (?=.*\/pvc-)/, 'Path = "'),
+    },
+    { title: 'no export at all', damage: () => scene.rig.config() },
+  ]) {
+    test(`are restored from PersistentVolumes, with their ids, where the configuration has ${title}`, async () => {
+      const ids = served.map(({ volume }) => volume.metadata?.annotations?.['Export_Id']);
+      await scene.program.stop();
+      await writeFile(join(scene.rig.exports, 'vfs.conf'), damage(await scene.config()));
+      await scene.start();
+      await serve(1);
+      await allServed();
+      const restored = exportsIn(await scene.config());
+      for (const { volume } of served) {
+        const { id } = restored.find(({ path }) => path === volume.spec?.nfs?.path) ?? {};
+        assert.equal(String(id), volume.metadata?.annotations?.['Export_Id']);
+      }
+      assert.ok(!ids.includes(served.at(-1)?.volume.metadata?.annotations?.['Export_Id']), 'a living volume has it');
+      assert.match(scene.program.log(), /Exports that were lost have been restored from PersistentVolumes/);
+    });
+  }
+
+  test('that cannot be restored have an event, and the others are served', async () => {
+    const [lost] = served.splice(0, 1);
+    await scene.program.stop();
+    await writeFile(join(scene.rig.exports, 'vfs.conf'), scene.rig.config());
+    await rename(scene.directory(lost!.claim), `${scene.directory(lost!.claim)}.away`);
+    await scene.start();
+    await scene.event({ uid: lost!.volume.metadata?.uid ?? '' }, /^The volume is not exported: .* is gone$/, 'default');
+    await allServed();
+    await rename(`${scene.directory(lost!.claim)}.away`, scene.directory(lost!.claim));
+    await scene.program.stop();
+    await scene.start();
+    served.push(lost!);
+    await allServed();
   });
 
   test('are removed also when an earlier removal was interrupted after the block was gone', async () => {

@@ -8,7 +8,7 @@ import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
 import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
 
 const programs = await findNfsPrograms();
-const count = 200;
+const count = Number(process.env['NFS_EXPORTS'] ?? 200);
 
 describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? false }, () => {
   let scene: NfsScene;
@@ -63,6 +63,17 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
     await scene.waitFor(() => assert.ok(times() > before));
     await stopwatch.report(context, `${count} exports served again`);
     assert.equal(await mountable(claims), count);
+  });
+
+  test('are restored from their PersistentVolumes after the configuration lost all of them', async (context) => {
+    await scene.program.stop();
+    await scene.rig.writeConfig();
+    await scene.start();
+    const stopwatch = await Stopwatch.start(scene.program.pid);
+    await scene.waitFor(() => assert.match(scene.program.log(), /Exports that were lost have been restored/));
+    await stopwatch.report(context, `${count} exports restored`);
+    assert.equal(await mountable(claims), count);
+    assert.equal(exportsIn(await scene.config()).length, count);
   });
 
   test('come and go at once, and exactly the live ones are exported', async () => {

@@ -49,6 +49,18 @@ describe('exports of the NFS server of the kernel', () => {
     assert.equal(await calls(), '-r\n-r\n-r\n-r\n');
   });
 
+  test('are restored from what volumes name, and read once for all of them', async () => {
+    const exports = await open();
+    const before = await calls();
+    const lost = [1, 2, 7].map((id) => ({ id, path: `/export/pvc-${id}`, squash: 'no_root_squash' as const }));
+    const failures = await exports.restore(lost, () => true, signal);
+    assert.deepEqual([...failures.keys()], ['/export/pvc-7']);
+    assert.match(String(failures.get('/export/pvc-7')), /the export id 7 is not free: \/home is exported with it/);
+    assert.equal(await calls(), `${before}-r\n`);
+    assert.match(await readFile(file(), 'utf8'), /\n\/export\/pvc-2 \*\(rw,insecure,no_root_squash,fsid=2\)\n/);
+    for (const id of [1, 2]) await exports.remove(`/export/pvc-${id}`, signal);
+  });
+
   test('do not stay in the file when exportfs fails', async () => {
     const exports = await open();
     const before = await readFile(file(), 'utf8');

@@ -75,6 +75,7 @@ describe('NfsProvisioner', () => {
       identity,
       directories: new VolumeDirectories(root),
       exports,
+      lostExports: { coming: () => undefined, leaving: () => undefined, whenRestored: () => Promise.resolve() },
       quota,
       limit: new ExportLimit({ max, count: () => exports.count, wake: (uid) => void woken.push(uid) }),
       limitEvents: new LimitEvents({

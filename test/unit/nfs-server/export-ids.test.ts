@@ -4,7 +4,7 @@ import { IdPool } from '../../../provisioners/nfs-server/export-ids.ts';
 
 describe('the ids of exports', () => {
   test('begin at 1, and leave out those that are reserved', () => {
-    const ids = new IdPool({ max: 200, reserved: [152] });
+    const ids = new IdPool({ max: 200, isReserved: (id) => id === 152 });
     const given = Array.from({ length: 152 }, () => ids.take());
     assert.equal(given[0], 1);
     assert.ok(!given.includes(152));
@@ -26,7 +26,7 @@ describe('the ids of exports', () => {
   });
 
   test('run out at some time', () => {
-    const ids = new IdPool({ max: 2, reserved: [1] });
+    const ids = new IdPool({ max: 2, isReserved: (id) => id === 1 });
     assert.deepEqual([ids.take(), ids.take()], [2, undefined]);
     ids.release(2);
     assert.equal(ids.take(), 2);

@@ -1,0 +1,165 @@
+/** Brings back exports that the server's file has lost: what PersistentVolumes name is the truth, and the file a copy of it. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger, PersistentVolume, Recorder } from '../../src/index.ts';
+import type { Exports, LostExport } from './exports.ts';
+import type { OwnVolumes } from './own-volumes.ts';
+import { recordedExport } from './recorded-export.ts';
+import type { VolumeDirectories } from './volume-directory.ts';
+
+export interface LostExportsOptions {
+  volumes: Pick<OwnVolumes, 'get' | 'names' | 'run' | 'synced' | 'isSynced'>;
+  exports: Pick<Exports, 'isServed' | 'restore'>;
+  directories: VolumeDirectories;
+  recorder: Recorder;
+  logger: Logger;
+  /** Pause until what could not be brought back is tried again, in milliseconds. Default 60,000. */
+  retryMs?: number;
+}
+
+/** Volumes that change together are looked at together: each time the file is written once. In milliseconds. */
+const gatherMs = 100;
+/** A server with thousands of exports needs a while for each. */
+const restoreTimeoutMs = 600_000;
+
+/** Of directories that were removed long ago the PersistentVolumes are gone, too. */
+const maxLeaving = 10_000;
+
+export class LostExports {
+  readonly #options: LostExportsOptions;
+  /** Volumes to look at, by name. */
+  readonly #pending = new Set<string>();
+  /** Why volumes are not exported, by name. */
+  readonly #problems = new Map<string, string>();
+  /** Directories that are being removed, or have been. */
+  readonly #leaving = new Set<string>();
+  readonly #restored = Promise.withResolvers<undefined>();
+  #woken = Promise.withResolvers<undefined>();
+
+  constructor(options: LostExportsOptions) {
+    this.#options = options;
+  }
+
+  /** PersistentVolumes of this provisioner that are not exported. */
+  get count(): number {
+    return this.#problems.size;
+  }
+
+  /** The volume is new, has changed or is gone. */
+  changed(name: string): void {
+    this.#pending.add(name);
+    this.#woken.resolve(undefined);
+  }
+
+  /** The directory is about to be removed: it is not exported again, though its PersistentVolume may be there for a while. */
+  leaving(directory: string): void {
+    const [oldest] = this.#leaving;
+    if (oldest !== undefined && this.#leaving.size >= maxLeaving) this.#leaving.delete(oldest);
+    this.#leaving.add(directory);
+  }
+
+  /** The directory is made for a volume. */
+  coming(directory: string): void {
+    this.#leaving.delete(directory);
+  }
+
+  /** The server has been started again, or the file read: all volumes are looked at. */
+  lookAtAll(): void {
+    for (const name of this.#options.volumes.names) this.changed(name);
+  }
+
+  /** Resolves once all volumes were looked at for the first time. @throws when that takes too long. */
+  async whenRestored(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const late = Promise.withResolvers<never>();
+    const end = (): void =>
+      late.reject(new Error('the PersistentVolumes, whose exports come first, have not been listed yet'));
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      await Promise.race([this.#restored.promise, late.promise]);
+    } finally {
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  /** Works until the signal aborts; resolves then. To be called once. */
+  async run(stop: AbortSignal): Promise<void> {
+    const { volumes } = this.#options;
+    const following = volumes.run(stop);
+    await Promise.race([volumes.synced, following]);
+    while (!stop.aborted) {
+      this.#woken = Promise.withResolvers();
+      await this.#lookQuietly(stop);
+      this.#restored.resolve(undefined);
+      await this.#pause(stop);
+    }
+    await following;
+  }
+
+  async #lookQuietly(stop: AbortSignal): Promise<void> {
+    try {
+      await this.#look(stop);
+    } catch (err) {
+      if (!stop.aborted) this.#options.logger.error({ err }, 'Lost exports could not be looked for');
+    }
+  }
+
+  /** Until volumes change, or it is time to try again. */
+  async #pause(stop: AbortSignal): Promise<void> {
+    const { retryMs = 60_000 } = this.#options;
+    const over = new AbortController();
+    const signal = AbortSignal.any([stop, over.signal]);
+    const waiting = delay(retryMs, undefined, { signal }).catch(() => undefined);
+    await Promise.race([this.#woken.promise, waiting]);
+    over.abort();
+    await delay(gatherMs, undefined, { signal: stop }).catch(() => undefined);
+  }
+
+  async #look(stop: AbortSignal): Promise<void> {
+    const { volumes, exports, logger } = this.#options;
+    const names = new Set([...this.#pending, ...this.#problems.keys()]);
+    this.#pending.clear();
+    const lost = new Map<PersistentVolume, LostExport>();
+    for (const name of names) {
+      const volume = volumes.get(name);
+      if (volume === undefined) this.#problems.delete(name);
+      const found = volume && (await this.#lost(volume));
+      if (volume !== undefined && found !== undefined) lost.set(volume, found);
+    }
+    if (lost.size === 0) return;
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(restoreTimeoutMs)]);
+    const failures = await exports.restore([...lost.values()], (directory) => !this.#leaving.has(directory), signal);
+    for (const [volume, { path }] of lost) this.#report(volume, failures.get(path)?.message);
+    const restored = lost.size - failures.size;
+    if (restored > 0)
+      logger.warn({ exports: restored }, 'Exports that were lost have been restored from PersistentVolumes');
+  }
+
+  /** What is to be brought back for the volume; undefined when there is nothing to do, or nothing can be done. */
+  async #lost(volume: PersistentVolume): Promise<LostExport | undefined> {
+    const { exports, directories } = this.#options;
+    const found = recordedExport(volume, directories);
+    if ('problem' in found) {
+      this.#report(volume, found.problem);
+      return undefined;
+    }
+    if (this.#leaving.has(found.path)) return undefined;
+    if (!(await directories.isDirectory(found.path))) {
+      const isHalfDeleted = volume.status?.phase === 'Released' || volume.status?.phase === 'Failed';
+      this.#report(volume, isHalfDeleted ? undefined : `${found.path} is no directory, or is gone`);
+      return undefined;
+    }
+    if (!exports.isServed(found.path)) return found;
+    this.#report(volume, undefined);
+    return undefined;
+  }
+
+  #report({ metadata: { name, uid } }: PersistentVolume, problem: string | undefined): void {
+    const { recorder } = this.#options;
+    const known = this.#problems.get(name);
+    if (problem === undefined) this.#problems.delete(name);
+    else this.#problems.set(name, problem);
+    if (problem === undefined || problem === known) return;
+    const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
+    recorder.event(about, 'Warning', 'NotExported', `The volume is not exported: ${problem}`, { once: true });
+  }
+}

@@ -1,0 +1,125 @@
+/** The PersistentVolumes whose data is here, as the API server has them: what they name is to be exported. */
+import {
+  Informer,
+  type KubeObject,
+  type Logger,
+  type PersistentVolume,
+  persistentVolumes,
+  Tombstone,
+  type Transport,
+} from '../../src/index.ts';
+import { exportIdOf } from './recorded-export.ts';
+import { identityOf } from './volume-object.ts';
+
+export interface OwnVolumesOptions {
+  transport: Transport;
+  /** What the annotation `Provisioner_Id` of the volumes is. The name of the provisioner does not count, as it may be changed. */
+  identity: string;
+  /** The volume is new, or what it names has changed. */
+  onChange: (name: string) => void;
+  logger: Logger;
+}
+
+const readAnnotations = ['Provisioner_Id', 'Export_Id', 'EXPORT_block'] as const;
+
+/** Follows all PersistentVolumes, and keeps those of this provisioner; of others the name alone. */
+export class OwnVolumes {
+  readonly #options: OwnVolumesOptions;
+  readonly #informer: Informer<PersistentVolume>;
+  readonly #own = new Map<string, PersistentVolume>();
+  /** How many volumes name each export id. */
+  readonly #ids = new Map<number, number>();
+
+  constructor(options: OwnVolumesOptions) {
+    this.#options = options;
+    const { transport, identity, logger } = options;
+    this.#informer = new Informer({
+      transport,
+      resource: persistentVolumes,
+      transform: (object) => reduced(object as PersistentVolume, identity),
+      sameContent: (old, volume) => contentOf(old) === contentOf(volume),
+      logger,
+    });
+    this.#informer.addHandler({
+      onAdd: (volume) => this.#set(volume),
+      onUpdate: (_old, volume) => this.#set(volume),
+      onDelete: (gone) => this.#delete(gone instanceof Tombstone ? gone.key : gone.metadata.name),
+    });
+  }
+
+  /** Follows the API server until the signal aborts; resolves then. To be called once. */
+  run(stop: AbortSignal): Promise<void> {
+    return this.#informer.run(stop);
+  }
+
+  /** Resolves once all are known. */
+  get synced(): Promise<void> {
+    return this.#informer.synced;
+  }
+
+  get isSynced(): boolean {
+    return this.#informer.hasSynced;
+  }
+
+  get(name: string): PersistentVolume | undefined {
+    return this.#own.get(name);
+  }
+
+  get names(): Iterable<string> {
+    return this.#own.keys();
+  }
+
+  /** Whether a volume names the export id. */
+  hasId(id: number): boolean {
+    return this.#ids.has(id);
+  }
+
+  #set(volume: PersistentVolume): void {
+    const { identity, onChange } = this.#options;
+    const { name } = volume.metadata;
+    this.#delete(name);
+    if (identityOf(volume) !== identity) return;
+    this.#own.set(name, volume);
+    this.#count(volume, 1);
+    onChange(name);
+  }
+
+  #delete(name: string): void {
+    const known = this.#own.get(name);
+    if (known === undefined) return;
+    this.#own.delete(name);
+    this.#count(known, -1);
+    this.#options.onChange(name);
+  }
+
+  #count({ metadata }: PersistentVolume, change: 1 | -1): void {
+    const id = exportIdOf(metadata.annotations ?? {});
+    if (id === undefined) return;
+    const count = (this.#ids.get(id) ?? 0) + change;
+    if (count > 0) this.#ids.set(id, count);
+    else this.#ids.delete(id);
+  }
+}
+
+function reduced(volume: PersistentVolume, identity: string): PersistentVolume {
+  const { metadata, spec, status } = volume;
+  const { name, uid, resourceVersion } = metadata;
+  const kept: KubeObject['metadata'] = {
+    name,
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+  if (identityOf(volume) !== identity) return { metadata: kept, spec: {} };
+  const given = metadata.annotations ?? {};
+  const keys = readAnnotations.filter((key) => Object.hasOwn(given, key));
+  const annotations = Object.fromEntries(keys.map((key) => [key, given[key] ?? '']));
+  return {
+    metadata: { ...kept, annotations },
+    spec: { ...(spec.nfs && { nfs: spec.nfs }) },
+    status: { phase: status?.phase ?? '' },
+  };
+}
+
+function contentOf({ metadata: { uid, annotations }, spec: { nfs }, status }: PersistentVolume): string {
+  return JSON.stringify([uid, annotations, nfs?.path, status?.phase]);
+}
