@@ -19,6 +19,11 @@ export interface ExportServer {
   deactivate(entry: ExportEntry, signal: AbortSignal): Promise<void>;
   /** Exports went from the file. Absent where `deactivate` was all there is to do. */
   reload?(signal: AbortSignal): Promise<void>;
+  /**
+   * Has the server read the whole file again, and resolves once it exports the directory: where many are missing, which one by
+   * one takes a while for each. Absent where the server cannot be told.
+   */
+  reread?(last: ExportEntry, signal: AbortSignal): Promise<void>;
   /** What clients can mount now: directories by id. Absent where the server cannot be asked. */
   active?(signal: AbortSignal): Promise<ReadonlyMap<number, string>>;
 }
@@ -38,6 +43,9 @@ export type LostExport = Omit<ExportEntry, 'text'>;
 /** Ids have 16 bits; 0 is the pseudo root, and 152 is its file system in file handles. */
 const largestId = 65_535;
 const pseudoRootId = 152;
+
+/** From so many missing exports on the server reads all of them at once. */
+const fewExports = 20;
 
 /** Whether a volume can have the id. */
 export function isVolumeId(id: number): boolean {
@@ -211,16 +219,26 @@ export class Exports {
   async #serve(entries: readonly ExportEntry[], signal: AbortSignal): Promise<void> {
     const { server } = this.#options;
     if (entries.length === 0) return;
-    let active: ReadonlyMap<number, string> | undefined;
+    let missing = entries;
     await this.#attempt(entries, async () => {
-      active = await server.active?.(signal);
       if (server.active === undefined) await server.reload?.(signal);
+      missing = await this.#missing(entries, signal);
+      const last = missing.at(-1);
+      if (last === undefined || missing.length < fewExports || server.reread === undefined) return;
+      await server
+        .reread(last, signal)
+        .catch((err: unknown) => this.#options.logger.warn({ err }, 'Reading all exports again has failed'));
+      missing = await this.#missing(entries, signal);
     });
-    if (active === undefined) return;
-    for (const entry of entries) {
-      const isServed = active.get(entry.id) === entry.path;
-      if (!isServed) await this.#attempt([entry], () => server.activate(entry, signal));
+    for (const entry of missing) {
+      if (!this.#unserved.has(entry.path)) await this.#attempt([entry], () => server.activate(entry, signal));
     }
+  }
+
+  /** Those that clients cannot mount; none where the server cannot be asked. */
+  async #missing(entries: readonly ExportEntry[], signal: AbortSignal): Promise<readonly ExportEntry[]> {
+    const active = await this.#options.server.active?.(signal);
+    return active === undefined ? [] : entries.filter(({ id, path }) => active.get(id) !== path);
   }
 
   async #attempt(entries: readonly ExportEntry[], serve: () => Promise<void>): Promise<void> {

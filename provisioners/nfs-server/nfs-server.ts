@@ -123,6 +123,11 @@ export class NfsServer implements AsyncDisposable {
     }
   }
 
+  /** Has ganesha read its exports again. */
+  hangUp(): void {
+    this.#ganesha.kill('SIGHUP');
+  }
+
   /** How often ganesha was started after the first time. */
   get restarts(): number {
     return this.#ganesha.restarts;

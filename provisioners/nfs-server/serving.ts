@@ -48,17 +48,21 @@ export async function startServing(settings: Settings, options: ServingOptions):
   const isOwn = mode === 'own-ganesha';
   const file = isOwn ? await prepareConfig(settings, logger) : await existing(new AtomicFile(paths.config));
   const bus = new GaneshaBus(paths.busSocket);
-  const server = ganeshaExports({ bus, configFile: paths.config, logger });
+  const own: { server?: NfsServer } = {};
+  const hangUp = isOwn ? () => own.server?.hangUp() : undefined;
+  const server = ganeshaExports({ bus, configFile: paths.config, hangUp, logger });
   const format = { write: exportBlock, read: exportsIn };
   const exports = await Exports.open({ file, format, server, isTaken, logger });
-  return isOwn ? startOwn(settings, { ...options, bus, exports }) : foreign(exports);
+  return isOwn
+    ? startOwn(settings, { ...options, bus, exports, onStarted: (started) => (own.server = started) })
+    : foreign(exports);
 }
 
 async function startOwn(
   settings: Settings,
-  options: ServingOptions & { bus: GaneshaBus; exports: Exports },
+  options: ServingOptions & { bus: GaneshaBus; exports: Exports; onStarted: (server: NfsServer) => void },
 ): Promise<Serving> {
-  const { directories, onServing, bus, exports, logger } = options;
+  const { directories, onServing, onStarted, bus, exports, logger } = options;
   const reconcile = async (): Promise<void> => {
     try {
       await exports.reconcile((directory) => directories.exists(directory), AbortSignal.timeout(reconcileTimeoutMs));
@@ -68,6 +72,7 @@ async function startOwn(
     onServing();
   };
   const server = await NfsServer.start({ settings, bus, onReady: () => void reconcile(), logger });
+  onStarted(server);
   return {
     exports,
     get isReady() {

@@ -64,6 +64,11 @@ export class SupervisedProcess implements AsyncDisposable {
     return this.#child?.pid;
   }
 
+  /** Sends the program a signal, where it runs. */
+  kill(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
   /** Resolves while it runs and has answered, else as soon as it does. */
   whenReady(): Promise<undefined> {
     return this.#ready.promise;

@@ -103,6 +103,7 @@ describe('exports that were lost', () => {
     for (const id of wanted) await createVolume(`pvc-${id}`, { id, squash: squashOf(id) });
     const { lost, exports } = await start();
     assert.deepEqual([lost.count, exports.count, server.served.size], [0, 1000, 1001]);
+    assert.deepEqual([server.calls, server.rereads], [0, 1], 'all at once');
     const file = await readFile(config(), 'utf8');
     for (const id of wanted) {
       const text = exportBlock({ id, path: path.join(root, `pvc-${id}`), squash: squashOf(id) });

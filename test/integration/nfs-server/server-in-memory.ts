@@ -9,6 +9,7 @@ export class ServerInMemory implements ExportServer {
   readonly served = new Map<number, string>([[0, '/']]);
   refusal: Error | undefined;
   calls = 0;
+  rereads = 0;
   readonly #file: string;
 
   constructor(file: string) {
@@ -29,6 +30,12 @@ export class ServerInMemory implements ExportServer {
   async deactivate({ id }: { id: number }): Promise<void> {
     await Promise.resolve();
     this.served.delete(id);
+  }
+
+  async reread(): Promise<void> {
+    this.rereads += 1;
+    if (this.refusal !== undefined) throw this.refusal;
+    for (const { id, path } of exportsIn(await readFile(this.#file, 'utf8'))) this.served.set(id, path);
   }
 
   active(): Promise<ReadonlyMap<number, string>> {
