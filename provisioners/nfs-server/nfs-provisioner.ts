@@ -23,7 +23,7 @@ import type { LostExports } from './lost-exports.ts';
 import type { Project, ProjectQuota } from './project-quota.ts';
 import type { LimitEvents } from './limit-events.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
-import { requireAnnotations, requireOwn, volumeObject } from './volume-object.ts';
+import { mountedPath, requireAnnotations, requireOwn, volumeObject } from './volume-object.ts';
 import { planVolume, prefixed, type VolumePlan } from './volume-plan.ts';
 
 export interface NfsProvisionerOptions {
@@ -110,10 +110,15 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     );
   }
 
-  /** The directory that it exports, and the one that `delete` removes. The address of the server may have changed. */
+  /**
+   * The directory of a volume that it has, or has a part of, and the one that `delete` removes. The name of the server does not
+   * count: it has more than one, and a volume that is kept in vain is better than one that is lost.
+   */
   storageKeys({ metadata, spec }: PersistentVolume): readonly string[] {
-    if (spec.nfs === undefined) return [];
-    return [...new Set([spec.nfs.path, this.#options.directories.named(metadata.name)])];
+    const { directories } = this.#options;
+    const path = mountedPath(spec);
+    if (path === undefined) return [];
+    return [...new Set([directories.around(path), directories.named(metadata.name)])];
   }
 
   handleKey(handle: string): string {

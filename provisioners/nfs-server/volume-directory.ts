@@ -42,6 +42,14 @@ export class VolumeDirectories {
     return volumeNames.test(name) && directory === this.named(name);
   }
 
+  /** The directory of a volume in which a path lies, or that it is; of a path that lies elsewhere itself, in one spelling. */
+  around(given: string): string {
+    const clean = path.resolve('/', given);
+    const below = path.relative(this.root, clean);
+    if (below === '' || below.split(path.sep, 1)[0] === '..') return clean;
+    return this.named(below.split(path.sep, 1)[0] ?? '');
+  }
+
   /** As `of`, for comparing alone: any name will do. */
   named(volumeName: string): string {
     return path.join(this.root, volumeName);

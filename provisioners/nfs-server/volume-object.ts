@@ -6,6 +6,8 @@ import type { VolumePlan } from './volume-plan.ts';
 
 /** The annotation that names the provisioner which has the data. */
 const identityKey = 'Provisioner_Id';
+/** The CSI driver for shares of NFS servers, whose volumes have `share` and `subDir` in their attributes. */
+const nfsDriver = 'nfs.csi.k8s.io';
 
 /**
  * Describes a volume; what is missing here, such as capacity and access modes, the controller takes from claim and class.
@@ -38,6 +40,15 @@ export function volumeObject(
 /** The provisioner that has the data of a volume; undefined where the volume does not say. */
 export function identityOf({ metadata }: PersistentVolume): string | undefined {
   return metadata.annotations?.[identityKey];
+}
+
+/** The path on an NFS server that Pods with the volume mount; undefined where it is none. */
+export function mountedPath({ nfs, csi }: PersistentVolume['spec']): string | undefined {
+  if (nfs !== undefined) return nfs.path;
+  if (csi?.driver !== nfsDriver) return undefined;
+  const attributes = Object.entries(csi.volumeAttributes ?? {}).map(([key, value]) => [key.toLowerCase(), value]);
+  const { share, subdir = '' } = Object.fromEntries(attributes) as { share?: string; subdir?: string };
+  return share === undefined ? undefined : `${share}/${subdir}`;
 }
 
 /**

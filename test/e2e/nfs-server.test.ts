@@ -139,6 +139,36 @@ describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? fals
     assert.equal(await isThere(scene.directory(claim)), false);
   });
 
+  test('keeps a directory of which another PersistentVolume has a part, and says so, until that one is gone', async () => {
+    const claim = await scene.createClaim(await scene.createClass());
+    const volume = await scene.bound(claim);
+    const directory = scene.directory(claim);
+    await mkdir(join(directory, 'part'));
+    await writeFile(join(directory, 'part/file'), 'of somebody');
+    const name = `static-${claim.uid}`;
+    await scene.admin.core.createPersistentVolume({
+      body: {
+        metadata: { name },
+        spec: {
+          nfs: { server: 'nfs.example.com', path: `${directory}/part/` },
+          capacity: { storage: '1Mi' },
+          accessModes: ['ReadWriteMany'],
+          persistentVolumeReclaimPolicy: 'Retain',
+        },
+      },
+    });
+    await scene.deleteClaim(claim);
+    await scene.event(
+      { uid: volume.metadata?.uid ?? '' },
+      new RegExp(`${name}, which is not to be deleted`),
+      'default',
+    );
+    assert.equal(await scene.rig.read(join(directory, 'part/file')), 'of somebody');
+    await scene.admin.core.deletePersistentVolume({ name });
+    await scene.gone(volume);
+    assert.equal(await isThere(directory), false);
+  });
+
   test('never touches what is no volume, whatever a PersistentVolume is called', async () => {
     const claim = await scene.createClaim(await scene.createClass());
     const { metadata, spec } = await scene.bound(claim);

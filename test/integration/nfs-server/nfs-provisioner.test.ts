@@ -244,6 +244,23 @@ describe('NfsProvisioner', () => {
     const imported = { metadata: { name: 'imported' }, spec: { nfs: { ...volume.spec.nfs!, server: 'renamed' } } };
     const keys = provisioner.storageKeys(volume);
     assert.ok(provisioner.storageKeys(imported).some((key) => keys.includes(key)));
+    for (const path of ['', '/', '/.', '/part', '/part/of/it/', '/../pvc-a']) {
+      const nfs = { server: 'any', path: `${volume.spec.nfs!.path}${path}` };
+      const found = provisioner.storageKeys({ metadata: { name: 'part' }, spec: { nfs } });
+      assert.ok(
+        found.some((key) => keys.includes(key)),
+        path,
+      );
+      const volumeAttributes = { server: 'any', share: volume.spec.nfs!.path, subDir: path.slice(1) };
+      const csi = { driver: 'nfs.csi.k8s.io', volumeHandle: 'any', volumeAttributes };
+      const inDriver = provisioner.storageKeys({ metadata: { name: 'part' }, spec: { csi } });
+      assert.ok(
+        inDriver.some((key) => keys.includes(key)),
+        `${path} through the CSI driver`,
+      );
+    }
+    const above = { metadata: { name: 'root' }, spec: { nfs: { server: 'any', path: root } } };
+    assert.ok(!provisioner.storageKeys(above).some((key) => keys.includes(key)), 'of what lies above');
     const other = await provisioner.provision(optionsFor('b'), { signal });
     assert.ok(!provisioner.storageKeys(other).some((key) => keys.includes(key)));
     assert.deepEqual(provisioner.storageKeys({ metadata: { name: 'pvc-a' }, spec: {} }), []);
