@@ -26,7 +26,10 @@ const flagTable = {
   'export-subnet': flag<string>('*', 'clients that may mount; for the NFS server of the kernel alone'),
   'max-exports': flag<number>(-1, 'number of volumes to serve; further claims wait; negative: no limit'),
   'device-based-fsids': flag<boolean>(true, 'whether file handles have the device in them (ganesha: fsid_device)'),
-  'leader-elect': flag<boolean>(false, 'provision only while holding the Lease of the provisioner'),
+  'leader-elect': flag<boolean>(
+    false,
+    'provision only while holding the lock of the provisioner: a Lease and an Endpoints object, or one of them',
+  ),
   'export-dir': flag<string>('/export', 'directory of the volumes'),
   'ganesha-config': flag<string>('', 'configuration of ganesha; default vfs.conf in the export directory'),
   'ganesha-log': flag<string>('', 'log of ganesha; default ganesha.log in the export directory'),
@@ -38,7 +41,7 @@ const flagTable = {
   'exports-file': flag<string>('/etc/exports', 'exports of the NFS server of the kernel'),
   nfsv3: flag<boolean>(true, 'serve NFSv3 beside NFSv4, which needs rpcbind and rpc.statd'),
   'http-endpoint': flag<string>('', 'address for metrics, /healthz and /readyz, such as :8080; empty: none'),
-  'intent-journal': flag<string>('off', 'where volumes are recorded before they are created: lease or off'),
+  'intent-journal': flag<string>('lease', 'where volumes are recorded before they are created: lease or off'),
   v: flag<number>(0, 'verbosity of the log: 2 for calls, 5 for traces'),
   // of the original's logging library; accepted, without effect
   logtostderr: flag<boolean>(true, 'no effect: the log is on standard error'),

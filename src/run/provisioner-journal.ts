@@ -1,9 +1,11 @@
 /** The intent journal of a program on the library. */
+import { randomUUID } from 'node:crypto';
 import { type Clock } from '../base/clock.ts';
 import { type Logger, silentLogger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
+import type { ClusterJournalOptions } from '../provision/intent-journal/journal-options.ts';
 import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
@@ -20,6 +22,7 @@ export interface JournalSettings {
   additionalProvisionerNames?: readonly string[] | undefined;
   leaderElection?: boolean | ElectionSettings;
   intentJournal?: 'lease' | 'off';
+  soleInstance?: string | undefined;
   clock: Clock;
   logger: Logger;
 }
@@ -42,6 +45,7 @@ export function provisionerJournal(
     additionalProvisionerNames = [],
     leaderElection = false,
     intentJournal = 'lease',
+    soleInstance,
     clock,
     logger,
   }: JournalSettings,
@@ -55,11 +59,18 @@ export function provisionerJournal(
     ...journalAddress({ provisionerName, leaderElection }),
     isKnownProvisioner: (name) => names.has(name),
     exclusive: leaderElection !== false,
+    ...(soleInstance !== undefined && writerOf(soleInstance)),
     metrics,
     clock,
     logger,
   });
   return { intentJournal: journal, journalMetrics: metrics };
+}
+
+/** A process of which only one runs at a time: a record that has another writer of the same name is that of an earlier one. */
+function writerOf(soleInstance: string): Required<Pick<ClusterJournalOptions, 'writer' | 'isFormer'>> {
+  const prefix = `${soleInstance}_`;
+  return { writer: prefix + randomUUID(), isFormer: (writer) => writer.startsWith(prefix) };
 }
 
 /** Where the journal is. */

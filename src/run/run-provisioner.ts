@@ -94,6 +94,12 @@ export interface RunProvisionerOptions extends Omit<
    */
   intentJournal?: 'lease' | 'off';
   /**
+   * Names what only one process can have at a time, such as a disk, beside which others of this provisioner name may run with
+   * theirs. Without leader election, records of an earlier process of this name are then taken over at once, and not only once
+   * it has been silent for half a minute. Default: nothing is known of earlier processes.
+   */
+  soleInstance?: string | undefined;
+  /**
    * Serves metrics (`/metrics`, or `metricsPath`), liveness (`/healthz`) and readiness (`/readyz`), such as with
    * `{ address: ':8080' }`; profiles only with `profiles: true`. Default: no endpoint.
    */

@@ -1,7 +1,8 @@
 /** What becomes of exports when ganesha, its bus, or the provisioner itself ends. */
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
 import { exportsIn } from '../../provisioners/nfs-server/ganesha-config.ts';
@@ -208,6 +209,34 @@ describe('the exports of nfs-provisioner', { skip: programs.missing ?? false }, 
     await scene.deleteClaim(first);
     await scene.gone(volume);
     served.push({ claim: second, volume: await scene.bound(second) });
+  });
+
+  test('are all gone with their claims, however often the provisioner is killed meanwhile', async () => {
+    await scene.program.stop();
+    for (let round = 1; round <= 6; round++) {
+      await scene.start(); // with its defaults
+      const claims = await Promise.all(Array.from({ length: 8 }, () => scene.createClaim(storageClass)));
+      const isMade = async (): Promise<boolean> =>
+        (await Promise.all(claims.map((each) => isThere(scene.directory(each))))).includes(true);
+      await scene.waitFor(async () => assert.ok(await isMade()));
+      await delay(Math.random() * 200); // at whatever step
+      await scene.program.stop('SIGKILL');
+      await Promise.all(claims.map((claim) => scene.deleteClaim(claim)));
+    }
+    await scene.start();
+    const names = (paths: string[]): string[] => paths.filter((path) => path.includes('pvc-')).sort();
+    const kept = served.map(({ claim }) => scene.directory(claim)).sort();
+    await scene.waitFor(async () => {
+      const { items } = await scene.admin.core.listPersistentVolume();
+      const volumes = items.filter(
+        ({ metadata }) => metadata?.annotations?.['pv.kubernetes.io/provisioned-by'] === scene.provisioner,
+      );
+      const directories = (await readdir(scene.rig.exports)).map((name) => join(scene.rig.exports, name));
+      assert.deepEqual(names(volumes.map(({ spec }) => spec?.nfs?.path ?? '')), kept);
+      assert.deepEqual(names(directories), kept);
+      assert.deepEqual(names(exportsIn(await scene.config()).map(({ path }) => path)), kept);
+    });
+    await allServed();
   });
 
   test('begin anew with an empty directory: old volumes are left alone', async () => {

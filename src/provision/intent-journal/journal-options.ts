@@ -30,4 +30,9 @@ export interface ClusterJournalOptions {
   groupMs?: number;
   /** Identifies this process. Default: random. */
   writer?: string;
+  /**
+   * Whether another process is an earlier one that cannot run beside this one, by its `writer`: its records are taken over at
+   * once. Default: none is known to be.
+   */
+  isFormer?: ((writer: string) => boolean) | undefined;
 }

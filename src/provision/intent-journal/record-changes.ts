@@ -123,7 +123,8 @@ export class RecordChanges {
     const { uid } = entry;
     if ((shards.home.get(uid) ?? shard) !== shard) return; // ours is elsewhere; this one is looked at when that is closed
     shards.home.set(uid, shard);
-    if (this.#options.journal.exclusive) this.#adopt(shard, entry);
+    const { exclusive, isFormer } = this.#options.journal;
+    if (exclusive || isFormer?.(entry.writer) === true) this.#adopt(shard, entry);
     else if (!this.#known.has(uid)) {
       this.#known.add(uid);
       this.#options.onOvertaken(uid);

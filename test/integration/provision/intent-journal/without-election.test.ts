@@ -36,6 +36,21 @@ test('the records of a living writer stay its own, those of a silent one are tak
   assert.equal(rig.entry(1)?.writer, 'b');
 });
 
+test('the records of an earlier process that cannot run beside this one are taken over at once', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const a = await rig.open({ ...shared, writer: 'disk-1_a', clock });
+  await a.journal.put(recordOf(1), never);
+  const other = await rig.open({ ...shared, writer: 'disk-2_a', clock });
+  await other.journal.put(recordOf(2), never);
+  await a.stop();
+  const isFormer = (writer: string): boolean => writer.startsWith('disk-1_');
+  const b = await rig.open({ ...shared, writer: 'disk-1_b', isFormer, clock });
+  const passedMs = await clock.until(() => b.heard.includes('own claim-1'));
+  assert.ok(passedMs < 10_000, `taken over after ${passedMs} ms`);
+  assert.deepEqual(b.heard.toSorted(), ['foreign claim-2', 'own claim-1']);
+});
+
 test('a record that its owner closes is reported as gone', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock();
