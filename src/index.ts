@@ -32,6 +32,7 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 
 // The whole process
 export { type ProvisionerParts, runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
+export { compatibleElection } from './run/compatible-election.ts';
 export type { ElectionSettings } from './run/election.ts';
 export type { HttpOptions } from './run/endpoint.ts';
 export type { HealthCheck } from './run/health.ts';

@@ -3,6 +3,7 @@ import { stat, statfs } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import {
+  compatibleElection,
   connect,
   EventRecorder,
   GidAllocator,
@@ -29,6 +30,9 @@ import { VolumeDirectories } from './volume-directory.ts';
 
 /** `statfs` of a directory that is itself on NFS (statfs(2)). */
 const nfsMagic = 0x6969;
+
+/** How long a process that was killed may still be making a volume, in milliseconds: ganesha and its bus go with it. */
+const maxCallMs = 15_000;
 
 /**
  * Runs until a signal ends it.
@@ -111,8 +115,10 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     },
     logger,
     connection,
-    leaderElection: leaderElect,
+    leaderElection: leaderElect && compatibleElection(provisionerName, settings.address.podNamespace),
     intentJournal,
+    soleInstance: identity.id, // the directory is that of one process
+    maxCallMs,
     ...(httpEndpoint !== '' && { http: { address: httpEndpoint } }),
     registry: serverMetrics(serving, lostExports),
     onController: (made) => {

@@ -1,6 +1,7 @@
 /** nfs-subdir-external-provisioner: each claim gets a directory of an NFS export that is mounted already. */
 import './thread-pool.ts'; // first: before a thread is started
 import {
+  compatibleElection,
   connect,
   KubeConfigError,
   type Logger,
@@ -15,7 +16,7 @@ import { auditExport } from './audit-command.ts';
 import { makeProvisioner } from './make-provisioner.ts';
 import { ShareError } from './share-guard.ts';
 import { PatientCalls } from './patient-calls.ts';
-import { lockNameOf, readLeaderElection, readSettings, SettingsError } from './settings.ts';
+import { readLeaderElection, readSettings, SettingsError } from './settings.ts';
 
 /** How long a process that was killed may still be making a directory, in milliseconds: later than that it is empty. */
 const maxCallMs = 15_000;
@@ -53,7 +54,7 @@ async function main(): Promise<number> {
     provisionerName,
     provisioner: (parts) => makeProvisioner(settings, parts, { calls, running: running.signal }),
     volumeFields: { spec: ['nfs'] },
-    leaderElection: leaderElection && { namespace, lockName: lockNameOf(settings), endpointsLock: true },
+    leaderElection: leaderElection && compatibleElection(provisionerName, namespace),
     intentJournal: leaderElection ? 'lease' : 'off', // without an election there are no rights on Leases
     maxCallMs, // of a process that lost the lock
     ...(httpEndpoint !== undefined && { http: { address: httpEndpoint } }),

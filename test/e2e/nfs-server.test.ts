@@ -198,6 +198,23 @@ describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? fals
     assert.deepEqual(await scene.rig.list(scene.directory(claim)), []);
   });
 
+  test('leads on the Endpoints of the original with its rights alone, and provisions', async () => {
+    const { namespace, provisioner } = scene;
+    const kubeconfig = await scene.accountKubeconfig(originalRights(namespace), 'original');
+    await scene.program.stop();
+    await scene.start(['-leader-elect=true'], { kubeconfig });
+    const claim = await scene.createClaim(await scene.createClass());
+    const volume = await scene.bound(claim);
+    const lock = { name: provisioner.replace('/', '-'), namespace: 'default' };
+    const { metadata } = await scene.admin.core.readNamespacedEndpoints(lock);
+    assert.match(metadata?.annotations?.['control-plane.alpha.kubernetes.io/leader'] ?? '', /"holderIdentity":"[^"]+"/);
+    await scene.deleteClaim(claim);
+    await scene.gone(volume);
+    await scene.program.stop();
+    await scene.admin.core.deleteNamespacedEndpoints(lock);
+    await scene.start();
+  });
+
   for (const { title, parameters = {}, claim = {}, message } of [
     {
       title: 'an unknown parameter',
@@ -243,3 +260,37 @@ describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? fals
     await admin.core.patchPersistentVolume({ name, body: [{ op: 'add', path: '/metadata/annotations', value }] });
   }
 });
+
+/** What the manifests of the original give its account, in the namespace of the lock. */
+const originalRights = (namespace: string): string => `
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: original, namespace: ${namespace} }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: { name: ${namespace} }
+rules:
+  - { apiGroups: [''], resources: [persistentvolumes], verbs: [get, list, watch, create, delete] }
+  - { apiGroups: [''], resources: [persistentvolumeclaims], verbs: [get, list, watch, update] }
+  - { apiGroups: [storage.k8s.io], resources: [storageclasses], verbs: [get, list, watch] }
+  - { apiGroups: [''], resources: [events], verbs: [create, update, patch] }
+  - { apiGroups: [''], resources: [services, endpoints], verbs: [get] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: ${namespace} }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ${namespace} }
+subjects: [{ kind: ServiceAccount, name: original, namespace: ${namespace} }]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: { name: ${namespace}, namespace: default }
+rules: [{ apiGroups: [''], resources: [endpoints], verbs: [get, list, watch, create, update, patch] }]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: { name: ${namespace}, namespace: default }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: ${namespace} }
+subjects: [{ kind: ServiceAccount, name: original, namespace: ${namespace} }]
+`;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { type Provisioner, runProvisioner, type SignalSource } from '../../../src/index.ts';
+import { compatibleElection, type Provisioner, runProvisioner, type SignalSource } from '../../../src/index.ts';
 import { type Admin, connectAdmin, ifFound } from '../../support/admin.ts';
 import type { Cluster } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -76,7 +76,7 @@ describe('an election that may use the Endpoints lock', () => {
       provisionerName: 'example.com/folders',
       provisioner,
       connection: { kubeconfig },
-      leaderElection: { namespace, lockName: name, endpointsLock: true },
+      leaderElection: compatibleElection('example.com/folders', namespace),
       onController: () => (works = true),
       signals,
       logger: recordedLogger(log),

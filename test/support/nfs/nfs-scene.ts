@@ -52,10 +52,16 @@ export class NfsScene implements AsyncDisposable {
     return this.#cluster.adminKubeconfig;
   }
 
+  /** Of an account with the rights that the manifests give it. */
+  accountKubeconfig(manifests: string, account: string): Promise<string> {
+    return this.#cluster.accountKubeconfig(manifests, { namespace: this.namespace, name: account });
+  }
+
   /** Starts the provisioner with further flags. */
-  async start(args: readonly string[] = [], options: { path?: string } = {}): Promise<void> {
+  async start(args: readonly string[] = [], options: { path?: string; kubeconfig?: string } = {}): Promise<void> {
     const { kubeconfig } = this;
-    this.#program = await this.rig.start({ kubeconfig, args: ['-provisioner', this.provisioner, ...args], ...options });
+    const given = { kubeconfig, args: ['-provisioner', this.provisioner, ...args], ...options };
+    this.#program = await this.rig.start(given);
   }
 
   async createClass(parameters: Record<string, string> = {}, more: object = {}): Promise<string> {
