@@ -1,6 +1,13 @@
 /** Ganesha's interface on D-Bus (nfs-ganesha wiki, "DBus interface"): exports come and go while it serves. */
 import { createClient, type MessageBus } from 'dbus-native';
 
+/** The bus itself (D-Bus specification, "Message Bus Messages"). */
+const daemon = {
+  destination: 'org.freedesktop.DBus',
+  path: '/org/freedesktop/DBus',
+  interface: 'org.freedesktop.DBus',
+} as const;
+
 const manager = {
   destination: 'org.ganesha.nfsd',
   path: '/org/ganesha/nfsd/ExportMgr',
@@ -35,15 +42,28 @@ export class GaneshaBus {
     return new Map(exports.map(([id, path]) => [id, path]));
   }
 
+  /** @throws when the bus does not answer. */
+  async ping(signal: AbortSignal): Promise<void> {
+    await this.#call('GetId', '', [], signal, daemon);
+  }
+
   /** @returns what the call returns, one value or several. */
-  async #call(member: string, signature: string, body: unknown[], signal: AbortSignal): Promise<unknown> {
+  async #call(
+    member: string,
+    signature: string,
+    body: unknown[],
+    signal: AbortSignal,
+    called: Record<keyof typeof manager, string> = manager,
+  ): Promise<unknown> {
     signal.throwIfAborted();
     const broken = Promise.withResolvers<never>();
     broken.promise.catch(() => undefined);
     const bus: MessageBus = createClient({ socket: this.#socket, authMethods: ['EXTERNAL'] });
     bus.connection.on('error', (error: Error) => broken.reject(error));
+    const abort = (): void => broken.reject(new Error('no answer in time', { cause: signal.reason })); // also while it connects
+    signal.addEventListener('abort', abort, { once: true });
     const reply = Promise.withResolvers<unknown>();
-    const message = { ...manager, member, ...(signature !== '' && { signature, body }) };
+    const message = { ...called, member, ...(signature !== '' && { signature, body }) };
     bus.invoke(message, { timeout: callTimeoutMs, signal }, (error: unknown, ...values: unknown[]) => {
       if (error === null || error === undefined) reply.resolve(values.length > 1 ? values : values[0]);
       else reply.reject(error);
@@ -53,6 +73,7 @@ export class GaneshaBus {
     } catch (error) {
       throw new Error(`${member}: ${reasonOf(error)}`, { cause: error });
     } finally {
+      signal.removeEventListener('abort', abort);
       reply.promise.catch(() => undefined);
       bus.connection.end();
     }

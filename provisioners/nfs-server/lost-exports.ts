@@ -11,6 +11,8 @@ export interface LostExportsOptions {
   exports: Pick<Exports, 'isServed' | 'restore'>;
   directories: VolumeDirectories;
   recorder: Recorder;
+  /** @throws while the export directory does not answer. */
+  checkDisk: () => void;
   logger: Logger;
   /** Pause until what could not be brought back is tried again, in milliseconds. Default 60,000. */
   retryMs?: number;
@@ -115,7 +117,8 @@ export class LostExports {
   }
 
   async #look(stop: AbortSignal): Promise<void> {
-    const { volumes, exports, logger } = this.#options;
+    const { volumes, exports, checkDisk, logger } = this.#options;
+    checkDisk();
     const names = new Set([...this.#pending, ...this.#problems.keys()]);
     this.#pending.clear();
     const lost = new Map<PersistentVolume, LostExport>();

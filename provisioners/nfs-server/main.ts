@@ -1,4 +1,5 @@
 /** The edge of the process: arguments and environment in, exit code out. */
+import './thread-pool.ts'; // first
 import { type LogLevel, textLogger } from '../../src/index.ts';
 import { parseFlags, UsageError, usageText } from './flags.ts';
 import { run } from './run.ts';

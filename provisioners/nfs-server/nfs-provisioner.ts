@@ -42,6 +42,8 @@ export interface NfsProvisionerOptions {
   serverAddress: (signal: AbortSignal) => Promise<string>;
   /** Resolves once the NFS server answers, at the latest after some seconds. @throws when it does not. */
   whenServing: (signal: AbortSignal) => Promise<void>;
+  /** @throws while the export directory does not answer. */
+  checkDisk: () => void;
   logger: Logger;
 }
 
@@ -83,6 +85,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
 
   async plan(options: ProvisionOptions, { signal }: ProvisionContext): Promise<VolumePlan> {
     const { identity, gids, directories, exports } = this.#options;
+    this.#checkDisk();
     const isMade = exports.find(directories.of(options.volumeName)) !== undefined;
     const freeBytes = async (): Promise<bigint> => (isMade ? 2n ** 63n : directories.freeBytes());
     return planVolume(options, { identity, gids, freeBytes, signal });
@@ -140,6 +143,15 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     await this.#locks.run(name, () => this.#remove(name, signal), { signal });
   }
 
+  /** Before each step on the disk: a call that hangs would keep a thread of this process, and a worker. */
+  #checkDisk(): void {
+    try {
+      this.#options.checkDisk();
+    } catch (error) {
+      throw new ProvisionError((error as Error).message, { state: 'no-change', cause: error });
+    }
+  }
+
   /** @throws for a plan that another provisioner of the same name has to carry out: the data is there. */
   #own(given: Plan): VolumePlan {
     const plan = given as VolumePlan;
@@ -152,6 +164,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
   async #make(plan: VolumePlan, context: FulfilContext): Promise<PersistentVolume> {
     const { signal } = context;
     const { directories, exports, serverAddress, whenServing, gids, classVolumes } = this.#options;
+    this.#checkDisk();
     const server = await serverAddress(signal).catch((error: unknown) => {
       throw prefixed('error getting NFS server IP for volume: ', error);
     });
@@ -217,6 +230,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
   /** Clients lose the volume before its data goes; an interrupted removal is repeated from the start. */
   async #remove(volumeName: string, signal: AbortSignal): Promise<void> {
     const { directories, exports, quota, classVolumes, gids, limit, logger } = this.#options;
+    this.#checkDisk();
     const directory = directories.of(volumeName);
     let step = 'error deleting export: ';
     this.#options.lostExports.leaving(directory);

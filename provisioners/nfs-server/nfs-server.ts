@@ -1,8 +1,6 @@
 /** Our own NFS server: ganesha with the bus that it listens on and, for NFSv3, rpcbind and rpc.statd. */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import net from 'node:net';
-import { once } from 'node:events';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from '../../src/index.ts';
@@ -73,14 +71,17 @@ export class NfsServer implements AsyncDisposable {
     settings: Settings;
     bus: GaneshaBus;
     onReady: () => void;
+    /** Whether a new start of a silent ganesha may help: not where it waits for its disk. */
+    mayRestart: () => Promise<boolean>;
     logger: Logger;
   }): Promise<NfsServer> {
-    const { settings, bus, onReady, logger } = options;
+    const { settings, bus, onReady, mayRestart, logger } = options;
+    const liveness = settings.probe && { ...settings.probe, mayKill: mayRestart };
     const { paths, nfsV3 } = settings;
     await using stack = new AsyncDisposableStack();
     const helpers = nfsV3 ? await startRpcHelpers(logger) : [];
     for (const helper of helpers) stack.use(helper);
-    const busDaemon = stack.use(await startBus(paths.busSocket, logger));
+    const busDaemon = stack.use(await startBus(paths.busSocket, { bus, probe: settings.probe, logger }));
     const required = [...helpers, busDaemon];
     const ganesha = new SupervisedProcess({
       name: 'ganesha',
@@ -95,6 +96,7 @@ export class NfsServer implements AsyncDisposable {
       probe: async (signal) => {
         await bus.showExports(signal);
       },
+      liveness,
       onReady,
       lastWords: () => lastProblems(paths.log),
       logger,
@@ -106,6 +108,11 @@ export class NfsServer implements AsyncDisposable {
   /** Whether ganesha answers now. */
   get isReady(): boolean {
     return this.#ganesha.isReady;
+  }
+
+  /** Why ganesha does not answer, for people; undefined while it does, and before its first start. */
+  get problem(): string | undefined {
+    return this.#ganesha.problem;
   }
 
   /** @throws when ganesha does not answer until the signal ends the wait. */
@@ -149,25 +156,20 @@ async function lastProblems(log: string): Promise<string> {
     .join('\n');
 }
 
-async function startBus(socket: string, logger: Logger): Promise<SupervisedProcess> {
+async function startBus(
+  socket: string,
+  { bus, probe, logger }: { bus: GaneshaBus; probe: Settings['probe']; logger: Logger },
+): Promise<SupervisedProcess> {
   const config = path.join(path.dirname(socket), 'nfs-provisioner-bus.conf');
   await mkdir(path.dirname(socket), { recursive: true });
   await writeFile(config, busConfig(socket));
   return new SupervisedProcess({
     name: 'dbus-daemon',
     command: ['dbus-daemon', `--config-file=${config}`, '--nofork', '--nopidfile'],
-    probe: (signal) => canConnect(socket, signal),
+    probe: (signal) => bus.ping(signal),
+    liveness: probe && { ...probe, mayKill: () => Promise.resolve(true) },
     logger,
   });
-}
-
-async function canConnect(socket: string, signal: AbortSignal): Promise<void> {
-  const connection = net.connect({ path: socket });
-  try {
-    await once(connection, 'connect', { signal });
-  } finally {
-    connection.destroy();
-  }
 }
 
 /** Rpcbind unless one runs already, such as that of the node in a Pod with its network, and rpc.statd. */

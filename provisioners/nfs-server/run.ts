@@ -10,10 +10,12 @@ import {
   KubeClient,
   type Logger,
   type ProvisionController,
+  type Recorder,
   runProvisioner,
 } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import { ClassVolumes } from './class-volumes.ts';
+import { DiskProbe } from './disk-probe.ts';
 import { ExportLimit } from './export-limit.ts';
 import { UsageError } from './flags.ts';
 import { ownIdentity } from './identity-file.ts';
@@ -52,15 +54,18 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
   const identity = await ownIdentity(paths.identity);
   const directories = new VolumeDirectories(paths.exportDirectory);
   let controller: ProvisionController | undefined;
-  const late: { lost?: LostExports } = {};
+  const late: { lost?: LostExports; onDisk?: (problem: string | undefined) => void } = {};
   const ownVolumes = new OwnVolumes({
     transport,
     identity: identity.id,
     onChange: (name) => late.lost?.changed(name),
     logger,
   });
+  await using disk = settings.probe && watchDisk(settings, logger, (problem) => late.onDisk?.(problem));
+  const checkDisk = (): void => disk?.check();
   await using serving = await startServing(settings, {
     directories,
+    mayRestart: () => disk?.answersWithin(settings.probe?.intervalMs ?? 0) ?? Promise.resolve(true),
     isTaken: (id) => ownVolumes.hasId(id),
     onServing: () => {
       controller?.retryFailed();
@@ -74,8 +79,12 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     component: `${provisionerName}_${os.hostname()}`,
     logger,
   });
-  const lostExports = new LostExports({ volumes: ownVolumes, exports, directories, recorder, logger });
+  const lostExports = new LostExports({ volumes: ownVolumes, exports, directories, recorder, checkDisk, logger });
   late.lost = lostExports;
+  late.onDisk = (problem) => {
+    if (problem === undefined) controller?.retryFailed();
+    else recordOnPod(settings, recorder, problem);
+  };
   await using _background = inBackground((stop) => lostExports.run(stop));
   const limit = new ExportLimit({
     max: settings.maxExports,
@@ -110,6 +119,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
         gids: new GidAllocator({ client }),
         serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),
         whenServing: (signal) => serving.whenReady(signal),
+        checkDisk,
         logger,
       });
     },
@@ -119,12 +129,34 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     intentJournal,
     soleInstance: identity.id, // the directory is that of one process
     maxCallMs,
+    checks: {
+      // a container that is started again does not cure a disk that hangs
+      live: () => (disk?.problem === undefined ? serving.problem : undefined),
+      ready: () => disk?.problem ?? serving.problem ?? (serving.isReady ? undefined : 'the NFS server is starting'),
+    },
     ...(httpEndpoint !== '' && { http: { address: httpEndpoint } }),
-    registry: serverMetrics(serving, lostExports),
+    registry: serverMetrics(serving, { lost: lostExports, disk }),
     onController: (made) => {
       controller = made;
     },
   });
+}
+
+function watchDisk(
+  { paths, probe }: Settings,
+  logger: Logger,
+  onChange: (problem: string | undefined) => void,
+): DiskProbe | undefined {
+  if (probe === undefined) return undefined;
+  const { intervalMs, silentMs: patienceMs } = probe;
+  return new DiskProbe({ directory: paths.exportDirectory, intervalMs, patienceMs, onChange, logger });
+}
+
+/** Outside of a cluster there is no Pod. */
+function recordOnPod({ address }: Settings, recorder: Recorder, problem: string): void {
+  if (address.outOfCluster || address.podNamespace === '') return;
+  const about = { apiVersion: 'v1', kind: 'Pod', namespace: address.podNamespace, name: os.hostname() };
+  recorder.event(about, 'Warning', 'ExportDirectoryHangs', problem);
 }
 
 /** Disposing it aborts the work, and waits for its end. */

@@ -22,6 +22,8 @@ export interface Serving extends AsyncDisposable {
   /** Whether the server answers; always of one that is not ours. */
   readonly isReady: boolean;
   readonly restarts: number;
+  /** Why a server of our own does not answer, for people; undefined while it does, and before its first start. */
+  readonly problem: string | undefined;
   /** Resolves once the server answers. @throws when it does not within 15 s. */
   whenReady(signal: AbortSignal): Promise<void>;
 }
@@ -30,6 +32,8 @@ interface ServingOptions {
   directories: VolumeDirectories;
   /** As in `ExportsOptions`. */
   isTaken: (id: number) => boolean;
+  /** As in `NfsServer.start`. */
+  mayRestart: () => Promise<boolean>;
   /** Called each time that a server of our own serves all exports again. */
   onServing: () => void;
   logger: Logger;
@@ -62,7 +66,7 @@ async function startOwn(
   settings: Settings,
   options: ServingOptions & { bus: GaneshaBus; exports: Exports; onStarted: (server: NfsServer) => void },
 ): Promise<Serving> {
-  const { directories, onServing, onStarted, bus, exports, logger } = options;
+  const { directories, onServing, onStarted, mayRestart, bus, exports, logger } = options;
   const reconcile = async (): Promise<void> => {
     try {
       await exports.reconcile((directory) => directories.exists(directory), AbortSignal.timeout(reconcileTimeoutMs));
@@ -71,7 +75,8 @@ async function startOwn(
     }
     onServing();
   };
-  const server = await NfsServer.start({ settings, bus, onReady: () => void reconcile(), logger });
+  const onReady = (): void => void reconcile();
+  const server = await NfsServer.start({ settings, bus, onReady, mayRestart, logger });
   onStarted(server);
   return {
     exports,
@@ -81,6 +86,9 @@ async function startOwn(
     get restarts() {
       return server.restarts;
     },
+    get problem() {
+      return server.problem;
+    },
     whenReady: (signal) => server.whenReady(AbortSignal.any([signal, AbortSignal.timeout(servingPatienceMs)])),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
@@ -88,7 +96,14 @@ async function startOwn(
 
 function foreign(exports: Exports): Serving {
   const nothing = (): Promise<void> => Promise.resolve();
-  return { exports, isReady: true, restarts: 0, whenReady: nothing, [Symbol.asyncDispose]: nothing };
+  return {
+    exports,
+    isReady: true,
+    restarts: 0,
+    problem: undefined,
+    whenReady: nothing,
+    [Symbol.asyncDispose]: nothing,
+  };
 }
 
 async function existing(file: AtomicFile): Promise<AtomicFile> {

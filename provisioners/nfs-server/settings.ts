@@ -28,6 +28,8 @@ export interface Settings {
   readonly nfsV3: boolean;
   readonly leaderElect: boolean;
   readonly intentJournal: 'lease' | 'off';
+  /** How the server is watched; undefined: it is not. */
+  readonly probe: { readonly intervalMs: number; readonly silentMs: number } | undefined;
   readonly httpEndpoint: string;
   readonly verbosity: number;
   readonly address: AddressSettings;
@@ -77,6 +79,7 @@ export function readSettings(flags: Flags, environment: Record<string, string | 
     nfsV3: flags.nfsv3,
     leaderElect: flags['leader-elect'],
     intentJournal: journalOf(flags['intent-journal']),
+    probe: probeOf(flags['probe-interval'], flags['probe-timeout']),
     httpEndpoint: flags['http-endpoint'],
     verbosity: flags.v,
     address: {
@@ -131,4 +134,15 @@ function journalOf(given: string): Settings['intentJournal'] {
       ? 'is not possible: everybody with the role "view" can read ConfigMaps; use lease, or off'
       : 'is neither lease nor off';
   throw new UsageError(`-intent-journal ${JSON.stringify(given)} ${reason}`);
+}
+
+function probeOf(intervalS: number, timeoutS: number): Settings['probe'] {
+  if (intervalS === 0) return undefined;
+  if (intervalS < 0 || timeoutS <= intervalS || timeoutS > 3600) {
+    throw new UsageError(
+      `-probe-interval ${intervalS} and -probe-timeout ${timeoutS} do not fit: give an interval of 0 for no probes, or a ` +
+        'timeout that is longer than the interval, up to 3600 seconds',
+    );
+  }
+  return { intervalMs: intervalS * 1000, silentMs: timeoutS * 1000 };
 }

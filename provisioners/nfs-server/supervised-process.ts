@@ -14,9 +14,21 @@ export interface SupervisedOptions {
   probe?: (signal: AbortSignal) => Promise<void>;
   /** Called each time that it answers. */
   onReady?: () => void;
+  /** Has a program that is ready probed from then on, and started again when it stays silent. Default: it is not. */
+  liveness?: Liveness | undefined;
   /** What the program has last written elsewhere, for the log line about its end. Default: its output. */
   lastWords?: () => Promise<string>;
   logger: Logger;
+}
+
+/** How a program is watched that runs. */
+export interface Liveness {
+  /** Pause between two probes, and the time that each may take, in milliseconds. */
+  readonly intervalMs: number;
+  /** After this time without an answer the program is killed, in milliseconds. */
+  readonly silentMs: number;
+  /** Whether a new start may help, asked directly before. */
+  readonly mayKill: () => Promise<boolean>;
 }
 
 const minBackoffMs = 1000;
@@ -42,6 +54,7 @@ export class SupervisedProcess implements AsyncDisposable {
   #child: ChildProcess | undefined;
   #ready = Promise.withResolvers<undefined>();
   #isReady = false;
+  #problem: string | undefined;
   #starts = 0;
 
   constructor(options: SupervisedOptions) {
@@ -52,6 +65,11 @@ export class SupervisedProcess implements AsyncDisposable {
   /** Whether it runs and has answered. */
   get isReady(): boolean {
     return this.#isReady;
+  }
+
+  /** Why it does not answer, for people; undefined while it does, and until it has answered for the first time. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   /** How often it was started after the first time. */
@@ -119,9 +137,9 @@ export class SupervisedProcess implements AsyncDisposable {
     const reporting = this.#reportReady(child, over.signal);
     await ended;
     over.abort();
-    await Promise.all([reporting, ending.cancel()]);
     this.#child = undefined;
-    this.#setNotReady();
+    this.#setNotReady(`${this.#options.name} has ended and is started again`);
+    await Promise.all([reporting, ending.cancel()]);
     const how = child.signalCode === null ? `exit code ${child.exitCode ?? '?'}` : `signal ${child.signalCode}`;
     await Promise.race([closed, delay(lastOutputMs)]); // what it has started may keep its output open
     const words = (output + ((await this.#options.lastWords?.()) ?? '')).trim();
@@ -148,16 +166,17 @@ export class SupervisedProcess implements AsyncDisposable {
 
   /** A program that does not answer in time is killed, so that it gets another chance. */
   async #reportReady(child: ChildProcess, over: AbortSignal): Promise<void> {
-    const { name, probe, onReady, logger } = this.#options;
+    const { name, probe, logger } = this.#options;
     const late = AbortSignal.timeout(readyTimeoutMs);
+    const isOver = (): boolean => over.aborted;
     let problem: unknown;
-    while (!over.aborted && !late.aborted) {
+    while (!isOver() && !late.aborted) {
       try {
         await probe?.(AbortSignal.any([over, late]));
-        this.#isReady = true;
-        this.#ready.resolve(undefined);
+        if (isOver()) return;
         logger.info({ program: name, pid: child.pid }, 'A program of the NFS server is ready');
-        onReady?.();
+        this.#setReady();
+        await this.#watch(child, over);
         return;
       } catch (error) {
         problem = error;
@@ -169,10 +188,55 @@ export class SupervisedProcess implements AsyncDisposable {
     child.kill('SIGKILL');
   }
 
-  #setNotReady(): void {
+  /** Probes a program that is ready until its end; one that stays silent is killed. */
+  async #watch(child: ChildProcess, over: AbortSignal): Promise<void> {
+    const { name, liveness, probe, logger } = this.#options;
+    if (liveness === undefined || probe === undefined) return;
+    const isOver = (): boolean => over.aborted;
+    let answeredMs = performance.now();
+    while (!isOver()) {
+      await delay(liveness.intervalMs, undefined, { signal: over }).catch(() => undefined);
+      if (isOver()) return;
+      const answers = await isAnswered(probe, AbortSignal.any([over, AbortSignal.timeout(liveness.intervalMs)]));
+      if (isOver()) return;
+      if (answers) {
+        answeredMs = performance.now();
+        if (!this.#isReady) this.#setReady();
+        continue;
+      }
+      const silentS = Math.round((performance.now() - answeredMs) / 1000);
+      if (this.#isReady) logger.warn({ program: name, silentS }, 'A program of the NFS server does not answer');
+      this.#setNotReady(`${name} has not answered for ${silentS} s`);
+      if (performance.now() - answeredMs < liveness.silentMs || !(await liveness.mayKill())) continue;
+      logger.error({ program: name, silentS }, 'A program of the NFS server stays silent and is killed');
+      child.kill('SIGKILL');
+      return;
+    }
+  }
+
+  #setReady(): void {
+    this.#isReady = true;
+    this.#problem = undefined;
+    this.#ready.resolve(undefined);
+    this.#options.onReady?.();
+  }
+
+  #setNotReady(problem: string): void {
+    if (!this.#stop.signal.aborted) this.#problem = problem;
     if (!this.#isReady) return;
     this.#isReady = false;
     this.#ready = Promise.withResolvers();
+  }
+}
+
+/** Also of a probe that does not heed its signal. */
+async function isAnswered(probe: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return false;
+  try {
+    await untilStopped(probe(signal), signal);
+    return true;
+  } catch {
+    return false;
   }
 }
 

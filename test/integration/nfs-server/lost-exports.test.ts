@@ -64,7 +64,15 @@ describe('exports that were lost', () => {
       logger: silentLogger,
     });
     const recorder = stack.use(new EventRecorder({ client, component: 'test', logger: silentLogger }));
-    const options = { volumes: own, exports, directories, recorder, logger: silentLogger, retryMs: 200 };
+    const options = {
+      volumes: own,
+      exports,
+      directories,
+      recorder,
+      checkDisk: () => undefined,
+      logger: silentLogger,
+      retryMs: 200,
+    };
     const lost: LostExports = new LostExports(options);
     const stop = new AbortController();
     const running = lost.run(stop.signal);

@@ -85,6 +85,7 @@ describe('NfsProvisioner', () => {
       gids: new GidAllocator({ client }),
       serverAddress: () => Promise.resolve('10.0.0.1'),
       whenServing: () => Promise.resolve(),
+      checkDisk: () => undefined,
       logger: silentLogger,
     });
   };

@@ -57,6 +57,47 @@ describe('a supervised program', () => {
     assert.equal(program.isReady, true);
   });
 
+  test('is killed and started again when it stays silent, and says so meanwhile', async () => {
+    let answers = true;
+    let ready = 0;
+    await using program = supervise('exec sleep 60', {
+      probe: () => (answers ? Promise.resolve() : new Promise(() => undefined)),
+      liveness: { intervalMs: 20, silentMs: 200, mayKill: () => Promise.resolve(true) },
+      onReady: () => (ready += 1),
+    });
+    await program.whenReady();
+    assert.equal(program.problem, undefined);
+    const { pid = 0 } = program;
+    answers = false;
+    await eventually(() => assert.match(program.problem ?? '', /^program has not answered for \d+ s$/));
+    assert.equal(program.isReady, false);
+    await eventually(() => assert.equal(isAlive(pid), false));
+    await eventually(() => assert.match(program.problem ?? '', /has ended and is started again|has not answered/));
+    answers = true;
+    await program.whenReady();
+    assert.equal(program.problem, undefined);
+    assert.deepEqual([program.restarts, ready], [1, 2]);
+    assert.match(log, /stays silent and is killed program=program/);
+  });
+
+  test('is left alone while a new start would not help, and answers again', async () => {
+    let answers = true;
+    let asked = 0;
+    const mayKill = (): Promise<boolean> => Promise.resolve((asked += 1) < 0);
+    await using program = supervise('exec sleep 60', {
+      probe: () => (answers ? Promise.resolve() : Promise.reject(new Error('silent'))),
+      liveness: { intervalMs: 20, silentMs: 60, mayKill },
+    });
+    await program.whenReady();
+    const { pid } = program;
+    answers = false;
+    await eventually(() => assert.ok(asked > 3));
+    assert.deepEqual([program.isReady, program.pid], [false, pid]);
+    answers = true;
+    await program.whenReady();
+    assert.deepEqual([program.problem, program.pid, program.restarts], [undefined, pid, 0]);
+  });
+
   test('ends with its supervision', async () => {
     const program = supervise('exec sleep 60');
     await program.whenReady();

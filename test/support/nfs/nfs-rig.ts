@@ -35,17 +35,22 @@ export class NfsRig implements AsyncDisposable {
   readonly #clients: StartedProcess[] = [];
   readonly #relays: NfsRelay[] = [];
 
-  private constructor(folder: string, port: number, programs: NfsPrograms & { missing?: undefined }) {
+  private constructor(
+    folder: string,
+    port: number,
+    { exports, ...programs }: NfsPrograms & { missing?: undefined; exports?: string | undefined },
+  ) {
     this.folder = folder;
-    this.exports = path.join(folder, 'export');
+    this.exports = exports ?? path.join(folder, 'export');
     this.port = port;
     this.#programs = programs;
   }
 
-  static async make(programs: NfsPrograms & { missing?: undefined }): Promise<NfsRig> {
+  /** @param exports - a directory that is there, to be exported. Default: a new one. */
+  static async make(programs: NfsPrograms & { missing?: undefined }, exports?: string): Promise<NfsRig> {
     const folder = await mkdtemp(path.join(tmpdir(), 'nfs-'));
-    const rig = new NfsRig(folder, await freePort(), programs);
-    await mkdir(rig.exports);
+    const rig = new NfsRig(folder, await freePort(), { ...programs, exports });
+    await mkdir(rig.exports, { recursive: true });
     await rig.writeConfig();
     return rig;
   }
@@ -181,7 +186,7 @@ EXPORT_DEFAULTS
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

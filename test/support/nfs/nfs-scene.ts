@@ -35,9 +35,10 @@ export class NfsScene implements AsyncDisposable {
     this.provisioner = `example.com/nfs-${id}`;
   }
 
-  static async make(programs: NfsPrograms): Promise<NfsScene> {
+  /** @param exports - as for `NfsRig.make`. */
+  static async make(programs: NfsPrograms, exports?: string): Promise<NfsScene> {
     if (programs.missing !== undefined) throw new Error(programs.missing);
-    const scene = new NfsScene(await startCluster(), await NfsRig.make(programs));
+    const scene = new NfsScene(await startCluster(), await NfsRig.make(programs, exports));
     await scene.admin.core.createNamespace({ body: { metadata: { name: scene.namespace } } });
     return scene;
   }

@@ -65,6 +65,8 @@ describe('the command line of nfs-provisioner', () => {
     { args: ['-provisioner=a/b/c'], message: /not a qualified name/ },
     { args: ['-export-dir=exports'], message: /-export-dir "exports" is not usable/ },
     { args: ['-export-dir=/a b'], message: /-export-dir "\/a b" is not usable/ },
+    { args: ['-probe-interval=30'], message: /-probe-interval 30 and -probe-timeout 30 do not fit/ },
+    { args: ['-probe-interval=-1'], message: /give an interval of 0 for no probes/ },
     { args: ['-intent-journal=on'], message: /-intent-journal "on" is neither/ },
     {
       args: ['-intent-journal=configmap'],
@@ -81,6 +83,11 @@ describe('the command line of nfs-provisioner', () => {
 
   test('takes a provisioner name in upper case, which the API server may have', () => {
     assert.equal(settingsOf('-provisioner=Example.com/NFS').provisionerName, 'Example.com/NFS');
+  });
+
+  test('probes every ten seconds, and not where the interval is 0', () => {
+    assert.deepEqual(settingsOf().probe, { intervalMs: 10_000, silentMs: 30_000 });
+    assert.equal(settingsOf('-probe-interval=0').probe, undefined);
   });
 
   test('drives the server of the kernel where nothing is to be started', () => {

@@ -1,0 +1,86 @@
+/** nfs-provisioner while its ganesha, or the disk behind it, does not answer; with short intervals. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { FreezableFolder } from '../support/frozen-folder.ts';
+import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
+import { freePort } from '../support/nfs/nfs-rig.ts';
+import { type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
+
+const programs = await findNfsPrograms();
+
+describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, () => {
+  let folder: FreezableFolder | undefined;
+  let scene: NfsScene;
+  let storageClass: string;
+  let served: NamedClaim;
+  let address: string;
+  const get = async (path: string): Promise<string> => (await fetch(`http://${address}${path}`)).text();
+  const metric = async (name: string): Promise<number> =>
+    Number(new RegExp(`^nfs_provisioner_${name} (\\d+)$`, 'm').exec(await get('/metrics'))?.[1]);
+
+  before(async () => {
+    folder = FreezableFolder.mount();
+    scene = await NfsScene.make(programs, folder?.path);
+    address = `127.0.0.1:${await freePort()}`;
+    await scene.start([`-http-endpoint=${address}`, '-probe-interval=1', '-probe-timeout=4']);
+    storageClass = await scene.createClass();
+    served = await scene.createClaim(storageClass);
+    await scene.bound(served);
+  });
+  afterEach(async (context) => {
+    if ('passed' in context && !context.passed) console.error(await scene.rig.log());
+  });
+  after(async () => {
+    folder?.thaw();
+    await scene[Symbol.asyncDispose]();
+    folder?.[Symbol.dispose]();
+  });
+
+  const allWell = (): Promise<void> =>
+    scene.waitFor(async () => {
+      assert.deepEqual([await get('/healthz'), await get('/readyz'), await metric('server_up')], ['ok', 'ok', 1]);
+      await scene.rig.list(scene.directory(served));
+    });
+
+  test('a ganesha that was stopped says so, and starts it again', async () => {
+    await allWell();
+    const old = await scene.ganeshaPid();
+    process.kill(old, 'SIGSTOP');
+    await scene.waitFor(async () => assert.match(await get('/readyz'), /ganesha has not answered for \d+ s/));
+    assert.equal(await metric('server_up'), 0);
+    assert.match(await get('/healthz'), /ganesha has (not answered|ended)/);
+    await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), old));
+    await allWell();
+    assert.equal(await metric('server_restarts'), 1);
+    assert.throws(() => process.kill(old, 0), /ESRCH/);
+  });
+
+  test('a disk that hangs says so, does not start ganesha again, and goes on once it answers', async (context) => {
+    if (folder === undefined) { context.skip('no file system can be mounted here'); return; }
+    await allWell();
+    const [ganesha, restarts] = [await scene.ganeshaPid(), await metric('server_restarts')];
+    folder.freeze();
+    const hung = /the export directory .* does not answer a write within 4 s/;
+    await scene.waitFor(async () => assert.match(await get('/readyz'), hung));
+    assert.equal(await metric('export_directory_up'), 0);
+    assert.equal(await get('/healthz'), 'ok');
+    const claim = await scene.createClaim(storageClass);
+    await scene.event(claim, hung);
+    assert.equal(await metric('server_restarts'), restarts);
+    process.kill(ganesha, 0);
+    folder.thaw();
+    await scene.bound(claim);
+    await allWell();
+    assert.deepEqual([await scene.ganeshaPid(), await metric('export_directory_up')], [ganesha, 1]);
+  });
+
+  test('a bus that was stopped starts both again', async () => {
+    await allWell();
+    const old = await scene.ganeshaPid();
+    const [, bus = ''] = /program=dbus-daemon pid=(\d+)(?!.*program=dbus-daemon pid)/s.exec(scene.program.log()) ?? [];
+    process.kill(Number(bus), 'SIGSTOP');
+    await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), old));
+    await allWell();
+    assert.throws(() => process.kill(Number(bus), 0), /ESRCH/);
+  });
+});
