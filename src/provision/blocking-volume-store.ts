@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { isRefusal } from '../kube/api-error.ts';
+import { ApiError, isRefusal } from '../kube/api-error.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
@@ -54,19 +54,14 @@ export class BlockingVolumeStore implements VolumeStore {
 
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const abort = this.#abort();
-    let isFirst = this.#deleteStorage === undefined;
-    // the tries take most of a minute: users wonder before
-    const reportFirst = (error: unknown): never => {
-      const isNews = isFirst && !abort.aborted && !isRefusal(error) && !(error instanceof VolumeTakenError);
-      if (isNews) this.#recordFailure(claim, `${saveFailure(claim, error as Error)}. It is tried again.`);
-      isFirst = false;
-      throw error;
-    };
     const failure = await this.#try(
-      () => savePersistentVolume(this.#parts, volume, abort).catch(reportFirst),
+      () => savePersistentVolume(this.#parts, volume, abort),
       'The volume could not be saved',
       abort,
-      (error) => isRefusal(error) || error instanceof VolumeTakenError || error instanceof TakenOverError,
+      {
+        isFinal: (error) => isRefusal(error) || error instanceof VolumeTakenError || error instanceof TakenOverError,
+        onFirst: (error) => this.#recordFailure(claim, `${saveFailure(claim, error)}. Saving it is tried again.`),
+      },
     );
     if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
     if (failure !== undefined) {
@@ -143,7 +138,10 @@ export class BlockingVolumeStore implements VolumeStore {
     attempt: () => Promise<void>,
     logMessage: string,
     abort: AbortSignal,
-    isFinal: (error: unknown) => boolean = () => false,
+    {
+      isFinal = () => false,
+      onFirst,
+    }: { isFinal?: (error: unknown) => boolean; onFirst?: (error: Error) => void } = {},
   ): Promise<Error | undefined> {
     for (let failed = 0; ; failed++) {
       try {
@@ -152,6 +150,7 @@ export class BlockingVolumeStore implements VolumeStore {
       } catch (error) {
         this.#parts.logger.info({ err: error }, logMessage);
         if (isFinal(error) || failed + 1 >= this.#retries.attempts) return error as Error;
+        if (failed === 0 && error instanceof ApiError) onFirst?.(error);
         await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: abort }).catch(() => undefined);
         if (abort.aborted) return error as Error;
       }

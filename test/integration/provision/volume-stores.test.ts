@@ -189,7 +189,7 @@ describe('the blocking store', () => {
     await rig.stop();
     assert.deepEqual(rig.writes, [post, post, post]);
     assert.equal(rig.provisioner.provisions.length, 1);
-    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
+    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed', 'ProvisioningSucceeded']);
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
@@ -240,6 +240,11 @@ describe('the blocking store', () => {
       rig.events.map(({ type, reason, message }) => [type, reason, message]),
       [
         ['Normal', 'Provisioning', 'External provisioner is provisioning volume for claim "ns/a"'],
+        [
+          'Warning',
+          'ProvisioningFailed',
+          'Error creating provisioned PV object for claim ns/a: boom. Saving it is tried again.',
+        ],
         [
           'Warning',
           'ProvisioningFailed',
@@ -324,6 +329,11 @@ describe('the blocking store', () => {
       assert.deepEqual(
         rig.events.slice(1).map(({ type, reason, message }) => [type, reason, message]),
         [
+          [
+            'Warning',
+            'ProvisioningFailed',
+            'Error creating provisioned PV object for claim ns/a: boom. Saving it is tried again.',
+          ],
           [
             'Warning',
             'ProvisioningFailed',
