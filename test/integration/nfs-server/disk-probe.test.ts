@@ -21,7 +21,10 @@ const probe = (directory: string, changes: (string | undefined)[]): DiskProbe =>
 describe('the probe of an export directory', () => {
   test('sees that it hangs, and that it answers again', async (context) => {
     using folder = FreezableFolder.mount();
-    if (folder === undefined) { context.skip('no file system can be mounted here'); return; }
+    if (folder === undefined) {
+      context.skip('no file system can be mounted here');
+      return;
+    }
     const changes: (string | undefined)[] = [];
     await using disk = probe(folder.path, changes);
     assert.equal(await disk.answersWithin(60_000), true);

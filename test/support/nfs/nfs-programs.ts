@@ -9,6 +9,7 @@ const exec = promisify(execFile);
 const packages = ['nfs-ganesha', 'nfs-ganesha-vfs', 'libnfs-utils', 'dbus-daemon', 'xfsprogs'];
 const programs = ['ganesha.nfsd', 'nfs-ls', 'nfs-cat', 'nfs-cp', 'dbus-daemon', 'setpriv', 'prlimit'];
 const cache = path.join(homedir(), '.cache/nfs-ganesha');
+const kernelCache = path.join(homedir(), '.cache/nfs-kernel-server');
 
 /** Where the programs are, or why there are none. */
 export type NfsPrograms =
@@ -32,12 +33,29 @@ export function findNfsPrograms(): Promise<NfsPrograms> {
   return found;
 }
 
+/**
+ * Looks for the `exportfs` of the kernel's NFS server, and downloads it once; it runs without the server.
+ *
+ * @returns what to put before `PATH`, or why there is none.
+ */
+export async function findExportfs(): Promise<{ path: string } | { missing: string }> {
+  if (process.getuid?.() !== 0) return { missing: 'exportfs needs root' };
+  const installed = process.env['PATH'] ?? '';
+  if (await hasAll(installed, ['exportfs'])) return { path: installed };
+  try {
+    await exec('stat', [kernelCache]).catch(() => unpack(kernelCache, ['nfs-kernel-server']));
+  } catch (error) {
+    return { missing: `exportfs is not installed, and could not be downloaded: ${String(error)}` };
+  }
+  return { path: `${kernelCache}/bin${path.delimiter}${installed}` };
+}
+
 async function look(): Promise<NfsPrograms> {
   if (process.getuid?.() !== 0) return { missing: 'ganesha opens files by handle, which only root may' };
   const installed = process.env['PATH'] ?? '';
   if (await hasAll(installed)) return { path: installed, config: { core: '', nfsV4: '' } };
   try {
-    await exec('stat', [cache]).catch(() => unpack());
+    await exec('stat', [cache]).catch(() => unpack(cache, packages));
   } catch (error) {
     return { missing: `ganesha is not installed, and could not be downloaded: ${String(error)}` };
   }
@@ -51,19 +69,19 @@ async function look(): Promise<NfsPrograms> {
   };
 }
 
-async function hasAll(searchPath: string): Promise<boolean> {
+async function hasAll(searchPath: string, wanted: readonly string[] = programs): Promise<boolean> {
   const folders = searchPath.split(path.delimiter);
   const isThere = async (program: string): Promise<boolean> => {
     for (const folder of folders) if (await stat(path.join(folder, program)).catch(() => undefined)) return true;
     return false;
   };
-  return (await Promise.all(programs.map(isThere))).every(Boolean);
+  return (await Promise.all(wanted.map(isThere))).every(Boolean);
 }
 
 /** Downloads the packages and what they need, with lists of our own, so that nothing of the machine changes. */
-async function unpack(): Promise<void> {
-  await mkdir(path.dirname(cache), { recursive: true });
-  const folder = await mkdtemp(`${cache}-`);
+async function unpack(target: string, wanted: readonly string[]): Promise<void> {
+  await mkdir(path.dirname(target), { recursive: true });
+  const folder = await mkdtemp(`${target}-`);
   try {
     const lists = path.join(folder, 'lists');
     const archives = path.join(folder, 'archives');
@@ -72,14 +90,14 @@ async function unpack(): Promise<void> {
     const apt = async (...args: string[]): Promise<unknown> =>
       exec('apt-get', [...options.flatMap((option) => ['-o', option]), ...args], { maxBuffer: 2 ** 26 });
     await apt('update');
-    await apt('install', '--yes', '--no-install-recommends', '--download-only', ...packages);
+    await apt('install', '--yes', '--no-install-recommends', '--download-only', ...wanted);
     const root = path.join(folder, 'root');
     for (const name of await readdir(archives)) {
       if (name.endsWith('.deb')) await exec('dpkg', ['-x', path.join(archives, name), root]);
     }
     for (const each of [lists, archives]) await rm(each, { recursive: true });
-    await writeStarters(folder);
-    await rename(folder, cache);
+    await writeStarters(folder, target);
+    await rename(folder, target);
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
@@ -87,9 +105,9 @@ async function unpack(): Promise<void> {
 }
 
 /** Starters that let the programs find their libraries, and the plugin that ganesha's library for names looks for in /usr. */
-async function writeStarters(folder: string): Promise<void> {
-  const root = path.join(cache, 'root'); // where it will be
-  const folders = (await libraryFolders(path.join(folder, 'root'))).map((each) => each.replace(folder, cache));
+async function writeStarters(folder: string, target: string): Promise<void> {
+  const root = path.join(target, 'root'); // where it will be
+  const folders = (await libraryFolders(path.join(folder, 'root'))).map((each) => each.replace(folder, target));
   await mkdir(path.join(folder, 'bin'));
   for (const place of ['usr/bin', 'usr/sbin', 'sbin']) {
     for (const name of await readdir(path.join(folder, 'root', place)).catch(() => [])) {
