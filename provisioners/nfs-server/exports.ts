@@ -81,11 +81,6 @@ export class Exports {
     return new Exports(options, text);
   }
 
-  /** Those that stand in the file. */
-  get directories(): Iterable<string> {
-    return this.#entries.keys();
-  }
-
   /** How many there are, the pseudo root not counted. */
   get count(): number {
     return [...this.#entries.values()].filter(([first]) => first?.id !== 0).length;

@@ -7,7 +7,7 @@ import { recordedExport } from './recorded-export.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
 
 export interface LostExportsOptions {
-  volumes: Pick<OwnVolumes, 'get' | 'names' | 'run' | 'synced' | 'isSynced'>;
+  volumes: Pick<OwnVolumes, 'get' | 'names' | 'run' | 'synced'>;
   exports: Pick<Exports, 'isServed' | 'restore'>;
   directories: VolumeDirectories;
   recorder: Recorder;

@@ -57,10 +57,6 @@ export class OwnVolumes {
     return this.#informer.synced;
   }
 
-  get isSynced(): boolean {
-    return this.#informer.hasSynced;
-  }
-
   get(name: string): PersistentVolume | undefined {
     return this.#own.get(name);
   }
