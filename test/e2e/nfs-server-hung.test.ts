@@ -56,7 +56,10 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
   });
 
   test('a disk that hangs says so, does not start ganesha again, and goes on once it answers', async (context) => {
-    if (folder === undefined) { context.skip('no file system can be mounted here'); return; }
+    if (folder === undefined) {
+      context.skip('no file system can be mounted here');
+      return;
+    }
     await allWell();
     const [ganesha, restarts] = [await scene.ganeshaPid(), await metric('server_restarts')];
     folder.freeze();
