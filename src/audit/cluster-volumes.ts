@@ -138,8 +138,7 @@ export async function readClusterVolumes(
   const volumes = new ClusterVolumes(options);
   let count = 0;
   await pagedList({
-    coding: new CodingChoice({ transport, protobuf: decodeVolume, logger }),
-    clock,
+    coding: new CodingChoice({ transport, protobuf: decodeVolume, clock, logger }),
     resource: persistentVolumes,
     resourceVersion: '', // live
     limit: pageSize,

@@ -4,7 +4,7 @@ import { ApiError, isGarbled } from './api-error.ts';
 import type { KubeObject } from './kube-object.ts';
 import { acceptProtobuf, type ObjectDecoder } from './protobuf/envelope.ts';
 import { MalformedMessageError } from './protobuf/wire-reader.ts';
-import type { RequestOptions, StreamedAnswer } from './request.ts';
+import type { RequestOptions, StreamedAnswer, StreamOptions } from './request.ts';
 import { Suspension } from './suspension.ts';
 import type { Transport } from './transport.ts';
 
@@ -43,7 +43,7 @@ export class CodingChoice {
   }
 
   /** As `Transport.stream`, in the present coding; a server without protobuf is asked again at once for JSON. */
-  async stream(request: RequestOptions & { watch: boolean }): Promise<CodedAnswer> {
+  async stream(request: StreamOptions): Promise<CodedAnswer> {
     const { transport } = this.#options;
     const decode = this.#decoder;
     if (decode !== undefined) {

@@ -1,5 +1,4 @@
-import type { Clock, Timer } from '../base/clock.ts';
-import { asGarbled, ExpiredError, type RequestInfo, TransportError, unexpectedKind } from './api-error.ts';
+import { asGarbled, ExpiredError, type RequestInfo, unexpectedKind } from './api-error.ts';
 import type { CodedAnswer, CodingChoice } from './coding-choice.ts';
 import { type ListReader, readList } from './list-stream.ts';
 import type { KubeObject, Resource } from './kube-object.ts';
@@ -8,12 +7,11 @@ import { resourcePath } from './resource-path.ts';
 
 /** Max objects in one page. */
 export const pageSize = 500;
-/** A list without a byte for this long is aborted, in milliseconds. */
+/** A page without a byte for this long is aborted, in milliseconds. */
 const maxSilenceMs = 60_000;
 
 export interface PagedListOptions {
   coding: CodingChoice;
-  clock: Clock;
   resource: Resource;
   namespace?: string | undefined;
   labelSelector?: string | undefined;
@@ -74,15 +72,11 @@ class OpenList implements Disposable {
   readonly #options: PagedListOptions;
   readonly #ending = new AbortController();
   readonly #ended: AbortSignal;
-  #lastByteMs: number;
-  #silence: Timer | undefined;
   #ahead: { token: string; answer: Promise<CodedAnswer> } | undefined;
 
   constructor(options: PagedListOptions) {
     this.#options = options;
     this.#ended = AbortSignal.any([options.signal, this.#ending.signal]);
-    this.#lastByteMs = options.clock.monotonicMs();
-    this.#checkSilence();
   }
 
   /** @throws {ApiError} of the server, {TransportError} when the page is garbled, breaks or goes silent. */
@@ -96,11 +90,10 @@ class OpenList implements Disposable {
           if (token !== '') this.#requestAhead({ continueToken: token, limit: page.limit });
         },
       };
-      const observed = this.#observe(body);
       const kind = `${resource.kind}List`;
       const envelope = await (decode === undefined
-        ? readList(observed, reader)
-        : readProtobufList(observed, { ...reader, kind, decode }));
+        ? readList(body, reader)
+        : readProtobufList(body, { ...reader, kind, decode }));
       if (envelope.kind !== kind) throw unexpectedKind(envelope.kind, kind, this.#info); // such as a table
       const { resourceVersion = '', continue: continueToken = '' } = envelope.metadata ?? {};
       return { resourceVersion, continueToken };
@@ -112,7 +105,6 @@ class OpenList implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#silence?.cancel();
     this.#ending.abort(new Error('the list has ended'));
     void this.#ahead?.answer.then(discard).catch(() => undefined);
   }
@@ -149,25 +141,8 @@ class OpenList implements Disposable {
       info: this.#info,
       signal: this.#ended,
       watch: false,
+      maxSilenceMs,
     });
-  }
-
-  async *#observe(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of body) {
-      this.#lastByteMs = this.#options.clock.monotonicMs();
-      yield chunk;
-    }
-  }
-
-  #checkSilence(): void {
-    const { clock, resource } = this.#options;
-    const inMs = this.#lastByteMs + maxSilenceMs - clock.monotonicMs();
-    if (inMs > 0) {
-      this.#silence = clock.after(inMs, () => this.#checkSilence());
-      return;
-    }
-    const message = `no byte of the ${resource.plural} list for ${maxSilenceMs} ms`;
-    this.#ending.abort(new TransportError(message, { code: 'TIMEOUT' }));
   }
 }
 

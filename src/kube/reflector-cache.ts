@@ -90,7 +90,7 @@ export class ReflectorCache<T extends KubeObject> {
     if (event.type === 'ADDED' || event.type === 'MODIFIED' || event.type === 'DELETED') {
       sink.changed(event.type, event.object);
       const object = this.cachedForm(event.object);
-      if (object !== undefined && event.type === 'DELETED') sink.remove(object);
+      if (event.type === 'DELETED') this.#remove(object ?? sink.get(objectKey(event.object)));
       else if (object !== undefined) sink.upsert(object);
     } else if (event.type !== 'BOOKMARK') {
       logger.warn({ type: event.type, resource: info.resource.plural }, 'Unknown watch event ignored');
@@ -101,6 +101,10 @@ export class ReflectorCache<T extends KubeObject> {
     if (!progress.mayAdvance || version === undefined || version === '') return;
     this.#lastVersion = version;
     sink.advanced(version);
+  }
+
+  #remove(object: T | undefined): void {
+    if (object !== undefined) this.#options.sink.remove(object);
   }
 
   throwIfError(event: WatchEvent): void {

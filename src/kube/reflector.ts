@@ -136,11 +136,10 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #listAt(version: string, signal: AbortSignal): Promise<void> {
-    const { clock, resource, namespace, labelSelector, fieldSelector } = this.#options;
+    const { resource, namespace, labelSelector, fieldSelector } = this.#options;
     let objects: T[] = [];
     const result = await pagedList({
       coding: this.#coding,
-      clock,
       resource,
       namespace,
       labelSelector,

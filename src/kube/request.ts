@@ -22,6 +22,17 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** A GET whose response is handed out as it comes. */
+export interface StreamOptions extends RequestOptions {
+  /** A watch takes no rate-limit token and is not sent again. */
+  watch: boolean;
+  /**
+   * An attempt fails when no byte comes for this long while one is waited for, in milliseconds: from when it is sent, after the
+   * client-side rate limit and pauses. Default: never.
+   */
+  maxSilenceMs?: number | undefined;
+}
+
 /** One finished attempt, for metrics and tests. */
 export interface RequestObservation {
   verb: string;

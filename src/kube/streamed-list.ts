@@ -148,9 +148,11 @@ export class StreamedList<T extends KubeObject> {
     const { cache } = this.#options;
     cache.throwIfError(event);
     if (event.type === 'BOOKMARK' || !cache.isExpected(event)) return;
+    if (event.type === 'DELETED') {
+      collected.delete(objectKey(event.object));
+      return;
+    }
     const object = cache.cachedForm(event.object);
-    if (object === undefined) return;
-    if (event.type === 'DELETED') collected.delete(objectKey(object));
-    else collected.set(objectKey(object), object);
+    if (object !== undefined) collected.set(objectKey(object), object);
   }
 }

@@ -17,7 +17,7 @@ export class Throttle {
     this.#options = options;
   }
 
-  /** Waits for a token. @throws the signal's reason when it aborts first; the token is used then, too. */
+  /** Waits for a token. @throws the signal's reason when it aborts first; no token is used then. */
   async wait({ method, path }: Pick<RequestOptions, 'method' | 'path'>, signal: AbortSignal): Promise<void> {
     const { rateLimit, clock, logger } = this.#options;
     const waitedMs = await rateLimit.wait(signal);

@@ -1,4 +1,8 @@
+import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
+
+/** Tokens are counted in fractions: this much less than one is one. */
+const rounding = 1e-9;
 
 /** A bucket of tokens that refills at a steady rate. Starts full. Waiters are served in the order they came. */
 export class TokenBucket {
@@ -8,6 +12,10 @@ export class TokenBucket {
   /** May go below zero: reservations are debts that later callers wait behind. */
   #tokens: number;
   #filledAtMs: number;
+  /** Those that wait, the first to come first. */
+  readonly #waiting = new Set<() => void>();
+  /** Aborted once nobody waits. */
+  #pause: AbortController | undefined;
 
   /**
    * @param options.qps - tokens that come back each second.
@@ -31,16 +39,56 @@ export class TokenBucket {
   /** Takes a token if one is there. */
   tryTake(): boolean {
     this.#refill();
-    if (this.#tokens < 1) return false;
+    if (this.#tokens < 1 - rounding) return false;
     this.#tokens -= 1;
     return true;
   }
 
-  /** Waits for a token; resolves to the milliseconds waited. A wait that is aborted still used its token. */
+  /** Waits for a token; resolves to the milliseconds waited. A wait that is aborted takes none: those behind it move up. */
   async wait(signal?: AbortSignal): Promise<number> {
-    const waitMs = this.reserve();
-    if (waitMs > 0) await this.#clock.sleep(waitMs, signal === undefined ? {} : { signal });
-    return waitMs;
+    signal?.throwIfAborted();
+    if (this.#waiting.size === 0 && this.tryTake()) return 0;
+    const startedMs = this.#clock.monotonicMs();
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const proceed = (): void => resolve(undefined);
+    this.#waiting.add(proceed);
+    this.#arm();
+    try {
+      await (signal === undefined ? promise : untilAborted(promise, signal));
+    } catch (error) {
+      this.#waiting.delete(proceed);
+      if (this.#waiting.size === 0) this.#endPause();
+      throw error;
+    }
+    return this.#clock.monotonicMs() - startedMs;
+  }
+
+  /** Pauses until the first of those that wait can have its token, unless that is under way. */
+  #arm(): void {
+    if (this.#pause !== undefined) return;
+    this.#refill();
+    const pause = new AbortController();
+    this.#pause = pause;
+    const waitMs = Math.max(1 - this.#tokens, 0) / this.#perMs;
+    this.#clock.sleep(waitMs, { signal: pause.signal }).then(
+      () => this.#serve(),
+      () => undefined,
+    );
+  }
+
+  #endPause(): void {
+    this.#pause?.abort();
+    this.#pause = undefined;
+  }
+
+  #serve(): void {
+    this.#pause = undefined;
+    for (const proceed of this.#waiting) {
+      if (!this.tryTake()) break;
+      this.#waiting.delete(proceed);
+      proceed();
+    }
+    if (this.#waiting.size > 0) this.#arm();
   }
 
   #refill(): void {

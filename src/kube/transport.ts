@@ -16,7 +16,8 @@ import { type Answer, exchange } from './exchange.ts';
 import { MissingRights } from './missing-rights.ts';
 import type { RequestCredentials, RequestHeaders } from './request-credentials.ts';
 import { asTransportError, retryPauseMs } from './request-failure.ts';
-import type { RequestObservation, RequestOptions, StreamedAnswer } from './request.ts';
+import type { RequestObservation, RequestOptions, StreamedAnswer, StreamOptions } from './request.ts';
+import { Silence } from './silence.ts';
 import { Throttle } from './throttle.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
@@ -97,24 +98,23 @@ export class Transport implements AsyncDisposable {
     return parseAnswer<T>(text, options.info);
   }
 
-  /**
-   * Sends a GET and hands out the body as it comes: lists and watches.
-   *
-   * @param options.watch - takes no rate-limit token and is not sent again.
-   */
-  async stream(options: RequestOptions & { watch: boolean }): Promise<StreamedAnswer> {
-    const { watch, signal } = options;
-    const joined = joinSignals([signal, this.#fence.signal], { clock: this.#options.clock });
+  /** Sends a GET and hands out the body as it comes: lists and watches. */
+  async stream(options: StreamOptions): Promise<StreamedAnswer> {
+    const { watch, signal, maxSilenceMs, info } = options;
+    const { clock } = this.#options;
+    const silence = new Silence({ clock, maxMs: maxSilenceMs, what: `the ${info.resource.plural} ${info.verb}` });
+    const joined = joinSignals([signal, this.#fence.signal, silence.signal], { clock });
     try {
       const answer = await this.#retrying(
         options,
         async () => {
-          const opened = await this.#open(options, joined.signal);
+          const opened = await this.#open(options, joined.signal, silence);
           return opened.statusCode < 300 ? opened : this.#failure(opened, await readText(opened), options);
         },
         { retry: !watch, limited: !watch },
       );
-      const body = readChunks(answer, joined.signal, () => joined[Symbol.dispose]());
+      const chunks = readChunks(answer, joined.signal, () => joined[Symbol.dispose]());
+      const body = maxSilenceMs === undefined ? chunks : silence.guarded(chunks);
       return { body, isProtobuf: isProtobuf(answer.headers['content-type']) };
     } catch (error) {
       joined[Symbol.dispose]();
@@ -210,11 +210,16 @@ export class Transport implements AsyncDisposable {
   }
 
   /** One attempt at a request whose response is streamed. */
-  #open(options: RequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    return this.#observed(options, (request, onSent) => {
+  #open(options: RequestOptions, signal: AbortSignal, silence: Silence): Promise<Dispatcher.ResponseData> {
+    return this.#observed(options, async (request, onSent) => {
       onSent();
       const pool = options.newConnection === true ? this.#pools.single : this.#pools.streaming;
-      return pool.request({ ...request, signal });
+      silence.begin();
+      try {
+        return await pool.request({ ...request, signal });
+      } finally {
+        silence.end();
+      }
     });
   }
 

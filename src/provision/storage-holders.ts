@@ -103,8 +103,7 @@ export class StorageHolders {
     const names = Map.groupBy(batch, ({ name }) => name);
     const keys = byKey(batch);
     await pagedList({
-      coding: new CodingChoice({ transport, logger }),
-      clock,
+      coding: new CodingChoice({ transport, clock, logger }),
       resource: persistentVolumes,
       resourceVersion: '', // live
       limit: pageSize,

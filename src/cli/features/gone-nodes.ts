@@ -72,10 +72,9 @@ export class GoneNodes {
     const { transport, namespace, lease, clock, logger } = this.#options;
     const journals = new Map<string, NodeRecords>();
     await pagedList({
-      coding: new CodingChoice({ transport, logger }),
+      coding: new CodingChoice({ transport, clock, logger }),
       resource: journalLeases,
       namespace,
-      clock,
       signal,
       resourceVersion: '',
       limit: pageSize,

@@ -318,6 +318,24 @@ describe('an informer', () => {
     assert.deepEqual(informer.get('ns/a')?.data, { x: '2' });
   });
 
+  test('an object whose transform throws is removed when it is deleted', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 5)], 10)));
+    const replies: ScriptedReply[] = [];
+    rig.server.otherwise((reply) => replies.push(reply.open()));
+    const informer = rig.informer({
+      transform: (object) => {
+        if ((object as ConfigMap).data !== undefined) throw new TypeError('cannot be read');
+        return object;
+      },
+    });
+    const calls = heard(informer);
+    await rig.clock.until(() => replies.length > 0);
+    replies[0]?.event('DELETED', configMap('a', 11, { broken: 'yes' }));
+    await rig.clock.until(() => calls.some((call) => call.startsWith('delete')));
+    assert.equal(informer.size, 0);
+  });
+
   test('parts that a transform froze itself do not keep the rest open', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, listOf([configMap('a', 1, { x: '1' })], 10)));

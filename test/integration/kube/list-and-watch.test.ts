@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { TokenBucket } from '../../../src/kube/token-bucket.ts';
 import { failure, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import {
   bookmark,
@@ -183,6 +184,30 @@ describe('listing', () => {
     const informer = rig.informer();
     const waitedMs = await rig.clock.until(() => informer.hasSynced);
     assert.equal(waitedMs, 60_800);
+  });
+
+  test('where 350 requests always wait for the rate limit, a list in pages fills the cache', async () => {
+    await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 5, burst: 10, clock }) });
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, listOf([configMap('a', 5)], 10, 'more')),
+      (reply) => reply.json(200, listOf([configMap('b', 6)], 10)),
+    );
+    rig.server.always({ path: '/waits' }, (reply) => reply.json(200, {}));
+    rig.server.otherwise(quiet);
+    const informer = rig.newInformer();
+    const waiting = Array.from({ length: 350 }, async () => {
+      while (!informer.hasSynced) await rig.client.raw('/waits');
+    });
+    const stop = new AbortController();
+    const running = informer.run(stop.signal);
+    await rig.clock.until(() => informer.hasSynced);
+    assert.deepEqual([informer.size, rig.server.matching(lists).length], [2, 2]);
+    assert.ok(rig.clock.monotonicMs() > 60_000, 'longer than a list may be silent');
+    stop.abort(new Error('the test is over'));
+    let ended = false;
+    void Promise.all([running, ...waiting]).then(() => (ended = true));
+    await rig.clock.until(() => ended);
   });
 
   test('a list that is truncated half way reaches the cache in no part', async () => {

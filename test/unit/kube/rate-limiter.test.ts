@@ -104,3 +104,35 @@ describe('TokenBucket', () => {
     assert.equal(clock.pending, 0);
   });
 });
+
+describe('TokenBucket', () => {
+  test('a wait that is aborted gives its token back: those behind it move up', async () => {
+    const clock = new ManualClock({ turns: 1 });
+    const bucket = new TokenBucket({ qps: 5, burst: 1, clock });
+    await bucket.wait();
+    const stop = new AbortController();
+    const aborted = Array.from({ length: 350 }, () => assert.rejects(bucket.wait(stop.signal), /enough/));
+    const behind = bucket.wait();
+    stop.abort(new Error('enough'));
+    await Promise.all(aborted);
+    await clock.advance(200);
+    assert.equal(await behind, 200);
+    assert.equal(clock.pending, 0);
+  });
+
+  test('waiters get their tokens in the order they came, and none waits longer than those before it need', async () => {
+    const clock = new ManualClock({ turns: 1 });
+    const bucket = new TokenBucket({ qps: 3, burst: 2, clock });
+    const served: number[] = [];
+    const waits = Array.from({ length: 11 }, async (_, i) => {
+      await bucket.wait();
+      served.push(i);
+    });
+    await clock.advance(3000);
+    await Promise.all(waits);
+    assert.deepEqual(
+      served,
+      Array.from({ length: 11 }, (_, i) => i),
+    );
+  });
+});
