@@ -18,7 +18,7 @@ export interface CallOptions {
   optional?: boolean | 'reported' | undefined;
   /**
    * For a request that another API server behind the same address may answer differently: a connection that is kept alive leads
-   * to the server that it once reached. Only for `get`, `patch` and `raw`. Default false.
+   * to the server that it once reached. Not for lists and creates. Default false.
    */
   newConnection?: boolean | undefined;
   /** Called when a write had to wait for the permit, since much may have changed meanwhile: what it throws ends the write. */

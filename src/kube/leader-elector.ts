@@ -6,6 +6,7 @@ import { joinSignals, untilAborted } from '../base/abort.ts';
 import { systemClock } from '../base/clock.ts';
 import { momentOf, passedMs, type Permit } from '../base/permit.ts';
 import { warningLogger } from '../base/text-logger.ts';
+import { hedgedTries } from './hedged-tries.ts';
 import { Informer } from './informer.ts';
 import { KubeClient, maxFieldManagerLength } from './kube-client.ts';
 import { checkElectionTimings, jitterFactor, type LeaderElectorOptions } from './leader-elector-options.ts';
@@ -21,6 +22,9 @@ export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
 }
 
+/** Min pause between two tries to renew or release the Lease, in milliseconds. */
+const minTryPauseMs = 250;
+
 /** The options that have no default. */
 type Optional = 'guarded' | 'recorder' | 'metrics' | 'fieldManager';
 
@@ -35,6 +39,10 @@ export class LeaderElector {
   #changed = new AbortController();
   /** Aborted to have the lease renewed now. */
   #hurried = new AbortController();
+  /** Monotonic milliseconds from which on no write of the Lease is sent: it may be another's by then. */
+  #writesEndAtMs = Infinity;
+  /** Whether the renewal or attempt that is under way needed more than one request. */
+  #slowPath = false;
   /** Settled at the next renewal, or at the end. */
   #nextRenewal = nextRenewal();
   /**
@@ -59,11 +67,10 @@ export class LeaderElector {
     };
     checkElectionTimings(this.#options);
     if (options.identity === '') throw new RangeError('the identity of a leader election must not be empty');
-    const { transport, lock, namespace, name, identity, labels, leaseDurationMs, clock, logger, metrics } =
-      this.#options;
+    const { transport, lock, namespace, name, identity, labels, leaseDurationMs, clock, logger } = this.#options;
     const fieldManager = options.fieldManager ?? name.slice(0, maxFieldManagerLength);
     this.#lock = new LeaseLock({
-      client: new KubeClient({ transport, fieldManager }),
+      client: new KubeClient({ transport, fieldManager, permit: this.#writePermit() }),
       kind: lockKinds[lock],
       namespace,
       name,
@@ -72,9 +79,9 @@ export class LeaderElector {
       leaseDurationMs,
       clock,
       logger,
-      onSlowPath: () => metrics?.slowPath(),
+      onSlowPath: () => this.#noteSlowPath(),
     });
-    metrics?.leading(false);
+    this.#options.metrics?.leading(false);
     const isValid = (): boolean => this.#isCertain();
     this.permit = {
       get isValid() {
@@ -82,6 +89,22 @@ export class LeaderElector {
       },
       renewed: (signal) => this.#renewed(signal),
     };
+  }
+
+  /** Checked directly before a write of the Lease is sent, however long its connection took or the process stood still. */
+  #writePermit(): Permit {
+    const isValid = (): boolean => this.#options.clock.monotonicMs() < this.#writesEndAtMs;
+    return {
+      get isValid() {
+        return isValid();
+      },
+      renewed: () => Promise.reject(new LeaseLostError('the time to write the lease is over')),
+    };
+  }
+
+  #noteSlowPath(): void {
+    if (!this.#slowPath) this.#options.metrics?.slowPath();
+    this.#slowPath = true;
   }
 
   #isCertain(): boolean {
@@ -146,11 +169,12 @@ export class LeaderElector {
   }
 
   async #acquire(stop: AbortSignal): Promise<boolean> {
-    const { logger, retryPeriodMs, renewDeadlineMs, random, clock } = this.#options;
+    const { logger, retryPeriodMs, renewDeadlineMs, random } = this.#options;
     logger.info({ lock: this.#text }, 'Attempting to acquire leader lease...');
     while (!stop.aborted) {
-      using attempt = joinSignals([stop], { clock, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
-      const acquired = await this.#lock.tryAcquireOrRenew(attempt.signal);
+      this.#slowPath = false;
+      const requestTimeoutMs = Math.max(1000, renewDeadlineMs / 2);
+      const acquired = await this.#lock.tryAcquireOrRenew({ signal: stop, requestTimeoutMs });
       this.#noteHolder();
       if (acquired) {
         logger.info({ lock: this.#text }, 'Successfully acquired lease');
@@ -177,7 +201,7 @@ export class LeaderElector {
   }
 
   async #lead(work: (lost: AbortSignal) => Promise<void>): Promise<ElectionOutcome> {
-    const { metrics, recorder, identity, logger, releaseOnExit, renewDeadlineMs, clock } = this.#options;
+    const { metrics, recorder, identity, logger, releaseOnExit } = this.#options;
     this.#leading = true;
     metrics?.leading(true);
     recorder?.event(this.#lock.reference, 'Normal', 'LeaderElection', `${identity} became leader`);
@@ -194,10 +218,7 @@ export class LeaderElector {
       this.#nextRenewal.reject(new LeaseLostError('the work of the leader has ended'));
       metrics?.leading(false);
       recorder?.event(this.#lock.reference, 'Normal', 'LeaderElection', `${identity} stopped leading`);
-      if (releaseOnExit && !lost.signal.aborted) {
-        using deadline = joinSignals([], { clock, timeoutMs: renewDeadlineMs });
-        this.#released = await this.#lock.release(deadline.signal); // also after work that failed
-      }
+      if (releaseOnExit && !lost.signal.aborted) this.#released = await this.#release(); // also after work that failed
     }
     if (lost.signal.aborted) return 'lost';
     logger.info({ lock: this.#text }, 'Stopped leading');
@@ -206,7 +227,7 @@ export class LeaderElector {
 
   /** One success per retry period, the first at once. Ends when the work does or the lease is lost. */
   async #keepRenewing(lost: AbortController, ended: AbortSignal): Promise<void> {
-    const { clock, logger, retryPeriodMs, guarded } = this.#options;
+    const { clock, logger, guarded } = this.#options;
     for (;;) {
       const failure = await this.#renewOnce(ended);
       if (failure !== undefined) {
@@ -218,33 +239,69 @@ export class LeaderElector {
       this.#nextRenewal.resolve(undefined);
       this.#nextRenewal = nextRenewal();
       this.#hurried = new AbortController();
-      const pauseMs = Math.min(retryPeriodMs, this.#lock.expiresAtMs - clock.monotonicMs());
       using woken = joinSignals([ended, this.#hurried.signal], { clock });
-      await sleptToTheEnd(clock.sleep(pauseMs, { signal: woken.signal }));
+      await sleptToTheEnd(clock.sleep(this.#renewalPauseMs(), { signal: woken.signal }));
       if (ended.aborted) return;
     }
   }
 
-  /** Tries until it succeeds, or until the renew deadline or the lease itself has passed, which is returned. */
+  /** Milliseconds until the next renewal: less than the retry period where the response to the last one came late. */
+  #renewalPauseMs(): number {
+    const { clock, retryPeriodMs, renewDeadlineMs } = this.#options;
+    const { renewedAt, expiresAtMs } = this.#lock;
+    const dueAtMs = (renewedAt?.monotonicMs ?? -Infinity) + Math.max(retryPeriodMs, renewDeadlineMs / 2);
+    return Math.max(Math.min(retryPeriodMs, Math.min(dueAtMs, expiresAtMs) - clock.monotonicMs()), 0);
+  }
+
+  /**
+   * Tries until it succeeds, or until the renew deadline or the lease itself has passed, which is returned. The deadline is a
+   * budget: further tries, over new connections, begin while those before have had no response.
+   */
   async #renewOnce(ended: AbortSignal): Promise<LeaseLostError | undefined> {
-    const { clock, renewDeadlineMs, retryPeriodMs } = this.#options;
-    const expiresAtMs = this.#lock.expiresAtMs;
-    const deadlineMs = Math.min(clock.monotonicMs() + renewDeadlineMs, expiresAtMs);
-    for (;;) {
-      // a process that was paused must not renew what others may already hold
-      if (clock.monotonicMs() >= expiresAtMs) return new LeaseLostError('the lease expired before it was renewed');
-      const leftMs = deadlineMs - clock.monotonicMs();
-      if (leftMs <= 0) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);
-      using attempt = joinSignals([ended], { clock, timeoutMs: Math.min(leftMs, Math.max(1000, renewDeadlineMs / 2)) });
-      if (await this.#lock.tryAcquireOrRenew(attempt.signal, { keepOnly: true })) return undefined;
-      if (ended.aborted) return undefined;
-      if (!this.#lock.isOurs) {
-        const { holder } = this.#lock; // nobody: whoever has released it may have led meanwhile
-        return new LeaseLostError(`${holder === '' ? 'nobody' : holder} holds the lease`);
-      }
-      const pauseMs = Math.min(retryPeriodMs, deadlineMs - clock.monotonicMs());
-      if (pauseMs > 0 && !(await sleptToTheEnd(clock.sleep(pauseMs, { signal: ended })))) return undefined;
-    }
+    const { clock, renewDeadlineMs } = this.#options;
+    const { expiresAtMs } = this.#lock;
+    // a process that was paused must not renew what others may already hold
+    if (clock.monotonicMs() >= expiresAtMs) return new LeaseLostError('the lease expired before it was renewed');
+    const untilMs = Math.min(clock.monotonicMs() + renewDeadlineMs, expiresAtMs);
+    const renewed = new Set<boolean>();
+    await this.#tries(untilMs, [ended], async (how) => {
+      const isRenewed = await this.#lock.tryAcquireOrRenew({ ...how, keepOnly: true });
+      renewed.add(isRenewed);
+      return isRenewed || !this.#lock.isOurs || clock.monotonicMs() >= untilMs;
+    });
+    if (renewed.has(true) || ended.aborted) return undefined;
+    if (this.#lock.isOurs) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);
+    const { holder } = this.#lock; // nobody: whoever has released it may have led meanwhile
+    return new LeaseLostError(`${holder === '' ? 'nobody' : holder} holds the lease`);
+  }
+
+  async #release(): Promise<boolean> {
+    const { clock, logger, renewDeadlineMs } = this.#options;
+    const untilMs = Math.min(clock.monotonicMs() + renewDeadlineMs, this.#lock.expiresAtMs);
+    const isReleased = await this.#tries(untilMs, [], (how) => this.#lock.release(how));
+    if (!isReleased) logger.error({ lock: this.#text }, 'The lease could not be released, it will expire');
+    return isReleased;
+  }
+
+  /** Tries until a moment in monotonic milliseconds, after which no write is sent. @returns whether one settled the matter. */
+  async #tries(
+    untilMs: number,
+    signals: readonly AbortSignal[],
+    attempt: (how: { signal: AbortSignal; newConnection: boolean }) => Promise<boolean>,
+  ): Promise<boolean> {
+    const { clock, renewDeadlineMs } = this.#options;
+    this.#writesEndAtMs = untilMs;
+    this.#slowPath = false;
+    using budget = joinSignals(signals, { clock, timeoutMs: Math.max(untilMs - clock.monotonicMs(), 0) });
+    return await hedgedTries({
+      start: (number, signal) => {
+        if (number > 0) this.#noteSlowPath();
+        return attempt({ signal, newConnection: number > 0 });
+      },
+      pauseMs: () => tryPauseMs(renewDeadlineMs, untilMs - clock.monotonicMs()),
+      clock,
+      signal: budget.signal,
+    });
   }
 
   #watchLease(): Informer<Lease> {
@@ -290,6 +347,11 @@ export class LeaderElector {
   get #text(): string {
     return `${this.#options.namespace}/${this.#options.name}`;
   }
+}
+
+/** Pauses between tries, in milliseconds: an eighth of the budget, shorter towards its end. */
+function tryPauseMs(budgetMs: number, leftMs: number): number {
+  return Math.min(budgetMs / 8, Math.max(leftMs / 2, minTryPauseMs));
 }
 
 function nextRenewal(): PromiseWithResolvers<undefined> {

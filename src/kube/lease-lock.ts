@@ -1,3 +1,4 @@
+import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Moment, momentOf } from '../base/permit.ts';
@@ -23,6 +24,19 @@ export interface LeaseLockOptions {
   /** A renewal needed more than one request. */
   onSlowPath?: () => void;
 }
+
+/** How the requests of one attempt are sent. */
+export interface AttemptOptions {
+  /** Does not take a Lease that somebody else has held, or released, meanwhile. Default false. */
+  keepOnly?: boolean;
+  /** Over connections of its own. Default false. */
+  newConnection?: boolean;
+  /** Of each request, in milliseconds. Default: only the signal ends it. */
+  requestTimeoutMs?: number | undefined;
+  signal: AbortSignal;
+}
+
+type SendOptions = Pick<AttemptOptions, 'newConnection' | 'requestTimeoutMs' | 'signal'>;
 
 /** A lease of another holder is taken over this long after its expiry, in milliseconds. */
 const takeOverMarginMs = 1000;
@@ -98,7 +112,9 @@ export class LeaseLock {
     this.#lease = lease;
     if (text === this.#observedText) return false;
     this.#observedText = text;
-    this.#observedAtMs = this.#options.clock.monotonicMs();
+    // nobody knows when a write of ours was seen whose response was lost: that does not lengthen the lease
+    const ownAtMs = this.isOurs ? this.#renewedAt?.monotonicMs : undefined;
+    this.#observedAtMs = ownAtMs ?? this.#options.clock.monotonicMs();
     return true;
   }
 
@@ -110,28 +126,29 @@ export class LeaseLock {
   }
 
   /**
-   * One attempt to get or keep the Lease.
+   * One attempt to get or keep the Lease. Several may be under way.
    *
-   * @param options.keepOnly - does not take a Lease that somebody else has held, or released, meanwhile.
    * @returns whether we hold it now. Failures of the API are logged and count as no, and so does a success whose
    * response is read only after the lease has expired again.
    */
-  async tryAcquireOrRenew(signal: AbortSignal, { keepOnly = false } = {}): Promise<boolean> {
-    return (await this.#attempt(signal, keepOnly)) && !this.#hasExpired();
+  async tryAcquireOrRenew(options: AttemptOptions): Promise<boolean> {
+    return (await this.#attempt(options)) && !this.#hasExpired();
   }
 
-  async #attempt(signal: AbortSignal, keepOnly: boolean): Promise<boolean> {
+  async #attempt(options: AttemptOptions): Promise<boolean> {
     const { logger, onSlowPath } = this.#options;
+    const { keepOnly = false, signal } = options;
     if (this.#lease !== undefined && this.isOurs && !this.#hasExpired()) {
-      if (await this.#write(this.#lease, this.#renewed(), signal, 'debug')) return true;
-      if (this.#hasExpired()) return false;
+      if (await this.#write(this.#lease, this.#renewed(), options, 'debug')) return true;
+      if (signal.aborted || this.#hasExpired()) return false;
       onSlowPath?.();
     }
     let lease: Lease;
     try {
-      lease = await this.#read(signal);
+      lease = await this.#read(options);
     } catch (error) {
-      if (error instanceof NotFoundError) return this.#create(signal);
+      if (error instanceof NotFoundError) return this.#create(options);
+      if (signal.aborted) return false;
       logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error retrieving lease lock');
       return false;
     }
@@ -142,26 +159,26 @@ export class LeaseLock {
       logger.debug({ lock: this.#text, holder: this.holder }, 'Lease is held by another and has not yet expired');
       return false;
     }
-    return this.#write(lease, this.isOurs ? this.#renewed() : this.#taken(), signal, 'error');
+    return this.#write(lease, this.isOurs ? this.#renewed() : this.#taken(), options, 'error');
   }
 
   /**
-   * Releases the Lease if we hold it, so that another need not wait for its expiry.
+   * Releases the Lease if we hold it, so that another need not wait for its expiry. One attempt of several that may be under way.
    *
    * @returns whether we hold it no longer. Failures are logged and count as no.
    */
-  async release(signal: AbortSignal): Promise<boolean> {
+  async release(options: SendOptions): Promise<boolean> {
     const { clock, logger } = this.#options;
     try {
       for (let tries = 1; ; tries++) {
         if (!this.isOurs) return true;
-        const lease = await this.#read(signal);
+        const lease = await this.#read(options);
         this.observe(lease);
         if (this.holder !== this.#options.identity) return true; // another took it meanwhile
         const now = microTime(clock.wallMs());
         const free = { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
         try {
-          await this.#update(lease, { ...this.#record, ...free }, signal);
+          await this.#update(lease, { ...this.#record, ...free }, options);
           logger.info({ lock: this.#text }, 'Lease released');
           return true;
         } catch (error) {
@@ -170,7 +187,7 @@ export class LeaseLock {
         }
       }
     } catch (error) {
-      logger.error({ err: error, lock: this.#text }, 'The lease could not be released, it will expire');
+      if (!options.signal.aborted) logger.debug({ err: error, lock: this.#text }, 'Failed to release the lease');
       return false;
     }
   }
@@ -191,12 +208,21 @@ export class LeaseLock {
     return `${this.#options.namespace}/${this.#options.name}`;
   }
 
-  async #read(signal: AbortSignal): Promise<Lease> {
-    const { client, kind } = this.#options;
-    return kind.toLease(await client.get(kind.resource, this.#name, { signal }));
+  /** Sends one request within its time. */
+  async #send<T>(
+    { signal, requestTimeoutMs, newConnection = false }: SendOptions,
+    send: (options: { signal: AbortSignal; newConnection: boolean }) => Promise<T>,
+  ): Promise<T> {
+    using ended = joinSignals([signal], { clock: this.#options.clock, timeoutMs: requestTimeoutMs });
+    return await send({ signal: ended.signal, newConnection });
   }
 
-  async #create(signal: AbortSignal): Promise<boolean> {
+  async #read(options: SendOptions): Promise<Lease> {
+    const { client, kind } = this.#options;
+    return kind.toLease(await this.#send(options, (how) => client.get(kind.resource, this.#name, how)));
+  }
+
+  async #create(options: SendOptions): Promise<boolean> {
     const { client, kind, labels, logger } = this.#options;
     const lease: Lease = {
       metadata: { ...this.#name, ...(Object.keys(labels).length > 0 && { labels: { ...labels } }) },
@@ -204,7 +230,8 @@ export class LeaseLock {
     };
     const sentAt = momentOf(this.#options.clock);
     try {
-      this.#wrote(kind.toLease(await client.create(kind.resource, kind.fromLease(lease), { signal })), sentAt);
+      const created = await this.#send(options, (how) => client.create(kind.resource, kind.fromLease(lease), how));
+      this.#wrote(kind.toLease(created), sentAt);
       return true;
     } catch (error) {
       logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error initially creating lease lock');
@@ -212,30 +239,33 @@ export class LeaseLock {
     }
   }
 
-  async #write(lease: Lease, spec: LeaseRecord, signal: AbortSignal, level: 'debug' | 'error'): Promise<boolean> {
+  async #write(lease: Lease, spec: LeaseRecord, options: SendOptions, level: 'debug' | 'error'): Promise<boolean> {
     try {
-      await this.#update(lease, spec, signal);
+      await this.#update(lease, spec, options);
       return true;
     } catch (error) {
+      if (options.signal.aborted) return false;
       this.#options.logger[this.#noted(error, level)]({ err: error, lock: this.#text }, 'Failed to update lease');
       return false;
     }
   }
 
-  async #update(lease: Lease, spec: LeaseRecord, signal: AbortSignal): Promise<void> {
+  async #update(lease: Lease, spec: LeaseRecord, options: SendOptions): Promise<void> {
     const { client, kind, labels, clock } = this.#options;
     const allLabels = { ...lease.metadata.labels, ...labels };
     const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
     const sentAt = momentOf(clock);
     const written = { ...lease, metadata, spec: { ...lease.spec, ...spec } };
-    this.#wrote(kind.toLease(await client.update(kind.resource, kind.fromLease(written), { signal })), sentAt);
+    const updated = await this.#send(options, (how) => client.update(kind.resource, kind.fromLease(written), how));
+    this.#wrote(kind.toLease(updated), sentAt);
   }
 
   /**
    * Records the response to a write. Others may have seen the write as soon as it was sent, however late the response: the
-   * lease counts from then.
+   * lease counts from then. Of several under way the response to an older one may be read last: it says nothing new.
    */
   #wrote(lease: Lease, sentAt: Moment): void {
+    if (this.#renewedAt !== undefined && sentAt.monotonicMs < this.#renewedAt.monotonicMs) return;
     this.observe(lease);
     this.#observedAtMs = sentAt.monotonicMs;
     this.#renewedAt = sentAt;

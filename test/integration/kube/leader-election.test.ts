@@ -7,6 +7,13 @@ import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { type Lease, leases as leaseResource } from '../../../src/kube/lease-record.ts';
 import { LeaseServer } from './lease-server.ts';
 
+/** Waits for the next renewal. @returns when it was sent. */
+async function renewed(leases: LeaseServer, identity: string): Promise<number> {
+  const before = leases.writesOf(identity).length;
+  await leases.clock.until(() => leases.writesOf(identity).length > before);
+  return leases.writesOf(identity).at(-1)?.atMs ?? NaN;
+}
+
 describe('an election', () => {
   test('the first candidate makes the Lease and leads', async () => {
     await using leases = await LeaseServer.start();
@@ -306,6 +313,126 @@ describe('an election', () => {
       assert.ok(lastWriteMs <= a.lostAtMs);
     });
   }
+
+  for (const { name, timings } of [
+    { name: 'the default times of the library', timings: { retryPeriodMs: 2000 } },
+    { name: 'the times of the sidecar', timings: { retryPeriodMs: 5000 } },
+    { name: 'short times', timings: { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 500 } },
+  ]) {
+    const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs } = timings;
+    const phases = Array.from({ length: 8 }, (_, i) => Math.ceil((i * retryPeriodMs) / 7)); // the last one just after a renewal
+
+    test(`a leader lives while its server stands still up to half a second less than the renew deadline: ${name}`, async () => {
+      await using leases = await LeaseServer.start();
+      const a = leases.elector('a', timings).run();
+      await leases.clock.until(() => a.leads);
+      const b = leases.elector('b', timings).run();
+      for (const phaseMs of phases) {
+        for (const stallMs of [
+          renewDeadlineMs / 4,
+          renewDeadlineMs / 2,
+          renewDeadlineMs - 1000,
+          renewDeadlineMs - 500,
+        ]) {
+          await renewed(leases, 'a');
+          await leases.clock.advance(phaseMs);
+          leases.standStill();
+          await leases.clock.advance(stallMs);
+          leases.goOn();
+          await leases.clock.advance(500);
+          assert.deepEqual([a.leads, b.leads], [true, false], `${stallMs} ms, ${phaseMs} ms after a renewal`);
+        }
+      }
+      assert.deepEqual([leases.spec?.holderIdentity, leases.spec?.leaseTransitions], ['a', 0]);
+    });
+
+    test(`a leader lives when its connections go silent and new ones work: ${name}`, async () => {
+      await using leases = await LeaseServer.start();
+      const a = leases.elector('a', timings).run();
+      await leases.clock.until(() => a.leads);
+      for (const phaseMs of phases) {
+        await renewed(leases, 'a');
+        await leases.clock.advance(phaseMs);
+        leases.silenceConnections();
+        await leases.clock.advance(2 * leaseDurationMs);
+        assert.equal(a.leads, true, `${phaseMs} ms after a renewal`);
+      }
+      assert.deepEqual([leases.spec?.holderIdentity, leases.spec?.leaseTransitions], ['a', 0]);
+    });
+
+    test(`a leader whose server stands still for longer sends nothing after the time of its lease: ${name}`, async () => {
+      await using leases = await LeaseServer.start();
+      const a = leases.elector('a', timings).run();
+      await leases.clock.until(() => a.leads);
+      const lastMs = await renewed(leases, 'a');
+      leases.standStill();
+      await leases.clock.until(() => a.outcome !== undefined);
+      assert.equal(a.outcome, 'lost');
+      assert.equal((a.lostAtMs ?? 0) - lastMs, Math.min(retryPeriodMs + renewDeadlineMs, leaseDurationMs));
+      const sent = leases.server.requests.filter(({ headers }) => headers['user-agent'] === 'a');
+      assert.ok((sent.at(-1)?.atMs ?? Infinity) < lastMs + leaseDurationMs);
+      leases.goOn();
+      await leases.clock.advance(2 * leaseDurationMs);
+      const late = leases.server.requests.filter(
+        ({ headers, atMs }) => headers['user-agent'] === 'a' && atMs > (a.lostAtMs ?? 0),
+      );
+      assert.deepEqual(late, []);
+    });
+  }
+
+  test('a permit is not valid for longer than the renew deadline, however late a response to an older try comes', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    await renewed(leases, 'a');
+    await leases.clock.advance(1900);
+    leases.standStill();
+    await leases.clock.advance(9000); // the first try is 8.9 s old
+    const sentMs = leases.writesOf('a').find(({ atMs }) => atMs > leases.clock.monotonicMs() - 9000)?.atMs ?? 0;
+    leases.goOn();
+    leases.standStill();
+    await leases.clock.advance(0);
+    assert.equal(a.elector.permit.isValid, true, 'renewed by the first try');
+    await leases.clock.advance(sentMs + 10_000 - leases.clock.monotonicMs());
+    assert.equal(a.elector.permit.isValid, true);
+    await leases.clock.advance(1);
+    assert.equal(a.elector.permit.isValid, false);
+  });
+
+  test('a process that stood still while a try had no connection yet does not send it', async () => {
+    await using leases = await LeaseServer.start();
+    let stoodStillMs = 0;
+    const clock = { ...leases.clock.elsewhere({}), monotonicMs: () => leases.clock.monotonicMs() + stoodStillMs };
+    let hold: Promise<void> | undefined;
+    const transport = leases.transport('a', clock);
+    const a = leases.elector('a', { clock, transport, labels: {} }).run();
+    await leases.clock.until(() => a.leads);
+    await renewed(leases, 'a');
+    const writes = leases.writesOf('a').length;
+    const send = transport.request.bind(transport);
+    transport.request = async (options) => {
+      await hold;
+      return send(options);
+    };
+    const held = Promise.withResolvers<undefined>();
+    hold = held.promise.then(() => undefined);
+    await leases.clock.advance(2000);
+    stoodStillMs = 20_000;
+    held.resolve(undefined);
+    await leases.clock.until(() => a.outcome !== undefined);
+    assert.deepEqual([a.outcome, leases.writesOf('a').length], ['lost', writes]);
+  });
+
+  test('a lease is released though its connections are silent', async () => {
+    await using leases = await LeaseServer.start();
+    const a = leases.elector('a').run();
+    await leases.clock.until(() => a.leads);
+    leases.silenceConnections();
+    a.finish();
+    const waitedMs = await leases.clock.until(() => a.outcome !== undefined);
+    assert.deepEqual([a.outcome, a.elector.released, leases.spec?.holderIdentity], ['done', true, '']);
+    assert.ok(waitedMs <= 1250, `${waitedMs} ms`);
+  });
 
   test('an answer that is read after its lease expired does not make a leader', async () => {
     await using leases = await LeaseServer.start();

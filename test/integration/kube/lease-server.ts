@@ -19,6 +19,9 @@ export class LeaseServer implements AsyncDisposable {
   readonly #watches = new Set<ScriptedReply>();
   readonly #cutOff = new Set<string>();
   readonly #delayMs = new Map<string, number>();
+  readonly #deadPorts = new Set<number>();
+  /** What came while the server stands still. */
+  #held: (() => void)[] | undefined;
   readonly #candidates: Candidate[] = [];
   readonly #transports: Transport[] = [];
   readonly log: LogLine[] = [];
@@ -64,6 +67,22 @@ export class LeaseServer implements AsyncDisposable {
   /** From now on requests of this elector get no answer, as if the network between were gone. */
   cutOff(identity: string): void {
     this.#cutOff.add(identity);
+  }
+
+  /** The server stands still until `goOn`, as a process that is stopped: it answers nothing, and reads later what comes. */
+  standStill(): void {
+    this.#held = [];
+  }
+
+  goOn(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const answer of held) answer();
+  }
+
+  /** All connections stay open and silent from now on, as when the server behind a balancer dies; new ones work. */
+  silenceConnections(): void {
+    for (const { port } of this.server.requests) this.#deadPorts.add(port);
   }
 
   /** From now on writes of this elector take effect at once and are answered this late. */
@@ -115,6 +134,11 @@ export class LeaseServer implements AsyncDisposable {
   }
 
   #answer(reply: ScriptedReply, request: ScriptedRequest): void {
+    if (this.#deadPorts.has(request.port)) return;
+    if (this.#held !== undefined) {
+      this.#held.push(() => this.#answer(reply, request));
+      return;
+    }
     const { method, path, query, body } = request;
     if (this.#cutOff.has(request.headers['user-agent'] ?? '')) return;
     if (method === 'GET' && path === collection && query.has('watch')) this.#watch(reply);
