@@ -1,24 +1,37 @@
+import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
+import type { Clock } from '../base/clock.ts';
+import { endWhenSilent, isHttp2, pingMs } from './live-connection.ts';
 import type { RequestCredentials, TlsSettings } from './request-credentials.ts';
 
 const connectTimeoutMs = 30_000;
 /** Shorter than the API server's own 90 s: a write must not go out over a connection that is being closed. */
 const idleConnectionMs = 60_000;
 
-/** The connections of HTTP/1.1 to one API server, most of them kept alive, recreated when the certificates change. */
+/** From then on the operating system asks whether the other end is there, and gives up 10 s later. */
+const keepAliveDelayMs = 20_000;
+
+/**
+ * The connections to one API server, most of them kept alive, recreated when the certificates change, and when one of them turned
+ * out to be dead: the others may lead to the same dead server.
+ */
 export class ConnectionPools {
   readonly #credentials: RequestCredentials;
   readonly #maxConnections: number | null;
+  readonly #clock: Clock;
+  #madeAtMs: number;
   #tls: TlsSettings;
   #pools: Pools;
 
   /** @param options.maxConnections - of unary requests; undefined: no limit. */
-  constructor(options: { credentials: RequestCredentials; maxConnections: number | undefined }) {
+  constructor(options: { credentials: RequestCredentials; maxConnections: number | undefined; clock: Clock }) {
+    this.#clock = options.clock;
+    this.#madeAtMs = options.clock.monotonicMs();
     this.#credentials = options.credentials;
     this.#maxConnections = options.maxConnections ?? null;
     this.#tls = options.credentials.tls();
-    this.#pools = makePools(this.#tls, options.credentials.proxyUrl, this.#maxConnections);
+    this.#pools = this.#makePools();
   }
 
   /** For requests with one small answer. */
@@ -44,15 +57,39 @@ export class ConnectionPools {
     await Promise.all(Object.values(this.#pools).map((pool) => pool.destroy()));
   }
 
+  /**
+   * A connection is dead that was opened before this moment, in monotonic milliseconds: from now on no request is sent over one
+   * that is as old. Requests under way go on.
+   */
+  distrust(openedBeforeMs: number): void {
+    if (this.#madeAtMs > openedBeforeMs) return; // it was one of the pools before
+    const old = Object.values(this.#pools);
+    this.#pools = this.#makePools();
+    this.#madeAtMs = this.#clock.monotonicMs();
+    for (const pool of old) pool.close().catch(() => undefined); // ends after the requests under way
+  }
+
   #renew(): void {
-    const { proxyUrl } = this.#credentials;
     const tls = this.#credentials.tls();
     if (tls === this.#tls) return;
     this.#tls = tls;
     const { unary, streaming, single } = this.#pools;
-    this.#pools = makePools(tls, proxyUrl, this.#maxConnections);
+    this.#pools = this.#makePools();
     for (const pool of [unary, single]) pool.close().catch(() => undefined); // ends after the requests under way
     streaming.destroy().catch(() => undefined); // watches break and resume over new connections
+  }
+
+  #makePools(): Pools {
+    return makePools({
+      tls: this.#tls,
+      proxyUrl: this.#credentials.proxyUrl,
+      maxConnections: this.#maxConnections,
+      onConnection: (socket) => {
+        if (!isHttp2(socket)) return;
+        const openedAtMs = this.#clock.monotonicMs();
+        endWhenSilent(socket, { clock: this.#clock, onSilent: () => this.distrust(openedAtMs) });
+      },
+    });
   }
 }
 
@@ -61,22 +98,51 @@ const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
 
 type Pools = Record<'unary' | 'streaming' | 'single', Dispatcher>;
 
-function makePools(tls: TlsSettings, proxyUrl: string | undefined, maxConnections: number | null): Pools {
-  const connect = { ...prepared(tls), timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: 30_000 };
-  const common = {
-    allowH2: false, // HTTP/1.1 costs half the CPU
-    keepAliveTimeout: idleConnectionMs,
-    keepAliveMaxTimeout: idleConnectionMs,
-    ...unbounded,
+/** @param options.onConnection - called for each new connection of `streaming`, but for those through a proxy. */
+function makePools(options: {
+  tls: TlsSettings;
+  proxyUrl: string | undefined;
+  maxConnections: number | null;
+  onConnection: (socket: Socket) => void;
+}): Pools {
+  const { tls, proxyUrl, maxConnections, onConnection } = options;
+  const connect = {
+    ...prepared(tls),
+    timeout: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
   };
+  const common = { keepAliveTimeout: idleConnectionMs, keepAliveMaxTimeout: idleConnectionMs, ...unbounded };
   /** @param pipelining - 1 keeps connections alive, 0 closes each after its response. */
   const makePool = (pipelining: 0 | 1, connections: number | null): Dispatcher => {
-    const options = { ...common, pipelining, connections };
+    const options = { ...common, allowH2: false, pipelining, connections };
     return proxyUrl === undefined
       ? new Agent({ ...options, connect })
       : new ProxyAgent({ ...options, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
   };
-  return { unary: makePool(1, maxConnections), streaming: makePool(1, null), single: makePool(0, null) };
+  const unary = makePool(1, maxConnections); // HTTP/2 costs a quarter more CPU for small answers
+  const streaming =
+    proxyUrl === undefined
+      ? new Agent({
+          ...common,
+          allowH2: true,
+          h2Options: { pingInterval: pingMs },
+          connect: observed({ ...connect, preferH2: true }, onConnection),
+        })
+      : makePool(1, null);
+  return { unary, streaming, single: makePool(0, null) };
+}
+
+function observed(
+  options: buildConnector.BuildOptions & { preferH2: boolean },
+  onConnection: (socket: Socket) => void,
+): buildConnector.connector {
+  const connect = buildConnector({ ...options, allowH2: true });
+  return (target, callback) =>
+    connect(target, (...[error, socket]) => {
+      if (error === null) onConnection(socket);
+      callback(...([error, socket] as Parameters<typeof callback>));
+    });
 }
 
 /** Reads the certificates once, which takes some 30 ms for a system's store, instead of for each connection. */

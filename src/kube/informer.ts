@@ -143,6 +143,16 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     return this.#reflector.lastSuccessMs;
   }
 
+  /** Monotonic milliseconds at which something last came from the API server; of the start where nothing has. */
+  get lastByteMs(): number {
+    return this.#reflector.lastByteMs;
+  }
+
+  /** As `Reflector.maxSilenceMs`. */
+  get maxSilenceMs(): number | undefined {
+    return this.#reflector.maxSilenceMs;
+  }
+
   /** As `Reflector.isFollowing`: while it is false, the API server may have gone back to an older state than that of the cache. */
   get isFollowing(): boolean {
     return this.#reflector.isFollowing;

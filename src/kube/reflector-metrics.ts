@@ -1,4 +1,4 @@
-import { counter, type MetricRegistry } from '../base/metrics.ts';
+import { counter, gauge, type MetricRegistry } from '../base/metrics.ts';
 
 /** What a reflector reports about one resource. */
 export interface ReflectorMetrics {
@@ -7,6 +7,8 @@ export interface ReflectorMetrics {
   /** A watch ended at once and without an event. */
   shortWatch(): void;
   failed(reason: string): void;
+  /** Reports from now on how long nothing has come from the API server, in milliseconds. @returns what ends that. */
+  follow?(silentMs: () => number): () => void;
 }
 
 export interface ReflectorMetricsProvider {
@@ -39,6 +41,19 @@ export function reflectorMetrics(registry: MetricRegistry, requested: readonly s
     name: 'reflector_errors_total',
     help: 'Lists and watches that failed, by reason; Forbidden counts requests of every verb for which a right is missing',
   });
+  const silences = new Map<string, Set<() => number>>();
+  gauge({
+    registry,
+    labels,
+    name: 'reflector_silence_seconds',
+    help: 'Seconds since something about a resource last came from the API server, which sends a bookmark each minute',
+    collect: (seconds) => {
+      for (const [resource, running] of silences) {
+        if (running.size === 0) seconds.remove({ resource });
+        else seconds.set({ resource }, Math.max(...[...running].map((silentMs) => silentMs())) / 1000);
+      }
+    },
+  });
   const forbidden = (resource: string, times = 1): void => errors.inc({ resource, reason: 'Forbidden' }, times);
   for (const resource of requested) forbidden(resource, 0);
   const forResource = (resource: string): ReflectorMetrics => {
@@ -49,6 +64,11 @@ export function reflectorMetrics(registry: MetricRegistry, requested: readonly s
       watched: () => watches.inc({ resource }),
       shortWatch: () => shortWatches.inc({ resource }),
       failed: (reason) => errors.inc({ resource, reason }),
+      follow: (silentMs) => {
+        const running = silences.get(resource) ?? new Set();
+        silences.set(resource, running.add(silentMs));
+        return () => running.delete(silentMs);
+      },
     };
   };
   return { forResource, forbidden: (resource) => forbidden(resource) };

@@ -12,6 +12,7 @@ import {
   TooManyRequestsError,
   TransportError,
 } from './api-error.ts';
+import { BookmarkPace } from './bookmark-pace.ts';
 import { CodingChoice } from './coding-choice.ts';
 import type { KubeObject, Resource } from './kube-object.ts';
 import type { ListEnvelope } from './list-stream.ts';
@@ -62,6 +63,8 @@ export class Reflector<T extends KubeObject> {
   readonly #failures: ReflectorFailures;
   readonly #streamedList: StreamedList<T>;
   readonly #coding: CodingChoice;
+  readonly #pace = new BookmarkPace();
+  #lastByteMs: number;
   /** The server pages even lists at version 0, so it has no watch cache for this resource. */
   #alwaysPage = false;
   /** A watch has ended before its time, and since then nothing has shown that the server has the version of the content. */
@@ -70,6 +73,7 @@ export class Reflector<T extends KubeObject> {
   constructor(options: ReflectorOptions<T>) {
     const { transport, resource, namespace, watchList = 'auto', metrics } = options;
     this.#options = options;
+    this.#lastByteMs = options.clock.monotonicMs();
     this.#coding = new CodingChoice(options);
     this.#path = resourcePath(resource, { namespace });
     this.#info = { verb: 'watch', resource, namespace };
@@ -95,6 +99,16 @@ export class Reflector<T extends KubeObject> {
     return this.#failures.lastSuccessMs;
   }
 
+  /** Monotonic milliseconds at which something last came from the API server; of the start where nothing has. */
+  get lastByteMs(): number {
+    return Math.max(this.#lastByteMs, this.lastSuccessMs);
+  }
+
+  /** Milliseconds without a byte after which a watch is opened again; undefined where the server sends no bookmarks. */
+  get maxSilenceMs(): number | undefined {
+    return this.#pace.maxSilenceMs;
+  }
+
   /** Resource version up to which the cache is complete. */
   get lastVersion(): string | undefined {
     return this.#cache.lastVersion;
@@ -110,6 +124,13 @@ export class Reflector<T extends KubeObject> {
 
   /** Runs until the signal aborts; resolves then, and never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    const { metrics, clock } = this.#options;
+    const unfollow = metrics?.follow?.(() => clock.monotonicMs() - this.lastByteMs);
+    await this.#keepUpToDate(signal);
+    unfollow?.();
+  }
+
+  async #keepUpToDate(signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
         if (!(await this.#streamedList.run(signal))) await this.#list(signal);
@@ -150,6 +171,7 @@ export class Reflector<T extends KubeObject> {
         objects = [];
       },
       onItem: (item) => {
+        this.#sawBytes();
         const object = this.#cache.cachedForm(item);
         if (object !== undefined) objects.push(object);
       },
@@ -257,7 +279,7 @@ export class Reflector<T extends KubeObject> {
     maxSilenceMs?: number;
     signal: AbortSignal;
   }): AsyncGenerator<WatchEvent> {
-    const { clock, labelSelector, fieldSelector } = this.#options;
+    const { transport, clock, labelSelector, fieldSelector } = this.#options;
     const { version, timeoutS, query, maxSilenceMs, signal } = request;
     return watchStream({
       coding: this.#coding,
@@ -277,8 +299,15 @@ export class Reflector<T extends KubeObject> {
       },
       timeoutS,
       maxSilenceMs,
+      pace: this.#pace,
+      onBytes: () => this.#sawBytes(),
+      onSilent: (openedAtMs) => transport.distrust(openedAtMs),
       onSuccess: () => this.#failures.succeeded(),
       signal,
     });
+  }
+
+  #sawBytes(): void {
+    this.#lastByteMs = this.#options.clock.monotonicMs();
   }
 }

@@ -4,9 +4,9 @@ import { RewoundError } from './reflector-failures.ts';
 
 /**
  * Silence of the watches after an interruption after which the versions are compared, in milliseconds: a server sends a
- * bookmark each minute.
+ * bookmark each minute. Less than the silence that ends a watch.
  */
-const silentMs = 75_000;
+const silentMs = 70_000;
 
 /**
  * Guards a watch that was opened after an interruption, from its start to its first event or bookmark. A watch from a version
@@ -22,7 +22,7 @@ export class RewindCheck implements Disposable {
   #isSettled = false;
 
   /**
-   * @param options.afterMs - silence until the versions are compared, in milliseconds: `leftMs` of the watch before. Default 75,000.
+   * @param options.afterMs - silence until the versions are compared, in milliseconds: `leftMs` of the watch before. Default 70,000.
    * @param options.compare - asks the server for its version; its `RewoundError` aborts the watch, other failures are retried.
    */
   constructor(options: {

@@ -7,7 +7,7 @@ import { type ReflectorCache, WatchProgress } from './reflector-cache.ts';
 import type { ReflectorFailures } from './reflector-failures.ts';
 import { Suspension } from './suspension.ts';
 import type { WatchEvent } from './watch-event.ts';
-import { shortWatchMs } from './watch-stream.ts';
+import { initialEventsEnd, shortWatchMs } from './watch-stream.ts';
 
 export interface StreamedListOptions<T extends KubeObject> {
   resource: Resource;
@@ -34,7 +34,6 @@ const maxSilenceMs = 60_000;
 const silentMs = maxSilenceMs - 5000;
 /** Max streams in a row that end before all objects have arrived: what cuts them off may let the shorter pages through. */
 const maxIncomplete = 3;
-const initialEventsEnd = 'k8s.io/initial-events-end';
 
 /** The server does not stream lists: list in pages. */
 class NotStreamedError extends Error {}

@@ -1,6 +1,6 @@
 /**
- * HTTP to the API server: keep-alive pools of HTTP/1.1 connections, an unlimited one for lists and watches, so that no
- * number of watches can delay a write. Requests are retried only where the server says that it did nothing.
+ * HTTP to the API server: a pool of HTTP/1.1 connections for single requests, and apart from it, so that no number of watches can
+ * delay a write, one of HTTP/2 for lists and watches, which PING frames keep an eye on. Requests are retried only where the server says that it did nothing.
  */
 import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../base/abort.ts';
@@ -63,7 +63,7 @@ export class Transport implements AsyncDisposable {
     const { credentials, maxConnections, rateLimit } = options;
     this.#origin = credentials.serverUrl.origin;
     this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
-    this.#pools = new ConnectionPools({ credentials, maxConnections });
+    this.#pools = new ConnectionPools({ credentials, maxConnections, clock: options.clock });
     this.#throttle = rateLimit && new Throttle({ ...options, rateLimit });
   }
 
@@ -79,6 +79,11 @@ export class Transport implements AsyncDisposable {
   /** Aborted once no request leaves the process any more. */
   get fenced(): AbortSignal {
     return this.#fence.signal;
+  }
+
+  /** As `ConnectionPools.distrust`. */
+  distrust(openedBeforeMs: number): void {
+    this.#pools.distrust(openedBeforeMs);
   }
 
   /**
@@ -182,9 +187,11 @@ export class Transport implements AsyncDisposable {
         onSent: () => {
           onSent();
           timer?.cancel();
-          timer = clock.after(requestTimeoutMs, () =>
-            abort(new TransportError(`no response within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' })),
-          );
+          const sentAtMs = clock.monotonicMs();
+          timer = clock.after(requestTimeoutMs, () => {
+            this.#pools.distrust(sentAtMs);
+            abort(new TransportError(`no response within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' }));
+          });
         },
       });
       // over a connection that was idle it is sent by now

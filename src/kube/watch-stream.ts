@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { asGarbled, isGarbled, TransportError } from './api-error.ts';
+import type { BookmarkPace } from './bookmark-pace.ts';
 import type { CodingChoice } from './coding-choice.ts';
 import { lines } from './line-stream.ts';
 import { protobufEvents } from './protobuf/protobuf-watch.ts';
@@ -13,8 +14,14 @@ export interface WatchStreamOptions {
   request: Omit<RequestOptions, 'method' | 'signal'>;
   /** `timeoutSeconds` of the request; 30 s later the stream is aborted here. */
   timeoutS: number;
-  /** No byte for this long ends the stream, until the first bookmark. Default: only `timeoutS` counts. */
+  /** No byte for this long ends the stream, until the first bookmark. Default: as `pace` says. */
   maxSilenceMs?: number | undefined;
+  /** Which silence ends the stream. Default: only `timeoutS` counts. */
+  pace?: BookmarkPace | undefined;
+  /** Called at each chunk of the response. */
+  onBytes?: (() => void) | undefined;
+  /** Called when silence ends the stream. @param openedAtMs - when it was requested, in monotonic milliseconds. */
+  onSilent?: ((openedAtMs: number) => void) | undefined;
   /** Called at each event, and when the server opens the watch and ends it normally: successes even without an event. */
   onSuccess: () => void;
   signal: AbortSignal;
@@ -24,10 +31,10 @@ export interface WatchStreamOptions {
 export const shortWatchMs = 1000;
 /** Max time until the response headers of a watch, which a server sends at once, with events or without. */
 const maxAnswerMs = 30_000;
+/** The annotation of the bookmark that ends the initial events of a streaming list. */
+export const initialEventsEnd = 'k8s.io/initial-events-end';
 /** A watch stays open this much longer than it asked for, then its connection counts as dead. */
 const graceMs = 30_000;
-/** Min silence after which a connection counts as dead once bookmarks were seen. */
-const minBookmarkSilenceMs = 180_000;
 
 /** The connection is dead: the watch ends as if the server had closed it. */
 class SilentConnection extends Error {}
@@ -40,20 +47,23 @@ class SilentConnection extends Error {}
  * any event when there is no connection or no response within 30 s.
  */
 export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchEvent> {
-  const { coding, request, onSuccess, signal } = options;
+  const { coding, request, onSuccess, onBytes, signal } = options;
   const guard = new SilenceGuard(options);
   const ended = AbortSignal.any([signal, guard.signal]);
   try {
     const { body, decode } = await coding.stream({ ...request, method: 'GET', signal: ended, watch: true });
     onSuccess();
     guard.opens();
-    const onChunk = (): void => guard.sawBytes();
+    const onChunk = (): void => {
+      guard.sawBytes();
+      onBytes?.();
+    };
     const { kind } = request.info.resource;
     for await (const event of decode === undefined
       ? jsonEvents(body, onChunk)
       : protobufEvents(body, { kind, decode, onChunk })) {
       if (sliceSpent()) await nextSlice();
-      if (event.type === 'BOOKMARK') guard.sawBookmark();
+      if (event.type === 'BOOKMARK') guard.sawBookmark(event);
       onSuccess();
       yield event;
     }
@@ -84,23 +94,20 @@ function parse(line: string): WatchEvent {
 
 /** Aborts a silent stream. One timer checks from time to time, instead of one timer for each chunk. */
 class SilenceGuard {
-  readonly #clock: Clock;
+  readonly #options: WatchStreamOptions;
   readonly #controller = new AbortController();
-  readonly #endAtMs: number;
-  readonly #maxSilenceMs: number | undefined;
-  readonly #resource: string;
+  readonly #startedMs: number;
   opened = false;
   #lastByteMs: number;
-  #lastBookmarkMs: number | undefined;
-  #maxGapMs = 0;
+  #lastBookmarkMs: number;
+  #hasBookmark = false;
   #timer: Timer | undefined;
 
-  constructor({ clock, request, timeoutS, maxSilenceMs }: WatchStreamOptions) {
-    this.#clock = clock;
-    this.#lastByteMs = clock.monotonicMs();
-    this.#endAtMs = this.#lastByteMs + timeoutS * 1000 + graceMs;
-    this.#maxSilenceMs = maxSilenceMs;
-    this.#resource = request.info.resource.plural;
+  constructor(options: WatchStreamOptions) {
+    this.#options = options;
+    this.#startedMs = options.clock.monotonicMs();
+    this.#lastByteMs = this.#startedMs;
+    this.#lastBookmarkMs = this.#startedMs;
     this.#arm();
   }
 
@@ -114,15 +121,17 @@ class SilenceGuard {
   }
 
   sawBytes(): void {
-    this.#lastByteMs = this.#clock.monotonicMs();
+    this.#lastByteMs = this.#options.clock.monotonicMs();
   }
 
-  sawBookmark(): void {
-    const nowMs = this.#clock.monotonicMs();
-    if (this.#lastBookmarkMs !== undefined) this.#maxGapMs = Math.max(this.#maxGapMs, nowMs - this.#lastBookmarkMs);
-    const first = this.#lastBookmarkMs === undefined;
+  sawBookmark({ object }: WatchEvent): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    const isPeriodic = object.metadata.annotations?.[initialEventsEnd] !== 'true';
+    if (isPeriodic) this.#options.pace?.sawBookmark(nowMs - this.#lastBookmarkMs);
     this.#lastBookmarkMs = nowMs;
-    if (first) this.#arm();
+    if (this.#hasBookmark) return;
+    this.#hasBookmark = true;
+    this.#arm(); // it may be dead sooner now
   }
 
   stop(): void {
@@ -132,24 +141,35 @@ class SilenceGuard {
   /** When the stream counts as dead if nothing more comes. */
   #deadAtMs(): number {
     if (!this.opened) return this.#lastByteMs + maxAnswerMs;
-    if (this.#lastBookmarkMs !== undefined) {
-      return Math.min(this.#endAtMs, this.#lastByteMs + Math.max(minBookmarkSilenceMs, 3 * this.#maxGapMs));
-    }
-    return this.#maxSilenceMs === undefined
-      ? this.#endAtMs
-      : Math.min(this.#endAtMs, this.#lastByteMs + this.#maxSilenceMs);
+    return Math.min(this.#endAtMs, this.#lastByteMs + this.#maxSilenceMs);
   }
 
-  #verdict(): Error {
-    if (this.opened) return new SilentConnection('the API server sends nothing');
-    const message = `no response to a watch of ${this.#resource} within ${maxAnswerMs} ms`;
-    return new TransportError(message, { code: 'TIMEOUT' });
+  get #endAtMs(): number {
+    return this.#startedMs + this.#options.timeoutS * 1000 + graceMs;
+  }
+
+  get #maxSilenceMs(): number {
+    const { maxSilenceMs, pace } = this.#options;
+    return (this.#hasBookmark ? undefined : maxSilenceMs) ?? pace?.maxSilenceMs ?? Infinity;
+  }
+
+  #end(): void {
+    const { onSilent, pace, request } = this.#options;
+    if (this.opened) {
+      pace?.wasSilent();
+      this.#controller.abort(new SilentConnection('the API server sends nothing'));
+    } else {
+      const message = `no response to a watch of ${request.info.resource.plural} within ${maxAnswerMs} ms`;
+      this.#controller.abort(new TransportError(message, { code: 'TIMEOUT' }));
+    }
+    onSilent?.(this.#startedMs);
   }
 
   #arm(): void {
     this.#timer?.cancel();
-    const inMs = this.#deadAtMs() - this.#clock.monotonicMs();
-    if (inMs <= 0) this.#controller.abort(this.#verdict());
-    else this.#timer = this.#clock.after(inMs, () => this.#arm());
+    const { clock } = this.#options;
+    const inMs = this.#deadAtMs() - clock.monotonicMs();
+    if (inMs <= 0) this.#end();
+    else this.#timer = clock.after(inMs, () => this.#arm());
   }
 }

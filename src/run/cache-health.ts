@@ -3,7 +3,10 @@ import type { Informer } from '../kube/informer.ts';
 import type { Health } from './health.ts';
 
 /** An informer, whatever it holds. */
-export type AnyInformer = Pick<Informer<never>, 'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastError'>;
+export type AnyInformer = Pick<
+  Informer<never>,
+  'run' | 'synced' | 'hasSynced' | 'lastSuccessMs' | 'lastByteMs' | 'maxSilenceMs' | 'lastError'
+>;
 
 /** Caches by their names in health checks and log lines. */
 export type Caches = Readonly<Record<string, AnyInformer>>;
@@ -13,6 +16,8 @@ export type Caches = Readonly<Record<string, AnyInformer>>;
  * this long, in milliseconds, may be far behind.
  */
 const silentCacheMs = 900_000;
+/** Where bookmarks show that a watch is alive, this many times the silence after which one is opened again. */
+const silentWatches = 2;
 
 /**
  * Makes readiness depend on the caches until the result is disposed. Liveness does not: a restart would not bring the
@@ -22,12 +27,18 @@ export function checkCaches({ ready, clock }: { ready: Health; clock: Clock }, i
   const checks = new DisposableStack();
   for (const [name, informer] of Object.entries(informers)) {
     const silence = (): string | undefined => {
-      const silentMs = clock.monotonicMs() - informer.lastSuccessMs;
-      if (silentMs < silentCacheMs) return undefined;
-      const why = informer.lastError === undefined ? '' : `: ${informer.lastError.message}`;
-      return `nothing received about ${name} for ${Math.round(silentMs / 60_000)} minutes${why}`;
+      const nowMs = clock.monotonicMs();
+      const maxMs = Math.min((informer.maxSilenceMs ?? Infinity) * silentWatches, silentCacheMs);
+      const isSilent = nowMs - informer.lastByteMs >= maxMs || nowMs - informer.lastSuccessMs >= silentCacheMs;
+      return isSilent ? silenceText(name, informer, nowMs) : undefined;
     };
     checks.defer(ready.add(() => (informer.hasSynced ? silence() : `the cache of ${name} is not filled yet`)));
   }
   return checks;
+}
+
+function silenceText(name: string, { lastByteMs, lastSuccessMs, lastError }: AnyInformer, nowMs: number): string {
+  const why = lastError === undefined ? '' : `: ${lastError.message}`;
+  const silentS = Math.round((nowMs - Math.min(lastByteMs, lastSuccessMs)) / 1000);
+  return `nothing received about ${name} for ${silentS} seconds${why}`;
 }

@@ -9,6 +9,11 @@ export interface TcpBalancer extends AsyncDisposable {
   readonly accepted: readonly number[];
   /** Gives new connections to one server alone from now on, by its index; without one to all in turn, as at first. */
   use(index?: number): void;
+  /**
+   * The server behind the present connections dies without a word: they stay open and silent, and whatever is sent over them is
+   * acknowledged and lost. Later ones work.
+   */
+  silenceConnections(): void;
   /** Closes all connections at once, whatever is under way; later ones are accepted as before. */
   closeConnections(): void;
 }
@@ -45,6 +50,9 @@ export async function startBalancer(ports: readonly number[]): Promise<TcpBalanc
     accepted,
     use(index) {
       only = index;
+    },
+    silenceConnections() {
+      for (const socket of open) socket.unpipe().resume();
     },
     closeConnections,
     async [Symbol.asyncDispose]() {

@@ -6,7 +6,7 @@ import { checkCaches } from '../../../src/run/cache-health.ts';
 import { startEndpoint } from '../../../src/run/endpoint.ts';
 import { Health } from '../../../src/run/health.ts';
 import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
-import { configMap, listOf, lists, Rig, watches } from '../kube/rig.ts';
+import { bookmark, configMap, listOf, lists, Rig, watches } from '../kube/rig.ts';
 import { freePort } from '../provision/free-port.ts';
 
 const minuteMs = 60_000;
@@ -57,16 +57,38 @@ describe('health', () => {
   test('an API server that is away for half an hour makes an instance unready, and restarts it never', async () => {
     await using started = await start();
     const { rig, get } = started;
-    await rig.clock.advance(10 * minuteMs);
+    await rig.clock.advance(13 * minuteMs); // the silence of two watches is not believed, the third has ended
     await rig.server.down();
     await rig.clock.advance(14 * minuteMs);
     assert.equal(await get('/readyz'), '200 ok');
     await rig.clock.advance(16 * minuteMs);
-    assert.match(await get('/readyz'), /^500 .*nothing received about claims for \d\d minutes: .*ECONNREFUSED/);
+    assert.match(await get('/readyz'), /^500 .*nothing received about claims for \d{4} seconds: .*ECONNREFUSED/);
     assert.equal(await get('/healthz'), '200 ok');
     await rig.server.up();
     await rig.clock.advance(minuteMs);
     assert.equal(await get('/readyz'), '200 ok');
+  });
+
+  test('where bookmarks come, two and a half silent minutes make an instance unready', async () => {
+    await using started = await start();
+    const { rig, get } = started;
+    rig.server.otherwise((reply) => {
+      reply.open();
+      const next = (): void => {
+        if (!reply.isClosed) reply.event('BOOKMARK', bookmark(20));
+        rig.clock.after(minuteMs, next);
+      };
+      rig.clock.after(minuteMs, next);
+    });
+    await rig.clock.advance(20 * minuteMs);
+    assert.equal(await get('/readyz'), '200 ok');
+    rig.server.otherwise(() => undefined);
+    await rig.server.down();
+    await rig.server.up();
+    await rig.clock.advance(2 * minuteMs);
+    assert.equal(await get('/readyz'), '200 ok');
+    await rig.clock.advance(minuteMs);
+    assert.match(await get('/readyz'), /^500 .*nothing received about claims for 1\d\d seconds/);
   });
 
   test('a leader that no longer renews its lease fails on both liveness paths', async () => {

@@ -25,6 +25,8 @@ function cache(log: string[], name: string): AnyInformer & { fill: () => void } 
     },
     synced: promise,
     lastSuccessMs: systemClock.monotonicMs(),
+    lastByteMs: systemClock.monotonicMs(),
+    maxSilenceMs: 75_000,
     lastError: undefined,
     fill: () => {
       hasSynced = true;

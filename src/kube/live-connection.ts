@@ -1,0 +1,41 @@
+/**
+ * Notices that an HTTP/2 connection is dead, such as when the server behind a balancer died without a word: the operating system
+ * notices nothing then, since the balancer goes on to acknowledge what is sent.
+ */
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { Clock } from '../base/clock.ts';
+
+/** How often undici sends a PING frame, in milliseconds: what answers it counts as alive. */
+export const pingMs = 10_000;
+/** How often a connection is checked, and after how many checks in a row without a byte it is dead. */
+const checkMs = 5000;
+const maxSilentChecks = 5;
+
+/**
+ * Destroys the connection after 25 to 30 s without a byte. Checks are counted, not time: a process that stood still reads what came
+ * meanwhile before the next check.
+ */
+export function endWhenSilent(socket: Socket, { clock, onSilent }: { clock: Clock; onSilent: () => void }): void {
+  let bytes = socket.bytesRead;
+  let silentChecks = 0;
+  const check = (): void => {
+    if (socket.destroyed) return;
+    silentChecks = socket.bytesRead === bytes ? silentChecks + 1 : 0;
+    bytes = socket.bytesRead;
+    if (silentChecks < maxSilentChecks) {
+      clock.after(checkMs, check);
+      return;
+    }
+    onSilent();
+    socket.destroy(
+      new Error(`no byte came for ${(checkMs * maxSilentChecks) / 1000} s, not even the answer to a PING`),
+    );
+  };
+  clock.after(checkMs, check);
+}
+
+/** Whether the server chose HTTP/2 for the connection. */
+export function isHttp2(socket: Socket): boolean {
+  return (socket as Partial<TLSSocket>).alpnProtocol === 'h2';
+}
