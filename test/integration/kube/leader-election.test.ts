@@ -5,6 +5,9 @@ import { LeaseLostError } from '../../../src/kube/leader-elector.ts';
 import { checkElectionTimings } from '../../../src/kube/leader-elector-options.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
 import { type Lease, leases as leaseResource } from '../../../src/kube/lease-record.ts';
+import type { RequestCredentials } from '../../../src/kube/request-credentials.ts';
+import { Transport } from '../../../src/kube/transport.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
 import { LeaseServer } from './lease-server.ts';
 
 /** Waits for the next renewal. @returns when it was sent. */
@@ -12,6 +15,12 @@ async function renewed(leases: LeaseServer, identity: string): Promise<number> {
   const before = leases.writesOf(identity).length;
   await leases.clock.until(() => leases.writesOf(identity).length > before);
   return leases.writesOf(identity).at(-1)?.atMs ?? NaN;
+}
+
+/** When the next renewal begins that is no further try of the one under way. */
+async function untilAnswered(leases: LeaseServer): Promise<number> {
+  await leases.clock.advance(4900);
+  return renewed(leases, 'a');
 }
 
 describe('an election', () => {
@@ -403,24 +412,40 @@ describe('an election', () => {
     await using leases = await LeaseServer.start();
     let stoodStillMs = 0;
     const clock = { ...leases.clock.elsewhere({}), monotonicMs: () => leases.clock.monotonicMs() + stoodStillMs };
-    let hold: Promise<void> | undefined;
-    const transport = leases.transport('a', clock);
-    const a = leases.elector('a', { clock, transport, labels: {} }).run();
+    const held = Promise.withResolvers<undefined>();
+    let isHeld = false;
+    const tls = {};
+    const credentials: RequestCredentials = {
+      serverUrl: new URL(leases.server.url),
+      proxyUrl: undefined,
+      disableCompression: true,
+      generation: 0,
+      headers: () => (isHeld ? held.promise.then(() => ({ 'user-agent': 'a' })) : { 'user-agent': 'a' }),
+      tls: () => tls,
+      renew: () => undefined,
+    };
+    await using transport = new Transport({ credentials, userAgent: 'a', clock, logger: silentLogger });
+    const a = leases.elector('a', { clock, transport }).run();
     await leases.clock.until(() => a.leads);
     await renewed(leases, 'a');
     const writes = leases.writesOf('a').length;
-    const send = transport.request.bind(transport);
-    transport.request = async (options) => {
-      await hold;
-      return send(options);
-    };
-    const held = Promise.withResolvers<undefined>();
-    hold = held.promise.then(() => undefined);
+    isHeld = true;
     await leases.clock.advance(2000);
     stoodStillMs = 20_000;
     held.resolve(undefined);
     await leases.clock.until(() => a.outcome !== undefined);
     assert.deepEqual([a.outcome, leases.writesOf('a').length], ['lost', writes]);
+  });
+
+  test('late responses do not stretch the time between renewals', async () => {
+    await using leases = await LeaseServer.start();
+    leases.delayAnswers('a', 4000);
+    const a = leases.elector('a', { retryPeriodMs: 5000 }).run();
+    await leases.clock.until(() => a.leads);
+    await renewed(leases, 'a');
+    leases.delayAnswers('a', 4900);
+    const [first, second] = [await renewed(leases, 'a'), await untilAnswered(leases)];
+    assert.ok(second - first <= 5000, `${second - first} ms`);
   });
 
   test('a lease is released though its connections are silent', async () => {
