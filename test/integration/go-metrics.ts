@@ -67,6 +67,7 @@ export const ownFamilies: readonly string[] = [
   'reflector_watches_total',
   'reflector_short_watches_total',
   'reflector_errors_total',
+  'reflector_silence_seconds',
   'intent_journal_records',
   'intent_journal_oldest_record_age_seconds',
   'intent_journal_replayed_total',

@@ -42,6 +42,9 @@ export interface ApiServer {
   kill(): Promise<void>;
   /** Starts it again on the same port with its objects, and waits until it is ready. */
   restart(): Promise<void>;
+  /** It stands still until `goOn`: its connections stay open, new ones are accepted, and nothing is answered. */
+  standStill(): void;
+  goOn(): void;
   /** Replaces the whole control plane but for its etcd by that of another minor version, newer or older, with its default flags. */
   upgrade?(minor: string): Promise<void>;
   /** Copies the data of its etcd, which is away for a moment. */

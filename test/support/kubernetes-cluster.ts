@@ -46,6 +46,8 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
       ...(serverPair && { serverPair }),
       apiServer: {
         kill: () => plane.killApiServer(),
+        standStill: () => plane.signalApiServer('SIGSTOP'),
+        goOn: () => plane.signalApiServer('SIGCONT'),
         restart: () => plane.restartApiServer(),
         backUp: () => plane.backUpEtcd(),
         restore: () => plane.restoreEtcd(),

@@ -45,6 +45,8 @@ export async function startSandbox({
   let earlierLog = '';
   const apiServer: ApiServer = {
     kill: () => sandbox.stop('SIGKILL'),
+    standStill: () => void process.kill(sandbox.pid, 'SIGSTOP'),
+    goOn: () => void process.kill(sandbox.pid, 'SIGCONT'),
     async restart() {
       earlierLog += sandbox.log();
       ({ process: sandbox, announced } = await launch(new URL(announced.url).port));

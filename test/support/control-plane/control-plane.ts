@@ -74,6 +74,8 @@ export interface ControlPlane extends AsyncDisposable {
   kubectl(args: string[], options?: { input?: string }): Promise<string>;
   /** Ends the API server at once, without goodbye to its clients. Safe to repeat. */
   killApiServer(): Promise<void>;
+  /** Such as SIGSTOP, which has it stand still with all its connections. @throws when it was never started. */
+  signalApiServer(signal: NodeJS.Signals): void;
   /** Starts the API server on the same port, ending it first if it runs, and waits until it is ready. */
   restartApiServer(): Promise<void>;
   /**
@@ -340,6 +342,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       kubeconfigFor,
       kubectl,
       killApiServer: () => end('kube-apiserver'),
+      signalApiServer: (signal) => void process.kill(running.get('kube-apiserver')?.pid ?? NaN, signal),
       async restartApiServer() {
         await end('kube-apiserver');
         await startApiServer();
