@@ -21,11 +21,22 @@ export class ConnectionPools {
   readonly #maxConnections: number | null;
   readonly #clock: Clock;
   #madeAtMs: number;
+  readonly #onDead: (reason: Error, suspectSinceMs: number) => void;
   #tls: TlsSettings;
   #pools: Pools;
 
-  /** @param options.maxConnections - of unary requests; undefined: no limit. */
-  constructor(options: { credentials: RequestCredentials; maxConnections: number | undefined; clock: Clock }) {
+  /**
+   * @param options.maxConnections - of unary requests; undefined: no limit.
+   * @param options.onDead - called when a connection of `streaming` is dead, with the moment from which it was suspect, in monotonic
+   * milliseconds: requests from before may be as dead.
+   */
+  constructor(options: {
+    credentials: RequestCredentials;
+    maxConnections: number | undefined;
+    clock: Clock;
+    onDead: (reason: Error, suspectSinceMs: number) => void;
+  }) {
+    this.#onDead = options.onDead;
     this.#clock = options.clock;
     this.#madeAtMs = options.clock.monotonicMs();
     this.#credentials = options.credentials;
@@ -87,7 +98,15 @@ export class ConnectionPools {
       onConnection: (socket) => {
         if (!isHttp2(socket)) return;
         const openedAtMs = this.#clock.monotonicMs();
-        endWhenSilent(socket, { clock: this.#clock, onSilent: () => this.distrust(openedAtMs) });
+        let suspectSinceMs = openedAtMs;
+        endWhenSilent(socket, {
+          clock: this.#clock,
+          onSuspect: () => {
+            suspectSinceMs = this.#clock.monotonicMs();
+            this.distrust(openedAtMs);
+          },
+          onDead: (reason) => this.#onDead(reason, suspectSinceMs),
+        });
       },
     });
   }

@@ -54,7 +54,8 @@ export class Transport implements AsyncDisposable {
   readonly #fence = new AbortController();
   readonly #pools: ConnectionPools;
   readonly #throttle: Throttle | undefined;
-  readonly #underWay = new Set<(reason: Error) => void>();
+  /** What aborts each request under way, with when it was sent in monotonic milliseconds; `Infinity`: not yet. */
+  readonly #underWay = new Map<(reason: Error) => void, () => number>();
   readonly #warnings = new Set<string>();
 
   constructor(options: TransportOptions) {
@@ -63,7 +64,8 @@ export class Transport implements AsyncDisposable {
     const { credentials, maxConnections, rateLimit } = options;
     this.#origin = credentials.serverUrl.origin;
     this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
-    this.#pools = new ConnectionPools({ credentials, maxConnections, clock: options.clock });
+    const onDead = (reason: Error, suspectSinceMs: number): void => this.#abandon(reason, suspectSinceMs);
+    this.#pools = new ConnectionPools({ credentials, maxConnections, clock: options.clock, onDead });
     this.#throttle = rateLimit && new Throttle({ ...options, rateLimit });
   }
 
@@ -73,7 +75,14 @@ export class Transport implements AsyncDisposable {
    */
   fence(reason: Error): void {
     this.#fence.abort(reason);
-    for (const abort of this.#underWay) abort(reason);
+    this.#abandon(reason, Infinity);
+  }
+
+  /** Aborts what was sent before a moment in monotonic milliseconds; with `Infinity` all. */
+  #abandon(reason: Error, sentBeforeMs: number): void {
+    for (const [abort, sentAtMs] of this.#underWay) {
+      if (sentAtMs() < sentBeforeMs || sentBeforeMs === Infinity) abort(reason);
+    }
   }
 
   /** Aborted once no request leaves the process any more. */
@@ -180,6 +189,7 @@ export class Transport implements AsyncDisposable {
     return this.#observed(options, async (request, onSent) => {
       this.#fence.signal.throwIfAborted();
       let timer: Timer | undefined;
+      let sentAtMs = Infinity;
       const { answer, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
         discardAnswer,
         // headers and connection may have taken long
@@ -187,7 +197,7 @@ export class Transport implements AsyncDisposable {
         onSent: () => {
           onSent();
           timer?.cancel();
-          const sentAtMs = clock.monotonicMs();
+          sentAtMs = clock.monotonicMs();
           timer = clock.after(requestTimeoutMs, () => {
             this.#pools.distrust(sentAtMs);
             abort(new TransportError(`no response within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' }));
@@ -205,7 +215,7 @@ export class Transport implements AsyncDisposable {
       const onAbort = (): void => abort(signal?.reason as Error);
       signal?.addEventListener('abort', onAbort, { once: true });
       if (signal?.aborted === true) onAbort();
-      this.#underWay.add(abort);
+      this.#underWay.set(abort, () => sentAtMs);
       try {
         return await answer;
       } finally {

@@ -15,6 +15,7 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { CertificateAuthority } from '../../../sandbox/api/certificates.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
+import { TransportError } from '../../../src/kube/api-error.ts';
 import { connect } from '../../../src/kube/connect.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { KubeClient } from '../../../src/kube/kube-client.ts';
@@ -97,13 +98,43 @@ describe('a watch over HTTP/2', () => {
 
   test('that died has later requests go over new connections, too', async () => {
     await using rig = await open();
+    await rig.clock.advance(5000); // what came so far has been counted
     await rig.client.raw('/one');
+    await rig.clock.settle(); // its connection is idle then
     rig.balancer.silenceConnections();
     await rig.clock.until(() => rig.watches().length === 2);
     await rig.client.raw('/two');
     const [one, two] = ['/one', '/two'].map((path) => rig.requests.find((each) => each.path === path));
     assert.deepEqual([one?.protocol, two?.protocol], ['1.1', '1.1']);
     assert.notEqual(one?.port, two?.port);
+  });
+
+  test('that died has a GET under way over another connection sent again', async () => {
+    await using rig = await open();
+    await rig.clock.advance(5000); // what came so far has been counted
+    await rig.client.raw('/one');
+    await rig.clock.settle(); // its connection is idle then
+    rig.balancer.silenceConnections();
+    const read = rig.client.raw('/two');
+    const waitedMs = await rig.clock.until(() => rig.requests.some(({ path }) => path === '/two'));
+    await read;
+    assert.ok(waitedMs > 0 && waitedMs <= 31_000, `${waitedMs} ms`);
+  });
+
+  test('that died ends a write under way over another connection: nobody knows whether it was made', async () => {
+    await using rig = await open();
+    await rig.clock.advance(5000); // what came so far has been counted
+    await rig.client.raw('/one');
+    await rig.clock.settle(); // its connection is idle then
+    rig.balancer.silenceConnections();
+    let error: unknown;
+    const patch = { type: 'merge', body: {} } as const;
+    rig.client.patch(configMaps, { namespace: 'ns', name: 'a' }, patch).catch((reason: unknown) => (error = reason));
+    const waitedMs = await rig.clock.until(() => error !== undefined);
+    assert.match(String(error), /not even the answer to a PING/);
+    assert.ok(error instanceof TransportError && error.sent);
+    assert.ok(waitedMs < 30_000, `${waitedMs} ms`);
+    assert.equal(rig.requests.filter(({ path }) => path.endsWith('/a')).length, 0);
   });
 
   test('stays open while PING frames come', async () => {
