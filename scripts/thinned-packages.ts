@@ -8,6 +8,7 @@ const usedParts: Record<string, string> = {
   undici: `import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
     import request from 'undici/lib/api/api-request.js';
     Dispatcher.prototype.request = request; // undici's entry adds all its methods so
+    export { default as buildConnector } from 'undici/lib/core/connect.js';
     export { default as Agent } from 'undici/lib/dispatcher/agent.js';
     export { default as ProxyAgent } from 'undici/lib/dispatcher/proxy-agent.js';`,
   'prom-client': `export { default as Counter } from 'prom-client/lib/counter.js';
@@ -41,11 +42,6 @@ const usedParts: Record<string, string> = {
   './gcp_auth.js': 'export class GoogleCloudPlatformAuth { isAuthProvider() { return false; } }',
 };
 
-/** Files that packages load and never use. */
-const unusedFiles: readonly (readonly [filter: RegExp, contents: string])[] = [
-  [/\/undici\/lib\/dispatcher\/client-h2\.js$/, 'module.exports = undefined;'], // `allowH2` is off
-];
-
 /**
  * Replaces packages by the part of them that is used.
  *
@@ -64,6 +60,5 @@ export const thinnedPackages = (whole: readonly string[]): Plugin => ({
       loader: 'js',
       resolveDir: import.meta.dirname,
     }));
-    for (const [filter, contents] of unusedFiles) plugged.onLoad({ filter }, () => ({ contents, loader: 'js' }));
   },
 });
