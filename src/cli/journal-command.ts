@@ -27,6 +27,8 @@ const codes = { done: 0, usage: 1, left: 2, failed: 3 } as const;
 
 /** How often a journal that is being drained is read, in milliseconds. */
 const drainPollMs = 2000;
+/** Within that a sidecar that writes nothing has read the mark: it reads its journal once a minute. In milliseconds. */
+const slowestNoticeMs = 75_000;
 
 /** Where the journal is, and how it is read. */
 interface Place extends JournalLocation {
@@ -184,18 +186,19 @@ const actions: Record<JournalArguments['action'], Action> = {
       return codes.done;
     }
     const untilMs = systemClock.monotonicMs() + waitMs;
+    const knownFromMs = systemClock.monotonicMs() + slowestNoticeMs;
     for (;;) {
       const journal = await place.read();
       await markDrained(place, journal.shards, new Date(systemClock.wallMs()).toISOString()); // also those that are new
       const open = journal.records.filter((each) => !needsOperator(each)).length;
-      // a shard that is created now has no mark: its first records are begun all the same
-      const isDone = open === 0 && journal.missing.length === 0;
+      // a shard that is created now has no mark: its first records are begun all the same, until the sidecar reads the others again
+      const isDone = open === 0 && (journal.missing.length === 0 || systemClock.monotonicMs() >= knownFromMs);
       if (isDone || systemClock.monotonicMs() >= untilMs) {
         progress.clear();
         call.stdout.write(`${text(place, journal)}${drainedText(journal, open)}\n`);
         return isDone && journal.records.length === 0 ? codes.done : codes.left;
       }
-      progress.at(open > 0 ? `Waiting for ${open} open records` : 'Waiting for a Lease that is being created');
+      progress.at(open > 0 ? `Waiting for ${open} open records` : 'Waiting until the sidecar has read the mark');
       await systemClock.sleep(drainPollMs, { signal: call.signal });
     }
   },
@@ -214,7 +217,7 @@ function listJson({ driver, namespace, lockName }: Place, { records, unreadable,
 function drainedText({ records, missing }: ReadJournal, open: number): string {
   const end = 'New volumes are begun again after: journal drain --resume';
   if (open === 0 && missing.length > 0)
-    return `Leases of the journal do not exist: ${missing.length}. A running sidecar creates them, and may begin volumes until then. ${end}`;
+    return `Leases of the journal do not exist: ${missing.length}. A running sidecar may create them, and begin volumes in them for a minute: repeat with a longer --wait. ${end}`;
   if (records.length === 0) return `The journal is empty, and no new volume is begun. ${end}`;
   if (open === 0) return `What is left needs an operator, and no new volume is begun. ${end}`;
   return `${open} records are still open: does a sidecar run, and does its driver respond? No new volume is begun. ${end}`;

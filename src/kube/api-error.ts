@@ -51,8 +51,6 @@ export class ApiError extends Error {
   readonly request: RequestInfo;
   /** Seconds of a `Retry-After` header, when it was a whole number. */
   readonly retryAfterS: number | undefined;
-  /** How often the request was sent until this answer; earlier attempts had another failure as their answer. */
-  attempts = 1;
 
   constructor(status: Status, request: RequestInfo, retryAfterS?: number) {
     super(status.message ?? `the server responded with ${status.code ?? 'without a code'}`);
@@ -189,12 +187,12 @@ export function isRefusal(error: unknown): error is ApiError {
 const transientCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
 
 /**
- * Whether a write has certainly not been carried out, and cannot be any more: it was never sent, or the API server itself, not a
- * proxy before it, rejected the only attempt. After a timeout, a 5xx or a conflict that is not known.
+ * Whether a POST has certainly not been carried out, and cannot be any more: it was never sent, or the API server itself, not a proxy
+ * before it, rejected it. After a timeout, a 5xx or a conflict that is not known; the transport sends none again after these.
  */
 export function isNotCarriedOut(error: unknown): boolean {
   if (error instanceof TransportError) return !error.sent;
-  if (!(error instanceof ApiError) || error.status.kind !== 'Status' || error.attempts > 1) return false;
+  if (!(error instanceof ApiError) || error.status.kind !== 'Status') return false;
   return rejectingCodes.has(error.code) || webhookRejection.test(error.message);
 }
 

@@ -1,5 +1,5 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
-import { type Permit, rechecked } from '../base/permit.ts';
+import { allOf, type Permit, rechecked } from '../base/permit.ts';
 import { ExpiredError, type RequestInfo, unexpectedKind } from './api-error.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from './kube-object.ts';
 import type { RequestOptions } from './request.ts';
@@ -21,6 +21,8 @@ export interface CallOptions {
    * to the server that it once reached. Not for lists and creates. Default false.
    */
   newConnection?: boolean | undefined;
+  /** Needed for a write beside that of the client. Default: none is. */
+  permit?: Permit | undefined;
   /** Called when a write had to wait for the permit, since much may have changed meanwhile: what it throws ends the write. */
   recheck?: (() => void) | undefined;
 }
@@ -255,8 +257,10 @@ export class KubeClient {
     await this.#send('DELETE', 'delete', resource, name, options, body);
   }
 
-  #permitOf({ recheck }: CallOptions): Permit | undefined {
-    return recheck === undefined ? this.#permit : rechecked(this.#permit, recheck);
+  #permitOf({ permit, recheck }: CallOptions): Permit | undefined {
+    const permits = [this.#permit, permit].filter((each) => each !== undefined);
+    const all = permits.length > 1 ? allOf(permits) : permits[0];
+    return recheck === undefined ? all : rechecked(all, recheck);
   }
 
   /** Any path of the API, such as a discovery document. */

@@ -11,8 +11,9 @@ const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'U
 /** How long to wait before sending again, in milliseconds; undefined when it must not be sent again. */
 export function retryPauseMs(error: unknown, method: string): number | undefined {
   if (error instanceof ApiError) {
-    const refused = error.code === 429 || error.code >= 500;
-    return refused ? retryAfterMs(error) : undefined;
+    // after a 5xx a POST may have been carried out, or may be still: whoever sends it looks first
+    const mayRepeat = error.code === 429 || (error.code >= 500 && method !== 'POST');
+    return mayRepeat ? retryAfterMs(error) : undefined;
   }
   const broken = error instanceof TransportError && brokenConnection.has(error.code);
   return broken && method === 'GET' ? resendPauseMs : undefined;

@@ -168,7 +168,6 @@ export class Transport implements AsyncDisposable {
           continue;
         }
         const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
-        if (error instanceof ApiError) error.attempts = retries + 1;
         if (pauseMs === undefined || retries >= maxRetries) throw error;
         retries++;
         await this.#untilFenced(options, (signal) => clock.sleep(pauseMs, { signal }));

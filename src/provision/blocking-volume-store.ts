@@ -3,7 +3,7 @@ import { ApiError, isRefusal } from '../kube/api-error.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
-import { TakenOverError } from './intents.ts';
+import { VolumeAbandonedError } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {
@@ -59,13 +59,14 @@ export class BlockingVolumeStore implements VolumeStore {
       'The volume could not be saved',
       abort,
       {
-        isFinal: (error) => isRefusal(error) || error instanceof VolumeTakenError || error instanceof TakenOverError,
+        isFinal: (error) =>
+          isRefusal(error) || error instanceof VolumeTakenError || error instanceof VolumeAbandonedError,
         onFirst: (error) => this.#recordFailure(claim, `${saveFailure(claim, error)}. Saving it is tried again.`),
       },
     );
     if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
     if (failure !== undefined) {
-      if (abort.aborted || failure instanceof TakenOverError) throw failure;
+      if (abort.aborted || failure instanceof VolumeAbandonedError) throw failure;
       const deleteStorage = this.#deleteStorage;
       if (deleteStorage === undefined) {
         this.#recordFailure(claim, `${saveFailure(claim, failure)}. The volume is kept at the storage.`);

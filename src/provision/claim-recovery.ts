@@ -8,13 +8,13 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { orderOf } from '../kube/resource-version.ts';
 import { claimReference, claimUid, selectedNode } from './claim-facts.ts';
-import { claimWish } from './claim-wish.ts';
+import { type ClaimWish, claimWish } from './claim-wish.ts';
 import { volumeTemplate } from './complete-volume.ts';
 import type { DeletionGuard } from './deletion-guard.ts';
 import { waitingReason } from './event-reasons.ts';
 import { Fulfilment } from './fulfilment.ts';
 import { type Intent, isBeingUndone } from './intent.ts';
-import type { Intents } from './intents.ts';
+import { type Intents, VolumeAbandonedError } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
 import type { ProvisionOptions, Provisioner } from './provisioner.ts';
@@ -22,7 +22,9 @@ import type { RecentlySaved } from './recently-saved.ts';
 import type { Plan, Recoverable } from './recoverable.ts';
 import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
+import { SaveLook } from './save-look.ts';
 import { isServed } from './served-intent.ts';
+import { storedVolume } from './stored-volume.ts';
 import type { SaveAttempt, VolumeStore } from './volume-store.ts';
 import { waitingText } from './waiting-text.ts';
 
@@ -192,23 +194,44 @@ export class ClaimRecovery {
    * Before the object of a volume is created. If a former request may have created it, whoever sent that, the claim is read live: an
    * administrator may have removed both since then to keep the storage, which a second object would have reclaimed.
    *
-   * @throws when the claim is gone, and as `DeletionGuard.wish`.
+   * @returns the object, where it is there already: then nothing is to be sent.
+   * @throws {VolumeAbandonedError} when it is not there, and its claim does not want it any more, and as `DeletionGuard.wish`.
    */
-  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | undefined> {
+  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | PersistentVolume> {
+    const { intents, clock } = this.#options;
     const intent = this.#intentOf(volume);
-    const { namespace = '', name = '', uid = '' } = volume.spec.claimRef ?? {};
-    const isFirst = intent?.saveSent === false;
-    const wish = isFirst ? 'wanted' : await this.#options.guard.wish({ claim: { namespace, name, uid } }, signal);
-    if (wish === 'gone') throw new Error('the claim was deleted meanwhile');
-    if (intent === undefined) return undefined;
+    if (intent === undefined) return this.#savedOnly(volume, 'its record was closed meanwhile', signal);
+    let look: SaveLook | undefined;
+    if (intent.saveSent) {
+      const wish = await this.#wish(intent, signal);
+      if (wish === 'has-it') return this.#savedOnly(volume, 'its claim was bound to it, and it was removed', signal);
+      look = new SaveLook({ clock, look: async () => checkWanted(await this.#wish(intent, signal), volume) });
+      await look.renewed();
+    }
     intent.saveSent = true;
     intent.unansweredSaves++;
     return {
-      recheck: () => this.#options.intents.checkOwned(intent),
+      permit: look,
+      recheck: () => intents.checkOwned(intent),
       rejected: () => {
         intent.unansweredSaves--;
       },
     };
+  }
+
+  #wish({ record }: Intent, signal: AbortSignal): Promise<ClaimWish> {
+    return this.#options.guard.wish(record, signal);
+  }
+
+  /** A volume that may only have been saved by a former request. */
+  async #savedOnly(
+    { metadata: { name } }: PersistentVolume,
+    why: string,
+    signal: AbortSignal,
+  ): Promise<PersistentVolume> {
+    const stored = await storedVolume(this.#options.client, name, signal);
+    if (stored === undefined) throw new VolumeAbandonedError(name, why);
+    return stored;
   }
 
   /** Another process has closed the record, or works on it: nothing is saved for it here any more. */
@@ -253,4 +276,10 @@ export class ClaimRecovery {
 function namesOf(claim: PersistentVolumeClaim): { namespace: string; name: string; uid: string } {
   const { namespace = '', name } = claim.metadata;
   return { namespace, name, uid: claimUid(claim) };
+}
+
+function checkWanted(wish: ClaimWish, { metadata: { name } }: PersistentVolume): void {
+  if (wish === 'wanted') return;
+  const why = wish === 'gone' ? 'the claim was deleted meanwhile' : 'the claim has its volume, or another one';
+  throw new VolumeAbandonedError(name, why);
 }

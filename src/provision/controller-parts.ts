@@ -145,6 +145,7 @@ export function makeControllerParts(
     },
     onTaken: (volume) => recovery?.recovery.taken(volume),
     onDropped: (volume) => {
+      recovery?.recovery.unsaved(volume);
       if (recovery !== undefined) claimQueue.addRateLimited(volume.spec.claimRef?.uid ?? '');
     },
     save: options.save,

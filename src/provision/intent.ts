@@ -152,6 +152,7 @@ export function foundIntent(
 ): Intent {
   return {
     ...newIntent(record, nowMs),
+    sinceAtMs: -Infinity, // how long ago is not known
     recorded: true,
     mayExist: true,
     unclearAtMs: nowMs,

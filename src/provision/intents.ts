@@ -43,16 +43,17 @@ export interface IntentsOptions {
 const maxProblemLength = 2000;
 /** The version since which a record is known to have no PersistentVolume is renewed this often, in milliseconds. */
 const renewMs = 20_000;
+/** And soon after a start: a process that is restarted again and again lives no longer. In milliseconds. */
+const firstRenewMs = 1000;
 /** Max records whose version is renewed at once: each write holds a whole shard. */
 const maxRenewed = 500;
 /** The API server may still carry out a request for which nobody waits any more, for so long, in milliseconds. */
 const lateSaveMs = 65_000;
 
-/** Another process has the record of the volume, or has closed it: nothing is sent for it here any more. */
-export class TakenOverError extends ProvisionError {
-  constructor(volumeName: string) {
-    const message = `another process has taken over the volume ${JSON.stringify(volumeName)} while this one was paused`;
-    super(message, { state: 'no-change' });
+/** Nothing is sent for the volume here any more: its record is closed, or another process has it, or its claim is served or gone. */
+export class VolumeAbandonedError extends ProvisionError {
+  constructor(volumeName: string, why: string) {
+    super(`volume ${JSON.stringify(volumeName)} is not worked on here any more: ${why}`, { state: 'no-change' });
   }
 }
 
@@ -167,9 +168,9 @@ export class Intents {
    * process can read of it. Works until the signal aborts.
    */
   async renewVersions(signal: AbortSignal): Promise<void> {
-    for (;;) {
+    for (let pauseMs = firstRenewMs; ; pauseMs = renewMs / 4) {
       try {
-        await this.#options.clock.sleep(renewMs / 4, { signal });
+        await this.#options.clock.sleep(pauseMs, { signal });
       } catch {
         return;
       }
@@ -288,8 +289,11 @@ export class Intents {
 
   /** Its volume is not going to be saved any more, and whether it was may not be known. */
   abandoned(intent: Intent): void {
-    if (intent.saveAttempted)
-      intent.mayBeSavedUntilMs = intent.unansweredSaves > 0 ? this.#nowMs + lateSaveMs : -Infinity;
+    const { saveAttempted, unansweredSaves, mayBeSavedUntilMs } = intent;
+    if (!saveAttempted) return;
+    // one without a window was found again meanwhile: what was sent before is not known
+    const isUnclear = unansweredSaves > 0 || mayBeSavedUntilMs === -Infinity;
+    intent.mayBeSavedUntilMs = isUnclear ? this.#nowMs + lateSaveMs : -Infinity;
   }
 
   /** An attempt ended without a clear result: the backend may still be at work. */
@@ -323,9 +327,10 @@ export class Intents {
     throw new Error(`the record of volume ${JSON.stringify(intent.record.volume.name)} is not open any more`);
   }
 
-  /** To be called after a pause. @throws {TakenOverError} when another process has the record, or nobody has it any more. */
+  /** To be called after a pause. @throws {VolumeAbandonedError} when another process has the record, or nobody has it any more. */
   checkOwned(intent: Intent): void {
-    if (!this.#open.has(intent) || intent.owner === 'foreign') throw new TakenOverError(intent.record.volume.name);
+    if (!this.#open.has(intent) || intent.owner === 'foreign')
+      throw new VolumeAbandonedError(intent.record.volume.name, 'another process has taken it over');
   }
 
   /**
@@ -345,6 +350,16 @@ export class Intents {
     const { handle: _handle, problem: _problem, ...record } = intent.record;
     intent.deleteSent = false;
     await this.#put(intent, { ...record, phase: 'revoked' }, signal);
+  }
+
+  /** It is looked for once more, by a call that may make it again. Resolves once that is recorded. */
+  async looksAgain(intent: Intent, signal: AbortSignal): Promise<void> {
+    await this.#put(intent, { ...intent.record, phase: 'unclear' }, signal);
+  }
+
+  /** The call that looked for it has made nothing, or was not sent. */
+  foundNothing(intent: Intent): void {
+    if (intent.record.phase === 'unclear') this.#note(intent, { ...intent.record, phase: 'revoked' });
   }
 
   /** The storage is not going to be deleted after all. Resolves once that is recorded. */

@@ -4,7 +4,7 @@ import { ExponentialLimiter } from '../kube/rate-limiter.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
-import { TakenOverError } from './intents.ts';
+import { VolumeAbandonedError } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { isRejectedWrite } from './rejected-write.ts';
 import { ClassDroppedError, VolumeTakenError } from './stored-volume.ts';
@@ -56,7 +56,7 @@ export class QueueVolumeStore implements VolumeStore {
       await savePersistentVolume(this.#parts, volume);
     } catch (error) {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
-      if (error instanceof TakenOverError) throw error;
+      if (error instanceof VolumeAbandonedError) throw error;
       this.#parts.logger.error(
         { err: error, volume: name },
         'The volume could not be saved, trying again in the background',
@@ -118,7 +118,7 @@ export class QueueVolumeStore implements VolumeStore {
         const fields = { err: error, volume: name };
         this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
         if (volume !== undefined && error instanceof VolumeTakenError) this.#drop(volume, error);
-        else if (volume !== undefined && error instanceof TakenOverError) this.#forget(volume);
+        else if (volume !== undefined && error instanceof VolumeAbandonedError) this.#forget(volume);
         else if (volume === undefined || !this.#isStuck(volume, error)) this.#queue.addRateLimited(name);
       } finally {
         this.#queue.done(name);

@@ -185,7 +185,13 @@ export class Revoker {
       if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
     }
     const isAgain = record.phase === 'revoked';
-    await this.#undo(intent, signal);
+    if (isAgain) await intents.looksAgain(intent, signal);
+    try {
+      await this.#undo(intent, signal);
+    } catch (error) {
+      if (isAgain && error instanceof ProvisionError && error.state !== 'in-background') intents.foundNothing(intent);
+      throw error;
+    }
     intent.pendingSinceMs = undefined;
     if (!isAgain) {
       metrics.revoked();

@@ -12,7 +12,7 @@ import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import { uidIndex } from './informers.ts';
 import type { Intent } from './intent.ts';
-import type { Intents } from './intents.ts';
+import { type Intents, VolumeAbandonedError } from './intents.ts';
 import type { LastErrors } from './last-errors.ts';
 import { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
@@ -285,7 +285,8 @@ export class ClaimSyncer {
   async #afterFailure(error: unknown, attempt: ProvisionOptions, signal: AbortSignal): Promise<Error> {
     const { claim } = attempt;
     if (error instanceof ProvisionStopped) return error;
-    if (error instanceof IgnoredError) return new ProvisionStopped(error.message);
+    if (error instanceof IgnoredError || error instanceof VolumeAbandonedError)
+      return new ProvisionStopped(error.message);
     const failure = toProvisionError(error);
     this.#options.observer.onProvisionFailed(failure, attempt);
     const outcome = await handleFailure(claim, failure, { ...this.#options, rescheduler: this.#rescheduler }, signal);

@@ -1,3 +1,4 @@
+import type { Permit } from '../base/permit.ts';
 import type { Logger } from '../base/logger.ts';
 import { AlreadyExistsError, isNotCarriedOut } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -5,7 +6,7 @@ import { objectKey } from '../kube/kube-object.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason, succeededReason } from './event-reasons.ts';
-import { TakenOverError } from './intents.ts';
+import { VolumeAbandonedError } from './intents.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
 import { checkStored, ClassDroppedError, hasItsClass, storedVolume, VolumeTakenError } from './stored-volume.ts';
 
@@ -34,7 +35,9 @@ export interface VolumeStore {
 
 /** What belongs to one request that creates a volume. */
 export interface SaveAttempt {
-  /** To be called after a pause, before it is sent. @throws {TakenOverError} when it must not be sent any more. */
+  /** Valid while what was found before the request is young; renewed by looking again. Undefined: it holds without limit. */
+  permit: Permit | undefined;
+  /** To be called after a pause, before it is sent. @throws {VolumeAbandonedError} when it must not be sent any more. */
   recheck: () => void;
   /** To be called when it has certainly created nothing, and cannot any more. */
   rejected: () => void;
@@ -44,8 +47,16 @@ export interface VolumeStoreParts {
   client: KubeClient;
   recorder: Recorder;
   logger: Logger;
-  /** Called before each attempt to create a volume, which fails with what it throws. */
-  beforeSave?: (volume: PersistentVolume, signal: AbortSignal | undefined) => Promise<SaveAttempt | undefined>;
+  /**
+   * Called before each attempt to create a volume, which fails with what it throws; a `VolumeAbandonedError` has the store give the
+   * volume up.
+   *
+   * @returns the object, where it is there already: then nothing is sent.
+   */
+  beforeSave?: (
+    volume: PersistentVolume,
+    signal: AbortSignal | undefined,
+  ) => Promise<SaveAttempt | PersistentVolume | undefined>;
   /** Called as soon as the API server has the volume. */
   onSaved: (volume: PersistentVolume) => void;
   /** Called when no retry can save a volume, as its name is taken by another one. */
@@ -61,32 +72,54 @@ export interface VolumeStoreParts {
  * An attributes class that the API server has dropped is set by a patch, which may reach another server: while a control plane
  * is upgraded, some have the feature and some do not. Kubernetes does not bind a volume without the class of its claim.
  *
- * @throws {VolumeTakenError} when it is another one, {TakenOverError} when another process has the record of its intent,
+ * @throws {VolumeTakenError} when it is another one, {VolumeAbandonedError} when nothing is done for it here any more,
  * {ClassDroppedError}, {ApiError} and {TransportError}.
  */
 export async function savePersistentVolume(
-  { client, beforeSave, onSaved, onTaken }: VolumeStoreParts,
+  parts: VolumeStoreParts,
   volume: PersistentVolume,
   signal?: AbortSignal,
 ): Promise<void> {
+  const { client, beforeSave, onSaved } = parts;
   const attempt = await beforeSave?.(volume, signal);
-  let stored: PersistentVolume | undefined;
-  try {
-    stored = await client.create(persistentVolumes, volume, { signal, recheck: attempt?.recheck });
-  } catch (error) {
-    if (error instanceof TakenOverError || isNotCarriedOut(error)) attempt?.rejected();
-    if (!(error instanceof AlreadyExistsError)) throw error;
-    stored = await savedVolume(client, volume, signal).catch((failure: unknown) => {
-      if (failure instanceof VolumeTakenError) onTaken(volume);
-      throw failure;
-    });
-    if (stored === undefined) throw error; // gone again: the next attempt creates it
-  }
+  let stored =
+    attempt !== undefined && 'metadata' in attempt
+      ? checked(attempt, parts, volume)
+      : await createOrFind(parts, volume, { attempt, signal });
   for (let tries = 0; tries < 2 && !hasItsClass(stored, volume); tries++) {
     stored = await setClass(client, volume, signal);
   }
   if (!hasItsClass(stored, volume)) throw new ClassDroppedError(volume);
   onSaved(volume);
+}
+
+async function createOrFind(
+  parts: VolumeStoreParts,
+  volume: PersistentVolume,
+  { attempt, signal }: { attempt: SaveAttempt | undefined; signal: AbortSignal | undefined },
+): Promise<PersistentVolume> {
+  const { client } = parts;
+  const { permit, recheck } = attempt ?? {};
+  try {
+    return await client.create(persistentVolumes, volume, { signal, permit, recheck });
+  } catch (error) {
+    if (error instanceof VolumeAbandonedError || isNotCarriedOut(error)) attempt?.rejected();
+    if (!(error instanceof AlreadyExistsError)) throw error;
+    const stored = await storedVolume(client, volume.metadata.name, signal);
+    if (stored === undefined) throw error; // gone again: the next attempt creates it
+    return checked(stored, parts, volume);
+  }
+}
+
+/** @throws {VolumeTakenError} when what is stored is another volume. */
+function checked(stored: PersistentVolume, { onTaken }: VolumeStoreParts, volume: PersistentVolume): PersistentVolume {
+  try {
+    checkStored(stored, volume);
+  } catch (error) {
+    if (error instanceof VolumeTakenError) onTaken(volume);
+    throw error;
+  }
+  return stored;
 }
 
 async function setClass(

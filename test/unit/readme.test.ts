@@ -41,7 +41,7 @@ const otherFlags = new Set([
   ...['--api-minutes', '--mode', '--other', '--quiet', '--records', '--sidecar'],
   ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
   ...['--runtime-config'], // kube-apiserver
-  ...['--previous', '--tail', '--field-selector', '--as'], // kubectl
+  ...['--previous', '--tail', '--field-selector', '--as', '--overwrite'], // kubectl
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
   ...['--second-look', '--delete', '--yes', '--nobody-keeps-it', '--secret'], // csi-provisioner audit
   ...['--driver', '--resume', '--wait', '--uid', '--from', '--silence'], // csi-provisioner journal

@@ -122,7 +122,14 @@ describe('a claim that is deleted while its volume may be in the making', () => 
     const revoke = { plan: backend.plans[0], handle: undefined };
     assert.deepEqual(backend.revokes, [revoke, revoke], 'the second look finds what a late call has made');
     assert.equal(backend.released.length, 2);
-    assert.deepEqual(journal.writes, ['put create', 'put delete', 'put revoked', 'put delete', 'remove']);
+    assert.deepEqual(journal.writes, [
+      'put create',
+      'put delete',
+      'put revoked',
+      'put unclear',
+      'put delete',
+      'remove',
+    ]);
     assert.equal(seen.revoked, 1);
   });
 

@@ -129,7 +129,7 @@ describe('a record that is found at the start', () => {
       assert.equal(backend.revokes.length, 1);
       await scene.undone();
       assert.deepEqual(backend.deleted, [handle, `${handle}-2`], 'what the second look has made goes, too');
-      assert.deepEqual(journal.writes, ['put delete', 'put revoked', 'put delete', 'remove']);
+      assert.deepEqual(journal.writes, ['put delete', 'put revoked', 'put unclear', 'put delete', 'remove']);
       assert.equal(seen.revoked, 1);
       assert.deepEqual(rig.volumes, []);
     });

@@ -36,7 +36,7 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.equal(backend.revokes.length, 2);
     assert.ok(clock.monotonicMs() <= lateMs + 2000);
     assert.deepEqual(seen.open, noRecords());
-    assert.deepEqual(journal.writes, ['put create', 'put delete', 'put revoked', 'remove']);
+    assert.deepEqual(journal.writes, ['put create', 'put delete', 'put revoked', 'put unclear', 'remove']);
     assert.equal(seen.revoked, 1, 'counted once');
     assert.equal(rig.log.filter(({ message }) => message.startsWith('Deleted the storage')).length, 1);
   });
@@ -91,7 +91,7 @@ describe('a volume that was deleted while a call may still make it', () => {
     backend.make(name, 'late');
     await scene.undone();
     assert.ok(clock.monotonicMs() - startedMs >= lateMs - 2000);
-    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`, `${handle}-3`]);
   });
 
   test('is found by a new process, too', async () => {

@@ -200,13 +200,45 @@ describe('a volume that cannot be saved', () => {
       assert.notEqual(rig.claimInCache('a'), undefined, 'the cache was kept behind');
       const { err } = rig.log.filter(({ message }) => message.startsWith('The volume could not be saved')).at(-1)
         ?.fields as { err: Error };
-      assert.equal(err.message, 'the claim was deleted meanwhile');
+      assert.match(err.message, /not worked on here any more: the claim was deleted meanwhile$/);
       assert.deepEqual(rig.volumes, []);
       assert.deepEqual(backend.deleted, []);
       assert.deepEqual(
         [...backend.storage.values()].map((each) => each.handle),
         [handle],
       );
+    });
+  }
+
+  for (const { what, isThere } of [
+    { what: 'counts as saved, with its event, when its claim was bound to it meanwhile', isThere: true },
+    { what: 'is not created again when its claim was bound to it and somebody has removed it', isThere: false },
+  ]) {
+    test(`as the answer was lost, ${what}`, async () => {
+      const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 }) } as const;
+      const scene = await recoveryScene({ rig: { controller: { save } } });
+      await using rig = scene.rig;
+      const { backend, clock, name } = scene;
+      const create = { verb: 'create', resource: 'persistentvolumes' };
+      const lost = rig.fault({ match: create, action: { type: 'dropAfter' } });
+      rig.startOnly();
+      await rig.until('the lost answer', () => rig.unsavedLines === 1);
+      const claim = rig.changeClaim('a', {}, { volumeName: name });
+      rig.api.updateStatus(resource.claims, { ...structuredClone(claim), status: { phase: 'Bound' } });
+      if (!isThere) {
+        const volume = structuredClone(rig.volume(name))!;
+        volume.spec.persistentVolumeReclaimPolicy = 'Retain';
+        rig.api.update(resource.volumes, volume as never);
+        rig.api.delete(resource.volumes, { name });
+        rig.setFinalizers(name, []);
+      }
+      await clock.advance(60_000);
+      await rig.settle();
+      assert.equal(lost.hits, 1, 'one request');
+      assert.equal(rig.volume(name) !== undefined, isThere);
+      assert.equal(rig.events.filter(({ reason }) => reason === 'ProvisioningSucceeded').length, isThere ? 1 : 0);
+      assert.deepEqual(backend.deleted, []);
+      assert.equal(backend.storage.size, 1);
     });
   }
 

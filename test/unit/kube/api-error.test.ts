@@ -89,12 +89,8 @@ describe('what an error says', () => {
     });
   }
 
-  test('nothing is certain about a write after the word of a proxy, or after a former attempt', () => {
+  test('nothing is certain about a write after the word of a proxy', () => {
     assert.equal(isNotCarriedOut(errorFromAnswer(403, 'Access denied by the proxy', create)), false);
-    const error = errorFromAnswer(422, JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 422 }), create);
-    assert.equal(isNotCarriedOut(error), true);
-    error.attempts = 2;
-    assert.equal(isNotCarriedOut(error), false);
   });
 
   test('a write that was not sent is certainly not carried out, one without an answer perhaps', () => {

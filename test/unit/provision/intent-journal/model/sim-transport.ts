@@ -37,7 +37,10 @@ export interface SimTransportOptions {
 }
 
 /** What of `Transport` is used below a `KubeClient`, a reflector and a paged list. */
-export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fence' | 'fenced' | 'missingRights'> {
+export class SimTransport implements Pick<
+  Transport,
+  'request' | 'stream' | 'fence' | 'fenced' | 'missingRights' | 'distrust'
+> {
   readonly missingRights: MissingRights;
   readonly #options: SimTransportOptions;
   readonly #fence = new AbortController();
@@ -66,6 +69,9 @@ export class SimTransport implements Pick<Transport, 'request' | 'stream' | 'fen
   fence(reason: Error): void {
     this.#fence.abort(reason);
   }
+
+  /** There are no connections that could be dead. */
+  distrust(): void {}
 
   /** Watches deliver nothing until `releaseWatches`. */
   holdWatches(): void {
