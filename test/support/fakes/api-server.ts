@@ -127,11 +127,10 @@ export class ScriptedApiServer implements AsyncDisposable {
       send(response, 200, object);
       return;
     }
-    const namespaced = /^(.*)\/([a-z0-9.]+)$/.exec(path);
     const items = [...this.#objects].filter(([key]) => isMemberOf(key, path)).map(([, member]) => member);
     if (items.length > 0 || query.has('limit'))
       send(response, 200, { kind: 'List', apiVersion: 'v1', metadata: {}, items });
-    else this.#notFound(path, namespaced?.[2] ?? '', response);
+    else this.#notFound(path, decodeURIComponent(path.split('/').at(-1) ?? ''), response);
   }
 
   #update(path: string, body: StoredObject, response: ServerResponse): void {
