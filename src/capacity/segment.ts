@@ -1,4 +1,5 @@
 /** Topology segments of a cluster: sets of labels that nodes share (CSI spec, "Topology"). */
+import { compareBytes } from '../base/compare-bytes.ts';
 import type { NodeSelectorTerm } from '../provision/objects.ts';
 import type { StorageCapacity } from './storage-capacity.ts';
 
@@ -12,7 +13,7 @@ export interface Segment {
 
 /** The segment of these labels. */
 export function segmentOf(labels: Readonly<Record<string, string>>): Segment {
-  const sorted = Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const sorted = Object.fromEntries(Object.entries(labels).sort(([a], [b]) => compareBytes(a, b)));
   return { key: JSON.stringify(sorted), labels: Object.freeze(sorted) };
 }
 

@@ -1,3 +1,4 @@
+import { compareBytes } from '../base/compare-bytes.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 
 /**
@@ -7,7 +8,7 @@ import type { PersistentVolumeClaim } from '../provision/objects.ts';
 export function claimStatusText(status: PersistentVolumeClaim['status']): string {
   const { phase = '', accessModes = [], capacity = {} } = status ?? {};
   const sizes = Object.entries(capacity)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => compareBytes(a, b))
     .map(([name, size]) => `${name}:${size}`);
   return `{${phase} [${accessModes.join(' ')}] map[${sizes.join(' ')}] [] map[] map[] <nil> nil}`;
 }

@@ -1,4 +1,5 @@
 /** What the keys of a StorageClass's `parameters` mean to us, and which of them the driver gets to see. */
+import { compareBytes } from '../base/compare-bytes.ts';
 import type { Logger } from '../base/logger.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
 
@@ -60,7 +61,7 @@ function fsTypeKeys(parameters: Record<string, string>): string[] {
  */
 export function driverParameters(parameters: Record<string, string>): Record<string, string> {
   const kept: [string, string][] = [];
-  for (const [key, value] of Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [key, value] of Object.entries(parameters).sort(([a], [b]) => compareBytes(a, b))) {
     if (!key.startsWith(reservedPrefix)) kept.push([key, value]);
     else if (!reservedKeys.has(key)) {
       throw new ProvisionError(

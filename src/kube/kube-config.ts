@@ -146,10 +146,13 @@ function fromServer(master: string): KubeConfig {
   return config;
 }
 
+/** Without scheme a host and port alone, which URLs read more generously: of `/a` or `http:///a` they make the host `a`. */
+const serverPattern = /^(?:[a-z][a-z0-9+.-]*:\/\/[^/\\\s][^\\\s]*|[^/\\\s]+)$/i;
+
 /** A host and port without scheme means http, as in the original. */
 function serverUrl(master: string): string {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(master) ? master : `http://${master}`;
-  if (!URL.canParse(text)) {
+  if (!serverPattern.test(master) || !URL.canParse(text)) {
     throw new KubeConfigError(`--master: ${JSON.stringify(master)} is neither a URL nor host:port`, {
       cure: 'Give the URL of the API server, such as https://192.0.2.1:6443',
     });

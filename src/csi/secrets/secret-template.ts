@@ -1,3 +1,4 @@
+import { compareBytes } from '../../base/compare-bytes.ts';
 import { goQuote } from '../../base/go-quote.ts';
 
 /** A template names tokens that have no value here. */
@@ -31,7 +32,7 @@ export function expandTemplate(template: string, values: ReadonlyMap<string, str
     at = dollar + 1 + length;
   }
   if (unknown.size > 0) {
-    const tokens = [...unknown].sort().map((token) => goQuote(token));
+    const tokens = [...unknown].sort(compareBytes).map((token) => goQuote(token));
     throw new TemplateError(`invalid tokens: [${tokens.join(' ')}]`);
   }
   return expanded + template.slice(at);

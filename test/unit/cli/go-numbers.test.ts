@@ -74,10 +74,30 @@ describe('parseGoFloat', () => {
     ['+Inf', Infinity],
     ['-infinity', -Infinity],
     ['NaN', NaN],
+    ['1_0', 10],
+    ['0_1', 1],
+    ['1_0.5_0e1_0', 10.5e10],
+    ['0x1p4', 16],
+    ['0X1P+4', 16],
+    ['-0x1P-4', -0.0625],
+    ['0x_1_0p4', 256],
+    ['0x1p1_0', 1024],
+    ['0x1.8p1', 3],
+    ['0x1.p1', 2],
+    ['0x.8p1', 1],
+    ['0x10.8p0', 16.5],
+    ['0x1_0.0_8p0', 16.03125],
+    ['0x1p-1074', 5e-324],
+    ['0x10000000000000000000000p-1160', 2 ** -1072],
+    ['0x0p1000000000000', 0],
+    ['0x1p-99999999999', 0],
   ];
   for (const [text, want] of accepted) test(`${text} is ${want}`, () => assert.equal(parseGoFloat(text), want));
 
-  for (const text of ['', 'x', '.', '1e', '+nan', '1_0', '0x', ' 1', '1,5']) {
+  for (const text of ['', 'x', '.', '1e', '+nan', '0x', ' 1', '1,5'].concat(
+    ['1_', '_1', '1__0', '1_.5', '1._5', '1e_5', 'in_f', '0b1', '0x1', '0x1p', '0xp1', '0x.p1', '0x1_p4', '0x1p_4'],
+    ['0x1_.8p0', '0x1._8p0', '0x_.8p0', '0x__1p0', '0x1e5'],
+  )) {
     test(`"${text}" is no number`, () => {
       assert.throws(() => parseGoFloat(text), { message: `strconv.ParseFloat: parsing "${text}": invalid syntax` });
     });
@@ -88,6 +108,9 @@ describe('parseGoFloat', () => {
       message: 'strconv.ParseFloat: parsing "1e39": value out of range',
     });
     assert.throws(() => parseGoFloat('1e309'), { outOfRange: true });
+    assert.equal(parseGoFloat('0x1.fffffep127', 32), 2 ** 128 - 2 ** 104);
+    assert.throws(() => parseGoFloat('0x1.ffffffp127', 32), { outOfRange: true });
+    assert.throws(() => parseGoFloat('-0x1p1000000000000'), { outOfRange: true });
   });
   test('single precision rounds', () => assert.equal(parseGoFloat('0.1', 32), Math.fround(0.1)));
 });

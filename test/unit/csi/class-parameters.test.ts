@@ -26,6 +26,11 @@ describe('driverParameters', () => {
     );
   });
 
+  test('of several unknown keys the first in the order of bytes is reported', () => {
+    const unknown = { 'csi.storage.k8s.io/𝄞': 'x', 'csi.storage.k8s.io/\uff5e': 'y' };
+    assert.throws(() => driverParameters(unknown), /unknown parameter key "csi\.storage\.k8s\.io\/\uff5e"/);
+  });
+
   test('the prefix counts in its own spelling only', () => {
     const other = { 'CSI.storage.k8s.io/fstype': 'x', 'xcsi.storage.k8s.io/bim': 'y' };
     assert.deepEqual(driverParameters(other), other);

@@ -61,7 +61,32 @@ describe('loadKubeConfig', () => {
 
   test('a server without a scheme is one of http', () => {
     assert.equal(serverOf(load({ master: 'localhost:8080' })), 'http://localhost:8080');
-    assert.throws(() => load({ master: 'http://[' }), KubeConfigError);
+    assert.equal(serverOf(load({ master: '[::1]:80' })), 'http://[::1]:80');
+  });
+
+  const noServers = [
+    'http://[',
+    '/a',
+    '//a:1',
+    '/',
+    'a/b',
+    'a:80/b',
+    'http:/a',
+    'http:///a',
+    'http://',
+    'https:a',
+    '\\a',
+  ];
+  for (const master of [...noServers, 'http://\\a', 'a b', 'a\n', ':']) {
+    test(`--master=${JSON.stringify(master)} is refused, with a kubeconfig or without`, () => {
+      const refused = { message: `--master: ${JSON.stringify(master)} is neither a URL nor host:port` };
+      assert.throws(() => load({ master }), refused);
+      assert.throws(() => load({ master, kubeconfig: kubeconfig({}) }), KubeConfigError);
+    });
+  }
+
+  test('the URL of a server may have a path', () => {
+    assert.equal(serverOf(load({ master: 'https://proxy.example/k8s' })), 'https://proxy.example/k8s');
   });
 
   test('relative files are looked up beside the kubeconfig', () => {

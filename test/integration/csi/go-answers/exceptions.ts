@@ -19,7 +19,7 @@ export const exceptions: readonly Exception[] = [
   ),
   text(translation, /^failed to get id components\.Got: \d, wanted 6/, /^volume handle ".*" does not name a disk$/),
   text(translation, /^could not get disk name from .*, correct format: /, /^volume handle ".*" does not name a disk$/),
-  text(translation, /onvert partition .* to integer: /, /^failed to convert partition ".*" to a whole number$/),
+  text(translation, /onvert partition .* to integer: /, /^failed to convert partition ".*" to a whole number/),
   text(translation, /^failed to translate Kubernetes ID to EBS /, /^"aws:.*" is not the name of an EBS volume$/),
   text(translation, /^could not find a secret namespace in /, /^neither the volume nor its claim names the namespace/),
   text(translation, /^failed to translate topology\. PV:.*/s, /^no region: the volume names no zone$/),

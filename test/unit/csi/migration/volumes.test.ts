@@ -179,6 +179,14 @@ describe('a volume of a driver in the form of its plugin', () => {
       csi: { volumeHandle: 'vol-1', volumeAttributes: { partition: 'x' } },
       telling: /^failed to convert partition "x"/,
     },
+    ...[ebs, gce].flatMap((driver) =>
+      ['2147483648', '-2147483649', '9223372036854775808'].map((partition) => ({
+        name: `${driver}: partition ${partition}, of more than 32 bits`,
+        driver,
+        csi: { volumeHandle: 'projects/p/zones/z/disks/d', volumeAttributes: { partition } },
+        telling: new RegExp(`^failed to convert partition "${partition}" to a whole number: it has more than 32 bits$`),
+      })),
+    ),
     {
       name: 'EBS: an empty partition',
       driver: ebs,

@@ -34,6 +34,11 @@ describe('expandTemplate', () => {
     ['$12', 'one2'],
     ['${a}${a}', 'AA'],
   ];
+  test('unknown tokens are in the order of their bytes', () => {
+    const message = 'invalid tokens: ["Z" "a\u0301" "é" "\uff5e" "𝄞"]';
+    assert.throws(() => expandTemplate('${𝄞}${\uff5e}${é}${a\u0301}$Z', new Map()), { message });
+  });
+
   for (const [template, text] of expanded) {
     test(`${JSON.stringify(template)} gives ${JSON.stringify(text)}`, () =>
       assert.equal(expandTemplate(template, values), text));

@@ -89,6 +89,14 @@ describe('Topology', () => {
     const { topology } = start('no CSINodes');
     assert.deepEqual(topology.requirements(question({ allowed: '(Z:z2 & Z:z1)' })), wanted('{Z=z2}'));
   });
+
+  test('the same key and value twice in an allowed topology: nodes that have it fit', () => {
+    for (const strict of [false, true]) {
+      const { topology } = start('three zones', { strict });
+      const asked = question({ selected: 'n1', allowed: '(Z:z1 & Z:z1)' });
+      assert.ok(topology.requirements(asked)?.requisite?.length === 1, `strict: ${strict}`);
+    }
+  });
 });
 
 /** Retries without a driver; `forget` stands for an outcome that is known. */
