@@ -117,13 +117,18 @@ function isZero(name: string, value: unknown): boolean {
 export function firstDifference(ours: unknown, go: unknown, path = ''): string | undefined {
   if (isDeepStrictEqual(ours, go)) return undefined;
   if (!isObject(ours) || !isObject(go) || Array.isArray(ours) !== Array.isArray(go)) {
-    return `${path}: ours ${JSON.stringify(ours)}, Go ${JSON.stringify(go)}`;
+    return `${path}: ours ${shown(ours)}, Go ${shown(go)}`;
   }
-  for (const key of new Set([...Object.keys(ours), ...Object.keys(go)])) {
+  for (const key of new Set(['error', ...Object.keys(ours), ...Object.keys(go)])) {
     const difference = firstDifference(ours[key], go[key], path === '' ? key : `${path}.${key}`);
     if (difference !== undefined) return difference;
   }
   return `${path}: another order`;
+}
+
+function shown(value: unknown): string {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  return text.length > 400 ? `${text.slice(0, 400)}...` : text;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
