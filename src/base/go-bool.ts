@@ -25,3 +25,8 @@ export function parseGoBool(text: string): boolean {
   if (falseWords.has(text)) return false;
   throw new StrconvError('ParseBool', text);
 }
+
+/** Whether `parseGoBool` reads the text. */
+export function isGoBool(text: string): boolean {
+  return trueWords.has(text) || falseWords.has(text);
+}

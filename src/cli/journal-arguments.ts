@@ -1,4 +1,5 @@
 /** The arguments of `csi-provisioner journal`: an action, a few flags of its own, and those of the sidecar. */
+import { meantWords } from './argument-steps.ts';
 import { durationOf, namespacedNameOf, outputOf, readValues } from './argument-values.ts';
 import type { Config } from './config.ts';
 import { sidecarConfig } from './sidecar-config.ts';
@@ -89,12 +90,12 @@ export function journalArguments(
     .allowExcessArguments();
   if (!readArguments(parser, call, { usageCode })) return undefined;
   const flags = parser.opts<OwnFlags>();
-  const [action, ...rest] = parser.args;
+  const [action] = meantWords(parser.args);
   return readValues(call, { usageCode }, () => {
     const known = actionOf(action);
     return {
       action: known,
-      config: sidecarConfig(call, rest),
+      config: sidecarConfig(call, parser.args, { words: 1 }),
       context: flags.context,
       driver: flags.driver,
       output: outputOf(flags.output),
@@ -112,7 +113,7 @@ export function journalArguments(
 function actionOf(text: string | undefined): JournalAction {
   const action = actions.find((each) => each === text);
   if (action !== undefined) return action;
-  const got = text === undefined || text.startsWith('-') ? 'none' : JSON.stringify(text);
+  const got = text === undefined ? 'none' : JSON.stringify(text);
   throw new RangeError(`the first argument must be one of ${actions.join(', ')}, got ${got}`);
 }
 

@@ -5,18 +5,37 @@ import { parseCommandLine } from './command-line.ts';
 import { ExitError, exitCodes } from '../run/exit.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import { CommandLineError, reportExit } from './command-line-exit.ts';
-import { createLogger, type ProcessLogger } from './logging.ts';
+import { createLogger, type LoggingConfig, type ProcessLogger } from './logging.ts';
 import { runSidecar } from './run.ts';
-import { findSubcommand, runSubcommand } from './subcommands.ts';
+import { findSubcommand, type FoundSubcommand, runSubcommand } from './subcommands.ts';
 import { version } from './version.ts';
 
 /** Runs the program; resolves at its end, with `process.exitCode` set. To be called once. */
 export async function main(): Promise<void> {
   const argv0 = process.argv[1] ?? 'csi-provisioner';
   const args = process.argv.slice(2);
-  const subcommand = findSubcommand(argv0, args);
-  if (subcommand === undefined) await beSidecar(argv0, args);
-  else process.exitCode = await runSubcommand(subcommand, process);
+  const run = await runFoundSubcommand(argv0, args);
+  if (run === undefined) await beSidecar(argv0, args);
+  else process.exitCode = run.exitCode;
+}
+
+/** @returns undefined where the command line asks for the sidecar. */
+async function runFoundSubcommand(argv0: string, args: readonly string[]): Promise<{ exitCode: number } | undefined> {
+  let found: FoundSubcommand | undefined;
+  try {
+    found = findSubcommand(argv0, args);
+  } catch (error) {
+    if (!(error instanceof ExitError)) throw error;
+    return { exitCode: reportExit(error, { logger: createLogger(plainLogging), writeError }) };
+  }
+  return found === undefined ? undefined : { exitCode: await runSubcommand(found, process) };
+}
+
+/** Until the flags were understood. */
+const plainLogging: LoggingConfig = { format: 'text', verbosity: 0 };
+
+function writeError(text: string): void {
+  writeSync(2, text);
 }
 
 /** Without the gate for releasing the lease nothing is drained: killed by the signal, or exit code 2 as process 1. */
@@ -54,8 +73,8 @@ async function beSidecar(argv0: string, args: readonly string[]): Promise<void> 
     if (!(error instanceof ExitError)) throw error;
     const asked = error instanceof CommandLineError ? error.logging : null;
     process.exitCode = reportExit(error, {
-      logger: logger ?? createLogger(asked ?? { format: 'text', verbosity: 0 }),
-      writeError: (text) => writeSync(2, text),
+      logger: logger ?? createLogger(asked ?? plainLogging),
+      writeError,
     });
   }
 }

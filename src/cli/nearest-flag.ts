@@ -1,3 +1,4 @@
+import { editDistance } from '../base/edit-distance.ts';
 import { flagList, type FlagName } from './flags.ts';
 
 /**
@@ -23,17 +24,3 @@ export function nearestFlag(given: string): FlagName | undefined {
 
 /** Max length of a name that counts as a typo. */
 const maxLength = 100;
-
-/** How many letters have to be put in, taken out or replaced to make one of the other (Levenshtein). */
-function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [row, letter] of Array.from(from).entries()) {
-    const current = [row + 1];
-    for (const [column, other] of Array.from(to).entries()) {
-      const replaced = (previous[column] ?? 0) + (letter === other ? 0 : 1);
-      current.push(Math.min(replaced, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous.at(-1) ?? 0;
-}

@@ -1,16 +1,27 @@
 /** The flags of the sidecar, given to a subcommand. */
+import { meantWords } from './argument-steps.ts';
 import { buildConfig, type Config } from './config.ts';
 import { applyFeatureGates } from './feature-gates.ts';
 import { checkLogging } from './logging-flags.ts';
 import { parseFlags } from './parse-flags.ts';
 import type { SubcommandCall } from './subcommand-call.ts';
 
-/** As the sidecar would run with these. @throws {ExitError} as the sidecar, and {RangeError} for what is no flag. */
-export function sidecarConfig({ program, environment }: SubcommandCall, args: readonly string[]): Config {
+/**
+ * As the sidecar would run with these.
+ *
+ * @param options.words - how many arguments that are no flags the subcommand reads itself. Default 0.
+ * @throws {ExitError} as the sidecar, and {RangeError} for one word more.
+ */
+export function sidecarConfig(
+  { program, environment }: SubcommandCall,
+  args: readonly string[],
+  { words = 0 }: { words?: number } = {},
+): Config {
   const parsed = parseFlags(program, args);
   if (parsed.kind === 'help') throw new RangeError('help is --help');
-  const { values, given, ignored } = parsed;
-  if (ignored.length > 0) throw new RangeError(`unexpected argument ${JSON.stringify(ignored[0])}`);
+  const { values, given } = parsed;
+  const unexpected = meantWords(args)[words];
+  if (unexpected !== undefined) throw new RangeError(`unexpected argument ${JSON.stringify(unexpected)}`);
   const { gates } = applyFeatureGates(values['feature-gates']);
   return buildConfig({
     argv0: program,

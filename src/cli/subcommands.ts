@@ -1,6 +1,10 @@
-/** What the program does besides being the sidecar. Only the very first argument can be a subcommand. */
+/** What the program does besides being the sidecar. */
 import path from 'node:path';
+import { editDistance } from '../base/edit-distance.ts';
+import { goQuote } from '../base/go-quote.ts';
 import { printable } from '../base/printable.ts';
+import { argumentSteps } from './argument-steps.ts';
+import { usageExit } from './command-line-exit.ts';
 import { type Subcommand, type SubcommandCall, SubcommandError } from './subcommand-call.ts';
 import { auditVolumes } from './audit-command.ts';
 import { manageJournal } from './journal-command.ts';
@@ -38,25 +42,51 @@ export interface FoundSubcommand extends Pick<SubcommandCall, 'program' | 'args'
   readonly run: Subcommand;
 }
 
+/** Up to how many edits away a word was meant for a subcommand: a second sidecar must not start for a typo. */
+const maxEdits = 2;
+
 /**
- * The subcommand that a command line asks for.
+ * The subcommand that a command line asks for: the first word that is neither a flag nor the value of one and has its name. Flags of
+ * the sidecar may stand before it, and become its first arguments.
  *
  * @param argv0 - the path of the program as it was called.
  * @param args - the arguments behind it.
+ * @throws {ExitError} code 2 for a word that is almost the name of one.
  */
 export function findSubcommand(argv0: string, args: readonly string[]): FoundSubcommand | undefined {
   const called = path.parse(argv0).name;
-  for (const [name, { run, link, linkedAs = name }] of Object.entries(subcommands)) {
-    if (called === link) return { run, program: linkedAs, args };
-    if (args[0] === name) return { run, program: `${called} ${name}`, args: args.slice(1) };
+  const linked = Object.values(subcommands).find(({ link }) => link === called);
+  if (linked !== undefined) return { run: linked.run, program: linked.linkedAs ?? called, args };
+  const flags: string[] = [];
+  for (const step of argumentSteps(args)) {
+    if (step.kind === 'flag') flags.push(step.flag);
+    if (step.kind !== 'word') continue;
+    const name = nearestSubcommand(step.word);
+    const entry = subcommands[name ?? ''];
+    if (name === undefined || entry === undefined) continue;
+    if (name === step.word) return { run: entry.run, program: `${called} ${name}`, args: [...flags, ...step.rest] };
+    throw usageExit(`unknown subcommand ${goQuote(step.word)} (did you mean ${name}?)`);
   }
   return undefined;
+}
+
+/** A word that has nothing in common with any name, such as a single letter, was meant for none. */
+function nearestSubcommand(word: string): string | undefined {
+  const allowed = Math.min(maxEdits, word.length - 1);
+  const distances = Object.keys(subcommands).map((name) => ({ name, edits: editsTo(name, word) }));
+  return distances.sort((one, other) => one.edits - other.edits).find(({ edits }) => edits <= allowed)?.name;
+}
+
+function editsTo(name: string, word: string): number {
+  if (word.length > name.length + maxEdits) return Infinity;
+  const edits = editDistance(word.toLowerCase(), name);
+  return edits === 0 && word !== name ? 1 : edits;
 }
 
 /** What the help of the program says about its subcommands. */
 export function subcommandHelp(): string {
   const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`);
-  return ['Subcommands, as the first argument (each has --help)', ...rows, ''].join('\n');
+  return ['Subcommands, before or behind flags (each has --help)', ...rows, ''].join('\n');
 }
 
 /**

@@ -8,9 +8,12 @@ import { type Explanation, exitCodeOf } from '../explain/explanation.ts';
 import { explanationLine, explanationText } from '../explain/explanation-text.ts';
 import { KubeClient } from '../kube/kube-client.ts';
 import type { RequestObservation } from '../kube/request.ts';
+import { meantWords } from './argument-steps.ts';
+import { readValues } from './argument-values.ts';
 import { claimSecret } from './claim-secret.ts';
 import { connectCluster, type ConnectionFlags } from './cluster-connection.ts';
 import { fieldManager } from './kubernetes.ts';
+import { parseFlags } from './parse-flags.ts';
 import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
 
 /** The exit code when the state cannot be determined. */
@@ -27,7 +30,10 @@ interface WhyFlags extends ConnectionFlags {
 /** What is to be explained. */
 type WhyObject = { volume: string } | { namespace: string | undefined; claim: string };
 
-const exitCodeHelp = `
+const notes = `
+All flags of the sidecar are accepted as well, so that its arguments can be copied. Of these --master and
+--kubeconfig have an effect.
+
 Exit codes: 0 bound, or nothing to delete; 1 waiting, and nobody has to act; 2 stuck; 3 unknown.
 It is read-only, and names the right that is missing where it may not read. docs/why.md lists all causes.`;
 
@@ -41,10 +47,13 @@ export async function explainWhy(call: SubcommandCall): Promise<number> {
     .option('-w, --watch', 'repeat until it is bound or gone')
     .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, or the service account of the Pod')
     .option('--context <name>', 'context in the kubeconfig (default: its current one)')
-    .addHelpText('after', exitCodeHelp);
+    .addHelpText('after', notes)
+    .allowUnknownOption()
+    .allowExcessArguments();
   if (!readArguments(parser, call, { usageCode })) return 0;
-  const flags = parser.opts<WhyFlags>();
-  const object = readObject(call, parser.args[0] ?? '', flags.namespace || undefined);
+  const { text, master } = sidecarArguments(call, parser.args);
+  const flags = { ...parser.opts<WhyFlags>(), master };
+  const object = readObject(call, text, flags.namespace || undefined);
 
   let serverAheadMs = 0;
   const onRequest = ({ date = '' }: RequestObservation): void => {
@@ -61,6 +70,18 @@ export async function explainWhy(call: SubcommandCall): Promise<number> {
       ? explainVolume(object.volume, options)
       : explainClaim({ namespace: object.namespace ?? namespace, name: object.claim }, options);
   return flags.watch === true ? await watch(explain, flags, call) : await once(explain, flags, call);
+}
+
+/** The object, and what has an effect of the sidecar's flags. @throws {SubcommandError} for anything else. */
+function sidecarArguments(call: SubcommandCall, args: readonly string[]): { text: string; master: string | undefined } {
+  const [text, unexpected] = meantWords(args);
+  return readValues(call, { usageCode }, () => {
+    const parsed = parseFlags(call.program, args);
+    if (parsed.kind === 'help') throw new RangeError('help is --help');
+    if (text === undefined) throw new RangeError('no object is given: add NAMESPACE/CLAIM or pv/NAME');
+    if (unexpected !== undefined) throw new RangeError(`unexpected argument ${JSON.stringify(unexpected)}`);
+    return { text, master: parsed.values.master || undefined };
+  });
 }
 
 /** @throws {SubcommandError} for what names neither a claim nor a volume. */

@@ -3,7 +3,10 @@ import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { mainFile, runNode, runProgram } from './program-run.ts';
+import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
+import { StoredCluster } from '../csi/stored-cluster.ts';
+import { mainFile, type ProgramRun, runNode, runProgram } from './program-run.ts';
 
 describe('a subcommand of the program', () => {
   let folder: string;
@@ -64,5 +67,110 @@ describe('a subcommand of the program', () => {
     const { code, stderr } = await runProgram(['why', 'ns/claim', '--kubeconfig', file, '--context', 'away']);
     assert.equal(code, 3);
     assert.match(stderr, /kubeconfig has no context "away"\. These are there: home\n$/);
+  });
+});
+
+describe('among flags of the sidecar', () => {
+  let driver: RecordingDriver;
+  let cluster: StoredCluster;
+  before(async () => {
+    driver = await RecordingDriver.start({ csi: loadCsi(), controller: ['CREATE_DELETE_VOLUME', 'LIST_VOLUMES'] });
+    driver.always('ListVolumes', { entries: [] });
+    cluster = await StoredCluster.start([claim]);
+  });
+  after(async () => {
+    await driver[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+  const claim = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'why', namespace: 'ns1', uid: 'u' },
+    spec: { storageClassName: 'none', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    status: { phase: 'Pending' },
+  };
+  /** With the flags of a sidecar before and behind. A second sidecar would not end by itself. */
+  const run = async (...args: string[]): Promise<ProgramRun> => {
+    const found = [`--csi-address=${driver.socketPath}`, '--master', cluster.url];
+    const result = await runProgram([...found, ...args, '--leader-election', 'false', '--timeout=5s']);
+    assert.equal(driver.callsOf('CreateVolume').length, 0);
+    return result;
+  };
+
+  test('audit is the audit', async () => {
+    const { code, stdout, stderr } = await run('audit', '--second-look=0s', '--intent-journal=off');
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^d\.example\.com: /m);
+  });
+
+  test('audit is the audit behind the value that a boolean does not take', async () => {
+    const { code, stderr } = await run(
+      '--leader-election',
+      'false',
+      'audit',
+      '--second-look=0s',
+      '--intent-journal=off',
+    );
+    assert.equal(code, 0, stderr);
+  });
+
+  test('why explains a claim, also one of its own name', async () => {
+    for (const args of [
+      ['why', 'ns1/why'],
+      ['why', '--namespace', 'ns1', 'why'],
+    ]) {
+      // prettier-ignore
+      const { code, stdout, stderr } = await run(...args);
+      assert.equal(code, 2, stderr);
+      assert.match(stdout, /^ns1\/why: stuck: /);
+    }
+  });
+
+  test('journal reads its action behind them', async () => {
+    const { code, stderr } = await run('journal', '--driver=d.example', '--v=0', 'list');
+    assert.equal(code, 3);
+    assert.match(stderr, /^main journal: .*there is no Lease /);
+  });
+
+  for (const [command, ...rest] of [
+    ['audit', 'all'],
+    ['why', 'a/b', 'c'],
+    ['journal', 'list', 'all'],
+  ] as const) {
+    // prettier-ignore
+    test(`${command} refuses a word that it does not know`, async () => {
+      const { code, stderr } = await run(command, ...rest);
+      assert.ok(code === 1 || code === 3, String(code));
+      assert.match(stderr, new RegExp(`^main ${command}: unexpected argument "(all|c)"\\. See main ${command} --help\n$`));
+    });
+
+    test(`${command} refuses a flag that neither it nor the sidecar has`, async () => {
+      const { stderr } = await run(command, ...rest.slice(0, command === 'audit' ? 0 : 1), '--nonsense');
+      assert.match(stderr, new RegExp(`^main ${command}: unknown flag: --nonsense\\. See main ${command} --help\n$`));
+    });
+  }
+
+  test('a word that is almost a subcommand ends with code 2, and nothing was asked', async () => {
+    const before = driver.callsOf('GetPluginInfo').length;
+    for (const word of ['whyy', 'adit']) {
+      const { code, stdout, stderr } = await run(word);
+      assert.equal(code, 2);
+      assert.equal(stdout, '');
+      assert.match(stderr, new RegExp(`^unknown subcommand "${word}" \\(did you mean (why|audit)\\?\\)\n$`));
+    }
+    assert.equal(driver.callsOf('GetPluginInfo').length, before);
+  });
+
+  test('the value of a flag is no subcommand: the sidecar starts', async () => {
+    const { code, stderr } = await runProgram([
+      '--csi-address=/nonexistent/s',
+      '--leader-election-namespace',
+      'audit',
+      'stray',
+    ]);
+    assert.equal(code, 255);
+    const warnings = stderr.split('\n').filter((line) => line.includes('Arguments that are not flags are ignored'));
+    assert.equal(warnings.length, 1, stderr);
+    assert.match(stderr, /Failed to create config/);
   });
 });

@@ -21,15 +21,51 @@ describe('findSubcommand', () => {
     assert.deepEqual(found.args, ['ns/claim']);
   });
 
+  for (const { name, args, want } of [
+    { name: 'a flag', args: ['--v=5', 'why', 'a/b'], want: ['--v=5', 'a/b'] },
+    { name: 'a flag and its value', args: ['--timeout', '5s', 'why', '-w'], want: ['--timeout=5s', '-w'] },
+    { name: 'a value that a boolean does not take', args: ['--leader-election', 'false', 'why'], want: ['--leader-election=true'] }, // prettier-ignore
+    { name: 'a word of no meaning', args: ['start', 'why', 'a/b'], want: ['a/b'] },
+    { name: 'the end of flags', args: ['--', 'why', 'a/b'], want: ['a/b'] },
+  ]) {
+    test(`finds a subcommand behind ${name}`, () => {
+      const found = findSubcommand('/csi-provisioner', args);
+      assert.equal(found?.program, 'csi-provisioner why');
+      assert.deepEqual(found.args, want);
+    });
+  }
+
   for (const { name, args } of [
     { name: 'no arguments', args: [] },
     { name: 'flags of the sidecar', args: ['--csi-address=/run/csi/socket'] },
-    { name: 'the word behind a flag', args: ['--v=5', 'why'] },
+    { name: 'the value of a flag', args: ['--leader-election-namespace', 'why', '-v', 'audit'] },
+    { name: 'a request for help', args: ['--help', 'why'] },
+    { name: 'a command line that cannot be understood', args: ['--namespace', 'why'] },
     { name: 'the name of a property that every object has', args: ['toString'] },
     { name: 'another word', args: ['whyever'] },
+    { name: 'a letter that is in a name', args: ['--leader-election', 'y'] },
+    { name: 'the values that booleans do not take', args: ['--leader-election', 'false', '--v=5', 'true', '1', ''] },
   ]) {
     test(`leaves ${name} to the sidecar`, () => {
       assert.equal(findSubcommand('/csi-provisioner', args), undefined);
+    });
+  }
+
+  for (const [word, meant] of [
+    ['whyy', 'why'],
+    ['wy', 'why'],
+    ['Why', 'why'],
+    ['audti', 'audit'],
+    ['audits', 'audit'],
+    ['jurnal', 'journal'],
+    ['journals', 'journal'],
+  ] as const) {
+    test(`${word} ends with code 2 and names ${meant}`, () => {
+      assert.throws(() => findSubcommand('/csi-provisioner', ['--v=5', word, 'audit']), {
+        name: 'ExitError',
+        code: 2,
+        message: `unknown subcommand "${word}" (did you mean ${meant}?)`,
+      });
     });
   }
 

@@ -1,0 +1,111 @@
+/** A command line taken apart by the grammar of the Go sidecar, before any value is read. */
+import { goQuote } from '../base/go-quote.ts';
+import { isGoBool } from '../base/go-bool.ts';
+import { findFlag, isBoolean } from './flags.ts';
+import { nearestFlag } from './nearest-flag.ts';
+
+/** What one argument, or a flag with its value in the next one, says. */
+export type ArgumentStep =
+  /** In canonical form, `--name=value`. */
+  | { readonly kind: 'flag'; readonly flag: string }
+  /** No flag, and no value of one. */
+  | {
+      readonly kind: 'word';
+      readonly word: string;
+      /** The arguments behind it. */
+      readonly rest: readonly string[];
+      /** It stands behind a boolean flag that needed `=`, and was meant for its value. */
+      readonly isLooseValue: boolean;
+    }
+  /** The last step: help is asked for, or nothing further can be understood. */
+  | { readonly kind: 'help' }
+  | { readonly kind: 'error'; readonly error: string };
+
+/**
+ * Takes the arguments apart, from left to right, up to the first one that cannot be understood. Values may follow after a blank
+ * whatever they look like, booleans take a value only after `=`, a single dash starts one-letter flags.
+ *
+ * @param args - without the name of the program.
+ */
+export function* argumentSteps(args: readonly string[]): Generator<ArgumentStep, void, undefined> {
+  const rest = [...args];
+  let isBehindBoolean = false;
+  for (let argument = rest.shift(); argument !== undefined; argument = rest.shift()) {
+    if (argument === '--') {
+      yield* wordSteps(rest);
+      return;
+    }
+    if (!argument.startsWith('-') || argument === '-') {
+      yield { kind: 'word', word: argument, rest: [...rest], isLooseValue: isBehindBoolean && isGoBool(argument) };
+      isBehindBoolean = false;
+      continue;
+    }
+    const step = argument.startsWith('--') ? longFlag(argument, rest) : shortFlags(argument.slice(1), rest);
+    isBehindBoolean = step?.kind === 'flag' && step.flag === `${argument}=true`;
+    if (step !== undefined) yield step;
+    if (step?.kind === 'help' || step?.kind === 'error') return;
+  }
+}
+
+/** The flags among the steps. */
+export function canonicalFlags(steps: readonly ArgumentStep[]): string[] {
+  return steps.filter((step) => step.kind === 'flag').map(({ flag }) => flag);
+}
+
+/** The words among the arguments that were meant as such, not for the value of a boolean. */
+export function meantWords(args: readonly string[]): string[] {
+  const words = [...argumentSteps(args)].filter((step) => step.kind === 'word');
+  return words.filter(({ isLooseValue }) => !isLooseValue).map(({ word }) => word);
+}
+
+/** Behind `--` nothing is a flag. */
+function wordSteps(words: readonly string[]): ArgumentStep[] {
+  return words.map((word, index) => ({ kind: 'word', word, rest: words.slice(index + 1), isLooseValue: false }));
+}
+
+/** Reads `--name` and, if its value is the next argument, takes that from `rest`. */
+function longFlag(argument: string, rest: string[]): ArgumentStep | undefined {
+  const body = argument.slice(2);
+  if (body.startsWith('-') || body.startsWith('=')) return failed(`bad flag syntax: ${argument}`);
+  const equals = body.indexOf('=');
+  const name = equals < 0 ? body : body.slice(0, equals);
+  const spec = findFlag(name);
+  if (spec === undefined) return name === 'help' ? { kind: 'help' } : failed(`unknown flag: --${name}${hint(name)}`);
+  if (equals >= 0) return { kind: 'flag', flag: argument };
+  if (isBoolean(spec)) return { kind: 'flag', flag: `--${name}=true` };
+  const value = rest.shift();
+  return value === undefined
+    ? failed(`flag needs an argument: --${name}`)
+    : { kind: 'flag', flag: `--${name}=${value}` };
+}
+
+/** `-v` is the only one-letter flag beside `-h`, and takes whatever follows it, so there are no clusters. */
+function shortFlags(cluster: string, rest: string[]): ArgumentStep | undefined {
+  if (cluster.startsWith('test.')) return undefined;
+  if (cluster.startsWith('h')) return { kind: 'help' };
+  if (!cluster.startsWith('v')) {
+    const firstByte = String.fromCharCode(Buffer.from(cluster)[0] ?? 0);
+    const name = cluster.replace(/=[^]*$/, '');
+    const meant = name.length > 1 ? hint(name) : '';
+    return failed(`unknown shorthand flag: ${quotedLetter(firstByte)} in -${cluster}${meant}`);
+  }
+  if (cluster.length > 2 && cluster[1] === '=') return { kind: 'flag', flag: `--v=${cluster.slice(2)}` };
+  if (cluster.length > 1) return { kind: 'flag', flag: `--v=${cluster.slice(1)}` };
+  const value = rest.shift();
+  return value === undefined ? failed("flag needs an argument: 'v' in -v") : { kind: 'flag', flag: `--v=${value}` };
+}
+
+function failed(error: string): ArgumentStep {
+  return { kind: 'error', error };
+}
+
+function quotedLetter(letter: string): string {
+  if (letter === '"') return `'"'`;
+  return letter === "'" ? `'\\''` : `'${goQuote(letter).slice(1, -1)}'`;
+}
+
+/** Suggests the flag that was meant, where one is close. */
+function hint(name: string): string {
+  const meant = findFlag(name) === undefined ? nearestFlag(name) : name;
+  return meant === undefined ? '' : ` (did you mean --${meant}?)`;
+}
