@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { quotedForms } from './quoted-forms.ts';
 
 /** What is shown instead of a secret value (the CSI libraries' own mark). */
 export const strippedText = '***stripped***';
@@ -44,12 +45,27 @@ export class SecretString {
   }
 
   /**
-   * Removes the value from a text that somebody else wrote, such as the error of a driver that quotes its request. A value of fewer
-   * than six characters stays: removing it would also remove ordinary words and numbers.
+   * Removes values from a text that somebody else wrote, such as the error of a driver that quotes its request, in all forms in which
+   * they are usually quoted. Values are looked for in the text as it was given, and what overlaps is removed together, so nothing is
+   * left of a value that begins with another one. A value of fewer than six characters stays: removing it would also remove ordinary
+   * words and numbers.
    */
-  strippedFrom(text: string): string {
-    const value = new TextDecoder().decode(this.#bytes).trim();
-    return value.length < minStrippedLength ? text : text.replaceAll(value, strippedText);
+  static stripped(text: string, secrets: Iterable<SecretString>): string {
+    const forms = new Set<string>();
+    for (const secret of secrets) for (const form of secret.#forms()) if (form.length <= text.length) forms.add(form);
+    let result = '';
+    let at = 0;
+    for (const [start, end] of mergedRanges([...forms].flatMap((form) => occurrences(text, form)))) {
+      result += text.slice(at, start) + strippedText;
+      at = end;
+    }
+    return result + text.slice(at);
+  }
+
+  #forms(): Iterable<string> {
+    const characters = Array.from(new TextDecoder().decode(this.#bytes).trim()).length;
+    if (characters < minStrippedLength) return [];
+    return [...quotedForms(this.#bytes)].filter((form) => form.length >= minStrippedLength);
   }
 
   toString(): string {
@@ -67,4 +83,23 @@ export class SecretString {
   [inspect.custom](): string {
     return strippedText;
   }
+}
+
+type Range = readonly [start: number, end: number];
+
+function occurrences(text: string, form: string): Range[] {
+  const found: Range[] = [];
+  for (let at = text.indexOf(form); at !== -1; at = text.indexOf(form, at + 1)) found.push([at, at + form.length]);
+  return found;
+}
+
+/** From left to right, the longest first where several begin; those that overlap made one. */
+function mergedRanges(ranges: readonly Range[]): Range[] {
+  const merged: [number, number][] = [];
+  for (const [start, end] of ranges.toSorted((one, other) => one[0] - other[0] || other[1] - one[1])) {
+    const last = merged.at(-1);
+    if (last !== undefined && start < last[1]) last[1] = Math.max(last[1], end);
+    else merged.push([start, end]);
+  }
+  return merged;
 }

@@ -4,7 +4,7 @@ import type { MethodDefinition } from '@grpc/proto-loader';
 import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { SecretEncodingError, type SecretString } from '../base/secret-string.ts';
+import { SecretEncodingError, SecretString } from '../base/secret-string.ts';
 import { CsiCallError, codeName } from './call-error.ts';
 import type { CsiConnection } from './connection.ts';
 import type { SecretFields } from './csi-proto.ts';
@@ -200,7 +200,7 @@ function throwIfAborted(signal: AbortSignal | undefined, options: { cause?: unkn
 
 /** A driver may quote its request, and its text becomes an event and reaches logs, traces and the journal. */
 function withoutSecrets(error: CsiCallError, secrets: Record<string, SecretString> = {}): CsiCallError {
-  const details = Object.values(secrets).reduce((text, secret) => secret.strippedFrom(text), error.details);
+  const details = SecretString.stripped(error.details, Object.values(secrets));
   return details === error.details ? error : new CsiCallError(error.code, details);
 }
 
