@@ -1,6 +1,7 @@
 /** Credentials from a program (Kubernetes page "Authenticating", "client-go credential plugins"). */
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
 import type { Clock } from '../base/clock.ts';
+import { SecretString } from '../base/secret-string.ts';
 import { KubeConfigError } from './kube-config-error.ts';
 
 /** `users[].user.exec` of a kubeconfig. */
@@ -101,21 +102,32 @@ export class ExecPlugin {
 
   #execute(env: Record<string, string | undefined>): Promise<string> {
     const { timeoutMs = defaultTimeoutMs, config } = this.#options;
-    const { args, installHint } = config;
     return new Promise((resolve, reject) => {
       const options = { env, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: maxOutputBytes } as const;
-      const child = execFile(this.#command, args ?? [], options, (error, stdout, stderr) => {
+      const child = execFile(this.#command, config.args ?? [], options, (error, stdout, stderr) => {
         if (error === null) {
           resolve(stdout);
           return;
         }
-        let why = stderr.trim() || error.message;
-        if (error.code === 'ENOENT') why = `it was not found. ${installHint ?? ''}`;
-        else if (error.killed === true) why = `it did not end within ${timeoutMs} ms. ${stderr}`;
-        reject(new Error(`exec plugin ${this.#command}: ${why}`.trim(), { cause: error }));
+        reject(new Error(`exec plugin ${this.#command}: ${this.#failure(error, stderr)}`.trim()));
       });
       child.stdin?.end();
     });
+  }
+
+  /**
+   * Why a run failed, without its arguments and variables, which may hold credentials. Node.js puts the whole command line into the
+   * error, so that is not its cause either.
+   */
+  #failure(error: ExecFileException, stderr: string): string {
+    const { timeoutMs = defaultTimeoutMs, config } = this.#options;
+    const said = SecretString.stripped(stderr.trim(), givenValues(config));
+    if (error.code === 'ENOENT') return `it was not found. ${config.installHint ?? ''}`;
+    if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `its output exceeds ${maxOutputBytes} bytes`;
+    if (error.killed === true) return `it did not end within ${timeoutMs} ms. ${said}`;
+    if (said !== '') return said;
+    if (typeof error.code === 'number') return `it ended with exit code ${error.code}`;
+    return `it could not be run: ${error.signal ?? error.code ?? 'unknown error'}`;
   }
 
   #read(output: string): ExecCredential {
@@ -141,6 +153,14 @@ export class ExecPlugin {
       expiresAtMs,
     };
   }
+}
+
+/** What the kubeconfig hands to the program: arguments, also without the flag before `=`, and variables. */
+function givenValues({ args, env }: ExecPluginConfig): SecretString[] {
+  const values = (args ?? [])
+    .filter((text) => !/^--?[\w-]+$/.test(text))
+    .flatMap((text) => [text, text.replace(/^--?[\w-]+=/, '')]);
+  return [...values, ...(env ?? []).map(({ value }) => value)].map((text) => SecretString.fromText(text));
 }
 
 /** client.authentication.k8s.io ExecCredential in JSON. */
