@@ -1,4 +1,5 @@
 /** An explanation for people: a line per step, then what holds it and what to do. */
+import { printable } from '../base/printable.ts';
 import type { Explanation, Step, Verdict } from './explanation.ts';
 
 const marks: Readonly<Record<Step['state'], string>> = { ok: '✓', waiting: '…', stuck: '✗', unknown: '?' };
@@ -47,12 +48,9 @@ export function explanationLine({ object, verdict, cause, message }: Explanation
   return `${singleLine(object)}: ${label}: ${singleLine(message)}`;
 }
 
-/** Text from the cluster must neither break the lines nor move the cursor of a terminal. */
+/** Text from the cluster must neither break the lines, nor move the cursor of a terminal, nor turn the direction of what follows. */
 function singleLine(text: string): string {
-  return text
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/\p{Cc}/gu, '')
-    .trim();
+  return printable(text.replaceAll(/\s+/g, ' ').trim());
 }
 
 function shortened(text: string, room: number): string {

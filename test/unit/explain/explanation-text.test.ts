@@ -33,6 +33,13 @@ describe('the text of an explanation', () => {
     for (const line of plain.split('\n')) assert.ok(line.length <= 60, line);
   });
 
+  test('shows what would turn the direction of a terminal as an escape, as the audit does', () => {
+    const turned = { ...explanation, message: 'pool \u202egnp.\u2066 is\u200b full\u2028!' };
+    const text = explanationText(turned, { colour: false, columns: 200 });
+    assert.ok(text.includes(String.raw`pool \u202egnp.\u2066 is\u200b full !`), text);
+    assert.doesNotMatch(explanationLine(turned), /\p{Cf}/u);
+  });
+
   test('has no control characters but line breaks, also in one line', () => {
     assert.doesNotMatch(plain.replaceAll('\n', ''), /\p{Cc}/u);
     assert.doesNotMatch(explanationLine(explanation), /\p{Cc}/u);
