@@ -56,7 +56,7 @@ RUN apt-get update && \
 COPY --from=nfs-build /csi-provisioner/LICENSE /csi-provisioner/dist/THIRD-PARTY-LICENSES.txt /licenses/
 COPY --from=nfs-build /csi-provisioner/dist/nfs-provisioner.js /nfs-provisioner.mjs
 EXPOSE 2049 20048 32803 662 875 111
-ENTRYPOINT ["node", "--use-system-ca", "/nfs-provisioner.mjs"]
+ENTRYPOINT ["node", "--disable-sigusr1", "--use-system-ca", "/nfs-provisioner.mjs"]
 
 FROM ${RUNTIME_IMAGE} AS runtime
 ARG VERSION=unknown
@@ -83,7 +83,7 @@ COPY --from=driver-build /csi-provisioner/node_modules /app/node_modules
 COPY --from=driver-build /csi-provisioner/proto /app/proto
 COPY --from=driver-build /csi-provisioner/src/base /app/src/base
 COPY --from=driver-build /csi-provisioner/sandbox /app/sandbox
-ENTRYPOINT ["/nodejs/bin/node", "/app/sandbox/hostpath/main.ts"]
+ENTRYPOINT ["/nodejs/bin/node", "--disable-sigusr1", "/app/sandbox/hostpath/main.ts"]
 
 FROM runtime AS nfs-subdir
 LABEL org.opencontainers.image.title="nfs-subdir-external-provisioner" \
@@ -93,7 +93,7 @@ COPY --from=nfs-subdir-build /csi-provisioner/dist/sbom.cdx.json /csi-provisione
 COPY --from=nfs-subdir-build /csi-provisioner/dist/nfs-subdir-external-provisioner.js /nfs-subdir-external-provisioner.mjs
 # Each volume that is worked on waits for the NFS server in a thread; eight of them must not hold up all others.
 ENV UV_THREADPOOL_SIZE=16
-ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--use-system-ca", "--max-semi-space-size=4", "/nfs-subdir-external-provisioner.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--disable-sigusr1", "--max-old-space-size-percentage=70", "--use-system-ca", "--max-semi-space-size=4", "/nfs-subdir-external-provisioner.mjs"]
 
 FROM runtime AS sidecar
 LABEL org.opencontainers.image.title="csi-provisioner" \
@@ -111,4 +111,4 @@ COPY --from=build /csi-provisioner/dist/csi-provisioner-traces.mjs /csi-provisio
 # with --use-system-ca Node.js would always do so, which takes 5 MB.
 # src/bundle-main.ts sets further ones, which may not stand here: V8 would refuse the compiled code. What the heap costs is in
 # docs/development.md, "The heap". bench/bench-cluster.ts measures with the same flags.
-ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=70", "--max-semi-space-size=4", "/csi-provisioner.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--disable-sigusr1", "--max-old-space-size-percentage=70", "--max-semi-space-size=4", "/csi-provisioner.mjs"]

@@ -21,7 +21,7 @@ import { putObjects, type StoredObject } from './etcd-objects.ts';
 const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
 
 /** The bundle, run with the flags of the image's entry point. */
-export const bundled = `${process.execPath} --max-old-space-size-percentage=70 --max-semi-space-size=4 ${bundle}`;
+export const bundled = `${process.execPath} --disable-sigusr1 --max-old-space-size-percentage=70 --max-semi-space-size=4 ${bundle}`;
 
 /** By default the controller manager throttles itself to 20 requests a second: its binder would be what is measured. */
 const unthrottled = {

@@ -121,7 +121,7 @@ const requireMade = "const require = process.getBuiltinModule('node:module').cre
  * @param check - the file that refuses an old Node.js, relative to the root.
  */
 async function commandBanner(check: string): Promise<{ js: string }> {
-  const statements = await Promise.all([check, 'src/report-crash.ts'].map(statementOf));
+  const statements = await Promise.all([check, 'src/report-crash.ts', 'src/ignore-debug-signal.ts'].map(statementOf));
   return { js: ['#!/usr/bin/env node', ...statements, requireMade].join('\n') };
 }
 

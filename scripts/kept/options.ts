@@ -54,7 +54,7 @@ ${Object.entries(modes)
   .join('')}`;
 
 /** As the image's entry point, see bench/bench-cluster.ts. */
-const node = `${process.execPath} --max-old-space-size-percentage=70 --max-semi-space-size=4`;
+const node = `${process.execPath} --disable-sigusr1 --max-old-space-size-percentage=70 --max-semi-space-size=4`;
 const sources = path.join(import.meta.dirname, '../../src/main.ts');
 
 /** Reads the command line. @throws {Error} with one line for anything that cannot be run. */

@@ -86,7 +86,7 @@ describe('the package', () => {
   });
   after(() => rm(project, { recursive: true, force: true }));
 
-  test('holds the sidecar, the library, the sandbox, the provisioners and nothing else', () => {
+  test('holds the sidecar, the library, the sandbox, the provisioners and nothing else', async () => {
     assert.deepEqual(
       files.filter((file) => !file.startsWith('dist/lib/')),
       [
@@ -104,6 +104,10 @@ describe('the package', () => {
         'package.json',
       ],
     );
+    for (const file of files.filter((name) => /^dist\/[\w-]+\.js$/.test(name))) {
+      const start = (await readFile(path.join(project, 'node_modules/csi-provisioner', file), 'utf8')).slice(0, 3000);
+      assert.match(start, /process\.on\(["']SIGUSR1["']/, `${file} leaves SIGUSR1 to the debugger`);
+    }
     const library = files.filter((file) => file.startsWith('dist/lib/'));
     assert.ok(library.includes('dist/lib/index.js') && library.includes('dist/lib/index.d.ts'));
     for (const file of library)

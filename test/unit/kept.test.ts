@@ -13,7 +13,10 @@ describe('the command line of a kept run', () => {
   test('runs the sources on the real control plane by default, with the flags of the image', () => {
     const { cluster, mode, records, sidecar, timeoutMs } = parsed();
     assert.deepEqual([cluster, mode, records, timeoutMs], ['kubernetes', 'crash', 2000, 5000]);
-    assert.match(sidecar, / --max-old-space-size-percentage=70 --max-semi-space-size=4 \/.*src\/main\.ts$/);
+    assert.match(
+      sidecar,
+      / --disable-sigusr1 --max-old-space-size-percentage=70 --max-semi-space-size=4 \/.*src\/main\.ts$/,
+    );
   });
 
   test('takes a bundle or a whole command in their place, not both', () => {

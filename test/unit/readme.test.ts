@@ -40,6 +40,7 @@ const otherFlags = new Set([
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
   ...['--api-minutes', '--mode', '--other', '--quiet', '--records', '--sidecar'],
   ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
+  '--disable-sigusr1', // Node.js
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as', '--overwrite'], // kubectl
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
