@@ -119,6 +119,33 @@ describe('the manifests in deploy/', () => {
     assert.deepEqual(verbs.toSorted(), ['create', 'get', 'list', 'update', 'watch'], 'each of them once');
   });
 
+  test('let the sidecar read Secrets only with a component, of one namespace or of all', needsKubectl, async () => {
+    const rulesOf = (objects: readonly KubernetesObject[], kind: string) =>
+      (objects.filter((object) => object.kind === kind) as V1Role[]).flatMap(({ rules = [] }) => rules);
+    for (const [component, cluster, own] of [
+      ['snapshots', [], []],
+      ['secrets', ['get'], []],
+      ['secrets-in-own-namespace', [], ['get']],
+    ] as const) {
+      const objects = await builtWith(component);
+      assert.deepEqual(verbsOn('secrets', rulesOf(objects, 'ClusterRole')), cluster, component);
+      assert.deepEqual(verbsOn('secrets', rulesOf(objects, 'Role')), own, component);
+    }
+  });
+
+  test('with a token of its own give it to the sidecar alone', needsKubectl, async () => {
+    const objects = await builtWith('token-of-its-own');
+    const pod = ofKind<V1Deployment>(objects, 'Deployment').spec?.template.spec;
+    assert.equal(pod?.automountServiceAccountToken, false);
+    const tokens = (pod.volumes ?? []).filter(({ projected }) => projected !== undefined).map(({ name }) => name);
+    const holders = pod.containers.filter(({ volumeMounts = [] }) =>
+      volumeMounts.some(({ name }) => tokens.includes(name)),
+    );
+    assert.deepEqual(holders.map(({ name }) => name), ['csi-provisioner']); // prettier-ignore
+    const mount = holders[0]?.volumeMounts?.find(({ name }) => tokens.includes(name));
+    assert.equal(mount?.mountPath, '/var/run/secrets/kubernetes.io/serviceaccount', 'where the sidecar reads it');
+  });
+
   test('with leader election run two replicas, and a drain leaves one', needsKubectl, async () => {
     const objects = await builtWith('leader-election');
     const deployment = ofKind<V1Deployment>(objects, 'Deployment');

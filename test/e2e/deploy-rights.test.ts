@@ -29,6 +29,7 @@ interface Right {
 /** What an install with all components needs, one right of each role. */
 const ownRights: readonly Right[] = [
   { verb: 'create', resource: 'persistentvolumes' },
+  { verb: 'get', resource: 'secrets' },
   { verb: 'list', resource: 'nodes' },
   { verb: 'watch', group: 'storage.k8s.io', resource: 'csinodes' },
   { verb: 'watch', group: 'storage.k8s.io', resource: 'volumeattachments' },

@@ -80,7 +80,7 @@ export interface Cluster {
   readonly serverPair?: ServerPair;
   /** Only of a cluster that was asked for with `ownCluster`; not of the sandbox. While it is stopped, nobody binds. */
   readonly controllerManager?: { stop(): Promise<void>; start(): Promise<void> };
-  /** Path of a kubeconfig with the rights that `deploy/base/rbac.yaml` gives, no more. */
+  /** Path of a kubeconfig with the rights that `deploy/base` and `deploy/components/secrets` give, no more. */
   sidecarKubeconfig(): Promise<string>;
   /** Gives the sidecar's account the further rights of these manifests, until the returned function takes them back. */
   grantSidecar(manifests: string): Promise<() => Promise<void>>;

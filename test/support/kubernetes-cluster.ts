@@ -25,7 +25,9 @@ import type {
 } from './cluster.ts';
 import { startBalancer } from './tcp-balancer.ts';
 
-const rbacFile = join(import.meta.dirname, '../../deploy/base/rbac.yaml');
+const rbacFiles = ['base', 'components/secrets'].map((folder) =>
+  join(import.meta.dirname, '../../deploy', folder, 'rbac.yaml'),
+);
 const sidecarAccount: ServiceAccountName = { namespace: 'default', name: 'csi-provisioner' };
 
 /** Starts a real control plane of its own and grants the sidecar its rights. */
@@ -120,7 +122,7 @@ async function planeFlags(
 export async function attachToCluster(adminKubeconfig: string, sidecarUrl?: string): Promise<Cluster> {
   const config = new KubeConfig();
   config.loadFromFile(adminKubeconfig);
-  await applyManifests(config, await readFile(rbacFile, 'utf8'));
+  for (const file of rbacFiles) await applyManifests(config, await readFile(file, 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'e2e-kubernetes-'));
   const kubeconfigOf = async (account: ServiceAccountName): Promise<string> => {
     const path = join(folder, `${account.namespace}-${account.name}.kubeconfig`);
