@@ -89,7 +89,7 @@ describe('the manifests in deploy/', () => {
       const objects = await built(name);
       const own = objects.find(({ kind }) => kind === 'Namespace') as V1Namespace | undefined;
       // A dry run makes nothing, and what is in a namespace needs it.
-      if (own !== undefined) await core.createNamespace({ body: own });
+      if (own !== undefined) await eventually(() => core.createNamespace({ body: own })); // one of before may still be going
       for (const manifest of objects) {
         if (!isUnknown(manifest)) await check(manifest);
       }
