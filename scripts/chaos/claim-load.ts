@@ -79,6 +79,14 @@ export class ClaimLoad {
     await insist(() => this.#client.delete(namespaces, { name }), ['NotFound', 'Conflict']);
   }
 
+  /** Deletes claims. */
+  async giveUp(claims: readonly WantedClaim[]): Promise<void> {
+    for (const claim of claims) {
+      claim.unwantedMs ??= Date.now();
+      await insist(() => this.#client.delete(persistentVolumeClaims, claim), ['NotFound']);
+    }
+  }
+
   /** Deletes a class and creates it with other parameters. */
   async recreateClass(): Promise<void> {
     if (this.paused) return;

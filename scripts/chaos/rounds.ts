@@ -170,6 +170,7 @@ export class Rounds {
     this.#pinned = true;
     this.#life = { ...plainLife, journal };
     await this.#untilBound();
+    await this.#load.giveUp(this.#stuckClaims());
     this.#load.create(10, 900);
     await delay(600);
     await this.#sidecars.end('SIGKILL');
@@ -203,6 +204,12 @@ export class Rounds {
         await this.#sidecars.start(this.#life);
       }
     }
+  }
+
+  /** Claims whose record is stuck: a program without the journal would begin a volume of another name for them. */
+  #stuckClaims(): WantedClaim[] {
+    const { claims } = this.#world;
+    return this.#load.created.filter(({ uid = '' }) => claims.has(uid) && claims.get(uid)?.phase !== 'Bound');
   }
 
   async #unbound(): Promise<WantedClaim[]> {

@@ -70,8 +70,9 @@ export class SimTransport implements Pick<
     this.#fence.abort(reason);
   }
 
-  /** There are no connections that could be dead. */
-  distrust(): void {}
+  distrust(): void {
+    // there are no connections that could be dead
+  }
 
   /** Watches deliver nothing until `releaseWatches`. */
   holdWatches(): void {
