@@ -6,11 +6,11 @@ const maxAgeMs = 10_000;
 
 /** A live look before a request that must be young when the request is sent. */
 export class SaveLook implements Permit {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
   readonly #look: () => Promise<void>;
   #beganAt: Moment | undefined;
 
-  constructor({ clock, look }: { clock: Clock; look: () => Promise<void> }) {
+  constructor({ clock, look }: { clock: Pick<Clock, 'monotonicMs' | 'wallMs'>; look: () => Promise<void> }) {
     this.#clock = clock;
     this.#look = look;
   }

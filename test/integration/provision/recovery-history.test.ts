@@ -243,3 +243,18 @@ test('an API server that has gone back to an older state proves nothing of any o
   assert.equal(journal.records.get(uid)?.since, undefined);
   assert.deepEqual(backend.deleted, []);
 });
+
+test('the version of a record that another process has left is renewed within two seconds of the start', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { journal, uid, clock } = scene;
+  const since = rig.addClass('earlier').metadata.resourceVersion ?? '';
+  journal.leave({ record: leftRecord(uid, { since }), owner: 'own' });
+  rig.deleteClaim();
+  await rig.start();
+  rig.addVolume('other', 'Available');
+  await rig.settle();
+  await clock.advance(2000);
+  const renewed = journal.records.get(uid)?.since ?? '';
+  assert.ok(Number(renewed) > Number(since), `${since} became ${renewed}`);
+});

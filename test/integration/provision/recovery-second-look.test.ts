@@ -94,6 +94,32 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.deepEqual(backend.deleted, [handle, `${handle}-2`, `${handle}-3`]);
   });
 
+  test('stays recorded when the second look may have made it and it cannot be looked for any more', async () => {
+    const scene = await deletedOnce();
+    await using _rig = scene.rig;
+    const { backend, journal, name, uid, seen } = scene;
+    backend.revokeSteps.push(unclear());
+    const error = { state: 'no-change', afterUnclear: 'undecidable' } as const;
+    backend.otherwiseRevoke = () => Promise.reject(new ProvisionError('its Secret is gone', error));
+    await scene.passUntil('the second look', () => backend.revokes.length === 2);
+    backend.make(name, 'late');
+    await scene.passUntil('the report', () => seen.reported.length > 0);
+    assert.equal(journal.records.get(uid)?.phase, 'stuck');
+  });
+
+  test('is recorded as unclear before the second look is sent, for a process that starts after its end', async () => {
+    const scene = await deletedOnce();
+    await using _rig = scene.rig;
+    const { backend, journal, uid } = scene;
+    let phase: string | undefined;
+    backend.revokeSteps.push(() => {
+      phase = journal.records.get(uid)?.phase;
+      return Promise.resolve();
+    });
+    await scene.undone();
+    assert.equal(phase, 'unclear');
+  });
+
   test('is found by a new process, too', async () => {
     const scene = await recoveryScene({
       found: (uid) => [{ record: leftRecord(uid, { phase: 'revoked' }), owner: 'own' }],
