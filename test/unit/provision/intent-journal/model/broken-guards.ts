@@ -62,22 +62,6 @@ function sinceTakeOver(journal: IntentJournal, version: () => string): IntentJou
 
 export const brokenCases: BrokenCase[] = [
   {
-    without: 'the live look at volumes, up to which the log is read',
-    broken: { looksAtCache: true },
-    commands: {
-      first: ['create claim 0 of class delete'],
-      texts: [
-        'the watch of volumes is held',
-        'until create persistentvolumes is executed',
-        'connection 0 breaks',
-        'an administrator keeps the storage of volume 0',
-        '61000 ms pass',
-      ],
-      maxCommands: 12,
-    },
-    finds: /revoke: .* is deleted though/,
-  },
-  {
     without: 'the history of the volumes',
     broken: { hides: ({ query }, { type }) => Number(query?.['timeoutSeconds']) < 10 && type !== 'BOOKMARK' },
     commands: {

@@ -23,8 +23,6 @@ export interface BrokenGuards {
   sent?: (options: RequestOptions) => unknown;
   /** Events of its watches that never arrive. */
   hides?: (options: RequestOptions, event: WatchLine) => boolean;
-  /** Whoever looks for a volume by its name finds none, as of what the watches have shown so far. */
-  looksAtCache?: boolean;
   /** @param version - that of the API server as it is then. */
   journal?: (journal: IntentJournal, version: () => string) => IntentJournal;
   maxCallMs?: number;

@@ -30,8 +30,6 @@ export interface SimTransportOptions {
   sent?: (options: RequestOptions) => unknown;
   /** Events of watches that never arrive. */
   hides?: (options: RequestOptions, event: WatchLine) => boolean;
-  /** Whoever looks for a volume by its name finds none, as of what the watches have shown so far. */
-  looksAtCache?: boolean;
   /** Called where a volume is looked for by its name, and where a claim is read. */
   onLook: (at: 'volumes' | 'claim', name: string) => void;
 }
@@ -49,8 +47,6 @@ export class SimTransport implements Pick<
   /** Of the watches of volumes that were open when these were held. */
   #heldVolumes: (() => void)[] | undefined;
   #volumesHold = 0;
-  /** The latest version that watches of volumes have shown. */
-  #shownVersion = 0;
 
   constructor(options: SimTransportOptions) {
     this.#options = options;
@@ -96,7 +92,7 @@ export class SimTransport implements Pick<
   }
 
   #send<T>(options: RequestOptions): Promise<T> {
-    const { api, network, caller, shown, sent, onLook, looksAtCache } = this.#options;
+    const { api, network, caller, shown, sent, onLook } = this.#options;
     const { verb, resource, name = '' } = options.info;
     const body: unknown = structuredClone(sent === undefined ? options.body : sent(options));
     const [, looked] = /^metadata\.name=(.*)$/.exec(String(options.query?.['fieldSelector'] ?? '')) ?? [];
@@ -109,9 +105,6 @@ export class SimTransport implements Pick<
         if (isClaim) onLook('claim', name);
         else if (resource === persistentVolumes && looked !== undefined) onLook('volumes', looked);
         const answer = api.request({ ...options, body });
-        if (looksAtCache === true && resource === persistentVolumes && looked !== undefined) {
-          return { ...(answer as object), items: [], metadata: { resourceVersion: String(this.#shownVersion) } } as T;
-        }
         return (shown === undefined ? answer : shown(options, answer)) as T;
       },
       lost: (why) => new TransportError(why, { code: why === 'timeout' ? 'TIMEOUT' : 'ECONNRESET' }),
@@ -145,7 +138,6 @@ export class SimTransport implements Pick<
       line: (line) =>
         inOrder(() => {
           const event = line as WatchLine;
-          if (isOfVolumes) this.#shownVersion = Math.max(this.#shownVersion, versionOf(event));
           if (ended !== 'broken' && !hides(options, event)) lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
           wakeUp();
         }),
@@ -173,10 +165,6 @@ export class SimTransport implements Pick<
       api.unwatch(watcher);
     }
   }
-}
-
-function versionOf({ object: { metadata } }: WatchLine): number {
-  return Number(metadata.resourceVersion ?? 0);
 }
 
 // eslint-disable-next-line @typescript-eslint/require-await -- a body is read asynchronously
