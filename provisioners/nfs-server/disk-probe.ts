@@ -1,4 +1,4 @@
-/** Asks whether the export directory answers: a disk that hangs is no reason to start the server again, but to say so. */
+/** Probes whether the export directory answers: a disk that hangs is reported, and is no reason to restart the server. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import type { Logger } from '../../src/index.ts';
 
 export interface DiskProbeOptions {
   directory: string;
-  /** Pause between two questions, in milliseconds. */
+  /** Pause between two probes, in milliseconds. */
   intervalMs: number;
   /** After this time without an answer the directory counts as hung, in milliseconds. */
   patienceMs: number;
@@ -20,9 +20,9 @@ export interface DiskProbeOptions {
 const fileName = '.nfs-provisioner.probe';
 
 /**
- * Writes a file from a process of its own again and again: a call of the file system that hangs blocks a thread for ever, and a
- * process can be killed. Any failure but silence is an answer. There is at most one such process, also where a kill has no
- * effect before the disk answers. Disposing it does not wait for a disk that hangs.
+ * Writes a file from a separate process again and again: a file system call that hangs blocks a thread for ever, but a process
+ * can be killed. Any failure but silence is an answer. There is at most one such process, even if a kill has no
+ * effect until the disk answers. Disposing it does not wait for a disk that hangs.
  */
 export class DiskProbe implements AsyncDisposable {
   readonly #options: DiskProbeOptions;
@@ -42,12 +42,12 @@ export class DiskProbe implements AsyncDisposable {
     return this.#problem;
   }
 
-  /** @throws while the directory does not answer: whatever asks it would hang, too. */
+  /** @throws while the directory does not answer: an operation on it would hang, too. */
   check(): void {
     if (this.#problem !== undefined) throw new Error(this.#problem);
   }
 
-  /** Whether it answers in so many milliseconds. */
+  /** Whether it answers within this time, in milliseconds. */
   async answersWithin(ms: number): Promise<boolean> {
     const over = new AbortController();
     const late = delay(ms, false, { signal: over.signal }).catch(() => false);
@@ -71,7 +71,7 @@ export class DiskProbe implements AsyncDisposable {
     while (!signal.aborted) {
       const answers = await Promise.race([this.answersWithin(patienceMs), stopped]);
       if (answers === undefined) return;
-      if (!answers) this.#helper?.kill('SIGKILL'); // and one that cannot be killed ends with the disk's answer
+      if (!answers) this.#helper?.kill('SIGKILL'); // one that cannot be killed ends once the disk answers
       this.#set(answers);
       await delay(intervalMs, undefined, { signal }).catch(() => undefined);
     }
@@ -91,7 +91,7 @@ export class DiskProbe implements AsyncDisposable {
     try {
       await once(helper, 'exit');
     } catch (err) {
-      this.#options.logger.debug({ err }, 'The export directory could not be asked for an answer');
+      this.#options.logger.debug({ err }, 'The export directory could not be probed');
     }
     this.#helper = undefined;
     return helper.signalCode === null; // a helper that was killed has had no answer

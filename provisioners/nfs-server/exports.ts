@@ -20,8 +20,8 @@ export interface ExportServer {
   /** Exports went from the file. Absent where `deactivate` was all there is to do. */
   reload?(signal: AbortSignal): Promise<void>;
   /**
-   * Has the server read the whole file again, and resolves once it exports the directory: where many are missing, which one by
-   * one takes a while for each. Absent where the server cannot be told.
+   * Has the server read the whole file again, and resolves once it exports the directory: for many missing exports, since adding
+   * them one by one takes long. Absent if the server cannot be made to do so.
    */
   reread?(last: ExportEntry, signal: AbortSignal): Promise<void>;
   /** What clients can mount now: directories by id. Absent where the server cannot be asked. */
@@ -32,7 +32,7 @@ export interface ExportsOptions {
   file: AtomicFile;
   format: ExportFormat;
   server: ExportServer;
-  /** Whether an id is that of a PersistentVolume, whose export may be lost: it is given to no other. Default: none is. */
+  /** Whether an id is that of a PersistentVolume, whose export may be lost: no other volume gets it. Default: none is. */
   isTaken?: (id: number) => boolean;
   logger: Logger;
 }
@@ -44,7 +44,7 @@ export type LostExport = Omit<ExportEntry, 'text'>;
 const largestId = 65_535;
 const pseudoRootId = 152;
 
-/** From so many missing exports on the server reads all of them at once. */
+/** From this many missing exports on, the server reads all of them at once. */
 const fewExports = 20;
 
 /** Whether a volume can have the id. */
@@ -60,7 +60,7 @@ export class Exports {
   #text: string;
   /** Those of each directory; of several ganesha takes the first. */
   readonly #entries = new Map<string, ExportEntry[]>();
-  /** Directories that stand in the file, and that the server does not export, with the reason. */
+  /** Directories that are in the file and that the server does not export, with the reason. */
   readonly #unserved = new Map<string, Error>();
 
   private constructor(options: ExportsOptions, text: string) {
@@ -97,10 +97,10 @@ export class Exports {
   }
 
   /**
-   * Brings back exports that the file has lost, with their ids, and those that the server did not take.
+   * Restores exports that the file has lost, with their ids, and those that the server did not accept.
    *
-   * @param isWanted - asked directly before: a volume may be deleted meanwhile.
-   * @returns why some could not be brought back, by directory.
+   * @param isWanted - called directly before: a volume may be deleted meanwhile.
+   * @returns why some could not be restored, by directory.
    */
   restore(
     lost: readonly LostExport[],
@@ -193,7 +193,7 @@ export class Exports {
     });
   }
 
-  /** Those that the file lacks, as they will stand in it; it gets none whose id another one has. */
+  /** Those that the file lacks, as they will be in it, except those whose id another one has. */
   #writable(lost: readonly LostExport[], failures: Map<string, Error>): ExportEntry[] {
     const owners = new Map([...this.#entries.values()].flatMap(([entry]) => (entry ? [[entry.id, entry.path]] : [])));
     return lost.flatMap((export_) => {
@@ -210,7 +210,7 @@ export class Exports {
     });
   }
 
-  /** Has the server export what it does not, and remembers what it refuses. Never rejects. */
+  /** Has the server export what it does not export yet, and remembers what it refuses. Never rejects. */
   async #serve(entries: readonly ExportEntry[], signal: AbortSignal): Promise<void> {
     const { server } = this.#options;
     if (entries.length === 0) return;
@@ -222,7 +222,7 @@ export class Exports {
       if (last === undefined || missing.length < fewExports || server.reread === undefined) return;
       await server
         .reread(last, signal)
-        .catch((err: unknown) => this.#options.logger.warn({ err }, 'Reading all exports again has failed'));
+        .catch((err: unknown) => this.#options.logger.warn({ err }, 'The server did not read all exports again'));
       missing = await this.#missing(entries, signal);
     });
     for (const entry of missing) {
@@ -230,7 +230,7 @@ export class Exports {
     }
   }
 
-  /** Those that clients cannot mount; none where the server cannot be asked. */
+  /** Those that clients cannot mount; none if the server cannot be asked. */
   async #missing(entries: readonly ExportEntry[], signal: AbortSignal): Promise<readonly ExportEntry[]> {
     const active = await this.#options.server.active?.(signal);
     return active === undefined ? [] : entries.filter(({ id, path }) => active.get(id) !== path);

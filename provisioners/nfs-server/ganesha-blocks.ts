@@ -15,7 +15,7 @@ export interface Part {
   readonly end: number;
 }
 
-/** Blocks that ganesha knows at the top level alone: where one begins, the one before has ended, however damaged it is. */
+/** Blocks that ganesha knows only at the top level: where one begins, the one before it has ended, however damaged it is. */
 const topLevel = [
   ...[
     'EXPORT',
@@ -39,8 +39,8 @@ const nextHead = new RegExp(String.raw`^[ \t]*(?=(?:${topLevel.join('|')})\b${fi
 const tokens = /[#%][^\n]*|"[^"\n]*"|'[^'\n]*'|[{}]|\s+|[^\s#%"'{}]+|["']/y;
 
 /**
- * Finds all blocks. What is no block, such as one with a quote that is not closed, counts as damaged up to the next line that begins
- * a block of the top level.
+ * Finds all blocks. What is no block, such as one with an unclosed quote, counts as damaged up to the next line that begins
+ * a top-level block.
  */
 export function readBlocks(config: string): { blocks: Block[]; damaged: Part[] } {
   const blocks: Block[] = [];

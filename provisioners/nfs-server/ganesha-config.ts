@@ -78,7 +78,7 @@ export function exportsIn(config: string): ExportEntry[] {
 
 /**
  * The blocks of a configuration that are whole. Ganesha could not read one that is damaged, such as one that was being written when
- * the machine went down: it would start with its defaults and serve nothing, on all addresses. A block that it cannot do without
+ * the machine went down: it would start with its defaults and serve nothing, on all addresses. A required block that is not whole
  * is replaced by that of a first start.
  *
  * @returns undefined when all of it is well-formed; the configuration of a first start when nothing of it is.

@@ -20,7 +20,7 @@ export function ganeshaExports({
 }: {
   bus: GaneshaBus;
   configFile: string;
-  /** Sends ganesha the signal to read its exports again; undefined where it is not ours. */
+  /** Sends ganesha the signal to read its exports again; undefined if ganesha is not ours. */
   hangUp: (() => void) | undefined;
   logger: Logger;
 }): ExportServer & Required<Pick<ExportServer, 'active'>> {

@@ -7,11 +7,11 @@ import { AtomicFile } from './atomic-file.ts';
  */
 export interface Identity {
   readonly id: string;
-  /** Writes a new identity into the file: to be awaited before the first volume has it. Safe to repeat. */
+  /** Writes a new identity into the file: to be awaited before the first volume gets it. Safe to repeat. */
   keep(): Promise<void>;
 }
 
-/** Reads the file, or makes an identity up, which is not written yet. */
+/** Reads the file, or generates an identity, which is not written yet. */
 export async function ownIdentity(file: string): Promise<Identity> {
   const identityFile = new AtomicFile(file);
   const known = (await identityFile.read())?.trim() ?? '';

@@ -1,4 +1,4 @@
-/** Brings back exports that the server's file has lost: what PersistentVolumes name is the truth, and the file a copy of it. */
+/** Restores exports that the server's file has lost: what PersistentVolumes name is the truth, and the file a copy of it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger, PersistentVolume, Recorder } from '../../src/index.ts';
 import type { Exports, LostExport } from './exports.ts';
@@ -14,21 +14,21 @@ export interface LostExportsOptions {
   /** @throws while the export directory does not answer. */
   checkDisk: () => void;
   logger: Logger;
-  /** Pause until what could not be brought back is tried again, in milliseconds. Default 60,000. */
+  /** Pause until what could not be restored is tried again, in milliseconds. Default 60,000. */
   retryMs?: number;
 }
 
-/** Volumes that change together are looked at together: each time the file is written once. In milliseconds. */
+/** Volumes that change within this time, in milliseconds, are checked together: the file is written once for all of them. */
 const gatherMs = 100;
 /** A server with thousands of exports needs a while for each. */
 const restoreTimeoutMs = 600_000;
 
-/** Of directories that were removed long ago the PersistentVolumes are gone, too. */
+/** How many removed directories are remembered: the PersistentVolumes of older ones are gone, too. */
 const maxLeaving = 10_000;
 
 export class LostExports {
   readonly #options: LostExportsOptions;
-  /** Volumes to look at, by name. */
+  /** Volumes to check, by name. */
   readonly #pending = new Set<string>();
   /** Why volumes are not exported, by name. */
   readonly #problems = new Map<string, string>();
@@ -59,22 +59,22 @@ export class LostExports {
     this.#leaving.add(directory);
   }
 
-  /** The directory is made for a volume. */
+  /** The directory is about to be created for a volume. */
   coming(directory: string): void {
     this.#leaving.delete(directory);
   }
 
-  /** The server has been started again, or the file read: all volumes are looked at. */
+  /** The server has been restarted, or the file has been read: all volumes are checked. */
   lookAtAll(): void {
     for (const name of this.#options.volumes.names) this.changed(name);
   }
 
-  /** Resolves once all volumes were looked at for the first time. @throws when that takes too long. */
+  /** Resolves once all volumes were checked for the first time. @throws when that takes too long. */
   async whenRestored(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const late = Promise.withResolvers<never>();
     const end = (): void =>
-      late.reject(new Error('the PersistentVolumes, whose exports come first, have not been listed yet'));
+      late.reject(new Error('the PersistentVolumes, whose exports are restored first, have not been listed yet'));
     signal.addEventListener('abort', end, { once: true });
     try {
       await Promise.race([this.#restored.promise, late.promise]);
@@ -101,7 +101,7 @@ export class LostExports {
     try {
       await this.#look(stop);
     } catch (err) {
-      if (!stop.aborted) this.#options.logger.error({ err }, 'Lost exports could not be looked for');
+      if (!stop.aborted) this.#options.logger.error({ err }, 'The check for lost exports failed');
     }
   }
 
@@ -137,7 +137,7 @@ export class LostExports {
       logger.warn({ exports: restored }, 'Exports that were lost have been restored from PersistentVolumes');
   }
 
-  /** What is to be brought back for the volume; undefined when there is nothing to do, or nothing can be done. */
+  /** What is to be restored for the volume; undefined when there is nothing to do, or nothing can be done. */
   async #lost(volume: PersistentVolume): Promise<LostExport | undefined> {
     const { exports, directories } = this.#options;
     const found = recordedExport(volume, directories);
@@ -148,7 +148,7 @@ export class LostExports {
     if (this.#leaving.has(found.path)) return undefined;
     if (!(await directories.isDirectory(found.path))) {
       const isHalfDeleted = volume.status?.phase === 'Released' || volume.status?.phase === 'Failed';
-      this.#report(volume, isHalfDeleted ? undefined : `${found.path} is no directory, or is gone`);
+      this.#report(volume, isHalfDeleted ? undefined : `${found.path} is not a directory, or is gone`);
       return undefined;
     }
     if (!exports.isServed(found.path)) return found;

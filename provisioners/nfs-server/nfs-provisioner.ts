@@ -47,7 +47,7 @@ export interface NfsProvisionerOptions {
   logger: Logger;
 }
 
-/** How long a new volume waits for the exports of others, which come first, in milliseconds. */
+/** How long a new volume waits for the exports of others, which are restored first, in milliseconds. */
 const patienceMs = 15_000;
 
 /** Makes and deletes volumes. A repeat takes over what an earlier attempt left, also one of an earlier process. */
@@ -114,7 +114,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
   }
 
   /**
-   * The directory of a volume that it has, or has a part of, and the one that `delete` removes. The name of the server does not
+   * The directory that a volume uses, wholly or in part, and the one that `delete` removes. The name of the server does not
    * count: it has more than one, and a volume that is kept in vain is better than one that is lost.
    */
   storageKeys({ metadata, spec }: PersistentVolume): readonly string[] {
@@ -143,7 +143,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     await this.#locks.run(name, () => this.#remove(name, signal), { signal });
   }
 
-  /** Before each step on the disk: a call that hangs would keep a thread of this process, and a worker. */
+  /** Called before each step on the disk: a call that hangs would occupy a thread of this process, and a worker. */
   #checkDisk(): void {
     try {
       this.#options.checkDisk();

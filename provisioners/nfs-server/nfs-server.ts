@@ -44,7 +44,7 @@ export async function prepareConfig(settings: Settings, logger: Logger): Promise
     await new AtomicFile(copy).write(text);
     logger.error(
       { file: paths.config, copy },
-      'The configuration of ganesha is damaged; only its complete blocks are used, exports of PersistentVolumes are restored',
+      'The configuration of ganesha is damaged; only its complete blocks are used, and exports of PersistentVolumes are restored',
     );
   }
   const wanted = withServerSettings(whole ?? text, settings);
@@ -71,7 +71,7 @@ export class NfsServer implements AsyncDisposable {
     settings: Settings;
     bus: GaneshaBus;
     onReady: () => void;
-    /** Whether a new start of a silent ganesha may help: not where it waits for its disk. */
+    /** Whether a restart of a silent ganesha may help: not while it waits for its disk. */
     mayRestart: () => Promise<boolean>;
     logger: Logger;
   }): Promise<NfsServer> {

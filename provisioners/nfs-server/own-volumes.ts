@@ -1,4 +1,4 @@
-/** The PersistentVolumes whose data is here, as the API server has them: what they name is to be exported. */
+/** The PersistentVolumes whose data is on this server, as the API server has them: what they name is to be exported. */
 import {
   Informer,
   type KubeObject,
@@ -22,7 +22,7 @@ export interface OwnVolumesOptions {
 
 const readAnnotations = ['Provisioner_Id', 'Export_Id', 'EXPORT_block'] as const;
 
-/** Follows all PersistentVolumes, and keeps those of this provisioner; of others the name alone. */
+/** Follows all PersistentVolumes, and keeps those of this provisioner; of others only the name. */
 export class OwnVolumes {
   readonly #options: OwnVolumesOptions;
   readonly #informer: Informer<PersistentVolume>;

@@ -1,10 +1,10 @@
-/** The export that a PersistentVolume names: what is needed to bring it back when the server's file has lost it. */
+/** The export that a PersistentVolume names: what is needed to restore it when the server's file has lost it. */
 import type { PersistentVolume } from '../../src/index.ts';
 import { isVolumeId, type LostExport } from './exports.ts';
 import type { Squash } from './ganesha-config.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
 
-/** An export, or why the volume names none that may be made. */
+/** An export, or why the volume names none that may be restored. */
 export type RecordedExport = LostExport | { readonly problem: string };
 
 /** In a block of ganesha, and in a line of /etc/exports. */
@@ -25,14 +25,14 @@ export function recordedExport(
 ): RecordedExport {
   const id = exportIdOf(annotations);
   if (id === undefined) {
-    return problem('Export_Id', annotations, 'has to be a number from 1 to 65535 that is not 152');
+    return problem('Export_Id', annotations, 'must be a number from 1 to 65535 other than 152');
   }
   const squash = squashIn(annotations['EXPORT_block'] ?? '');
   if (squash === undefined) {
     return problem(
       'EXPORT_block',
       annotations,
-      'has to contain "Squash = no_root_squash;" or "Squash = root_id_squash;"',
+      'must contain "Squash = no_root_squash;" or "Squash = root_id_squash;"',
     );
   }
   const path = nfs?.path ?? '';
@@ -42,7 +42,7 @@ export function recordedExport(
   };
 }
 
-/** The export id that a volume names; undefined where that is none which a volume can have. */
+/** The export id that a volume names; undefined if no volume can have it. */
 export function exportIdOf(annotations: Readonly<Record<string, string>>): number | undefined {
   const text = annotations['Export_Id'] ?? '';
   return /^[1-9]\d{0,4}$/.test(text) && isVolumeId(Number(text)) ? Number(text) : undefined;

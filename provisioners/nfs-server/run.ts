@@ -33,7 +33,7 @@ import { VolumeDirectories } from './volume-directory.ts';
 /** `statfs` of a directory that is itself on NFS (statfs(2)). */
 const nfsMagic = 0x6969;
 
-/** How long a process that was killed may still be making a volume, in milliseconds: ganesha and its bus go with it. */
+/** How long calls of a killed process may still have an effect, in milliseconds: ganesha and its bus are killed with it. */
 const maxCallMs = 15_000;
 
 /**
@@ -49,7 +49,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     ...(settings.kubeconfig !== '' && { kubeconfig: settings.kubeconfig }),
     ...(settings.master !== '' && { master: settings.master }),
   };
-  await using transport = connect({ ...connection, logger }); // what is wrong with it is said before anything is written
+  await using transport = connect({ ...connection, logger }); // an error in it is reported before anything is written
   const quota = settings.xfsQuota ? await openQuota(settings, logger) : undefined;
   const identity = await ownIdentity(paths.identity);
   const directories = new VolumeDirectories(paths.exportDirectory);
@@ -127,10 +127,10 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     connection,
     leaderElection: leaderElect && compatibleElection(provisionerName, settings.address.podNamespace),
     intentJournal,
-    soleInstance: identity.id, // the directory is that of one process
+    soleInstance: identity.id, // only one process uses the directory
     maxCallMs,
     checks: {
-      // a container that is started again does not cure a disk that hangs
+      // a restart of the container does not cure a disk that hangs
       live: () => (disk?.problem === undefined ? serving.problem : undefined),
       ready: () => disk?.problem ?? serving.problem ?? (serving.isReady ? undefined : 'the NFS server is starting'),
     },

@@ -14,20 +14,20 @@ export interface SupervisedOptions {
   probe?: (signal: AbortSignal) => Promise<void>;
   /** Called each time that it answers. */
   onReady?: () => void;
-  /** Has a program that is ready probed from then on, and started again when it stays silent. Default: it is not. */
+  /** Probes the program once it is ready, and restarts it when it stays silent. Default: it is not probed. */
   liveness?: Liveness | undefined;
   /** What the program has last written elsewhere, for the log line about its end. Default: its output. */
   lastWords?: () => Promise<string>;
   logger: Logger;
 }
 
-/** How a program is watched that runs. */
+/** How a running program is watched. */
 export interface Liveness {
   /** Pause between two probes, and the time that each may take, in milliseconds. */
   readonly intervalMs: number;
   /** After this time without an answer the program is killed, in milliseconds. */
   readonly silentMs: number;
-  /** Whether a new start may help, asked directly before. */
+  /** Whether a restart may help; called directly before it. */
   readonly mayKill: () => Promise<boolean>;
 }
 
@@ -82,7 +82,7 @@ export class SupervisedProcess implements AsyncDisposable {
     return this.#child?.pid;
   }
 
-  /** Sends the program a signal, where it runs. */
+  /** Sends the program a signal, if it runs. */
   kill(signal: NodeJS.Signals): void {
     this.#child?.kill(signal);
   }
@@ -229,7 +229,7 @@ export class SupervisedProcess implements AsyncDisposable {
   }
 }
 
-/** Also of a probe that does not heed its signal. */
+/** Also ends the wait for a probe that ignores its signal. */
 async function isAnswered(probe: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return false;
   try {

@@ -42,7 +42,7 @@ export class VolumeDirectories {
     return volumeNames.test(name) && directory === this.named(name);
   }
 
-  /** The directory of a volume in which a path lies, or that it is; of a path that lies elsewhere itself, in one spelling. */
+  /** The directory of the volume that a path is or lies in; for a path elsewhere the path itself, normalized. */
   around(given: string): string {
     const clean = path.resolve('/', given);
     const below = path.relative(this.root, clean);
@@ -55,7 +55,7 @@ export class VolumeDirectories {
     return path.join(this.root, volumeName);
   }
 
-  /** Whether it is there, and a directory itself: a symbolic link leads elsewhere. */
+  /** Whether it exists and is itself a directory: a symbolic link leads elsewhere. */
   async isDirectory(directory: string): Promise<boolean> {
     return (await statOf(directory))?.isDirectory() === true;
   }

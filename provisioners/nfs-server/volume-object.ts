@@ -42,7 +42,7 @@ export function identityOf({ metadata }: PersistentVolume): string | undefined {
   return metadata.annotations?.[identityKey];
 }
 
-/** The path on an NFS server that Pods with the volume mount; undefined where it is none. */
+/** The path on an NFS server that Pods with the volume mount; undefined if the volume is not on NFS. */
 export function mountedPath({ nfs, csi }: PersistentVolume['spec']): string | undefined {
   if (nfs !== undefined) return nfs.path;
   if (csi?.driver !== nfsDriver) return undefined;

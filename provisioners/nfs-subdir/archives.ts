@@ -1,6 +1,6 @@
 /**
- * Archives that have an end: what a class with `archiveRetention` has archived is recorded in the root of the share, by which
- * it is known as ours when its time is over. What has no record is never removed.
+ * Archives with a retention: what a class with `archiveRetention` has archived is recorded in the root of the share, so that it
+ * is recognised as ours when its retention is over. What has no record is never removed.
  */
 import { open, readFile, unlink } from 'node:fs/promises';
 import {
@@ -34,7 +34,7 @@ export interface ArchiveRecord {
   readonly archivedAt: string;
 }
 
-/** Writes a record; one of the same volume, of an attempt that was cut short, is replaced. */
+/** Writes a record; one of the same volume, from an interrupted attempt, is replaced. */
 export async function recordArchive(root: OpenedDirectory, record: ArchiveRecord): Promise<void> {
   await using folder = await root.enterOrMake(recordsFolder);
   await using file = await open(folder.entry(fileOf(record)), 'w', 0o600);
@@ -89,7 +89,7 @@ export interface ArchiveSweepOptions {
   logger: Logger;
 }
 
-/** Removes the archives whose time is over. May be repeated. @throws what requests and the file system throw. */
+/** Removes the archives whose retention is over. Safe to repeat. @throws what requests and the file system throw. */
 export async function sweepArchives(options: ArchiveSweepOptions, signal: AbortSignal): Promise<void> {
   const { calls, share, client } = options;
   const classes = await client.list<StorageClass>(storageClasses, { signal });
@@ -128,7 +128,7 @@ async function removeArchive(
   const keys = [insideKey(archive), ...withParents(archive.slice(0, -1)).map(exactKey)];
   const [holder] = await volumesWith(keys, signal);
   if (holder !== undefined) {
-    logger.warn({ ...fields, holder: holder.metadata.name }, 'A PersistentVolume has the archive, which is kept');
+    logger.warn({ ...fields, holder: holder.metadata.name }, 'The archive is kept: a PersistentVolume uses it');
     return;
   }
   const found = await inodeOf(root, archive);
@@ -144,7 +144,7 @@ async function removeArchive(
   await forgetArchive(root, record);
 }
 
-/** Undefined where there is no such directory. */
+/** Undefined if there is no such directory. */
 export async function inodeOf(root: OpenedDirectory, path: VolumePath): Promise<string | undefined> {
   try {
     await using directory = await root.walk(path);

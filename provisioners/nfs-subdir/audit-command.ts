@@ -9,7 +9,7 @@ import { identityFile, readIdentity } from './share-identity.ts';
 
 const description =
   'Compares the directories of the export with PersistentVolumes and the journal. Changes nothing by itself.';
-const notes = `Environment: as of the provisioner; run it where the export is mounted, such as in its Pod:
+const notes = `Environment variables: as for the provisioner. Run it where the export is mounted, such as in its Pod:
 NFS_SERVER, NFS_PATH, PROVISIONER_NAME, MOUNT_POINT, POD_NAMESPACE, KUBECONFIG.
 
 States: unclaimed (a directory that no PersistentVolume has), lost (a PersistentVolume whose
@@ -34,7 +34,7 @@ export async function auditExport(call: SubcommandCall): Promise<number> {
 /** The identities that the provisioner has seen. */
 type Noted = (signal: AbortSignal) => Promise<string[]>;
 
-/** The share, which the audit never gives an identity: where the provisioner has seen another one nothing is concluded. */
+/** The share, to which the audit never writes an identity: if the provisioner has seen another one, nothing is concluded. */
 function shareToLookAt({ mountPoint }: Settings, noted: Noted): Share {
   return new Share(mountPoint, {
     check: async (root, signal) => {

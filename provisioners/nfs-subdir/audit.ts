@@ -55,7 +55,7 @@ export class SubdirAudit implements AuditedStorage {
 
   async look(signal: AbortSignal): Promise<StorageLook> {
     return await this.#options.share.within(async (root) => {
-      const before = await this.#seen(signal); // before the directories: one that is made meanwhile is found in the second look
+      const before = await this.#seen(signal); // before the directories: one that is created meanwhile is ruled out by the second look
       const findings: StorageFinding[] = [];
       const archives = new Map<string, ArchiveRecord>();
       for await (const record of archiveRecords(root)) archives.set(insideKey(record.archive), record);
@@ -86,9 +86,9 @@ export class SubdirAudit implements AuditedStorage {
       if (unknown !== undefined) throw new NotDeletableError(unknown);
       const holder = volumes.find((each) => relation(path, each.path) !== 'apart');
       if (holder !== undefined)
-        throw new NotDeletableError(`PersistentVolume ${holder.name} has it, or lies in or above it`);
+        throw new NotDeletableError(`PersistentVolume ${holder.name} uses it, or a directory in it or above it`);
       if (plans.some((each) => relation(path, each) !== 'apart')) {
-        throw new NotDeletableError('the journal has a record of a volume that is made there');
+        throw new NotDeletableError('the journal has a record of a volume that is being created there');
       }
       await using parent = await root.walk(path.slice(0, -1));
       signal.throwIfAborted();
@@ -102,7 +102,7 @@ export class SubdirAudit implements AuditedStorage {
 
   async #seen(signal: AbortSignal): Promise<Seen> {
     const { client } = this.#options;
-    // the plans first: of a volume that is saved between the two reads one of them knows
+    // the plans first: a volume that is saved between the two reads is in one of them
     const { plans, unknown } = await this.#openPlans();
     const all = await client.list<PersistentVolume>(persistentVolumes, { signal });
     return { volumes: all.flatMap((volume) => this.#held(volume)), plans: plans.flatMap(pathOfPlan), unknown };
@@ -127,7 +127,7 @@ function pathOfPlan({ path }: Readonly<Record<string, unknown>>): VolumePath[] {
   return Array.isArray(path) ? [path as string[]] : [];
 }
 
-/** Directories that no volume has, nor one in the making: whole ones, and those beside volumes in a directory of several. */
+/** Directories of no volume, existing or in the making: top-level ones, and those next to volumes in a common parent. */
 async function* strangers(
   root: OpenedDirectory,
   { volumes, plans }: Seen,
@@ -176,7 +176,7 @@ async function describe(
   }
   const detail = isRecorded
     ? `of volume ${record.volume}, class ${record.className}, with a retention`
-    : 'by its name; it has no record, so that it stays until somebody deletes it';
+    : 'an archive by its name; it has no record, so it stays until somebody deletes it';
   const since = isRecorded ? record.archivedAt : ctime.toISOString();
   return { state: 'archive', id, since, detail, isDeletable: true, isTrouble: false };
 }

@@ -43,7 +43,7 @@ export function archiveDirectoryOf(storageClass: StorageClass): string | undefin
   const text = parametersOf(storageClass).text('archiveDirectory');
   if (text === undefined || /^\.archived[-_a-zA-Z0-9]{0,60}$/.test(text)) return text;
   throw new ParameterError(
-    `invalid value for parameter archiveDirectory: ${JSON.stringify(text)} must be .archived, or begin so and go on with letters, digits, - and _: no volume can have such a name`,
+    `invalid value for parameter archiveDirectory: ${JSON.stringify(text)} must be .archived, or that followed by letters, digits, - or _: no volume can have such a name`,
   );
 }
 
@@ -55,7 +55,7 @@ export function isArchiveDirectory(name: string): boolean {
 /**
  * How long archives are kept, in milliseconds. Default: undefined, for ever.
  *
- * @throws {ParameterError} for what is no duration, or none above 0.
+ * @throws {ParameterError} for anything but a duration above 0.
  */
 export function archiveRetentionOf(storageClass: StorageClass): number | undefined {
   const text = parametersOf(storageClass).text('archiveRetention');
@@ -68,7 +68,7 @@ export function archiveRetentionOf(storageClass: StorageClass): number | undefin
   );
 }
 
-/** What would fail only when a volume is deleted is said when it is made. @throws {ParameterError} */
+/** Reports when a volume is created what would otherwise fail only when it is deleted. @throws {ParameterError} */
 export function checkArchiveParameters(storageClass: StorageClass): void {
   archiveDirectoryOf(storageClass);
   archiveRetentionOf(storageClass);

@@ -74,7 +74,7 @@ function exitCodeOf(error: unknown): number {
   return error instanceof UsageError ? 2 : 1;
 }
 
-/** Node.js waits for threads that hang in the file system, also in `process.exit`. */
+/** Node.js waits for threads that hang in the file system, even in `process.exit`. */
 function endAtOnce(calls: number, logger: Logger): void {
   logger.error({ calls }, 'Calls of the file system hang: the process ends by SIGKILL');
   process.kill(process.pid, 'SIGKILL');

@@ -38,7 +38,7 @@ export function makeProvisioner(
   return new NfsSubdirProvisioner({ settings, share, calls, neighbours, client, clock, volumesWith, logger });
 }
 
-/** Pause between two looks for archives whose time is over, in milliseconds. */
+/** Pause between two searches for archives whose retention is over, in milliseconds. */
 const sweepMs = 3_600_000;
 
 /** Never rejects. Does not keep the process alive. */
@@ -50,8 +50,7 @@ async function keepSweeping(
   await synced;
   while (!running.aborted) {
     await sweepArchives(parts, running).catch((error: unknown) => {
-      if (!running.aborted)
-        logger.warn({ err: error }, 'Old archives could not be removed, which is tried again later');
+      if (!running.aborted) logger.warn({ err: error }, 'Old archives could not be removed, trying again later');
     });
     await new Promise<void>((resolve) => clock.after(sweepMs, resolve));
   }
@@ -80,7 +79,7 @@ function watchShare(
   void watch.run(running);
 }
 
-/** Where somebody looks who wonders why nothing happens; claims and volumes have events of their own once they are tried. */
+/** On the lock, where an operator may look first; claims and volumes get events of their own once they are tried. */
 async function reportOnLock(problem: string, { lockNotes, recorder, signal, logger }: ProvisionerParts): Promise<void> {
   try {
     const lock = await lockNotes?.reference(signal);

@@ -49,7 +49,7 @@ import {
 export interface NfsSubdirOptions {
   settings: Pick<Settings, 'server' | 'sharePath' | 'mountPoint' | 'provisionerName'>;
   share: Share;
-  /** What every work on the share runs in. */
+  /** Runs every operation on the share. */
   calls: PatientCalls;
   neighbours: Neighbours;
   client: KubeClient;
@@ -59,7 +59,7 @@ export interface NfsSubdirOptions {
   logger: Logger;
 }
 
-/** For callers that never give up. */
+/** For callers that never abort. */
 const unending: ProvisionContext = { signal: new AbortController().signal };
 
 /** Volumes are directories of one NFS export, which is mounted here. */
@@ -186,7 +186,7 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
       return wayOf(await classOfVolume(client, named, { signal }));
     } catch (error) {
       signal.throwIfAborted();
-      if (await share.isEmpty(path, signal)) return { fate: 'remove' }; // nobody can want nothing
+      if (await share.isEmpty(path, signal)) return { fate: 'remove' }; // there is nothing to keep
       throw new ProvisionError(messageOf(error), { state: 'no-change', afterUnclear: 'undecidable', cause: error });
     }
   }

@@ -1,4 +1,4 @@
-/** Waits for the export, but not for ever: what hangs there is left behind, since nothing can end it. */
+/** Waits for the export, but not for ever: a call that hangs there is abandoned, since nothing can end it. */
 import { type Clock, untilAborted } from '../../src/index.ts';
 import { ShareError } from './share-guard.ts';
 
@@ -22,7 +22,7 @@ export class PatientCalls {
     this.#mountPoint = options.mountPoint;
   }
 
-  /** How many calls were left behind and have not ended: while there are any, the process cannot end by itself. */
+  /** How many calls were abandoned and have not ended: while there are any, the process cannot end by itself. */
   get abandoned(): number {
     return this.#abandoned;
   }
@@ -32,7 +32,7 @@ export class PatientCalls {
     return this.#isSilent;
   }
 
-  /** What the probe found: while the export is silent nothing is begun there, and what is under way is left behind. */
+  /** What the probe found: while the export is silent no call is started there, and those under way are abandoned. */
   set isSilent(isSilent: boolean) {
     if (isSilent && !this.#isSilent) this.#silence.abort(this.#error());
     if (!isSilent && this.#isSilent) this.#silence = new AbortController();
@@ -40,7 +40,7 @@ export class PatientCalls {
   }
 
   /**
-   * Calls, and waits until the call ends, the export is found silent, or the signal aborts.
+   * Starts the call, and waits until it ends, the export is found silent, or the signal aborts.
    *
    * @param options.isShort - also gives up after `patienceMs`: for calls that are short wherever the export answers.
    * @throws {SilentShareError} when the export does not answer; the signal's reason; what the call throws.

@@ -10,7 +10,7 @@ import {
 import { identityFile, readIdentity, removeLeftOver, writeIdentity } from './share-identity.ts';
 import type { VolumePath } from './volume-path.ts';
 
-/** The export cannot be used now: nothing is made or deleted, and nothing is concluded from what it lacks. */
+/** The export cannot be used now: nothing is created or deleted, and nothing is concluded from what it lacks. */
 export class ShareError extends Error {
   override readonly name: string = 'ShareError';
 }
@@ -36,7 +36,7 @@ export interface ShareGuardOptions {
 export class ShareGuard {
   readonly #options: ShareGuardOptions;
   #accepted: string | undefined;
-  /** The root of a share that was accepted and takes no file. */
+  /** The root of a share that was accepted although no file can be created there. */
   #unwritable: string | undefined;
   #refusal: { seen: string | undefined; untilMs: number; error: ShareError } | undefined;
 
@@ -45,8 +45,8 @@ export class ShareGuard {
   }
 
   /**
-   * Checks the opened root of what is mounted, directly before work below it. Gives a share without identity one, where that
-   * is surely the share of the volumes.
+   * Checks the opened root of what is mounted, directly before work below it. Writes an identity if there is none and this
+   * is certainly the share of the volumes.
    *
    * @throws {ShareError} for an export that must not be used; the error of a request or of the file system, when that is not known.
    */
@@ -82,10 +82,10 @@ export class ShareGuard {
     return this.#accepted === undefined ? [] : [this.#accepted];
   }
 
-  /** Of a share that was never seen: whether a volume is there, or none can be. */
+  /** For a share that was never seen: whether a volume's directory is there, or there are no volumes. */
   async #isPlausible(root: OpenedDirectory, seen: string | undefined): Promise<boolean> {
     const { ownVolumes, notes } = this.#options;
-    if (seen !== undefined && notes === undefined) return true; // nobody can remember more than the file itself
+    if (seen !== undefined && notes === undefined) return true; // nothing but the file remembers
     let isEmpty = true;
     for (const { path } of ownVolumes()) {
       isEmpty = false;
@@ -100,18 +100,18 @@ export class ShareGuard {
     const identity = seen ?? (await this.#written(root));
     if (identity === undefined) return;
     this.#accepted = identity;
-    logger.info({ identity, mountPoint, isNew: seen === undefined }, 'The share is known by its identity');
+    logger.info({ identity, mountPoint, isNew: seen === undefined }, 'The share is accepted by its identity');
     await notes?.write(shareKey, identity, signal);
   }
 
-  /** Undefined where the root takes no file: its volumes lie in directories below it. */
+  /** Undefined if no file can be created in the root: its volumes lie in directories below it. */
   async #written(root: OpenedDirectory): Promise<string | undefined> {
     try {
       return await writeIdentity(root);
     } catch (error) {
       if (!['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '')) throw error;
       this.#unwritable = await placeOf(root);
-      const text = `The root of the export takes no file ${identityFile}, by which it would be known after a restart`;
+      const text = `No file ${identityFile} can be created in the root of the export, by which it would be recognised after a restart`;
       this.#options.logger.warn({ err: error }, text);
       return undefined;
     }
@@ -139,7 +139,7 @@ export class ShareGuard {
       notes === undefined
         ? `put a UUID into ${identityFile} in its root and restart the provisioner`
         : `kubectl annotate --overwrite ${notes.object} ${shareKey}=${acceptedByOperator}`;
-    return `Nothing is made or deleted. Mount the share; or, if this is it now: ${accept}`;
+    return `Nothing is created or deleted. Mount the right share; or, to use the mounted one from now on: ${accept}`;
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Who a share is: a UUID in a file of its root, written once by whichever provisioner finds none. It belongs to the share, so
+ * The identity of a share: a UUID in a file in its root, written once by whichever provisioner finds none. It belongs to the share, so
  * all provisioners on it have the same.
  */
 import { randomUUID } from 'node:crypto';
@@ -9,14 +9,14 @@ import { errnoOf, type OpenedDirectory } from '../../src/index.ts';
 
 /** Does not begin with `.nfs`: some servers and clients remove such files. */
 export const identityFile = '.share-identity';
-/** Everybody may read it, also where root is nobody. */
+/** Everybody may read it, also with `root_squash`. */
 const identityMode = 0o644;
 /** More than a UUID with the line end of an editor; what is longer is no identity. */
 const maxBytes = 100;
 
 /** Whether a name in the root of the share is the identity's, or that of a file it is made from: no volume may have it. */
 export function isReservedName(name: string): boolean {
-  const text = name.toLowerCase(); // there are shares where case does not count
+  const text = name.toLowerCase(); // some shares ignore case
   return text === identityFile || text.startsWith(`${identityFile}.`);
 }
 
@@ -45,7 +45,7 @@ export async function readIdentity(root: OpenedDirectory): Promise<string | unde
     throw error;
   }
   if (isUuid(text)) return text.toLowerCase();
-  throw new IdentityError(`${identityFile} of the export has no UUID in it, but ${JSON.stringify(text.slice(0, 40))}`);
+  throw new IdentityError(`${identityFile} of the export contains no UUID, but ${JSON.stringify(text.slice(0, 40))}`);
 }
 
 function isUuid(text: string): boolean {
@@ -78,7 +78,7 @@ export async function writeIdentity(root: OpenedDirectory): Promise<string> {
   return written;
 }
 
-/** What others, which were killed, have left: one that is still at work finds the identity instead. */
+/** Removes what killed processes have left: one that is still at work finds the identity instead. */
 async function removeUnfinished(root: OpenedDirectory): Promise<void> {
   for await (const name of root.list()) {
     const text = name.toString();
@@ -87,7 +87,7 @@ async function removeUnfinished(root: OpenedDirectory): Promise<void> {
   }
 }
 
-/** Removes what a process has left that was killed directly after it gave the share its identity. */
+/** Removes what a process has left behind that was killed directly after it wrote the identity. */
 export async function removeLeftOver(root: OpenedDirectory): Promise<void> {
   const { nlink } = await lstat(root.entry(identityFile));
   if (nlink > 1) await removeUnfinished(root);

@@ -1,6 +1,6 @@
 /**
- * Asks from a process of its own whether the export answers: a call of the file system that hangs blocks a thread until the
- * export is back, and a process can be killed.
+ * Probes from a separate process whether the export answers: a file system call that hangs blocks a thread until the
+ * export is back, but a process can be killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock } from '../../src/index.ts';
@@ -23,7 +23,7 @@ export interface ShareProbeOptions {
   clock: Clock;
 }
 
-/** At most one helper at a time, also where a kill has no effect before the export answers. */
+/** At most one helper at a time, even if a kill has no effect until the export answers. */
 export class ShareProbe {
   readonly #options: ShareProbeOptions;
   #helper: ChildProcess | undefined;

@@ -1,12 +1,12 @@
-/** Looks at the export from time to time, also while nobody needs it: what is wrong is seen before a claim or volume waits. */
+/** Checks the export from time to time, even if nobody needs it: a problem is found before a claim or volume waits. */
 import { type Clock, gauge, type Logger, type MetricRegistry } from '../../src/index.ts';
 
-/** Pause between two looks, in milliseconds: longer while all is well. */
+/** Pause between two checks, in milliseconds: longer while all is well. */
 const pauseMs = { usable: 15_000, unusable: 5000 };
 
 export interface ShareWatchOptions {
   check: (signal: AbortSignal) => Promise<void>;
-  /** Resolves before the first look. */
+  /** The first check waits for this. */
   synced: Promise<void>;
   /** A problem that was not there before. */
   onProblem: (problem: string) => void;
@@ -19,7 +19,7 @@ export interface ShareWatchOptions {
 
 export class ShareWatch {
   readonly #options: ShareWatchOptions;
-  #problem: string | undefined = 'the export has not been looked at yet';
+  #problem: string | undefined = 'the export has not been checked yet';
 
   constructor(options: ShareWatchOptions) {
     this.#options = options;
@@ -36,7 +36,7 @@ export class ShareWatch {
     return this.#problem;
   }
 
-  /** Looks until the signal aborts; never rejects. Does not keep the process alive. */
+  /** Checks until the signal aborts; never rejects. Does not keep the process alive. */
   async run(signal: AbortSignal): Promise<void> {
     const { synced, clock } = this.#options;
     await synced;

@@ -74,9 +74,9 @@ export class Share {
 
   /**
    * A path under which the directory can be archived: `archived-` and its last name, in the root of the export or in the folder;
-   * where that is taken or too long, followed by the volume's name, and then by a number.
+   * if that is taken or too long, followed by the volume's name, and then by a number.
    *
-   * @param folder - in the root; made where it is missing.
+   * @param folder - in the root; created if it is missing.
    */
   async archivePath(
     path: VolumePath,
@@ -96,7 +96,7 @@ export class Share {
   }
 
   /**
-   * Moves the directory to a path that nothing has.
+   * Moves the directory to a path that does not exist yet.
    *
    * @param before - awaited directly before that, with the root and the number of the directory's inode.
    */
@@ -141,7 +141,7 @@ export class Share {
   }
 }
 
-/** How many directories of the path are there. */
+/** How many directories of the path exist. */
 async function depthOf(root: OpenedDirectory, path: readonly string[]): Promise<number> {
   for (let depth = path.length; depth > 0; depth--) {
     try {
@@ -166,7 +166,7 @@ async function removeIfEmpty(root: OpenedDirectory, path: readonly string[]): Pr
 
 function notMounted(mountPoint: string, error: unknown): ShareError {
   const reason = error instanceof Error ? error.message : String(error);
-  return new ShareError(`the export is not mounted at ${mountPoint}: ${reason}. Nothing is made or deleted`);
+  return new ShareError(`the export is not mounted at ${mountPoint}: ${reason}. Nothing is created or deleted`);
 }
 
 function split(path: VolumePath): { parents: readonly string[]; name: string } {

@@ -35,8 +35,9 @@ export function pathOfClaim(
   try {
     const components = pathComponents(text);
     const [first = ''] = components;
-    if (isReservedName(first)) throw new PathError(`${JSON.stringify(first)} is the name of the share's identity`);
-    if (isArchiveDirectory(first)) throw new PathError(`${JSON.stringify(first)} is kept for archives`);
+    if (isReservedName(first))
+      throw new PathError(`${JSON.stringify(first)} is reserved for the identity of the share`);
+    if (isArchiveDirectory(first)) throw new PathError(`${JSON.stringify(first)} is reserved for archives`);
     for (const root of roots) containedPath(root, components.join('/'));
     return { path: components, isShared };
   } catch (error) {

@@ -6,7 +6,7 @@ import { LockNotes } from '../../src/run/lock-notes.ts';
 export { ownNamespace } from '../../src/run/own-namespace.ts';
 
 /**
- * What a provisioner has noted on its lock, of whichever kind. A kind that the caller may not read is not that of its lock.
+ * What a provisioner has noted on its lock, of whichever kind. A kind that the caller may not read is left out.
  *
  * @throws {ApiError} and {TransportError} when it cannot be read.
  */

@@ -5,13 +5,13 @@ import { readJournal } from '../../src/provision/intent-journal/read-journal.ts'
 import type { Plan } from '../../src/provision/recoverable.ts';
 import { journalLock } from '../../src/run/journal-names.ts';
 
-/** The plans, or why they are not known. */
+/** The volumes in the making, or why they are not known. */
 export type OpenPlans = { plans: Plan[]; unknown?: undefined } | { plans: []; unknown: string };
 
 /**
- * What the intent journal of a provisioner has of volumes in the making.
+ * The volumes in the making, from the intent journal of a provisioner.
  *
- * @throws {ApiError} and {TransportError} when it cannot be read for other reasons than missing permission.
+ * @throws {ApiError} and {TransportError} when it cannot be read for reasons other than missing permission.
  */
 export async function openPlans(options: {
   client: KubeClient;

@@ -90,7 +90,7 @@ function argumentsOf(call: SubcommandCall, { description, notes }: StorageAuditC
     .description(description)
     .option('--second-look <duration>', 'pause before findings are checked a second time; 0: no second look', '1m')
     .option('-o, --output <format>', 'table or json', 'table')
-    .option('--delete <id>', 'delete what has this id in the output, with all data in it')
+    .option('--delete <id>', 'delete the directory with this id in the output, with all data in it')
     .option('--yes', 'delete without confirmation')
     .option('--context <name>', 'context in the kubeconfig (default: its current one)')
     .addHelpText('after', `\n${notes}\n${codes}`);
@@ -115,7 +115,7 @@ async function deleteOne(
 ): Promise<Deletion[]> {
   const refused = (detail: string): Deletion[] => [{ volumeId: id, result: 'refused', detail }];
   const finding = audit.findings.find((each) => each.id === id && each.isDeletable);
-  if (finding === undefined) return refused('the audit has not found it as something that may be deleted');
+  if (finding === undefined) return refused('the audit found nothing with this id that may be deleted');
   const ask = {
     heading: `This directory of ${printable(storage.name)} will be deleted, with all data in it:`,
     items: [`${id} (${finding.state})`],

@@ -15,7 +15,7 @@ export interface StorageFinding {
   readonly detail: string;
   /** Whether `--delete` takes it. */
   readonly isDeletable: boolean;
-  /** Whether the exit code says that something is to be done: not of what is kept on purpose. */
+  /** Whether it needs attention, as the exit code says: not for what is kept on purpose. */
   readonly isTrouble: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface AuditedStorage {
   /** How many bytes the finding takes; asked only for what is reported in the end. Default: nothing is known. */
   bytesOf?(finding: StorageFinding, signal: AbortSignal): Promise<number | undefined>;
   /**
-   * Deletes what a finding names, after a look of its own directly before that.
+   * Deletes what a finding names, after checking it once more.
    *
    * @returns what was done.
    * @throws {NotDeletableError} when it must not be deleted.
@@ -48,7 +48,7 @@ export interface StorageAudit extends StorageLook {
   readonly looks: 1 | 2;
 }
 
-/** Looks, and if there are findings looks again later. */
+/** Compares once, and if there are findings again later. */
 export async function auditStorage(
   storage: AuditedStorage,
   options: { secondLookMs: number; progress: Progress; clock: Clock; signal: AbortSignal },

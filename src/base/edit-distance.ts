@@ -1,4 +1,4 @@
-/** How many letters have to be put in, taken out or replaced to make one of the other (Levenshtein). */
+/** How many letters have to be inserted, removed or replaced to turn one into the other (Levenshtein distance). */
 export function editDistance(from: string, to: string): number {
   let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const [row, letter] of Array.from(from).entries()) {

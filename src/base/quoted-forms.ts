@@ -2,7 +2,7 @@
 import { goQuote } from './go-quote.ts';
 
 /**
- * Every form in which a value is usually quoted: as it is, with and without the white space around it, escaped as JSON and Go do
+ * Every form in which a value is usually quoted: verbatim, with and without the white space around it, escaped as JSON and Go do
  * (also twice, as in a quoted JSON text, and in ASCII alone), URL-encoded, base64 (standard and URL, padded or not, also inside a
  * longer text such as `user:password`) and hexadecimal.
  *
@@ -56,7 +56,7 @@ function goEscape(character: string): string {
   return code > 0xffff ? `\\U${code.toString(16).padStart(8, '0')}` : jsonEscape(character);
 }
 
-/** Of a component, a form and a path, as several languages have them; with digits in upper and lower case. */
+/** Of a component, a form and a path, as several languages encode them; with digits in upper and lower case. */
 function urlForms(text: string): string[] {
   const component = encodeURIComponent(text.toWellFormed());
   const strict = component.replaceAll(/[!'()*]/g, percent);
@@ -76,7 +76,7 @@ function base64Forms(value: Buffer): string[] {
   return standard.flatMap((form) => [form, urlAlphabet(form), ...urlForms(form), ...urlForms(urlAlphabet(form))]);
 }
 
-/** What stays the same of a value within a longer text, which begins `offset` bytes before it. */
+/** The part of a value's base64 that is the same within a longer text that begins `offset` bytes before the value. */
 function base64Inside(value: Buffer, offset: number): string {
   const bits = (offset + value.length) * 8;
   const encoded = Buffer.concat([Buffer.alloc(offset), value]).toString('base64');

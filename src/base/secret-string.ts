@@ -46,7 +46,7 @@ export class SecretString {
 
   /**
    * Removes values from a text that somebody else wrote, such as the error of a driver that quotes its request, in all forms in which
-   * they are usually quoted. Values are looked for in the text as it was given, and what overlaps is removed together, so nothing is
+   * they are usually quoted. Values are searched for in the original text, and overlapping ones are removed together, so nothing is
    * left of a value that begins with another one. A value of fewer than six characters stays: removing it would also remove ordinary
    * words and numbers.
    */
@@ -93,7 +93,7 @@ function occurrences(text: string, form: string): Range[] {
   return found;
 }
 
-/** From left to right, the longest first where several begin; those that overlap made one. */
+/** From left to right, the longest first where several begin; those that overlap are merged. */
 function mergedRanges(ranges: readonly Range[]): Range[] {
   const merged: [number, number][] = [];
   for (const [start, end] of ranges.toSorted((one, other) => one[0] - other[0] || other[1] - one[1])) {

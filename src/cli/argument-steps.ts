@@ -1,4 +1,4 @@
-/** A command line taken apart by the grammar of the Go sidecar, before any value is read. */
+/** A command line split by the grammar of the Go sidecar, before any value is parsed. */
 import { goQuote } from '../base/go-quote.ts';
 import { isGoBool } from '../base/go-bool.ts';
 import { findFlag, isBoolean } from './flags.ts';
@@ -12,18 +12,18 @@ export type ArgumentStep =
   | {
       readonly kind: 'word';
       readonly word: string;
-      /** The arguments behind it. */
+      /** The arguments after it. */
       readonly rest: readonly string[];
-      /** It stands behind a boolean flag that needed `=`, and was meant for its value. */
+      /** It comes after a boolean flag that needs `=`, and was meant as its value. */
       readonly isLooseValue: boolean;
     }
-  /** The last step: help is asked for, or nothing further can be understood. */
+  /** The last step: help is requested, or nothing further can be parsed. */
   | { readonly kind: 'help' }
   | { readonly kind: 'error'; readonly error: string };
 
 /**
- * Takes the arguments apart, from left to right, up to the first one that cannot be understood. Values may follow after a blank
- * whatever they look like, booleans take a value only after `=`, a single dash starts one-letter flags.
+ * Splits the arguments, from left to right, up to the first one that cannot be parsed. The next argument can be a value,
+ * whatever it looks like; booleans take a value only after `=`; a single dash starts one-letter flags.
  *
  * @param args - without the name of the program.
  */
@@ -52,13 +52,13 @@ export function canonicalFlags(steps: readonly ArgumentStep[]): string[] {
   return steps.filter((step) => step.kind === 'flag').map(({ flag }) => flag);
 }
 
-/** The words among the arguments that were meant as such, not for the value of a boolean. */
+/** The words among the arguments, except those that were meant as the value of a boolean. */
 export function meantWords(args: readonly string[]): string[] {
   const words = [...argumentSteps(args)].filter((step) => step.kind === 'word');
   return words.filter(({ isLooseValue }) => !isLooseValue).map(({ word }) => word);
 }
 
-/** Behind `--` nothing is a flag. */
+/** After `--` nothing is a flag. */
 function wordSteps(words: readonly string[]): ArgumentStep[] {
   return words.map((word, index) => ({ kind: 'word', word, rest: words.slice(index + 1), isLooseValue: false }));
 }

@@ -27,7 +27,7 @@ export function namespacedNameOf(flag: string, text: string): { namespace: strin
   throw new RangeError(`${flag} must be NAMESPACE/NAME, got ${JSON.stringify(text)}`);
 }
 
-/** What `read` makes of the arguments. @throws {SubcommandError} for its `RangeError` and `ExitError`, which points to the help. */
+/** What `read` returns. @throws {SubcommandError}, which points to the help, for its `RangeError` and `ExitError`. */
 export function readValues<T>(call: SubcommandCall, { usageCode }: { usageCode: number }, read: () => T): T {
   try {
     return read();

@@ -27,7 +27,7 @@ const codes = { done: 0, usage: 1, left: 2, failed: 3 } as const;
 
 /** How often a journal that is being drained is read, in milliseconds. */
 const drainPollMs = 2000;
-/** Within that a sidecar that writes nothing has read the mark: it reads its journal once a minute. In milliseconds. */
+/** Within this time, in milliseconds, an idle sidecar has read the mark: it reads its journal once a minute. */
 const slowestNoticeMs = 75_000;
 
 /** Where the journal is, and how it is read. */
@@ -191,7 +191,7 @@ const actions: Record<JournalArguments['action'], Action> = {
       const journal = await place.read();
       await markDrained(place, journal.shards, new Date(systemClock.wallMs()).toISOString()); // also those that are new
       const open = journal.records.filter((each) => !needsOperator(each)).length;
-      // a shard that is created now has no mark: its first records are begun all the same, until the sidecar reads the others again
+      // a shard that is created now has no mark: volumes are begun in it until the sidecar reads the other shards again
       const isDone = open === 0 && (journal.missing.length === 0 || systemClock.monotonicMs() >= knownFromMs);
       if (isDone || systemClock.monotonicMs() >= untilMs) {
         progress.clear();

@@ -7,10 +7,10 @@ import { parseFlags } from './parse-flags.ts';
 import type { SubcommandCall } from './subcommand-call.ts';
 
 /**
- * As the sidecar would run with these.
+ * The configuration with which the sidecar would run for these arguments.
  *
  * @param options.words - how many arguments that are no flags the subcommand reads itself. Default 0.
- * @throws {ExitError} as the sidecar, and {RangeError} for one word more.
+ * @throws {ExitError} as the sidecar, and {RangeError} for a further word.
  */
 export function sidecarConfig(
   { program, environment }: SubcommandCall,

@@ -42,15 +42,15 @@ export interface FoundSubcommand extends Pick<SubcommandCall, 'program' | 'args'
   readonly run: Subcommand;
 }
 
-/** Up to how many edits away a word was meant for a subcommand: a second sidecar must not start for a typo. */
+/** Up to this many edits a word counts as a mistyped subcommand: a typo must not start a second sidecar. */
 const maxEdits = 2;
 
 /**
- * The subcommand that a command line asks for: the first word that is neither a flag nor the value of one and has its name. Flags of
- * the sidecar may stand before it, and become its first arguments.
+ * The subcommand that a command line names: the first word that is neither a flag nor the value of one and is its name. Flags of
+ * the sidecar are accepted before it, and become its first arguments.
  *
  * @param argv0 - the path of the program as it was called.
- * @param args - the arguments behind it.
+ * @param args - the arguments after it.
  * @throws {ExitError} code 2 for a word that is almost the name of one.
  */
 export function findSubcommand(argv0: string, args: readonly string[]): FoundSubcommand | undefined {
@@ -70,7 +70,7 @@ export function findSubcommand(argv0: string, args: readonly string[]): FoundSub
   return undefined;
 }
 
-/** A word that has nothing in common with any name, such as a single letter, was meant for none. */
+/** A word that has nothing in common with any name, such as a single letter, is no typo of one. */
 function nearestSubcommand(word: string): string | undefined {
   const allowed = Math.min(maxEdits, word.length - 1);
   const distances = Object.keys(subcommands).map((name) => ({ name, edits: editsTo(name, word) }));
@@ -86,7 +86,7 @@ function editsTo(name: string, word: string): number {
 /** What the help of the program says about its subcommands. */
 export function subcommandHelp(): string {
   const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`);
-  return ['Subcommands, before or behind flags (each has --help)', ...rows, ''].join('\n');
+  return ['Subcommands, before or after flags (each has --help)', ...rows, ''].join('\n');
 }
 
 /**

@@ -72,7 +72,7 @@ export async function explainWhy(call: SubcommandCall): Promise<number> {
   return flags.watch === true ? await watch(explain, flags, call) : await once(explain, flags, call);
 }
 
-/** The object, and what has an effect of the sidecar's flags. @throws {SubcommandError} for anything else. */
+/** The object, and those flags of the sidecar that have an effect. @throws {SubcommandError} for anything else. */
 function sidecarArguments(call: SubcommandCall, args: readonly string[]): { text: string; master: string | undefined } {
   const [text, unexpected] = meantWords(args);
   return readValues(call, { usageCode }, () => {

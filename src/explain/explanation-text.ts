@@ -48,7 +48,7 @@ export function explanationLine({ object, verdict, cause, message }: Explanation
   return `${singleLine(object)}: ${label}: ${singleLine(message)}`;
 }
 
-/** Text from the cluster must neither break the lines, nor move the cursor of a terminal, nor turn the direction of what follows. */
+/** Text from the cluster must neither break lines, nor move the cursor of a terminal, nor change its text direction. */
 function singleLine(text: string): string {
   return printable(text.replaceAll(/\s+/g, ' ').trim());
 }

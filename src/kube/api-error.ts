@@ -187,8 +187,8 @@ export function isRefusal(error: unknown): error is ApiError {
 const transientCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
 
 /**
- * Whether a POST has certainly not been carried out, and cannot be any more: it was never sent, or the API server itself, not a proxy
- * before it, rejected it. After a timeout, a 5xx or a conflict that is not known; the transport sends none again after these.
+ * Whether a POST has certainly not been carried out, and will not be: it was never sent, or the API server itself, not a proxy
+ * in front of it, rejected it. After a timeout, a 5xx or a conflict this is not known; the transport does not repeat it then.
  */
 export function isNotCarriedOut(error: unknown): boolean {
   if (error instanceof TransportError) return !error.sent;
@@ -197,7 +197,7 @@ export function isNotCarriedOut(error: unknown): boolean {
 }
 
 const rejectingCodes: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 406, 413, 415, 422, 429]);
-/** Webhooks are asked before anything is stored, and choose the code themselves (Kubernetes, "Dynamic Admission Control"). */
+/** Webhooks are called before anything is stored, and choose the code themselves (Kubernetes, "Dynamic Admission Control"). */
 const webhookRejection = /^admission webhook ".*" denied the request|failed calling webhook "/;
 
 /** Whether the server does not serve the resource at all: a 404 that names no object. */

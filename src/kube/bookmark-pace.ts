@@ -1,14 +1,14 @@
 /** Min silence after which a watch counts as dead, in milliseconds: servers send a bookmark each minute. */
 const minSilenceMs = 75_000;
-/** A server may be this much later than the max gap that was seen. */
+/** A bookmark may be later than the max gap that was seen by this factor. */
 const leeway = 1.25;
-/** So many silent watches in a row, and never a bookmark: the server sends none. */
+/** After this many silent watches, and never a bookmark, the server counts as one that sends none. */
 const maxSilentWatches = 2;
 
-/** So many of the last gaps between bookmarks count: one may have been long because this process stood still. */
+/** How many of the last gaps between bookmarks count: one may have been long because this process was paused. */
 const maxGaps = 3;
 
-/** How often a server sends bookmarks in the watches of one resource, and so which silence means that a connection is dead. */
+/** How often a server sends bookmarks in the watches of one resource, and so how long a silence means that a connection is dead. */
 export class BookmarkPace {
   readonly #gapsMs: number[] = [];
   #silentWatches = 0;

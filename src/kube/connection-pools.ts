@@ -9,7 +9,7 @@ const connectTimeoutMs = 30_000;
 /** Shorter than the API server's own 90 s: a write must not go out over a connection that is being closed. */
 const idleConnectionMs = 60_000;
 
-/** From then on the operating system asks whether the other end is there, and gives up 10 s later. */
+/** After this silence the operating system probes whether the peer is there (TCP keep-alive), and gives up 10 s later. */
 const keepAliveDelayMs = 20_000;
 
 /**
@@ -69,11 +69,11 @@ export class ConnectionPools {
   }
 
   /**
-   * A connection is dead that was opened before this moment, in monotonic milliseconds: from now on no request is sent over one
-   * that is as old. Requests under way go on.
+   * Called when a connection that was opened before this moment, in monotonic milliseconds, is dead: from now on no request is sent
+   * over one that is as old. Requests under way go on.
    */
   distrust(openedBeforeMs: number): void {
-    if (this.#madeAtMs > openedBeforeMs) return; // it was one of the pools before
+    if (this.#madeAtMs > openedBeforeMs) return; // it belonged to earlier pools
     const old = Object.values(this.#pools);
     this.#pools = this.#makePools();
     this.#madeAtMs = this.#clock.monotonicMs();
@@ -117,7 +117,7 @@ const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
 
 type Pools = Record<'unary' | 'streaming' | 'single', Dispatcher>;
 
-/** @param options.onConnection - called for each new connection of `streaming`, but for those through a proxy. */
+/** @param options.onConnection - called for each new connection of `streaming`, except those through a proxy. */
 function makePools(options: {
   tls: TlsSettings;
   proxyUrl: string | undefined;

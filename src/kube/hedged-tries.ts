@@ -2,12 +2,12 @@ import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 
 /**
- * Starts a try, and further ones while none has settled the matter: after a timeout each, and those before stay under way, since
- * their response may be late only. The first that settles it ends all.
+ * Starts a try, and further ones after a pause each while none has settled the matter. Earlier ones stay under way, since
+ * their response may just be late. The first that settles it ends all.
  *
- * @param options.start - one try, whose number counts from 0. @returns whether it settled the matter; must not throw.
+ * @param options.start - one try, numbered from 0. @returns whether it settled the matter; must not throw.
  * @param options.pauseMs - how long until the next try, in milliseconds.
- * @param options.signal - the time for all of them.
+ * @param options.signal - ends all of them.
  * @returns whether one settled it.
  */
 export async function hedgedTries(options: {

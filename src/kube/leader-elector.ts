@@ -39,7 +39,7 @@ export class LeaderElector {
   #changed = new AbortController();
   /** Aborted to have the lease renewed now. */
   #hurried = new AbortController();
-  /** Monotonic milliseconds from which on no write of the Lease is sent: it may be another's by then. */
+  /** Monotonic milliseconds after which no write of the Lease is sent: another may hold it by then. */
   #writesEndAtMs = Infinity;
   /** Whether the renewal or attempt that is under way needed more than one request. */
   #slowPath = false;
@@ -91,7 +91,7 @@ export class LeaderElector {
     };
   }
 
-  /** Checked directly before a write of the Lease is sent, however long its connection took or the process stood still. */
+  /** Checked directly before a write of the Lease is sent, since connecting may take long or the process may be paused. */
   #writePermit(): Permit {
     const isValid = (): boolean => this.#options.clock.monotonicMs() < this.#writesEndAtMs;
     return {

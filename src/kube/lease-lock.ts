@@ -27,11 +27,11 @@ export interface LeaseLockOptions {
 
 /** How the requests of one attempt are sent. */
 export interface AttemptOptions {
-  /** Does not take a Lease that somebody else has held, or released, meanwhile. Default false. */
+  /** Only renews: does not take a Lease that somebody else has held or released meanwhile. Default false. */
   keepOnly?: boolean;
   /** Over connections of its own. Default false. */
   newConnection?: boolean;
-  /** Of each request, in milliseconds. Default: only the signal ends it. */
+  /** Timeout of each request, in milliseconds. Default: only the signal ends it. */
   requestTimeoutMs?: number | undefined;
   signal: AbortSignal;
 }
@@ -112,7 +112,7 @@ export class LeaseLock {
     this.#lease = lease;
     if (text === this.#observedText) return false;
     this.#observedText = text;
-    // nobody knows when a write of ours was seen whose response was lost: that does not lengthen the lease
+    // it is unknown when our write arrived if its response was lost: that does not extend the lease
     const ownAtMs = this.isOurs ? this.#renewedAt?.monotonicMs : undefined;
     this.#observedAtMs = ownAtMs ?? this.#options.clock.monotonicMs();
     return true;

@@ -1,13 +1,13 @@
 /**
- * Notices that an HTTP/2 connection is dead, such as when the server behind a balancer died without a word: the operating system
- * notices nothing then, since the balancer goes on to acknowledge what is sent.
+ * Notices that an HTTP/2 connection is dead, such as when the server behind a load balancer died silently: the operating system
+ * notices nothing then, since the load balancer goes on acknowledging what is sent.
  */
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
 import { TransportError } from './api-error.ts';
 
-/** How often undici sends a PING frame, in milliseconds: what answers it counts as alive. */
+/** How often undici sends a PING frame, in milliseconds: a connection that answers it is alive. */
 export const pingMs = 10_000;
 /** How often a connection is checked, and after how many checks in a row without a byte it is suspect, and dead. */
 const checkMs = 5000;
@@ -15,7 +15,7 @@ const suspectChecks = 3;
 const maxSilentChecks = 5;
 
 /**
- * Destroys the connection after 25 to 30 s without a byte. Checks are counted, not time: a process that stood still reads what came
+ * Destroys the connection after 25 to 30 s without a byte. Checks are counted, not time: a process that was paused reads what came
  * meanwhile before the next check.
  *
  * @param options.onSuspect - called after 15 to 20 s without a byte.

@@ -7,7 +7,7 @@ export interface ReflectorMetrics {
   /** A watch ended at once and without an event. */
   shortWatch(): void;
   failed(reason: string): void;
-  /** Reports from now on how long nothing has come from the API server, in milliseconds. @returns what ends that. */
+  /** Reports from now on how long nothing has come from the API server, in milliseconds. @returns a function that ends this. */
   follow?(silentMs: () => number): () => void;
 }
 

@@ -11,7 +11,7 @@ const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'U
 /** How long to wait before sending again, in milliseconds; undefined when it must not be sent again. */
 export function retryPauseMs(error: unknown, method: string): number | undefined {
   if (error instanceof ApiError) {
-    // after a 5xx a POST may have been carried out, or may be still: whoever sends it looks first
+    // after a 5xx a POST may have been carried out, or may yet be: the caller checks before it repeats it
     const mayRepeat = error.code === 429 || (error.code >= 500 && method !== 'POST');
     return mayRepeat ? retryAfterMs(error) : undefined;
   }

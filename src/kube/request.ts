@@ -22,7 +22,7 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A GET whose response is handed out as it comes. */
+/** A GET whose response is streamed to the caller. */
 export interface StreamOptions extends RequestOptions {
   /** A watch takes no rate-limit token and is not sent again. */
   watch: boolean;

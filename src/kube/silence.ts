@@ -11,7 +11,7 @@ export class Silence {
 
   /**
    * @param options.maxMs - in milliseconds; undefined: never.
-   * @param options.what - of which no byte comes, for the message.
+   * @param options.what - what is waited for, in the error message.
    */
   constructor(options: { clock: Clock; maxMs: number | undefined; what: string }) {
     this.#clock = options.clock;

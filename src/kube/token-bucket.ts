@@ -1,7 +1,7 @@
 import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 
-/** Tokens are counted in fractions: this much less than one is one. */
+/** Tokens are counted in fractions: a token that lacks less than this counts as whole. */
 const rounding = 1e-9;
 
 /** A bucket of tokens that refills at a steady rate. Starts full. Waiters are served in the order they came. */
@@ -12,7 +12,7 @@ export class TokenBucket {
   /** May go below zero: reservations are debts that later callers wait behind. */
   #tokens: number;
   #filledAtMs: number;
-  /** Those that wait, the first to come first. */
+  /** Those that wait, in order of arrival. */
   readonly #waiting = new Set<() => void>();
   /** Aborted once nobody waits. */
   #pause: AbortController | undefined;

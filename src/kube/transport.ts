@@ -1,6 +1,6 @@
 /**
- * HTTP to the API server: a pool of HTTP/1.1 connections for single requests, and apart from it, so that no number of watches can
- * delay a write, one of HTTP/2 for lists and watches, which PING frames keep an eye on. Requests are retried only where the server says that it did nothing.
+ * HTTP to the API server: a pool of HTTP/1.1 connections for single requests and, apart from it, so that no number of watches can
+ * delay a write, one of HTTP/2 for lists and watches, which PING frames check. Requests are retried only where the server says that it did nothing.
  */
 import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../base/abort.ts';
@@ -112,7 +112,7 @@ export class Transport implements AsyncDisposable {
     return parseAnswer<T>(text, options.info);
   }
 
-  /** Sends a GET and hands out the body as it comes: lists and watches. */
+  /** Sends a GET and streams the body: lists and watches. */
   async stream(options: StreamOptions): Promise<StreamedAnswer> {
     const { watch, signal, maxSilenceMs, info } = options;
     const { clock } = this.#options;

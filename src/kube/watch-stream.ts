@@ -16,7 +16,7 @@ export interface WatchStreamOptions {
   timeoutS: number;
   /** No byte for this long ends the stream, until the first bookmark. Default: as `pace` says. */
   maxSilenceMs?: number | undefined;
-  /** Which silence ends the stream. Default: only `timeoutS` counts. */
+  /** How long a silence ends the stream. Default: only `timeoutS` counts. */
   pace?: BookmarkPace | undefined;
   /** Called at each chunk of the response. */
   onBytes?: (() => void) | undefined;
@@ -131,7 +131,7 @@ class SilenceGuard {
     this.#lastBookmarkMs = nowMs;
     if (this.#hasBookmark) return;
     this.#hasBookmark = true;
-    this.#arm(); // it may be dead sooner now
+    this.#arm(); // less silence may count as dead now
   }
 
   stop(): void {

@@ -194,7 +194,7 @@ export class ClaimRecovery {
    * Before the object of a volume is created. If a former request may have created it, whoever sent that, the claim is read live: an
    * administrator may have removed both since then to keep the storage, which a second object would have reclaimed.
    *
-   * @returns the object, where it is there already: then nothing is to be sent.
+   * @returns the object, if it exists already: then nothing is to be sent.
    * @throws {VolumeAbandonedError} when it is not there, and its claim does not want it any more, and as `DeletionGuard.wish`.
    */
   async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | PersistentVolume> {

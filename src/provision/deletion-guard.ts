@@ -112,7 +112,7 @@ export class DeletionGuard {
     const wish = context.wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
     if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume after all');
     await (isNew ? proof.lookAtNew(intent, handle, signal) : proof.lookLive(intent, handle, signal));
-    // after the look: storage that a volume has now is that volume's, and nothing about it is left to decide
+    // after that read: storage that a PersistentVolume has now belongs to it, and nothing about it is left to decide
     if (!isNew) proof.check(intent, handle);
     await intents.toDelete(intent, handle, signal);
     signal.throwIfAborted();

@@ -23,7 +23,7 @@ export interface Intent {
   saveAttempted: boolean;
   /** This process has sent a request that creates it. */
   saveSent: boolean;
-  /** How many of these requests have had no answer that rules out their being carried out. */
+  /** How many of these requests have had no response that rules out that they are carried out. */
   unansweredSaves: number;
   /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */
   mayBeSavedUntilMs: number;

@@ -43,14 +43,14 @@ export interface IntentsOptions {
 const maxProblemLength = 2000;
 /** The version since which a record is known to have no PersistentVolume is renewed this often, in milliseconds. */
 const renewMs = 20_000;
-/** And soon after a start: a process that is restarted again and again lives no longer. In milliseconds. */
+/** And this soon after a start, in milliseconds, as a process that is restarted again and again may not run longer. */
 const firstRenewMs = 1000;
 /** Max records whose version is renewed at once: each write holds a whole shard. */
 const maxRenewed = 500;
-/** The API server may still carry out a request for which nobody waits any more, for so long, in milliseconds. */
+/** For how long the API server may still carry out a request that nobody waits for any more, in milliseconds. */
 const lateSaveMs = 65_000;
 
-/** Nothing is sent for the volume here any more: its record is closed, or another process has it, or its claim is served or gone. */
+/** This process sends nothing for the volume any more: its record is closed or another process's, or its claim is served or gone. */
 export class VolumeAbandonedError extends ProvisionError {
   constructor(volumeName: string, why: string) {
     super(`volume ${JSON.stringify(volumeName)} is not worked on here any more: ${why}`, { state: 'no-change' });
@@ -287,7 +287,7 @@ export class Intents {
     intent.unclearAtMs = this.#nowMs;
   }
 
-  /** Its volume is not going to be saved any more, and whether it was may not be known. */
+  /** Its volume will not be saved any more; whether it was saved may be unknown. */
   abandoned(intent: Intent): void {
     const { saveAttempted, unansweredSaves, mayBeSavedUntilMs } = intent;
     if (!saveAttempted) return;

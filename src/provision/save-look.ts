@@ -1,10 +1,10 @@
 import type { Clock } from '../base/clock.ts';
 import { type Moment, momentOf, passedMs, type Permit } from '../base/permit.ts';
 
-/** What was read live counts for so long, in milliseconds: a request may wait for its turn, a connection, or a paused process. */
+/** For how long what was read live counts, in milliseconds: a request may wait for its turn, a connection, or a paused process. */
 const maxAgeMs = 10_000;
 
-/** A live look before a request that must be young when the request is sent. */
+/** A live read before a request, which must be recent when the request is sent. */
 export class SaveLook implements Permit {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
   readonly #look: () => Promise<void>;
@@ -19,7 +19,7 @@ export class SaveLook implements Permit {
     return this.#beganAt !== undefined && passedMs(this.#beganAt, momentOf(this.#clock)) <= maxAgeMs;
   }
 
-  /** Looks again. @throws what the look throws. */
+  /** Reads again. @throws what the read throws. */
   async renewed(): Promise<void> {
     const beganAt = momentOf(this.#clock);
     await this.#look();

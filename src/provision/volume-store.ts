@@ -35,7 +35,7 @@ export interface VolumeStore {
 
 /** What belongs to one request that creates a volume. */
 export interface SaveAttempt {
-  /** Valid while what was found before the request is young; renewed by looking again. Undefined: it holds without limit. */
+  /** Valid while what was read before the request is recent; renewed by reading again. Undefined: it holds without limit. */
   permit: Permit | undefined;
   /** To be called after a pause, before it is sent. @throws {VolumeAbandonedError} when it must not be sent any more. */
   recheck: () => void;
@@ -48,10 +48,10 @@ export interface VolumeStoreParts {
   recorder: Recorder;
   logger: Logger;
   /**
-   * Called before each attempt to create a volume, which fails with what it throws; a `VolumeAbandonedError` has the store give the
+   * Called before each attempt to create a volume, which fails with what it throws; for a `VolumeAbandonedError` the store gives the
    * volume up.
    *
-   * @returns the object, where it is there already: then nothing is sent.
+   * @returns the object, if it exists already: then nothing is sent.
    */
   beforeSave?: (
     volume: PersistentVolume,

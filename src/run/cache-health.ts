@@ -16,7 +16,7 @@ export type Caches = Readonly<Record<string, AnyInformer>>;
  * this long, in milliseconds, may be far behind.
  */
 const silentCacheMs = 900_000;
-/** Where bookmarks show that a watch is alive, this many times the silence after which one is opened again. */
+/** Where bookmarks show that a watch is alive, a cache may be silent this many times as long as a watch before it is opened again. */
 const silentWatches = 2;
 
 /**

@@ -1,9 +1,9 @@
 import type { ElectionSettings } from './election.ts';
 
 /**
- * An election that also excludes programs on the Go library of before Leases, `sig-storage-lib-external-provisioner` up to v8: on the
- * Endpoints object that they lock, where that is permitted, and a Lease of the same name. A replacement of such a program has the
- * rights for its lock already.
+ * An election that also excludes programs on the Go library from before Leases, `sig-storage-lib-external-provisioner` up to v8: on the
+ * Endpoints object that they lock, if that is permitted, and on a Lease of the same name. A replacement of such a program has the
+ * rights on its lock already.
  *
  * @param namespace - of the lock. Default: the pod's own, else `default`.
  */

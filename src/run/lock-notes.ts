@@ -23,7 +23,7 @@ export class LockNotes {
     this.#options = options;
   }
 
-  /** What an operator annotates, such as `leases/NAME -n NAMESPACE`: of several objects the Lease. */
+  /** What an operator annotates, such as `leases/NAME -n NAMESPACE`; the Lease, if there are several objects. */
   get object(): string {
     const { namespace, name } = this.#options;
     return `${lockKinds[this.#shown].resource.plural}/${name} -n ${namespace}`;
@@ -68,7 +68,7 @@ export class LockNotes {
   async #writeTo(kind: LockName, { key, value }: { key: string; value: string }, signal: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries++) {
       const lock = await this.#get(kind, signal);
-      if (lock === undefined || lock.metadata.annotations?.[key] === value) return; // without a lock nobody leads any more
+      if (lock === undefined || lock.metadata.annotations?.[key] === value) return; // it was deleted: nobody leads any more
       const metadata = { ...lock.metadata, annotations: { ...lock.metadata.annotations, [key]: value } };
       try {
         await this.#options.client.update(lockKinds[kind].resource, { ...lock, metadata }, { signal });

@@ -67,7 +67,7 @@ export function provisionerJournal(
   return { intentJournal: journal, journalMetrics: metrics };
 }
 
-/** A process of which only one runs at a time: a record that has another writer of the same name is that of an earlier one. */
+/** Only one process with this name runs at a time: a record with another writer of the same name is that of an earlier one. */
 function writerOf(soleInstance: string): Required<Pick<ClusterJournalOptions, 'writer' | 'isFormer'>> {
   const prefix = `${soleInstance}_`;
   return { writer: prefix + randomUUID(), isFormer: (writer) => writer.startsWith(prefix) };

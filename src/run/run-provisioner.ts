@@ -61,7 +61,7 @@ export interface ProvisionerParts {
   readonly wakeClaim: (uid: string) => void;
   /** The same for a volume, by its name. */
   readonly wakeVolume: (name: string) => void;
-  /** What failed is tried again soon, as `ProvisionController.retryFailed` does. */
+  /** Has what failed retried soon, as `ProvisionController.retryFailed` does. */
   readonly retryFailed: () => void;
 }
 
@@ -94,8 +94,8 @@ export interface RunProvisionerOptions extends Omit<
    */
   intentJournal?: 'lease' | 'off';
   /**
-   * Names what only one process can have at a time, such as a disk, beside which others of this provisioner name may run with
-   * theirs. Without leader election, records of an earlier process of this name are then taken over at once, and not only once
+   * Names what only one process can use at a time, such as a disk; other processes of the same provisioner may run with
+   * other disks. Without leader election, records of an earlier process of this name are then taken over at once, and not only once
    * it has been silent for half a minute. Default: nothing is known of earlier processes.
    */
   soleInstance?: string | undefined;

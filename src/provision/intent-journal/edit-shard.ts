@@ -1,11 +1,11 @@
 import { ConflictError } from '../../kube/api-error.ts';
 import type { ShardObject, ShardStorage } from './shard-storage.ts';
 
-/** Max conflicts in a row: between two writes of a busy sidecar there is room. */
+/** Max conflicts in a row: even a busy sidecar leaves time between two writes. */
 const maxAttempts = 10;
 
 /**
- * Changes a shard beside the sidecar that works on it.
+ * Changes a shard while the sidecar may be working on it.
  *
  * @param edit - changes what is there, and says whether to write it. May be called again, with what is there after a conflict.
  * @throws {ApiError} and {TransportError} when it cannot be read or written.

@@ -31,8 +31,8 @@ export interface ClusterJournalOptions {
   /** Identifies this process. Default: random. */
   writer?: string;
   /**
-   * Whether another process is an earlier one that cannot run beside this one, by its `writer`: its records are taken over at
-   * once. Default: none is known to be.
+   * Whether a `writer` is an earlier process that cannot run at the same time as this one: its records are taken over at
+   * once. Default: no process is known to be.
    */
   isFormer?: ((writer: string) => boolean) | undefined;
 }

@@ -18,7 +18,7 @@ export interface Merged {
 /**
  * Brings a shard up to what was read. What this process has still to write of its own stays to be written.
  *
- * @param options.isRewound - it is older than what was known: of our own records nobody has closed those that it lacks.
+ * @param options.isRewound - it is older than what was known: our own records that it lacks were not closed by others.
  */
 export function mergeShard(
   shard: Shard,
@@ -44,7 +44,7 @@ export function mergeShard(
     if (!isOurs) merged.writers.add(base.writer);
     if (wanted === undefined || (shard.changed.has(uid) && !shard.adopting.has(uid) && !isOurs)) continue;
     if (isOurs && (lastWriter === me || isRewound)) {
-      shard.want(uid, wanted, nowMs); // somebody edited the object, or has put an older one in its place
+      shard.want(uid, wanted, nowMs); // somebody edited the object, or restored an older one
       continue;
     }
     if (isOurs && shard.changed.has(uid)) merged.lost.push(uid);

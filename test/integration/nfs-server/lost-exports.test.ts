@@ -151,7 +151,7 @@ describe('exports that were lost', () => {
     await eventually(() => {
       assert.match(
         eventsOn('pvc-gone').join(),
-        /^The volume is not exported: .*\/pvc-gone is no directory, or is gone$/,
+        /^The volume is not exported: .*\/pvc-gone is not a directory, or is gone$/,
       );
       assert.match(eventsOn('pvc-link').join(), /pvc-link is no directory/);
     });

@@ -40,7 +40,7 @@ describe('archives of nfs-subdir', () => {
     assert.deepEqual(rig.entries(), ['.archived-x']);
     assert.ok(rig.exists('.archived-x', archive, 'file'));
     for (const pathPattern of ['.archived-x', `.archived-x/${archive}`, './/.archived', '.Archived/a']) {
-      await assert.rejects(rig.provision(rig.storageClass({ pathPattern })), /is kept for archives$/);
+      await assert.rejects(rig.provision(rig.storageClass({ pathPattern })), /is reserved for archives$/);
     }
     await rig.provision(rig.storageClass({}), { namespace: 'archived-x' }, 'pvc-2');
     await archived({ archiveDirectory: '.archived-x' });

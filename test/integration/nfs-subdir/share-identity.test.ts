@@ -45,7 +45,7 @@ describe('the share of nfs-subdir', () => {
       await assert.rejects(rig.provisioner.provision(claim), (error: unknown) => {
         assert.ok(error instanceof ProvisionError);
         assert.equal(error.state, 'no-change');
-        assert.match(error.message, /^the export is not mounted at .*ENOENT.*Nothing is made or deleted$/);
+        assert.match(error.message, /^the export is not mounted at .*ENOENT.*Nothing is created or deleted$/);
         return true;
       });
     } finally {
@@ -63,8 +63,8 @@ describe('the share of nfs-subdir', () => {
       const volume = await rig.provision(rig.storageClass({ onDelete: 'delete' }));
       renameSync(rig.path('ns-c-pvc-1'), rig.path('../aside'));
       change();
-      await assert.rejects(rig.delete(volume), /Nothing is made or deleted/);
-      await assert.rejects(rig.provision(rig.storageClass(), {}, 'pvc-2'), /Nothing is made or deleted/);
+      await assert.rejects(rig.delete(volume), /Nothing is created or deleted/);
+      await assert.rejects(rig.provision(rig.storageClass(), {}, 'pvc-2'), /Nothing is created or deleted/);
       writeFileSync(identityPath(), shareIdentity);
       renameSync(rig.path('../aside'), rig.path('ns-c-pvc-1'));
       await rig.delete(volume);
@@ -102,7 +102,7 @@ describe('the share of nfs-subdir', () => {
       mkdirSync(rig.path('ns'));
       await assert.rejects(
         started().check(signal),
-        /has none of the directories of this provisioner's volumes: it is empty, not mounted, or another one\. Nothing is made or deleted.*kubectl annotate --overwrite leases\/lock -n ns1 .*=new$/,
+        /has none of the directories of this provisioner's volumes: it is empty, not mounted, or another one\. Nothing is created or deleted.*kubectl annotate --overwrite leases\/lock -n ns1 .*=new$/,
       );
       assert.ok(!existsSync(identityPath()));
       assert.equal(remembered(), undefined);
@@ -180,7 +180,7 @@ describe('the share of nfs-subdir', () => {
     test(`keeps the name of its identity from volumes: ${pathPattern}`, async () => {
       await assert.rejects(rig.provision(rig.storageClass({ pathPattern })), {
         state: 'finished',
-        message: /is the name of the share's identity$/,
+        message: /is reserved for the identity of the share$/,
       });
       await rig.provision(rig.storageClass({ pathPattern: `a/${pathPattern}` }));
     });
