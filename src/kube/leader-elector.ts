@@ -271,7 +271,7 @@ export class LeaderElector {
     });
     if (renewed.has(true) || ended.aborted) return undefined;
     if (this.#lock.isOurs) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);
-    const { holder } = this.#lock; // nobody: whoever has released it may have led meanwhile
+    const { holder } = this.#lock; // nobody: another may have led meanwhile and released it
     return new LeaseLostError(`${holder === '' ? 'nobody' : holder} holds the lease`);
   }
 

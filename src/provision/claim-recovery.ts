@@ -191,7 +191,7 @@ export class ClaimRecovery {
   }
 
   /**
-   * Before the object of a volume is created. If a former request may have created it, whoever sent that, the claim is read live: an
+   * Before the object of a volume is created. If an earlier request of any process may have created it, the claim is read live: an
    * administrator may have removed both since then to keep the storage, which a second object would have reclaimed.
    *
    * @returns the object, if it exists already: then nothing is to be sent.

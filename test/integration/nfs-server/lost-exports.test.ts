@@ -153,7 +153,7 @@ describe('exports that were lost', () => {
         eventsOn('pvc-gone').join(),
         /^The volume is not exported: .*\/pvc-gone is not a directory, or is gone$/,
       );
-      assert.match(eventsOn('pvc-link').join(), /pvc-link is no directory/);
+      assert.match(eventsOn('pvc-link').join(), /pvc-link is not a directory/);
     });
     const refused = eventsOn('pvc-a').length > 0 ? 'pvc-a' : 'pvc-same-id';
     await eventually(() =>
