@@ -66,10 +66,24 @@ export type Flags = {
  * @throws {UsageError} for an unknown flag, a value that does not fit, and what is no flag.
  */
 export function parseFlags(args: readonly string[]): Flags | undefined {
+  const read = leadingFlags(args);
+  const [unexpected] = read?.rest ?? [];
+  if (unexpected === undefined) return read?.flags;
+  throw new UsageError(`unexpected argument ${JSON.stringify(unexpected)}: flags begin with a dash`);
+}
+
+/**
+ * As `parseFlags`, up to the first argument that is neither a flag nor its value, such as a subcommand.
+ *
+ * @returns the flags, and that argument with all behind it.
+ */
+export function leadingFlags(args: readonly string[]): { flags: Flags; rest: string[] } | undefined {
   const values: Record<string, string | number | boolean> = {};
   for (const [name, { default: value }] of Object.entries(flagTable)) values[name] = value;
   const rest = [...args];
-  for (let argument = rest.shift(); argument !== undefined && argument !== '--'; argument = rest.shift()) {
+  while (rest[0]?.startsWith('-') === true) {
+    const argument = rest.shift() ?? '';
+    if (argument === '--') break;
     const match = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(argument);
     if (match === null)
       throw new UsageError(`unexpected argument ${JSON.stringify(argument)}: flags begin with a dash`);
@@ -80,8 +94,7 @@ export function parseFlags(args: readonly string[]): Flags | undefined {
     values[name] =
       typeof initial === 'boolean' ? readBoolean(name, inline) : readValue(name, initial, inline ?? rest.shift());
   }
-  if (rest.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(rest[0])}: flags begin with a dash`);
-  return values as unknown as Flags;
+  return { flags: values as unknown as Flags, rest };
 }
 
 function readBoolean(name: string, text = 'true'): boolean {
@@ -108,5 +121,5 @@ export function usageText(): string {
     const initial = value === '' ? '' : ` (default ${JSON.stringify(value)})`;
     return `  -${name}\n    \t${usage}${initial}`;
   });
-  return `Usage of nfs-provisioner:\n${lines.join('\n')}\n`;
+  return `Usage of nfs-provisioner:\n${lines.join('\n')}\nSubcommand, behind the flags: audit (see nfs-provisioner audit --help)\n`;
 }

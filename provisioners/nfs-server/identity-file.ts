@@ -13,9 +13,14 @@ export interface Identity {
 
 /** Reads the file, or generates an identity, which is not written yet. */
 export async function ownIdentity(file: string): Promise<Identity> {
-  const identityFile = new AtomicFile(file);
-  const known = (await identityFile.read())?.trim() ?? '';
-  if (known !== '') return { id: known, keep: () => Promise.resolve() };
+  const known = await knownIdentity(file);
+  if (known !== undefined) return { id: known, keep: () => Promise.resolve() };
   const id = randomUUID();
-  return { id, keep: () => identityFile.write(id) };
+  return { id, keep: () => new AtomicFile(file).write(id) };
+}
+
+/** The identity that the file has; undefined where there is none. */
+export async function knownIdentity(file: string): Promise<string | undefined> {
+  const text = (await new AtomicFile(file).read())?.trim() ?? '';
+  return text === '' ? undefined : text;
 }

@@ -15,6 +15,11 @@ const groupMode = 0o2071;
 
 const volumeNames = /^pvc-[\w.-]+$/;
 
+/** All that could be names of volumes in a text. */
+export function volumeNamesIn(text: string): string[] {
+  return text.match(/pvc-[\w.-]+/g) ?? [];
+}
+
 /** The directories of volumes. */
 export class VolumeDirectories {
   /** The export directory. */

@@ -1,7 +1,11 @@
 import { ForbiddenError } from '../../src/kube/api-error.ts';
 import type { KubeClient } from '../../src/kube/kube-client.ts';
 import type { LockName } from '../../src/kube/lock-kind.ts';
+import { compatibleElection } from '../../src/run/compatible-election.ts';
+import { leaseName } from '../../src/run/lease-name.ts';
 import { LockNotes } from '../../src/run/lock-notes.ts';
+import { ownNamespace } from '../../src/run/own-namespace.ts';
+import { silentLogger } from '../../src/base/logger.ts';
 
 export { ownNamespace } from '../../src/run/own-namespace.ts';
 
@@ -25,4 +29,17 @@ export async function notedOnLock(
     for (const value of values) found.add(value);
   }
   return [...found];
+}
+
+/**
+ * The locks that a provisioner's journal may belong to: with the compatible election, and without any.
+ *
+ * @param namespace - of the election; empty: the pod's own.
+ */
+export function possibleLocks(provisionerName: string, namespace: string): { namespace: string; name: string }[] {
+  const own = ownNamespace();
+  const { lockName = '' } = compatibleElection(provisionerName);
+  const elected = { namespace: namespace === '' ? own : namespace, name: lockName };
+  const alone = { namespace: own, name: leaseName(provisionerName, silentLogger) };
+  return elected.name === alone.name && elected.namespace === alone.namespace ? [alone] : [elected, alone];
 }

@@ -34,6 +34,8 @@ export interface StorageAuditCommand {
   description: string;
   /** What the help says last. */
   notes: string;
+  /** Instead of the usual kubeconfig. */
+  connection?: { kubeconfig?: string; master?: string };
   /** Called once the arguments are understood. @throws {SubcommandError} for settings with which nothing can be audited. */
   open: (connected: { client: KubeClient; transport: Transport }) => AuditedStorage;
 }
@@ -56,7 +58,7 @@ export async function runStorageAudit(call: SubcommandCall, command: StorageAudi
   const args = argumentsOf(call, command);
   if (args === undefined) return auditCodes.clean;
   const failureCode = auditCodes.unknown;
-  const { transport } = connectCluster(call, { context: args.context }, { failureCode });
+  const { transport } = connectCluster(call, { ...command.connection, context: args.context }, { failureCode });
   await using _transport = transport;
   const storage = command.open({ client: new KubeClient({ transport, fieldManager: call.program }), transport });
   const progress = stderrProgress(call);
@@ -114,8 +116,9 @@ async function deleteOne(
   { storage, audit }: { storage: AuditedStorage; audit: StorageAudit },
 ): Promise<Deletion[]> {
   const refused = (detail: string): Deletion[] => [{ volumeId: id, result: 'refused', detail }];
-  const finding = audit.findings.find((each) => each.id === id && each.isDeletable);
-  if (finding === undefined) return refused('the audit found nothing with this id that may be deleted');
+  const finding = audit.findings.find((each) => each.id === id);
+  const unknown = 'the audit found nothing with this id that may be deleted';
+  if (finding?.isDeletable !== true) return refused(finding === undefined ? unknown : `${unknown}: ${finding.detail}`);
   const ask = {
     heading: `This directory of ${printable(storage.name)} will be deleted, with all data in it:`,
     items: [`${id} (${finding.state})`],
