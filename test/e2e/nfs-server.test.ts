@@ -2,7 +2,7 @@
 /** The NFS provisioner with the real ganesha, and clients that go through NFS. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
 import { isThere, NfsScene } from '../support/nfs/nfs-scene.ts';
@@ -167,6 +167,28 @@ describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? fals
     await scene.admin.core.deletePersistentVolume({ name });
     await scene.gone(volume);
     assert.equal(await isThere(directory), false);
+  });
+
+  test('has an audit that finds what a retained volume leaves, and deletes what ganesha does not export', async () => {
+    const claim = await scene.createClaim(await scene.createClass({}, { reclaimPolicy: 'Retain' }));
+    const volume = await scene.bound(claim);
+    const directory = scene.directory(claim);
+    await scene.deleteClaim(claim);
+    await scene.admin.core.deletePersistentVolume({ name: volume.metadata?.name ?? '' });
+    await scene.gone(volume);
+    await scene.bound(await scene.createClaim(await scene.createClass())); // so that the cluster is known to be the right one
+    const stray = join(scene.rig.exports, 'pvc-stray');
+    await mkdir(stray);
+    const retained = await scene.audit('--delete', basename(directory), '--yes');
+    const states = retained.findings.filter(({ detail, id }) => `${id} ${detail}`.includes(basename(directory)));
+    assert.deepEqual(states.map(({ state }) => state).sort(), ['export', 'unclaimed']);
+    assert.equal(retained.deletions[0]?.result, 'refused');
+    assert.match(retained.deletions[0].detail, /it is exported/);
+    assert.ok(await isThere(directory));
+    assert.deepEqual(retained.incomplete, []);
+    const { deletions } = await scene.audit('--delete', 'pvc-stray', '--yes');
+    assert.deepEqual(deletions, [{ volumeId: 'pvc-stray', result: 'deleted', detail: 'the directory is removed' }]);
+    assert.equal(await isThere(stray), false);
   });
 
   test('never touches what is no volume, whatever a PersistentVolume is called', async () => {

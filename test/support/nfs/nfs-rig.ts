@@ -94,17 +94,28 @@ EXPORT_DEFAULTS
   async start(options: { kubeconfig: string; args: readonly string[]; path?: string }): Promise<StartedProcess> {
     const started = await startProcess({
       program: process.execPath,
-      args: [
-        program,
-        ...['-kubeconfig', options.kubeconfig, '-server-hostname', '127.0.0.1', '-nfsv3=false', '-grace-period=0'],
-        ...['-export-dir', this.exports, '-ganesha-pid', path.join(this.folder, 'ganesha.pid')],
-        ...['-dbus-socket', path.join(this.folder, 'bus'), '-v=2'],
-        ...options.args,
-      ],
+      args: this.#arguments(options),
       env: { PATH: `${options.path === undefined ? '' : `${options.path}:`}${this.#programs.path}` },
     });
     this.#started.push(started);
     return started;
+  }
+
+  /** Runs the provisioner to its end, such as for a subcommand. @returns its standard output, whatever its exit code. */
+  async run(options: { kubeconfig: string; args: readonly string[] }): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    execFile(process.execPath, this.#arguments(options), { timeout: 60_000 }, (_error, stdout) => resolve(stdout));
+    return await promise;
+  }
+
+  #arguments({ kubeconfig, args }: { kubeconfig: string; args: readonly string[] }): string[] {
+    return [
+      program,
+      ...['-kubeconfig', kubeconfig, '-server-hostname', '127.0.0.1', '-nfsv3=false', '-grace-period=0'],
+      ...['-export-dir', this.exports, '-ganesha-pid', path.join(this.folder, 'ganesha.pid')],
+      ...['-dbus-socket', path.join(this.folder, 'bus'), '-v=2'],
+      ...args,
+    ];
   }
 
   /** What the provisioner and ganesha said, for failed tests. */

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { V1PersistentVolume, V1PersistentVolumeClaimSpec } from '@kubernetes/client-node';
+import type { StorageFinding } from '../../../provisioners/shared-audit/storage-audit.ts';
 import { connectAdmin, eventsOf, ifFound, type Admin } from '../admin.ts';
 import { startCluster, type Cluster } from '../cluster.ts';
 import { eventually } from '../eventually.ts';
@@ -14,6 +15,12 @@ import { NfsRig } from './nfs-rig.ts';
 export interface NamedClaim {
   readonly name: string;
   readonly uid: string;
+}
+
+export interface AuditReport {
+  findings: StorageFinding[];
+  incomplete: string[];
+  deletions: { volumeId: string; result: string; detail: string }[];
 }
 
 export class NfsScene implements AsyncDisposable {
@@ -63,6 +70,12 @@ export class NfsScene implements AsyncDisposable {
     const { kubeconfig } = this;
     const given = { kubeconfig, args: ['-provisioner', this.provisioner, ...args], ...options };
     this.#program = await this.rig.start(given);
+  }
+
+  /** What `audit` says, with the flags of the provisioner and two looks directly after each other. */
+  async audit(...args: readonly string[]): Promise<AuditReport> {
+    const given = ['-provisioner', this.provisioner, 'audit', '--second-look=1ms', '--output=json', ...args];
+    return JSON.parse(await this.rig.run({ kubeconfig: this.kubeconfig, args: given })) as AuditReport;
   }
 
   async createClass(parameters: Record<string, string> = {}, more: object = {}): Promise<string> {
