@@ -293,7 +293,7 @@ describe('the audit of nfs-server', () => {
     });
   });
 
-  describe('looks once more directly before it deletes', () => {
+  describe('directly before it deletes', () => {
     let connection: ReturnType<typeof connect>;
     let storage: ExportAudit;
     let finding: StorageFinding;
@@ -312,29 +312,29 @@ describe('the audit of nfs-server', () => {
       assert.ok(existsSync(path.join(root, 'pvc-x/f')));
     };
 
-    test('and keeps what a PersistentVolume has meanwhile', async () => {
+    test('keeps what a PersistentVolume has meanwhile', async () => {
       createVolume('static', nfs(`${root}/pvc-x/part`));
       await refusesNow(/PersistentVolume static has it or a part of it/);
     });
 
-    test('and keeps what the journal names meanwhile', async () => {
+    test('keeps what the journal names meanwhile', async () => {
       await record('pvc-x');
       await refusesNow(/the journal has a record of the volume/);
     });
 
-    test('and keeps what is exported meanwhile', async () => {
+    test('keeps what is exported meanwhile', async () => {
       exported(line('pvc-x', 4));
       await refusesNow(/it is exported/);
     });
 
-    test('and follows no symbolic link that stands there meanwhile', async () => {
+    test('follows no symbolic link that stands there meanwhile', async () => {
       write('../elsewhere/f');
       rmSync(path.join(root, 'pvc-x'), { recursive: true });
       symlinkSync(path.join(folder, 'elsewhere'), path.join(root, 'pvc-x'));
       await refusesNow(/a symbolic link/);
     });
 
-    test('and takes no id but the name of a directory of a volume', async () => {
+    test('takes no id but the name of a directory of a volume', async () => {
       for (const id of ['..', '.', '', 'nfs-provisioner.identity', 'pvc-x/..', '../elsewhere']) {
         const given = storage.delete({ ...finding, id }, never);
         await assert.rejects(given, { name: 'NotDeletableError', message: /it is not a directory pvc-/ }, id);
