@@ -1,6 +1,7 @@
 /** `nfs-provisioner audit`: directories of volumes and exports against PersistentVolumes, claims and the journal. */
 import path from 'node:path';
 import {
+  errnoOf,
   type KubeClient,
   NotDirectoryError,
   OpenedDirectory,
@@ -24,9 +25,7 @@ import { identityOf } from './volume-object.ts';
 
 interface Seen {
   readonly identity: string;
-  /** All PersistentVolumes of the cluster. */
-  readonly volumes: readonly PersistentVolume[];
-  /** Those with the identity of this provisioner. */
+  /** PersistentVolumes with the identity of this provisioner. */
   readonly own: readonly PersistentVolume[];
   readonly holders: VolumeHolders;
   /** Names of volumes in the making. */
@@ -64,7 +63,7 @@ export class ExportAudit implements AuditedStorage {
       if (!(await this.#directories.isDirectory(this.#directories.named(name)))) continue;
       directories++;
       if (seen.holders.of(name) === undefined && !seen.planned.has(name)) {
-        findings.push(await unclaimed(root, name, seen));
+        findings.push(...(await unclaimed(root, name, seen)));
       }
     }
     for (const volume of seen.own) findings.push(...(await this.#lost(volume)));
@@ -75,8 +74,8 @@ export class ExportAudit implements AuditedStorage {
 
   async bytesOf({ id }: StorageFinding, signal: AbortSignal): Promise<number | undefined> {
     await using root = await OpenedDirectory.open(this.#directories.root);
-    await using folder = await root.enter(id);
-    return await folderBytes(folder, signal);
+    await using folder = await enterIfThere(root, id);
+    return folder && (await folderBytes(folder, signal));
   }
 
   async delete({ id: name }: StorageFinding, signal: AbortSignal): Promise<string> {
@@ -106,7 +105,6 @@ export class ExportAudit implements AuditedStorage {
     const volumes = await this.#volumes(signal);
     return {
       identity,
-      volumes,
       own: volumes.filter((volume) => identityOf(volume) === identity),
       holders: new VolumeHolders(volumes, this.#directories),
       planned: plans.planned,
@@ -178,12 +176,13 @@ export class ExportAudit implements AuditedStorage {
   }
 }
 
-async function unclaimed(root: OpenedDirectory, name: string, seen: Seen): Promise<StorageFinding> {
-  await using folder = await root.enter(name);
+async function unclaimed(root: OpenedDirectory, name: string, seen: Seen): Promise<StorageFinding[]> {
+  await using folder = await enterIfThere(root, name);
+  if (folder === undefined) return []; // removed meanwhile
   const why = obstacle(name, seen);
   const detail = `no PersistentVolume and no record refers to it${why === undefined ? '' : `; not deletable: ${why}`}`;
   const since = (await folder.stat()).mtime.toISOString();
-  return { state: 'unclaimed', id: name, since, detail, isDeletable: why === undefined, isTrouble: true };
+  return [{ state: 'unclaimed', id: name, since, detail, isDeletable: why === undefined, isTrouble: true }];
 }
 
 /** Why a directory must not be deleted, with the way out; undefined: it may be. */
@@ -216,11 +215,17 @@ function howToUnexport(file: string): string {
 
 /** @throws {NotDeletableError} for what is gone, or no directory itself. */
 async function requireDirectory(root: OpenedDirectory, name: string): Promise<void> {
+  await using found = await enterIfThere(root, name);
+  if (found === undefined) throw new NotDeletableError(`${name} is gone, or not a directory, such as a symbolic link`);
+}
+
+/** Undefined for what is gone, or no directory itself. */
+async function enterIfThere(root: OpenedDirectory, name: string): Promise<OpenedDirectory | undefined> {
   try {
-    await (await root.enter(name))[Symbol.asyncDispose]();
+    return await root.enter(name);
   } catch (error) {
-    if (!(error instanceof NotDirectoryError)) throw error;
-    throw new NotDeletableError(error.message, { cause: error });
+    if (errnoOf(error) === 'ENOENT' || error instanceof NotDirectoryError) return undefined;
+    throw error;
   }
 }
 
