@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseFlags, UsageError, usageText } from '../../../provisioners/nfs-server/flags.ts';
+import { leadingFlags, parseFlags, UsageError, usageText } from '../../../provisioners/nfs-server/flags.ts';
 import { readSettings, type Settings } from '../../../provisioners/nfs-server/settings.ts';
 
 const settingsOf = (...args: string[]): Settings => readSettings(parseFlags(args)!, {});
@@ -93,5 +93,11 @@ describe('the command line of nfs-provisioner', () => {
   test('drives the server of the kernel where nothing is to be started', () => {
     assert.equal(settingsOf('-run-server=false', '-use-ganesha=false').mode, 'kernel');
     assert.equal(settingsOf('-run-server=false').mode, 'foreign-ganesha');
+  });
+
+  test('ends for a subcommand at the first argument that is no value of a flag', () => {
+    const { flags, rest } = leadingFlags(['-provisioner', 'audit', '-leader-elect', 'audit', '--yes'])!;
+    assert.deepEqual([flags.provisioner, flags['leader-elect'], rest], ['audit', true, ['audit', '--yes']]);
+    assert.throws(() => parseFlags(['audit']), /unexpected argument "audit": flags begin with a dash/);
   });
 });
