@@ -209,13 +209,13 @@ describe('the audit of nfs-server', () => {
     })) {
       test(what, async () => {
         createVolume('static', spec());
-        await refuses(/^the audit has not found it/);
+        await refuses(/^the audit found nothing with this id/);
       });
     }
 
     test('of a PersistentVolume that has its name alone', async () => {
       createVolume('pvc-x', nfs('/elsewhere'));
-      await refuses(/^the audit has not found it/);
+      await refuses(/^the audit found nothing with this id/);
     });
 
     for (const above of ['', '/', '/..']) {
@@ -256,14 +256,14 @@ describe('the audit of nfs-server', () => {
 
     test('that the journal names', async () => {
       await record('pvc-x');
-      await refuses(/^the audit has not found it/);
+      await refuses(/^the audit found nothing with this id/);
     });
 
     test('that a journal without election names, of a name that the provisioner has had', async () => {
       createOwn('pvc-also', 'nfs.v2/Store');
       write('pvc-also/f');
       await record('pvc-x', { lockName: 'nfs-v2-store', of: 'nfs.v2/Store' });
-      await refuses(/^the audit has not found it/);
+      await refuses(/^the audit found nothing with this id/);
     });
 
     test('while the journal cannot be read', async () => {
