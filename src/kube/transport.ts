@@ -1,6 +1,7 @@
 /**
  * HTTP to the API server: a pool of HTTP/1.1 connections for single requests and, apart from it, so that no number of watches can
- * delay a write, one of HTTP/2 for lists and watches, which PING frames check. Requests are retried only where the server says that it did nothing.
+ * delay a write, one of HTTP/2 for lists and watches, which PING frames check. Sent again is what the
+ * server asks for (429, and 5xx except after a POST, with Retry-After), and a GET whose connection broke.
  */
 import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../base/abort.ts';

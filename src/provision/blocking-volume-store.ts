@@ -3,7 +3,7 @@ import { ApiError, isRefusal } from '../kube/api-error.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
-import { VolumeAbandonedError } from './intents.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
 import {

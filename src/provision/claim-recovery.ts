@@ -1,7 +1,7 @@
 /** Claims of a `Recoverable` provisioner: what is recorded before the backend is asked, and what becomes of an open record. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Permit } from '../base/permit.ts';
+import { momentOf, type Permit } from '../base/permit.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -14,7 +14,8 @@ import type { DeletionGuard } from './deletion-guard.ts';
 import { waitingReason } from './event-reasons.ts';
 import { Fulfilment } from './fulfilment.ts';
 import { type Intent, isBeingUndone } from './intent.ts';
-import { type Intents, VolumeAbandonedError } from './intents.ts';
+import type { Intents } from './intents.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
 import type { ProvisionOptions, Provisioner } from './provisioner.ts';
@@ -203,10 +204,11 @@ export class ClaimRecovery {
     if (intent === undefined) return this.#savedOnly(volume, 'its record was closed meanwhile', signal);
     let look: SaveLook | undefined;
     if (intent.saveSent) {
+      const beganAt = momentOf(clock);
       const wish = await this.#wish(intent, signal);
       if (wish === 'has-it') return this.#savedOnly(volume, 'its claim was bound to it, and it was removed', signal);
-      look = new SaveLook({ clock, look: async () => checkWanted(await this.#wish(intent, signal), volume) });
-      await look.renewed();
+      checkWanted(wish, volume);
+      look = new SaveLook({ clock, beganAt, look: async () => checkWanted(await this.#wish(intent, signal), volume) });
     }
     intent.saveSent = true;
     intent.unansweredSaves++;

@@ -25,7 +25,7 @@ import {
   waitReasons,
 } from './intent.ts';
 import { OpenIntents } from './open-intents.ts';
-import { ProvisionError } from './provisioner.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { VolumeLog } from './volume-log.ts';
 
 export interface IntentsOptions {
@@ -49,13 +49,6 @@ const firstRenewMs = 1000;
 const maxRenewed = 500;
 /** For how long the API server may still carry out a request that nobody waits for any more, in milliseconds. */
 const lateSaveMs = 65_000;
-
-/** This process sends nothing for the volume any more: its record is closed or another process's, or its claim is served or gone. */
-export class VolumeAbandonedError extends ProvisionError {
-  constructor(volumeName: string, why: string) {
-    super(`volume ${JSON.stringify(volumeName)} is not worked on here any more: ${why}`, { state: 'no-change' });
-  }
-}
 
 export class Intents {
   readonly #options: IntentsOptions;

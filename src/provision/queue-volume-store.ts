@@ -4,7 +4,7 @@ import { ExponentialLimiter } from '../kube/rate-limiter.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
-import { VolumeAbandonedError } from './intents.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { isRejectedWrite } from './rejected-write.ts';
 import { ClassDroppedError, VolumeTakenError } from './stored-volume.ts';

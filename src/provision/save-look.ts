@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { type Moment, momentOf, passedMs, type Permit } from '../base/permit.ts';
 
-/** For how long what was read live counts, in milliseconds: a request may wait for its turn, a connection, or a paused process. */
+/** For how long what was read live counts, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
 const maxAgeMs = 10_000;
 
 /** A live read before a request, which must be recent when the request is sent. */
@@ -10,9 +10,15 @@ export class SaveLook implements Permit {
   readonly #look: () => Promise<void>;
   #beganAt: Moment | undefined;
 
-  constructor({ clock, look }: { clock: Pick<Clock, 'monotonicMs' | 'wallMs'>; look: () => Promise<void> }) {
-    this.#clock = clock;
-    this.#look = look;
+  /** @param options.beganAt - when a read that has succeeded already began. Default: there was none yet. */
+  constructor(options: {
+    clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
+    look: () => Promise<void>;
+    beganAt?: Moment | undefined;
+  }) {
+    this.#clock = options.clock;
+    this.#look = options.look;
+    this.#beganAt = options.beganAt;
   }
 
   get isValid(): boolean {

@@ -6,7 +6,7 @@ import { objectKey } from '../kube/kube-object.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { claimReference } from './claim-facts.ts';
 import { failedReason, succeededReason } from './event-reasons.ts';
-import { VolumeAbandonedError } from './intents.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from './objects.ts';
 import { checkStored, ClassDroppedError, hasItsClass, storedVolume, VolumeTakenError } from './stored-volume.ts';
 

@@ -6,7 +6,7 @@ import { SaveLook } from '../../../src/provision/save-look.ts';
 function scene(look: () => Promise<void> = () => Promise.resolve()) {
   const now = { monotonicMs: 1000, wallMs: 5000 };
   const clock = { monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs };
-  return { now, look: new SaveLook({ clock, look }) };
+  return { now, clock, look: new SaveLook({ clock, look }) };
 }
 
 describe('a live look before a save', () => {
@@ -15,6 +15,14 @@ describe('a live look before a save', () => {
     assert.equal(look.isValid, false);
     await look.renewed();
     assert.equal(look.isValid, true);
+  });
+
+  test('may have begun before', () => {
+    const { now, clock } = scene();
+    const look = new SaveLook({ clock, look: () => Promise.resolve(), beganAt: { ...now } });
+    assert.equal(look.isValid, true);
+    now.monotonicMs += 10_001;
+    assert.equal(look.isValid, false);
   });
 
   for (const clock of ['monotonicMs', 'wallMs'] as const) {
