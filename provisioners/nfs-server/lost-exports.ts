@@ -11,6 +11,8 @@ export interface LostExportsOptions {
   exports: Pick<Exports, 'isServed' | 'restore'>;
   directories: VolumeDirectories;
   recorder: Recorder;
+  /** Whether the server answers. While it starts, nothing is restored and nothing reported; `lookAtAll` is called afterwards. */
+  isServing: () => boolean;
   /** @throws while the export directory does not answer. */
   checkDisk: () => void;
   logger: Logger;
@@ -66,7 +68,8 @@ export class LostExports {
 
   /** The server has been restarted, or the file has been read: all volumes are checked. */
   lookAtAll(): void {
-    for (const name of this.#options.volumes.names) this.changed(name);
+    for (const name of this.#options.volumes.names) this.#pending.add(name);
+    this.#woken.resolve(undefined);
   }
 
   /** Resolves once all volumes were checked for the first time. @throws when that takes too long. */
@@ -74,7 +77,9 @@ export class LostExports {
     signal.throwIfAborted();
     const late = Promise.withResolvers<never>();
     const end = (): void =>
-      late.reject(new Error('the PersistentVolumes, whose exports are restored first, have not been listed yet'));
+      late.reject(
+        new Error('lost exports of PersistentVolumes, which are restored first, have not all been checked yet'),
+      );
     signal.addEventListener('abort', end, { once: true });
     try {
       await Promise.race([this.#restored.promise, late.promise]);
@@ -90,8 +95,10 @@ export class LostExports {
     await Promise.race([volumes.synced, following]);
     while (!stop.aborted) {
       this.#woken = Promise.withResolvers();
-      await this.#lookQuietly(stop);
-      this.#restored.resolve(undefined);
+      if (this.#options.isServing()) {
+        await this.#lookQuietly(stop);
+        this.#restored.resolve(undefined);
+      }
       await this.#pause(stop);
     }
     await following;

@@ -168,6 +168,7 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     const server = await serverAddress(signal).catch((error: unknown) => {
       throw prefixed('error getting NFS server IP for volume: ', error);
     });
+    await whenServing(signal);
     await this.#options.lostExports.whenRestored(AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]));
     const directory = directories.of(plan.volumeName);
     this.#options.lostExports.coming(directory);
@@ -175,7 +176,6 @@ export class NfsProvisioner implements Provisioner, Recoverable {
     using _slot = isMade ? undefined : this.#slot(plan);
     const { gid, className, volumeName } = plan;
     if (gid !== undefined) await gids.keep({ className, volumeName, gid }, { signal });
-    await whenServing(signal);
     const isNew = await directories.make(directory, { gid, isOurs: isMade }).catch((error: unknown) => {
       throw prefixed('error creating directory for volume: ', error);
     });

@@ -79,7 +79,15 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     component: `${provisionerName}_${os.hostname()}`,
     logger,
   });
-  const lostExports = new LostExports({ volumes: ownVolumes, exports, directories, recorder, checkDisk, logger });
+  const lostExports = new LostExports({
+    volumes: ownVolumes,
+    exports,
+    directories,
+    recorder,
+    isServing: () => serving.isReady,
+    checkDisk,
+    logger,
+  });
   late.lost = lostExports;
   late.onDisk = (problem) => {
     if (problem === undefined) controller?.retryFailed();

@@ -47,7 +47,7 @@ describe('exports that were lost', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const start = async (): Promise<{ lost: LostExports; exports: Exports }> => {
+  const start = async (isServing = () => true): Promise<{ lost: LostExports; exports: Exports }> => {
     const transport = stack.use(connect({ kubeconfig: sandbox.kubeconfig }));
     const directories = new VolumeDirectories(root);
     const own = new OwnVolumes({
@@ -69,6 +69,7 @@ describe('exports that were lost', () => {
       exports,
       directories,
       recorder,
+      isServing,
       checkDisk: () => undefined,
       logger: silentLogger,
       retryMs: 200,
@@ -78,7 +79,7 @@ describe('exports that were lost', () => {
     const running = lost.run(stop.signal);
     stack.defer(() => running);
     stack.defer(() => stop.abort());
-    await lost.whenRestored(AbortSignal.timeout(60_000));
+    if (isServing()) await lost.whenRestored(AbortSignal.timeout(60_000));
     return { lost, exports };
   };
   const createVolume = async (
@@ -130,6 +131,19 @@ describe('exports that were lost', () => {
     assert.deepEqual(await ids(), [0, 2]);
     assert.equal((await exports.add({ directory: path.join(root, 'pvc-b'), squash: 'no_root_squash' }, signal)).id, 1);
     assert.equal((await exports.add({ directory: path.join(root, 'pvc-c'), squash: 'no_root_squash' }, signal)).id, 3);
+  });
+
+  test('wait for a server that starts, without an event, and come back once it answers', async () => {
+    let isServing = false;
+    await createVolume('pvc-a', { id: 2 });
+    const { lost, exports } = await start(() => isServing);
+    await assert.rejects(lost.whenRestored(AbortSignal.timeout(500)), /have not all been checked yet/);
+    assert.equal(exports.isServed(path.join(root, 'pvc-a')), false);
+    isServing = true;
+    lost.lookAtAll();
+    await lost.whenRestored(AbortSignal.timeout(60_000));
+    assert.ok(exports.isServed(path.join(root, 'pvc-a')));
+    assert.deepEqual([lost.count, eventsOn('pvc-a')], [0, []]);
   });
 
   test('have an event and count where they cannot come back, and do once they can', async () => {
