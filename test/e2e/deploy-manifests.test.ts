@@ -1,6 +1,7 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -133,18 +134,28 @@ describe('the manifests in deploy/', () => {
     }
   });
 
-  test('with a token of its own give it to the sidecar alone', needsKubectl, async () => {
-    const objects = await builtWith('token-of-its-own');
-    const pod = ofKind<V1Deployment>(objects, 'Deployment').spec?.template.spec;
-    assert.equal(pod?.automountServiceAccountToken, false);
-    const tokens = (pod.volumes ?? []).filter(({ projected }) => projected !== undefined).map(({ name }) => name);
-    const holders = pod.containers.filter(({ volumeMounts = [] }) =>
-      volumeMounts.some(({ name }) => tokens.includes(name)),
-    );
-    assert.deepEqual(holders.map(({ name }) => name), ['csi-provisioner']); // prettier-ignore
-    const mount = holders[0]?.volumeMounts?.find(({ name }) => tokens.includes(name));
-    assert.equal(mount?.mountPath, '/var/run/secrets/kubernetes.io/serviceaccount', 'where the sidecar reads it');
-  });
+  for (const { title, build } of [
+    {
+      title: 'with a token of its own',
+      build: async () => ofKind<V1Deployment>(await builtWith('token-of-its-own'), 'Deployment'),
+    },
+    {
+      title: 'with node deployment',
+      build: async () => ofKind<V1DaemonSet>(await built('overlays/node-deployment'), 'DaemonSet'),
+    },
+  ]) {
+    test(`${title} give the token to the sidecar alone`, needsKubectl, async () => {
+      const pod = (await build()).spec?.template.spec;
+      assert.equal(pod?.automountServiceAccountToken, false);
+      const tokens = (pod.volumes ?? []).filter(({ projected }) => projected !== undefined).map(({ name }) => name);
+      const holders = pod.containers.filter(({ volumeMounts = [] }) =>
+        volumeMounts.some(({ name }) => tokens.includes(name)),
+      );
+      assert.deepEqual(holders.map(({ name }) => name), ['csi-provisioner']); // prettier-ignore
+      const mount = holders[0]?.volumeMounts?.find(({ name }) => tokens.includes(name));
+      assert.equal(mount?.mountPath, '/var/run/secrets/kubernetes.io/serviceaccount', 'where the sidecar reads it');
+    });
+  }
 
   test('with leader election run two replicas, and a drain leaves one', needsKubectl, async () => {
     const objects = await builtWith('leader-election');
@@ -240,7 +251,7 @@ describe('the manifests in deploy/', () => {
     const { rules } = ofKind<V1ClusterRole>(objects, 'ClusterRole');
     const resources = rules?.flatMap((rule) => rule.resources ?? []) ?? [];
     assert.ok(resources.includes('persistentvolumeclaims'));
-    for (const unused of ['csinodes', 'leases']) assert.ok(!resources.includes(unused), unused);
+    for (const unused of ['csinodes', 'leases', 'secrets']) assert.ok(!resources.includes(unused), unused);
     assert.deepEqual(verbsOn('nodes', rules), ['get']);
     assert.deepEqual(verbsOn('leases', ofKind<V1Role>(objects, 'Role').rules), ['get', 'list', 'create', 'update']);
     const { subjects } = ofKind<V1ClusterRoleBinding>(objects, 'ClusterRoleBinding');
@@ -251,6 +262,28 @@ describe('the manifests in deploy/', () => {
       ofKind(objects, 'CSIDriver').metadata?.name,
     ];
     for (const name of provisioners) assert.ok(driver?.includes(`--driver-name=${name ?? ''}`));
+  });
+
+  test('with node deployment let the sidecar read Secrets only with a component', needsKubectl, async (t) => {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), 'node-deployment-')));
+    t.after(() => rm(folder, { recursive: true }));
+    await cp(join(deployFolder, 'overlays/node-deployment'), folder, { recursive: true });
+    await appendFile(join(folder, 'kustomization.yaml'), 'components:\n  - secrets\n');
+    const objects = await builtObjects(kubectl ?? '', folder);
+    const roles = objects.filter(({ kind }) => kind === 'ClusterRole') as V1ClusterRole[];
+    assert.deepEqual(
+      roles.map(({ metadata, rules }) => [metadata?.name, verbsOn('secrets', rules)]),
+      [
+        ['csi-provisioner-node-secrets:csi-provisioner-node', ['get']],
+        ['csi-provisioner-node:csi-provisioner-node', []],
+      ],
+    );
+    const bindings = objects.filter(({ kind }) => kind === 'ClusterRoleBinding') as V1ClusterRoleBinding[];
+    for (const { metadata, roleRef, subjects } of bindings) {
+      assert.equal(roleRef.name, metadata?.name);
+      assert.equal(subjects?.[0]?.namespace, 'csi-provisioner-node');
+    }
+    assert.equal(bindings.length, 2);
   });
 
   test('describe a Pod that the strictest Pod Security Standard admits', async () => {
