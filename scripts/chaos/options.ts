@@ -56,7 +56,7 @@ and audit has deleted all that it reports as leaked.
   --claims N           claims to create, default 300
   --kills N            SIGKILLs, default 25
   --minutes N          no further claims and kills after that time, default 60
-  --api-minutes N      about how often the API server is restarted, default 20; a restart makes it forget its history, and what was
+  --api-minutes N      about how often the API server is restarted, default 40; a restart makes it forget its history, and what was
                        open then may end as unproved
   --seed TEXT          repeats the choices of a run, default: the time
   --cluster NAME       sandbox (default) or kubernetes
@@ -82,7 +82,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
       claims: { type: 'string', default: '300' },
       kills: { type: 'string', default: '25' },
       minutes: { type: 'string', default: '60' },
-      'api-minutes': { type: 'string', default: '20' },
+      'api-minutes': { type: 'string', default: '40' },
       seed: { type: 'string', default: new Date().toISOString() },
       cluster: { type: 'string', default: 'sandbox' },
       election: { type: 'boolean', default: true },

@@ -143,7 +143,7 @@ export class Rounds {
     this.#life = {
       ...this.#life,
       prefix: this.#has('prefix') && prefixDraw < 0.2 ? 'vol' : plainLife.prefix,
-      uuidLength: this.#has('collide') && lengthDraw < 0.05 ? 2 : plainLife.uuidLength,
+      uuidLength: this.#has('collide') && lengthDraw < 0.02 ? 2 : plainLife.uuidLength,
     };
   }
 
