@@ -1,3 +1,6 @@
+/** Longer values are not shared, in characters: their authors could fill the table with them. */
+const maxSharedChars = 512;
+
 /**
  * Shares equal values: thousands of cached objects name the same namespaces, classes and drivers, request the
  * same sizes and have the same finalizers. Only for values that repeat; unique ones would only fill the table.
@@ -14,7 +17,7 @@ export class SharedValues {
 
   /** The shared copy of a string. */
   string<T extends string | undefined>(text: T): T {
-    if (text === undefined) return text;
+    if (text === undefined || text.length > maxSharedChars) return text;
     const known = this.#strings.get(text);
     if (known !== undefined) return known as T;
     if (this.#strings.size < this.#limit) this.#strings.set(text, text);
@@ -28,7 +31,7 @@ export class SharedValues {
     const known = this.#values.get(key);
     if (known !== undefined) return known as T;
     const copy = deepFreeze(JSON.parse(key) as T);
-    if (this.#values.size < this.#limit) this.#values.set(key, copy);
+    if (this.#values.size < this.#limit && key.length <= maxSharedChars) this.#values.set(key, copy);
     return copy;
   }
 }

@@ -4,11 +4,38 @@ import type { SharedValues } from '../kube/shared-values.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 import { sameButVersion } from './same-but-version.ts';
+import {
+  alphaSelectedNodeKey,
+  betaStorageClassKey,
+  betaStorageProvisionerKey,
+  migratedToKey,
+  selectedNodeKey,
+  storageProvisionerKey,
+} from './keys.ts';
+
+/** A claim without a volume is kept whole up to this size, in characters of its keys and values: anybody may write 1.5 MB into one. */
+const maxWholeChars = 8192;
+/** The longest value that is kept of a larger one, in characters; names of provisioners, classes and nodes have 253 at most. */
+const maxValueChars = 1024;
+
+/** Annotations that decide whether a claim is to be provisioned now, and by whom. */
+const decisiveKeys = [
+  storageProvisionerKey,
+  betaStorageProvisionerKey,
+  betaStorageClassKey,
+  selectedNodeKey,
+  alphaSelectedNodeKey,
+  migratedToKey,
+];
+
+/** On cached forms of claims without a volume that lack parts. */
+const partialMark = Symbol('partial');
 
 /**
  * Makes the cached form of claims. A claim without a volume is kept whole, since a provisioner may read all of it, and
- * only loses its managed fields, which an update may leave out. A claim with a volume keeps what clones, source
- * protection and deletion read, and `fields`; it must never be sent back.
+ * only loses its managed fields, which an update may leave out. A large one keeps what decides whether it is to be provisioned,
+ * see `isPartialClaim`. A claim with a volume keeps what clones, source protection and deletion read, and `fields`; it must
+ * never be sent back.
  */
 export function claimTransform(
   shared: SharedValues,
@@ -18,14 +45,60 @@ export function claimTransform(
     const claim = object as PersistentVolumeClaim & { metadata: { managedFields?: unknown } };
     if (!isWholeClaim(claim)) return boundClaim(claim, shared, fields && keptParts(claim, fields));
     delete claim.metadata.managedFields;
+    if (charsOf(claim) > maxWholeChars) return partialClaim(claim, shared);
     if (claim.metadata.namespace !== undefined) claim.metadata.namespace = shared.string(claim.metadata.namespace);
     return claim;
   };
 }
 
-/** Whether the cached form of a claim is whole: it has no volume. */
+/** Whether the cached form lacks parts though the claim has no volume: it is read from the API server before it is provisioned. */
+export function isPartialClaim(claim: PersistentVolumeClaim): boolean {
+  return partialMark in claim;
+}
+
+/** Whether the cached form of a claim is whole if it is not too large: it has no volume. */
 export function isWholeClaim({ spec }: PersistentVolumeClaim): boolean {
   return (spec.volumeName ?? '') === '';
+}
+
+function partialClaim(claim: PersistentVolumeClaim, shared: SharedValues): PersistentVolumeClaim {
+  const { metadata, spec } = claim;
+  const { creationTimestamp, finalizers = [] } = metadata;
+  const { dataSource, dataSourceRef } = spec;
+  const isSmall = (value: unknown): boolean => charsOf(value) <= maxValueChars;
+  const form = boundClaim(
+    {
+      ...claim,
+      metadata: { ...metadata, finalizers: isSmall(finalizers) ? finalizers : [] },
+      spec: {
+        ...spec,
+        dataSource: isSmall(dataSource) ? dataSource : undefined,
+        dataSourceRef: isSmall(dataSourceRef) ? dataSourceRef : undefined,
+      } as PersistentVolumeClaim['spec'],
+    },
+    shared,
+    { annotations: decisiveAnnotations(metadata.annotations ?? {}) },
+  );
+  if (creationTimestamp !== undefined) form.metadata.creationTimestamp = creationTimestamp;
+  return Object.assign(form, { [partialMark]: true });
+}
+
+function decisiveAnnotations(annotations: Record<string, string>): Record<string, string> {
+  const present = decisiveKeys.filter((key) => Object.hasOwn(annotations, key));
+  return Object.fromEntries(present.map((key) => [key, start(annotations[key] ?? '')]));
+}
+
+/** A copy of its own: a part of a string would keep the whole of it in memory. */
+function start(text: string): string {
+  return text.length <= maxValueChars ? text : Buffer.from(text.slice(0, maxValueChars)).toString();
+}
+
+/** Characters of all keys and values; numbers and the like count eight. */
+function charsOf(value: unknown): number {
+  if (value === undefined) return 0;
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  return Object.entries(value).reduce((sum, [key, part]) => sum + key.length + charsOf(part), 0);
 }
 
 function boundClaim(

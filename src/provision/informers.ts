@@ -41,7 +41,10 @@ export interface ProvisionInformersOptions {
    * Default: nothing more.
    */
   volumeFields?: KeptFields<PersistentVolume> | undefined;
-  /** The same for claims that have a volume of any provisioner. Claims without one are kept whole. Default: nothing more. */
+  /**
+   * The same for claims that have a volume of any provisioner. Claims without one are kept whole up to 8,192 characters, and
+   * larger ones are read from the API server when they are provisioned. Default: nothing more.
+   */
   claimFields?: KeptFields<PersistentVolumeClaim> | undefined;
   /**
    * What identifies the storage of a volume, as `Provisioner.storageKeys`. All volumes are indexed by it, also those of other

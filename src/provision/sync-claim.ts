@@ -5,10 +5,12 @@ import { type Permit, permitted } from '../base/permit.ts';
 import type { Lister } from '../kube/lister.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
+import { isPartialClaim } from './cached-claim.ts';
 import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
 import type { ClaimRecovery } from './claim-recovery.ts';
 import type { ClaimTraces } from './claim-traces.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
+import { currentClaim } from './current-claim.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import { uidIndex } from './informers.ts';
 import type { Intent } from './intent.ts';
@@ -137,9 +139,10 @@ export class ClaimSyncer {
   }
 
   async #syncUid(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
-    const cached = this.#options.claims.byIndex(uidIndex, uid)[0];
-    if (cached !== undefined) await this.#rescheduler.checkVersion(cached, signal);
+    const found = this.#options.claims.byIndex(uidIndex, uid)[0];
+    if (found !== undefined) await this.#rescheduler.checkVersion(found, signal);
     const { recovery, intents } = this.#options;
+    const cached = found && (await this.#whole(found, signal));
     const intent = intents.get(uid);
     if (recovery !== undefined && intent !== undefined) return this.#resume(recovery, intent, cached, signal);
     const claim = cached ?? this.#inProgress.get(uid);
@@ -150,6 +153,18 @@ export class ClaimSyncer {
     const outcome = await this.#syncClaim(claim, signal);
     this.#inProgress.delete(uid);
     return outcome;
+  }
+
+  /** The claim to work with: one that the cache keeps in part is read, if there is work to do. @returns undefined if it is gone. */
+  async #whole(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
+    const { intents, isKnownProvisioner, classes, client } = this.#options;
+    if (!isPartialClaim(claim)) return claim;
+    if (intents.get(claimUid(claim)) === undefined) {
+      const getClass = (name: string): StorageClass | undefined => classes.get(name);
+      const decision = await shouldProvision({ claim, qualifies: () => true, isKnownProvisioner, getClass });
+      if (!decision.provision && decision.reason !== 'class-missing') return claim;
+    }
+    return currentClaim(client, claim, signal);
   }
 
   /** The claim as it is now decides what becomes of an open intent; its class and its source are not looked at. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SharedValues } from '../../../src/kube/shared-values.ts';
-import { claimTransform, sameClaim } from '../../../src/provision/cached-claim.ts';
+import { claimTransform, isPartialClaim, sameClaim } from '../../../src/provision/cached-claim.ts';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
 import { makeClaim, type Metadata } from './claims-and-volumes.ts';
 
@@ -44,6 +44,49 @@ describe('the cached form of a claim', () => {
       },
       status: { phase: 'Bound' },
     });
+  });
+
+  test('a large claim without a volume keeps what decides whether it is provisioned, in values of its own', () => {
+    const annotations = {
+      'volume.kubernetes.io/storage-provisioner': 'csi.example.com',
+      'volume.kubernetes.io/selected-node': 'n'.repeat(5000),
+      'pv.kubernetes.io/migrated-to': 'csi.example.com',
+      notes: 'x'.repeat(5000),
+    };
+    const creationTimestamp = '2026-01-01T00:00:00Z';
+    const dataSource = { kind: 'PersistentVolumeClaim', name: 's' };
+    const dataSourceRef = { kind: 'PersistentVolumeClaim', name: 's'.repeat(2000) };
+    const form = cached(
+      { annotations, creationTimestamp, finalizers: ['f'.repeat(2000)], labels: { a: 'b' } },
+      { dataSource, dataSourceRef },
+    );
+    assert.ok(isPartialClaim(form));
+    assert.deepEqual(form.metadata.annotations, {
+      'volume.kubernetes.io/storage-provisioner': 'csi.example.com',
+      'volume.kubernetes.io/selected-node': 'n'.repeat(1024),
+      'pv.kubernetes.io/migrated-to': 'csi.example.com',
+    });
+    const { metadata, spec } = form;
+    assert.deepEqual(
+      [metadata.creationTimestamp, metadata.labels, metadata.finalizers],
+      [creationTimestamp, undefined, []],
+    );
+    assert.deepEqual([spec.dataSource, spec.dataSourceRef, spec.storageClassName], [dataSource, undefined, 'c1']);
+  });
+
+  test('a claim is large by all that it holds, and one of 8,000 characters is whole', () => {
+    const whole = { annotations: { notes: 'x'.repeat(7000) } };
+    assert.deepEqual(cached(whole).metadata.annotations, whole.annotations);
+    assert.equal(isPartialClaim(cached(whole)), false);
+    for (const metadata of [
+      { labels: Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`example.com/label-${index}`, 'x'])) },
+      { finalizers: ['x'.repeat(9000)] },
+      { annotations: { ['x'.repeat(9000)]: '' } },
+    ]) {
+      assert.ok(isPartialClaim(cached(metadata)));
+    }
+    const selector = { matchExpressions: [{ key: 'k', operator: 'In', values: ['x'.repeat(9000)] }] };
+    assert.ok(isPartialClaim(cached({}, { selector })));
   });
 
   test('an empty volume name is no volume', () => {
