@@ -168,6 +168,7 @@ export type { LeaderElectorMetrics, LeaderElectorOptions } from './kube/leader-e
 export type { LockName } from './kube/lock-kind.ts';
 
 // Queues, back-off and metrics
+export type { WaitingOrder } from './kube/waiting-order.ts';
 export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/work-queue.ts';
 export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/rate-limiter.ts';
 export { createRegistry, gauge, type MetricOptions, type MetricRegistry } from './base/metrics.ts';

@@ -22,6 +22,7 @@ import { failingAs, failingInBackground } from './failing-as.ts';
 import { recordedPlan } from './recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
 import { SecretHandOver } from './secrets/secret-hand-over.ts';
+import { templateAnnotations } from './secrets/template-annotations.ts';
 import { type OpenSource, openSource } from './sources/open-source.ts';
 import { protectFoundSource, protectSource, unprotectSource } from './sources/planned-source.ts';
 import { snapshotsInUse } from './sources/snapshot-sweep.ts';
@@ -152,6 +153,11 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   /** No while a released volume is still attached: the deletion of its last attachment must requeue the volume. */
   shouldDelete(volume: PersistentVolume): boolean {
     return !this.#attachmentGate.mustWait(volume);
+  }
+
+  /** Those that templates for the names of Secrets have: nothing else of the annotations reaches the driver or the volume. */
+  claimAnnotations(storageClass: StorageClass): string[] {
+    return templateAnnotations(storageClass.parameters ?? {});
   }
 
   /** Drops what was kept for retries of the claim. */

@@ -41,6 +41,12 @@ const maxMessages = 10;
 const spamBurst = 25;
 const spamQps = 1 / 300;
 
+/** Rate limit for the Warnings and repetitions in one namespace, and of those in all. */
+const namespaceBurst = 300;
+const namespaceQps = 5;
+const allBurst = 1000;
+const allQps = 50;
+
 interface Seen {
   name: string;
   count: number;
@@ -52,12 +58,15 @@ export class EventCorrelator {
   readonly #groups = new LruMap<{ messages: Set<string>; lastMs: number }>(cacheSize);
   readonly #seen = new LruMap<Seen>(cacheSize);
   readonly #budgets = new LruMap<TokenBucket>(cacheSize);
+  readonly #namespaces = new LruMap<TokenBucket>(cacheSize);
+  readonly #all: TokenBucket;
   readonly #newName: (about: ObjectReference) => string;
 
   /** @param options.newName - makes the name of an aggregate. */
   constructor(options: { clock: Clock; newName: (about: ObjectReference) => string }) {
     this.#clock = options.clock;
     this.#newName = options.newName;
+    this.#all = new TokenBucket({ qps: allQps, burst: allBurst, clock: options.clock });
   }
 
   /** @param fresh - an event with count 1. */
@@ -66,8 +75,11 @@ export class EventCorrelator {
     const { event, key } = this.#aggregate(fresh, `${about} ${fresh.reason}`);
     const counted = this.#count(event, key);
     // counted before the budget is checked, so a suppressed event later shows as a jump of the count
-    const action = this.#withinBudget(about) ? (counted.count > 1 ? 'patch' : 'create') : 'drop';
-    return { action, event: counted, key };
+    if (!this.#withinBudget(about)) return { action: 'drop', event: counted, key };
+    const action = counted.count > 1 ? 'patch' : 'create';
+    if (this.#isAffordable(counted, action)) return { action, event: counted, key };
+    if (action === 'create') this.#seen.delete(key); // the next one is the first
+    return { action: 'drop', event: counted, key };
   }
 
   /** The server stored the event: later equal ones patch it. */
@@ -109,6 +121,19 @@ export class EventCorrelator {
           };
     this.#seen.set(key, { name: counted.metadata.name, count: counted.count, firstTimestamp: counted.firstTimestamp });
     return counted;
+  }
+
+  /**
+   * When thousands of claims fail, the few events that are written explain as many of them as possible: repetitions leave half of the budget to
+   * first Warnings. It is for failures: other events only go when it is used up.
+   */
+  #isAffordable({ metadata, type }: CoreEvent, action: 'create' | 'patch'): boolean {
+    const key = metadata.namespace ?? '';
+    const budget =
+      this.#namespaces.get(key) ?? new TokenBucket({ qps: namespaceQps, burst: namespaceBurst, clock: this.#clock });
+    this.#namespaces.set(key, budget);
+    if (type === 'Normal' && action === 'create') return budget.has(1);
+    return budget.has(action === 'create' ? 1 : namespaceBurst / 2) && this.#all.tryTake() && budget.tryTake();
   }
 
   #withinBudget(key: string): boolean {

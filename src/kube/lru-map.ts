@@ -28,4 +28,8 @@ export class LruMap<V> {
       return;
     }
   }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
 }

@@ -36,10 +36,15 @@ export class TokenBucket {
     return this.#tokens >= 0 ? 0 : -this.#tokens / this.#perMs;
   }
 
+  /** Whether there are as many tokens; takes none. */
+  has(tokens: number): boolean {
+    this.#refill();
+    return this.#tokens >= tokens - rounding;
+  }
+
   /** Takes a token if one is there. */
   tryTake(): boolean {
-    this.#refill();
-    if (this.#tokens < 1 - rounding) return false;
+    if (!this.has(1)) return false;
     this.#tokens -= 1;
     return true;
   }

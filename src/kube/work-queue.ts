@@ -2,6 +2,7 @@ import { type Clock, systemClock, type Timer } from '../base/clock.ts';
 import { sliceSpent } from '../base/event-loop.ts';
 import { DelayHeap } from './delay-heap.ts';
 import type { RateLimiter } from './rate-limiter.ts';
+import { InOrderOfArrival, type WaitingOrder } from './waiting-order.ts';
 
 /** What a queue reports; times in seconds. */
 export interface WorkQueueMetrics {
@@ -24,6 +25,8 @@ export type KeyState =
 /** Parts of a queue; only the limiter has no default. */
 export interface WorkQueueOptions {
   limiter: RateLimiter;
+  /** In which keys are taken; it may hold some back. Default: first in, first out. */
+  order?: WaitingOrder;
   /** Default: the machine's own time. */
   clock?: Clock;
   metrics?: WorkQueueMetrics | undefined;
@@ -41,8 +44,7 @@ export class WorkQueue {
   readonly #limiter: RateLimiter;
   readonly #clock: Clock;
   readonly #metrics: WorkQueueMetrics | undefined;
-  /** FIFO of keys; a Set keeps insertion order and takes from the front without moving the rest. */
-  readonly #waiting = new Set<string>();
+  readonly #waiting: WaitingOrder;
   /** When each key that needs work was added. */
   readonly #dirty = new Map<string, number>();
   /** When the processing of each key began. */
@@ -58,6 +60,7 @@ export class WorkQueue {
     this.#limiter = options.limiter;
     this.#clock = options.clock ?? systemClock;
     this.#metrics = options.metrics;
+    this.#waiting = options.order ?? new InOrderOfArrival();
     options.metrics?.observe?.(this);
   }
 
@@ -96,7 +99,9 @@ export class WorkQueue {
     if (this.#shuttingDown || this.#dirty.has(key)) return;
     this.#dirty.set(key, this.#clock.monotonicMs());
     this.#metrics?.added();
-    if (!this.#processing.has(key)) this.#offer(key);
+    if (this.#processing.has(key)) return;
+    this.#waiting.add(key);
+    this.#hand();
   }
 
   /** The key needs work in `delayMs` milliseconds; of two times the earlier one wins. */
@@ -141,12 +146,13 @@ export class WorkQueue {
 
   /** The next key; undefined once the queue is shut down and empty. */
   get(): Promise<string | undefined> {
-    for (const key of this.#waiting) {
-      this.#waiting.delete(key);
-      return Promise.resolve(this.#take(key));
-    }
+    const key = this.#waiting.take();
+    if (key !== undefined) return Promise.resolve(this.#take(key));
     if (this.#shuttingDown) return Promise.resolve(undefined);
-    return new Promise<string | undefined>((resolve) => this.#takers.push(resolve));
+    return new Promise<string | undefined>((resolve) => {
+      this.#takers.push(resolve);
+      this.#arm();
+    });
   }
 
   /** The key has been processed, with success or without. */
@@ -154,9 +160,11 @@ export class WorkQueue {
     const startedMs = this.#processing.get(key);
     if (startedMs === undefined) return;
     this.#processing.delete(key);
+    this.#waiting.done(key);
     this.#metrics?.worked((this.#clock.monotonicMs() - startedMs) / 1000);
-    if (this.#dirty.has(key)) this.#offer(key);
-    else if (this.#shuttingDown && this.#isIdle) this.#endDrain();
+    if (this.#dirty.has(key)) this.#waiting.add(key);
+    this.#hand();
+    if (this.#shuttingDown && this.#isIdle) this.#endDrain();
   }
 
   /**
@@ -193,11 +201,14 @@ export class WorkQueue {
     return { totalSeconds, maxSeconds };
   }
 
-  /** Hands the key to a waiting worker, else puts it at the end of the queue. */
-  #offer(key: string): void {
-    const taker = this.#takers.shift();
-    if (taker === undefined) this.#waiting.add(key);
-    else taker(this.#take(key)); // taken at once: nobody may see the key as neither waiting nor processing
+  /** Hands keys to the workers that wait. They are taken at once: nobody may see a key as neither waiting nor processing. */
+  #hand(): void {
+    while (this.#takers.length > 0) {
+      const key = this.#waiting.take();
+      if (key === undefined) break;
+      this.#takers.shift()?.(this.#take(key));
+    }
+    this.#arm();
   }
 
   #take(key: string): string {
@@ -209,13 +220,21 @@ export class WorkQueue {
   }
 
   #arm(): void {
-    const nextAtMs = this.#delayed.nextAtMs;
+    const nextAtMs = this.#nextAtMs;
     if (nextAtMs === this.#timerAtMs) return;
     this.#timer?.cancel();
     this.#timerAtMs = nextAtMs;
     if (nextAtMs === undefined) return;
     const inMs = Math.min(Math.max(nextAtMs - this.#clock.monotonicMs(), 0), heartbeatMs);
     this.#timer = this.#clock.after(inMs, () => this.#wake());
+  }
+
+  /** When a delayed key becomes ready, or one that is held back may be handed to a worker that waits. */
+  get #nextAtMs(): number | undefined {
+    if (this.#shuttingDown) return undefined;
+    const [readyAtMs, heldUntilMs] = [this.#delayed.nextAtMs, this.#waiting.nextAtMs];
+    if (heldUntilMs === undefined || this.#waiting.size === 0 || this.#takers.length === 0) return readyAtMs;
+    return Math.min(readyAtMs ?? Infinity, heldUntilMs);
   }
 
   #wake(): void {
@@ -226,7 +245,7 @@ export class WorkQueue {
       this.add(key);
       key = sliceSpent() ? undefined : this.#delayed.takeReady(nowMs); // the timer comes back for the rest at once
     }
-    this.#arm();
+    this.#hand();
   }
 
   get #isIdle(): boolean {
@@ -238,6 +257,8 @@ export class WorkQueue {
     this.#delayed.clear();
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#waiting.end();
+    this.#hand();
     const takers = this.#takers;
     this.#takers = [];
     for (const taker of takers) taker(undefined);

@@ -1,32 +1,15 @@
 import type { KubeObject } from '../kube/kube-object.ts';
 import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
+import { decisiveAnnotationKeys } from './keys.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 import { sameButVersion } from './same-but-version.ts';
-import {
-  alphaSelectedNodeKey,
-  betaStorageClassKey,
-  betaStorageProvisionerKey,
-  migratedToKey,
-  selectedNodeKey,
-  storageProvisionerKey,
-} from './keys.ts';
 
 /** A claim without a volume is kept whole up to this size, in characters of its keys and values: anybody may write 1.5 MB into one. */
 const maxWholeChars = 8192;
 /** The longest value that is kept of a larger one, in characters; names of provisioners, classes and nodes have 253 at most. */
 const maxValueChars = 1024;
-
-/** Annotations that decide whether a claim is to be provisioned now, and by whom. */
-const decisiveKeys = [
-  storageProvisionerKey,
-  betaStorageProvisionerKey,
-  betaStorageClassKey,
-  selectedNodeKey,
-  alphaSelectedNodeKey,
-  migratedToKey,
-];
 
 /** On cached forms of claims without a volume that lack parts. */
 const partialMark = Symbol('partial');
@@ -84,7 +67,7 @@ function partialClaim(claim: PersistentVolumeClaim, shared: SharedValues): Persi
 }
 
 function decisiveAnnotations(annotations: Record<string, string>): Record<string, string> {
-  const present = decisiveKeys.filter((key) => Object.hasOwn(annotations, key));
+  const present = decisiveAnnotationKeys.filter((key) => Object.hasOwn(annotations, key));
   return Object.fromEntries(present.map((key) => [key, start(annotations[key] ?? '')]));
 }
 

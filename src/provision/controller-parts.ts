@@ -6,19 +6,24 @@ import { EventRecorder } from '../kube/event-recorder.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
+import type { WaitingOrder } from '../kube/waiting-order.ts';
 import { WorkQueue } from '../kube/work-queue.ts';
-import { claimUid } from './claim-facts.ts';
+import { claimUid, className } from './claim-facts.ts';
 import { ClaimTraces } from './claim-traces.ts';
+import type { Flow } from './claim-turns.ts';
 import { DeletionTraces } from './deletion-traces.ts';
 import { noMetrics } from './controller-metrics.ts';
 import { ControllerStatus } from './controller-status.ts';
-import { type ProvisionInformers, provisionInformers } from './informers.ts';
+import { FairOrder } from './fair-order.ts';
+import { type ProvisionInformers, provisionInformers, uidIndex } from './informers.ts';
+import type { Intent } from './intent.ts';
 import { type IntentJournal, noJournal } from './intent-journal/intent-journal.ts';
 import { noJournalMetrics } from './intent-journal/journal-metrics.ts';
 import { Intents } from './intents.ts';
 import { LastErrors } from './last-errors.ts';
 import { makeRecovery, type Recovery } from './make-recovery.ts';
 import { makeVolumeStore } from './make-volume-store.ts';
+import type { PersistentVolumeClaim } from './objects.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { guardedObserver } from './provision-observer.ts';
 import { QuietVolumes } from './quiet-volumes.ts';
@@ -34,6 +39,8 @@ import { VolumeSyncer } from './sync-volume.ts';
 import type { VolumeStore } from './volume-store.ts';
 import { WatchHandlers } from './watch-handlers.ts';
 
+/** Default of `ProvisionControllerOptions.workers`. */
+export const defaultWorkers = 4;
 const resyncDefaultMs = 900_000;
 const maxCallDefaultMs = 300_000;
 /** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
@@ -73,8 +80,13 @@ export function makeControllerParts(
 ): ControllerParts {
   const { clock = systemClock, logger = warningLogger } = options;
   const queues = new Map<string, WorkQueue>();
-  const makeQueue = (name: 'claims' | 'volumes' | 'unsavedpvs', queueLimiter: RateLimiter): WorkQueue => {
-    const queue = new WorkQueue({ limiter: queueLimiter, clock, metrics: options.queueMetrics?.(name) });
+  const makeQueue = (
+    name: 'claims' | 'volumes' | 'unsavedpvs',
+    queueLimiter: RateLimiter,
+    order?: WaitingOrder,
+  ): WorkQueue => {
+    const metrics = options.queueMetrics?.(name);
+    const queue = new WorkQueue({ limiter: queueLimiter, clock, metrics, ...(order && { order }) });
     queues.set(name, queue);
     return queue;
   };
@@ -98,7 +110,13 @@ export function makeControllerParts(
   const ownRecorder = new EventRecorder({ client: events, component, clock, logger });
   const recorder = options.recorder ?? ownRecorder;
   const limiter = options.limiter ?? defaultLimiter(clock); // one for both queues, as in the original
-  const claimQueue = makeQueue('claims', limiter);
+  const claimOrder = new FairOrder({
+    workers: options.workers ?? defaultWorkers,
+    flowOf: (uid) => flowOf(informers.claims.byIndex(uidIndex, uid)[0], intents.get(uid)),
+    failures: (uid) => limiter.failures(uid),
+    clock,
+  });
+  const claimQueue = makeQueue('claims', limiter, claimOrder);
   const volumeQueue = makeQueue('volumes', limiter);
   const recentlySaved = new RecentlySaved({ clock });
   const observer = guardedObserver(options.observer, logger);
@@ -227,6 +245,7 @@ export function makeControllerParts(
   const watchHandlers: WatchHandlers = new WatchHandlers({
     ...parts,
     informers,
+    classes: informers.classes,
     claimQueue,
     volumeQueue,
     claimSyncer,
@@ -259,6 +278,12 @@ export function makeControllerParts(
     },
     status,
   };
+}
+
+/** A claim that is gone may have an intent, which knows its namespace. */
+function flowOf(claim: PersistentVolumeClaim | undefined, intent: Intent | undefined): Flow {
+  if (claim !== undefined) return { namespace: claim.metadata.namespace ?? '', className: className(claim) };
+  return { namespace: intent?.record.claim.namespace ?? '', className: '' };
 }
 
 function minOf(numbers: readonly number[]): number | undefined {

@@ -14,3 +14,13 @@ export const provisionedByKey = 'pv.kubernetes.io/provisioned-by';
 export const migratedToKey = 'pv.kubernetes.io/migrated-to';
 /** Holds a volume until its storage is gone. */
 export const volumeFinalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
+
+/** Annotations that decide whether a claim is to be provisioned now, for which node, and by whom. */
+export const decisiveAnnotationKeys = [
+  storageProvisionerKey,
+  betaStorageProvisionerKey,
+  betaStorageClassKey,
+  selectedNodeKey,
+  alphaSelectedNodeKey,
+  migratedToKey,
+] as const;

@@ -9,7 +9,7 @@ import { TaskGroup } from '../base/task-group.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import { waitForSync } from '../kube/wait-for-sync.ts';
 import { checkProvisioner, checkProvisionerName } from './check-provisioner.ts';
-import { type ControllerParts, makeControllerParts } from './controller-parts.ts';
+import { type ControllerParts, defaultWorkers, makeControllerParts } from './controller-parts.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
 import type { ControllerStatus } from './controller-status.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
@@ -171,7 +171,7 @@ export class ProvisionController {
   }
 
   async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
-    const { workers = 4, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
+    const { workers = defaultWorkers, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
     const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
     const common = { count: workers, abort, clock: this.#parts.clock, logger: this.#parts.logger };
     const queues = new TaskGroup(stop);

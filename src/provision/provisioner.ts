@@ -58,6 +58,12 @@ export interface Provisioner {
    * a claim that was refused for now.
    */
   shouldProvision?(claim: PersistentVolumeClaim, context: ProvisionContext): boolean | Promise<boolean>;
+  /**
+   * Keys of the annotations of a claim from which its volume is made, for claims of this class. A claim that waits after a failure
+   * is retried at once when one of them changes, or its spec or its selected node; after other changes it goes on waiting.
+   * Absent: each change of an annotation or label counts. Pure; must not throw.
+   */
+  claimAnnotations?(storageClass: StorageClass): readonly string[];
   /** Whether claims with `volumeMode: Block` are served. Absent: no. */
   supportsBlock?(context: ProvisionContext): boolean;
   /**

@@ -3,6 +3,7 @@ import { type HandlerRegistration, Tombstone } from '../kube/informer.ts';
 import type { WorkQueue } from '../kube/work-queue.ts';
 import { claimUid } from './claim-facts.ts';
 import type { ClaimTraces } from './claim-traces.ts';
+import { type ClaimReaders, isDecisiveChange } from './decisive-change.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
 import type { ProvisionInformers } from './informers.ts';
 import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
@@ -13,7 +14,7 @@ import { shouldDelete } from './should-delete.ts';
 import type { ClaimSyncer } from './sync-claim.ts';
 import type { VolumeSyncer } from './sync-volume.ts';
 
-export interface WatchHandlersOptions {
+export interface WatchHandlersOptions extends ClaimReaders {
   informers: ProvisionInformers;
   isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
@@ -76,11 +77,19 @@ export class WatchHandlers {
     const uid = claimUid(claim);
     if (claimNeedsSync(claim, isKnownProvisioner) || claimSyncer.isInProgress(uid)) {
       traces?.seen(claim);
-      claimQueue.add(uid);
+      if (!this.#keepsWaiting(claim, old)) claimQueue.add(uid);
     } else if (old !== undefined && old !== claim) {
       claimQueue.forget(uid);
       this.settleClaim(uid);
     }
+  }
+
+  /** Whether an attempt is under way, or one has failed and the next one is not due: only what may change its result has it made at once. */
+  #keepsWaiting(claim: PersistentVolumeClaim, old: PersistentVolumeClaim | undefined): boolean {
+    const uid = claimUid(claim);
+    if (old === undefined || old === claim || claimUid(old) !== uid) return false;
+    const { state } = this.#options.claimQueue.stateOf(uid);
+    return (state === 'delayed' || state === 'processing') && !isDecisiveChange(old, claim, this.#options);
   }
 
   #onClaimGone(uid: string): void {

@@ -12,7 +12,13 @@ export type DeleteStep = Error | ((volume: PersistentVolume, context: ProvisionC
 /** The optional methods; what is absent is absent on the provisioner, too. */
 export type OptionalMethods = Pick<
   Provisioner,
-  'shouldProvision' | 'supportsBlock' | 'shouldDelete' | 'storageKeys' | 'handlesSharedStorage' | 'forget'
+  | 'shouldProvision'
+  | 'claimAnnotations'
+  | 'supportsBlock'
+  | 'shouldDelete'
+  | 'storageKeys'
+  | 'handlesSharedStorage'
+  | 'forget'
 >;
 
 /** A call of `provision` as it came. */
@@ -45,6 +51,7 @@ export class ScriptedProvisioner extends EventEmitter<{ call: [] }> implements P
   otherwiseProvision: ProvisionStep = ({ volumeName }) => madeVolume(volumeName);
   otherwiseDelete: DeleteStep = () => undefined;
   declare readonly shouldProvision?: NonNullable<Provisioner['shouldProvision']>;
+  declare readonly claimAnnotations?: NonNullable<Provisioner['claimAnnotations']>;
   declare readonly supportsBlock?: NonNullable<Provisioner['supportsBlock']>;
   declare readonly shouldDelete?: NonNullable<Provisioner['shouldDelete']>;
   declare readonly storageKeys?: NonNullable<Provisioner['storageKeys']>;

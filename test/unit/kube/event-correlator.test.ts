@@ -127,8 +127,44 @@ describe('EventCorrelator', () => {
 
   test('after 4096 others an event is new again', () => {
     const { tell } = rig();
-    tell({ message: 'first', uid: 'old' });
-    for (let i = 0; i < 4096; i++) tell({ message: 'x', uid: `u${i}` });
-    assert.equal(tell({ message: 'first', uid: 'old' }).action, 'create');
+    tell({ message: 'first', uid: 'old', type: 'Normal' });
+    for (let i = 0; i < 4096; i++) tell({ message: 'x', uid: `u${i}`, type: 'Normal' });
+    assert.equal(tell({ message: 'first', uid: 'old', type: 'Normal' }).action, 'create');
+  });
+
+  test('of thousands of failures in one namespace 300 are written at once, and then 5 a second', async () => {
+    const { tell, clock } = rig();
+    const written = (from: number, count: number): number =>
+      Array.from({ length: count }, (_, i) => tell({ message: 'x', uid: `u${from + i}` })).filter(
+        ({ action }) => action === 'create',
+      ).length;
+    assert.equal(written(0, 1000), 300);
+    assert.equal(tell({ message: 'x', uid: 'normal', type: 'Normal' }).action, 'drop');
+    await clock.advance(2000);
+    assert.equal(written(1000, 1000), 10);
+  });
+
+  test('repetitions of a failure leave half of what is written to failures that are new', () => {
+    const { tell } = rig();
+    const tellAll = (count: number): EventDecision[] =>
+      Array.from({ length: count }, (_, i) => tell({ message: 'x', uid: `u${i}` }));
+    assert.equal(tellAll(100).filter(({ action }) => action === 'create').length, 100);
+    assert.equal(tellAll(100).filter(({ action }) => action === 'patch').length, 51);
+    assert.equal(tell({ message: 'x', uid: 'new' }).action, 'create');
+  });
+
+  test('a failure that could not be written is new the next time', async () => {
+    const { tell, clock } = rig();
+    for (let i = 0; i < 300; i++) tell({ message: 'x', uid: `u${i}` });
+    assert.equal(tell({ message: 'x', uid: 'late' }).action, 'drop');
+    await clock.advance(1000);
+    const { action, event } = tell({ message: 'x', uid: 'late' });
+    assert.deepEqual([action, event.count], ['create', 1]);
+  });
+
+  test('successes are not limited', () => {
+    const { tell } = rig();
+    const decisions = Array.from({ length: 3000 }, (_, i) => tell({ message: 'x', uid: `u${i}`, type: 'Normal' }));
+    assert.ok(decisions.every(({ action }) => action === 'create'));
   });
 });

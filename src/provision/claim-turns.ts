@@ -1,0 +1,66 @@
+/** What shares its turns: the claims of one namespace and class. */
+export interface Flow {
+  readonly namespace: string;
+  readonly className: string;
+}
+
+/** Keys that wait; namespaces take turns, and so do the classes in each. */
+export class ClaimTurns {
+  readonly #namespaces = new Map<string, Map<string, Set<string>>>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(key: string, { namespace, className }: Flow): void {
+    const classes = this.#namespaces.get(namespace) ?? new Map<string, Set<string>>();
+    const keys = classes.get(className) ?? new Set<string>();
+    this.#size += keys.has(key) ? 0 : 1;
+    this.#namespaces.set(namespace, classes.set(className, keys.add(key)));
+  }
+
+  /** Takes the next key whose flow may have one more processed. Namespace and class then have their next turn after all others. */
+  take(mayTake: (flow: Flow) => boolean): string | undefined {
+    for (const [namespace, classes] of this.#namespaces) {
+      for (const [className, keys] of classes) {
+        if (!mayTake({ namespace, className })) continue;
+        moveToEnd(classes, className);
+        moveToEnd(this.#namespaces, namespace);
+        return this.#takeFirst(keys, { namespace, className });
+      }
+    }
+    return undefined;
+  }
+
+  /** Takes out all keys of a flow, in their order. */
+  removeFlow({ namespace, className }: Flow): Iterable<string> {
+    const keys = this.#namespaces.get(namespace)?.get(className) ?? new Set<string>();
+    this.#size -= keys.size;
+    this.#drop({ namespace, className });
+    return keys;
+  }
+
+  #takeFirst(keys: Set<string>, flow: Flow): string | undefined {
+    for (const key of keys) {
+      keys.delete(key);
+      this.#size--;
+      if (keys.size === 0) this.#drop(flow);
+      return key;
+    }
+    return undefined;
+  }
+
+  #drop({ namespace, className }: Flow): void {
+    const classes = this.#namespaces.get(namespace);
+    classes?.delete(className);
+    if (classes?.size === 0) this.#namespaces.delete(namespace);
+  }
+}
+
+function moveToEnd<T>(map: Map<string, T>, key: string): void {
+  const value = map.get(key);
+  if (value === undefined || map.size === 1) return;
+  map.delete(key);
+  map.set(key, value);
+}

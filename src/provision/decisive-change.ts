@@ -1,0 +1,31 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Lister } from '../kube/lister.ts';
+import { className } from './claim-facts.ts';
+import { decisiveAnnotationKeys } from './keys.ts';
+import type { PersistentVolumeClaim, StorageClass } from './objects.ts';
+import type { Provisioner } from './provisioner.ts';
+
+export interface ClaimReaders {
+  provisioner: Pick<Provisioner, 'claimAnnotations'>;
+  classes: Lister<StorageClass>;
+}
+
+/**
+ * Whether the next attempt for a claim may differ from the last one because of this change of the claim. Anybody who may write a claim
+ * may annotate it many times a second: that must not be as many calls to the backend.
+ */
+export function isDecisiveChange(
+  old: PersistentVolumeClaim,
+  claim: PersistentVolumeClaim,
+  { provisioner, classes }: ClaimReaders,
+): boolean {
+  const [before, after] = [old.metadata, claim.metadata];
+  if (before.deletionTimestamp !== after.deletionTimestamp || old.status?.phase !== claim.status?.phase) return true;
+  if (!isDeepStrictEqual(old.spec, claim.spec)) return true;
+  const differs = (key: string): boolean => before.annotations?.[key] !== after.annotations?.[key];
+  if (decisiveAnnotationKeys.some(differs)) return true;
+  if (provisioner.claimAnnotations === undefined)
+    return !isDeepStrictEqual([before.annotations, before.labels], [after.annotations, after.labels]);
+  const storageClass = classes.get(className(claim));
+  return storageClass !== undefined && provisioner.claimAnnotations(storageClass).some(differs);
+}

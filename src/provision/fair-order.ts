@@ -1,0 +1,205 @@
+import type { Clock } from '../base/clock.ts';
+import type { WaitingOrder } from '../kube/waiting-order.ts';
+import { LruMap } from '../kube/lru-map.ts';
+import { ClaimTurns, type Flow } from './claim-turns.ts';
+
+export interface FairOrderOptions {
+  /** Max claims processed at once. */
+  workers: number;
+  /** Of the claim with this key. */
+  flowOf: (key: string) => Flow;
+  /** Failed attempts of a claim in a row. */
+  failures: (key: string) => number;
+  clock: Clock;
+}
+
+/** Max first attempts between two retries, where a retry waits. */
+const maxFirstsInRow = 3;
+/** A namespace that has this many times the free workers gets no further one. */
+const maxHeldToFree = 4;
+/** The same for a class of it that has none yet: one slow class does not hold up all classes of its namespace. */
+const maxHeldToFreeOfNewClass = 8;
+/** After this long alone a namespace may have all workers, in milliseconds. */
+const aloneMs = 1000;
+/** After so many failures in a row the retries of a flow are paced. */
+const failingFrom = 50;
+/** Max retries of failing flows, all together, in a span of so many milliseconds: some at a time cost less than each alone. */
+const paceCount = 20;
+const paceMs = 200;
+/** Max flows whose failures are counted. */
+const maxStreaks = 4096;
+
+/**
+ * The order of claims: no tenant waits for the failures of another one.
+ *
+ * - Namespaces take turns, and so do the classes in each.
+ * - First attempts go before retries, but no more than three of them while a retry waits.
+ * - The more workers a namespace has, the more must remain free: it gets another one only while it has fewer than four times the free
+ *   ones. So a few of them stay free for namespaces that come later, even if all calls hang. A namespace that has been
+ *   the only one for a second may have all.
+ * - Where 50 attempts of a namespace and class have failed in a row, the retries of all such flows are limited to 100 a second, until an
+ *   attempt succeeds: the outage of a backend costs neither it nor us much.
+ */
+export class FairOrder implements WaitingOrder {
+  readonly #options: FairOrderOptions;
+  readonly #firsts = new ClaimTurns();
+  readonly #retries = new ClaimTurns();
+  /** Retries of failing flows. */
+  readonly #paced = new ClaimTurns();
+  readonly #taken = new Map<string, Flow>();
+  /** By namespace and by flow: how many keys are taken. */
+  readonly #held = new Map<string, number>();
+  /** By namespace: how many keys wait or are taken. */
+  readonly #present = new Map<string, number>();
+  readonly #flows = new Map<string, Flow>();
+  /** By flow: failures since the last success. */
+  readonly #streaks = new LruMap<number>(maxStreaks);
+  #aloneSinceMs = -Infinity;
+  #pacedFromMs = -Infinity;
+  #pacedCount = 0;
+  #wasPaced = false;
+  #firstsInRow = 0;
+  #nextAtMs: number | undefined;
+  #ending = false;
+
+  constructor(options: FairOrderOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#firsts.size + this.#retries.size + this.#paced.size;
+  }
+
+  get nextAtMs(): number | undefined {
+    return this.#nextAtMs;
+  }
+
+  add(key: string): void {
+    const flow = this.#options.flowOf(key);
+    this.#flows.set(key, flow);
+    this.#count(this.#present, flow.namespace, 1);
+    if (this.#options.failures(key) === 0) this.#firsts.add(key, flow);
+    else if (this.#isFailing(flow)) this.#paced.add(key, flow);
+    else this.#retries.add(key, flow);
+  }
+
+  take(): string | undefined {
+    this.#nextAtMs = undefined;
+    const key = this.#next();
+    const flow = key === undefined ? undefined : this.#flows.get(key);
+    if (key === undefined || flow === undefined) return undefined;
+    this.#flows.delete(key);
+    this.#taken.set(key, flow);
+    this.#hold(flow, 1);
+    return key;
+  }
+
+  done(key: string): void {
+    const flow = this.#taken.get(key);
+    if (flow === undefined) return;
+    this.#taken.delete(key);
+    this.#hold(flow, -1);
+    this.#count(this.#present, flow.namespace, -1);
+    if (this.#options.failures(key) > 0) this.#failed(flow);
+    else this.#succeeded(flow);
+  }
+
+  end(): void {
+    this.#ending = true;
+  }
+
+  #next(): string | undefined {
+    const turns =
+      this.#firstsInRow < maxFirstsInRow ? [this.#takeFirst, this.#takeRetry] : [this.#takeRetry, this.#takeFirst];
+    for (const turn of turns) {
+      const key = turn.call(this);
+      if (key !== undefined) return key;
+    }
+    return undefined;
+  }
+
+  #takeFirst(): string | undefined {
+    const key = this.#firsts.take((flow) => this.#mayTake(flow));
+    if (key !== undefined) this.#firstsInRow = this.#retries.size + this.#paced.size === 0 ? 0 : this.#firstsInRow + 1;
+    return key;
+  }
+
+  #takeRetry(): string | undefined {
+    const mayTake = (flow: Flow): boolean => this.#mayTake(flow);
+    const turns = this.#isPacedDue() ? [this.#paced, this.#retries] : [this.#retries];
+    if (this.#wasPaced) turns.reverse();
+    for (const turn of turns) {
+      const key = turn.take(mayTake);
+      if (key === undefined) continue;
+      this.#wasPaced = turn === this.#paced;
+      if (this.#wasPaced) this.#pace();
+      this.#firstsInRow = 0;
+      return key;
+    }
+    return undefined;
+  }
+
+  #isPacedDue(): boolean {
+    if (this.#paced.size === 0) return false;
+    return this.#ending || this.#pacedCount < paceCount || this.#isTime(this.#pacedFromMs + paceMs);
+  }
+
+  /** One of the retries that are limited goes out. */
+  #pace(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    const isOver = nowMs >= this.#pacedFromMs + paceMs;
+    if (isOver) this.#pacedFromMs = nowMs;
+    this.#pacedCount = isOver ? 1 : this.#pacedCount + 1;
+  }
+
+  #mayTake({ namespace, className }: Flow): boolean {
+    const held = this.#held.get(namespace) ?? 0;
+    const free = this.#options.workers - this.#taken.size;
+    if (this.#ending) return true;
+    if (free <= 0) return false;
+    const heldByFlow = this.#held.get(flowKey({ namespace, className })) ?? 0;
+    if (held < (heldByFlow === 0 ? maxHeldToFreeOfNewClass : maxHeldToFree) * free) return true;
+    return this.#present.size === 1 && this.#isTime(this.#aloneSinceMs + aloneMs);
+  }
+
+  /** Whether it is that late; else the queue looks again then. */
+  #isTime(atMs: number): boolean {
+    if (this.#options.clock.monotonicMs() >= atMs) return true;
+    this.#nextAtMs = Math.min(this.#nextAtMs ?? Infinity, atMs);
+    return false;
+  }
+
+  #hold(flow: Flow, by: 1 | -1): void {
+    this.#count(this.#held, flow.namespace, by);
+    this.#count(this.#held, flowKey(flow), by);
+  }
+
+  #count(counts: Map<string, number>, key: string, by: 1 | -1): void {
+    const count = (counts.get(key) ?? 0) + by;
+    if (count === 0) counts.delete(key);
+    else counts.set(key, count);
+    const changed = count === (by === 1 ? 1 : 0);
+    if (counts === this.#present && changed && counts.size === 1)
+      this.#aloneSinceMs = this.#options.clock.monotonicMs();
+  }
+
+  #isFailing(flow: Flow): boolean {
+    return (this.#streaks.get(flowKey(flow)) ?? 0) >= failingFrom;
+  }
+
+  #failed(flow: Flow): void {
+    const key = flowKey(flow);
+    this.#streaks.set(key, (this.#streaks.get(key) ?? 0) + 1);
+  }
+
+  #succeeded(flow: Flow): void {
+    const wasFailing = this.#isFailing(flow);
+    this.#streaks.delete(flowKey(flow));
+    if (wasFailing) for (const key of this.#paced.removeFlow(flow)) this.#retries.add(key, flow);
+  }
+}
+
+/** Also differs from each namespace, which has no slash in its name. */
+function flowKey({ namespace, className }: Flow): string {
+  return `${namespace}/${className}`;
+}

@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { templateAnnotations } from '../../../src/csi/secrets/template-annotations.ts';
+
+test('the annotations that templates of a class name', () => {
+  const parameters = {
+    type: 'ssd',
+    'csi.storage.k8s.io/provisioner-secret-name': "${pvc.annotations['team']}-${pvc.annotations['example.com/key']}",
+    'csi.storage.k8s.io/provisioner-secret-namespace': '${pvc.namespace}',
+  };
+  assert.deepEqual(templateAnnotations(parameters), ['team', 'example.com/key']);
+});
