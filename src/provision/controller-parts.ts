@@ -156,7 +156,7 @@ export function makeControllerParts(
   const recentlyServed = new RecentlySaved({ clock, lifeMs: recentlyServedMs });
   const store = makeVolumeStore({
     ...parts,
-    beforeSave: async (volume, signal) => recovery?.recovery.beforeSave(volume, signal ?? running.abort),
+    beforeSave: async (volume, signal) => recovery?.recovery.beforeSave(volume, signal),
     onSaved: (volume) => {
       recentlyServed.add(volume.spec.claimRef?.uid ?? '');
       recovery?.recovery.saved(volume);

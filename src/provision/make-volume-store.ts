@@ -64,6 +64,7 @@ export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
     return new QueueVolumeStore({
       ...parts,
       queue: makeQueue(save.limiter),
+      abort,
       claimsByUid: (uid) => informers.claims.byIndex(uidIndex, uid),
     });
   }

@@ -34,6 +34,7 @@ export class QueueVolumeStore implements VolumeStore {
   readonly #parts: VolumeStoreParts;
   readonly #queue: WorkQueue;
   readonly #claimsByUid: (uid: string) => PersistentVolumeClaim[];
+  readonly #abort: () => AbortSignal;
   readonly #unsaved = new Map<string, PersistentVolume>();
   /** Attempts under way in the background, by name; resolved with whether the volume was saved. Never rejected. */
   readonly #saving = new Map<string, Promise<boolean>>();
@@ -44,23 +45,31 @@ export class QueueVolumeStore implements VolumeStore {
   readonly #refused = new ExponentialLimiter(refusedPauses);
   #waiters: (() => void)[] = [];
 
-  constructor(options: VolumeStoreParts & { queue: WorkQueue; claimsByUid: (uid: string) => PersistentVolumeClaim[] }) {
+  constructor(
+    options: VolumeStoreParts & {
+      queue: WorkQueue;
+      claimsByUid: (uid: string) => PersistentVolumeClaim[];
+      /** Aborts when what is under way is to be abandoned. */
+      abort: () => AbortSignal;
+    },
+  ) {
     this.#parts = options;
     this.#queue = options.queue;
     this.#claimsByUid = options.claimsByUid;
+    this.#abort = options.abort;
   }
 
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const { name } = volume.metadata;
     try {
-      await savePersistentVolume(this.#parts, volume);
+      await savePersistentVolume(this.#parts, volume, this.#abort());
     } catch (error) {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
       if (error instanceof VolumeAbandonedError) throw error;
-      this.#parts.logger.error(
-        { err: error, volume: name },
-        'The volume could not be saved, trying again in the background',
-      );
+      const fields = { err: error, volume: name };
+      // at an abort `run` logs what was not saved
+      if (!this.#abort().aborted)
+        this.#parts.logger.error(fields, 'The volume could not be saved, trying again in the background');
       this.#unsaved.set(name, volume);
       if (!this.#isStuck(volume, error)) this.#queue.add(name);
       return;
@@ -101,6 +110,7 @@ export class QueueVolumeStore implements VolumeStore {
       this.#queue.add(name);
     }
     if (!this.#isSettled) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    await Promise.all(this.#saving.values()); // what is tried rarely may just be under way
   }
 
   async #work(signal: AbortSignal): Promise<void> {
@@ -116,7 +126,8 @@ export class QueueVolumeStore implements VolumeStore {
         if (this.#unsaved.get(name) !== volume) continue; // abandoned
         const reported = error instanceof ForbiddenError && !error.isAdmission; // once a minute, with the rule
         const fields = { err: error, volume: name };
-        this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
+        if (!this.#abort().aborted)
+          this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
         if (volume !== undefined && error instanceof VolumeTakenError) this.#drop(volume, error);
         else if (volume !== undefined && error instanceof VolumeAbandonedError) this.#forget(volume);
         else if (volume === undefined || !this.#isStuck(volume, error)) this.#queue.addRateLimited(name);
@@ -127,7 +138,7 @@ export class QueueVolumeStore implements VolumeStore {
   }
 
   async #save(volume: PersistentVolume): Promise<void> {
-    const saving = savePersistentVolume(this.#parts, volume);
+    const saving = savePersistentVolume(this.#parts, volume, this.#abort());
     const { name } = volume.metadata;
     const known = saving.then(
       () => true,

@@ -29,7 +29,7 @@ export interface VolumeStore {
   abandon(name: string): Promise<'saved' | 'abandoned'>;
   /** Works in the background until the signal aborts, where the store has something to do there. */
   run(signal: AbortSignal): Promise<void>;
-  /** Resolves once nothing waits to be saved any more. */
+  /** Resolves once nothing waits to be saved any more, and no attempt is under way. */
   settled(): Promise<void>;
 }
 
@@ -53,10 +53,7 @@ export interface VolumeStoreParts {
    *
    * @returns the object, if it exists already: then nothing is sent.
    */
-  beforeSave?: (
-    volume: PersistentVolume,
-    signal: AbortSignal | undefined,
-  ) => Promise<SaveAttempt | PersistentVolume | undefined>;
+  beforeSave?: (volume: PersistentVolume, signal: AbortSignal) => Promise<SaveAttempt | PersistentVolume | undefined>;
   /** Called as soon as the API server has the volume. */
   onSaved: (volume: PersistentVolume) => void;
   /** Called when no retry can save a volume, as its name is taken by another one. */
@@ -78,7 +75,7 @@ export interface VolumeStoreParts {
 export async function savePersistentVolume(
   parts: VolumeStoreParts,
   volume: PersistentVolume,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
   const { client, beforeSave, onSaved } = parts;
   const attempt = await beforeSave?.(volume, signal);
@@ -96,7 +93,7 @@ export async function savePersistentVolume(
 async function createOrFind(
   parts: VolumeStoreParts,
   volume: PersistentVolume,
-  { attempt, signal }: { attempt: SaveAttempt | undefined; signal: AbortSignal | undefined },
+  { attempt, signal }: { attempt: SaveAttempt | undefined; signal: AbortSignal },
 ): Promise<PersistentVolume> {
   const { client } = parts;
   const { permit, recheck } = attempt ?? {};
@@ -125,7 +122,7 @@ function checked(stored: PersistentVolume, { onTaken }: VolumeStoreParts, volume
 async function setClass(
   client: KubeClient,
   { metadata: { name }, spec: { volumeAttributesClassName } }: PersistentVolume,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<PersistentVolume> {
   const body = { spec: { volumeAttributesClassName } };
   return client.patch<PersistentVolume>(

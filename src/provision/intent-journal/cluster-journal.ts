@@ -39,13 +39,16 @@ class ClusterJournal implements IntentJournal {
   readonly #intake: RecordIntake;
   readonly #upkeep: JournalUpkeep;
   #listener: JournalListener | undefined;
+  /** Ends every request: the run has ended, or its start was given up. */
+  readonly #ending = new AbortController();
   #isOpen = false;
   #endedBy: Error | undefined;
 
   constructor(options: ClusterJournalOptions) {
     const me = options.writer ?? randomUUID();
     const { clock, client, metrics, isKnownProvisioner } = options;
-    const [shards, storage] = [this.#shards, new ShardStorage(options)];
+    const ending = this.#ending.signal;
+    const [shards, storage] = [this.#shards, new ShardStorage({ ...options, signal: ending })];
     const parse = (object: ShardObject): ShardContents | undefined =>
       parseShard(object, { wallMs: clock.wallMs(), isKnownProvisioner });
     this.#options = options;
@@ -65,12 +68,12 @@ class ClusterJournal implements IntentJournal {
       storage,
       clock,
       writer: me,
-      fenced: client.fenced,
+      ended: AbortSignal.any([client.fenced, ending]),
       rootFields: (shard) => this.#upkeep.rootFields(shard),
       parse,
       onChanged,
       confirm: (shard) => this.#confirm(shard, me),
-      isDenied: () => isDenied(options),
+      isDenied: () => isDenied(options, ending),
       onWritten: (shard, { seconds, bytes, sentAt }) => {
         this.permit?.wrote(shard, sentAt);
         metrics?.written(seconds, bytes);
@@ -101,6 +104,7 @@ class ClusterJournal implements IntentJournal {
 
   async open(listener: JournalListener, signal: AbortSignal): Promise<void> {
     this.#listener = listener;
+    using _ending = this.#endsWith(signal);
     await this.#load(signal);
   }
 
@@ -110,6 +114,7 @@ class ClusterJournal implements IntentJournal {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, renewMs = 10_000, pollMs = 10_000 } = this.#options;
+    using _ending = this.#endsWith(signal);
     for (;;) {
       try {
         await clock.sleep(Math.min(renewMs, pollMs), { signal });
@@ -144,6 +149,14 @@ class ClusterJournal implements IntentJournal {
     await this.#queue.drain(signal);
   }
 
+  /** Nothing is sent any more once the signal has aborted, until this is disposed. */
+  #endsWith(signal: AbortSignal): Disposable {
+    const end = (): void => this.#ending.abort(signal.reason);
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+    return { [Symbol.dispose]: () => signal.removeEventListener('abort', end) };
+  }
+
   /** Reads everything, and writes what is taken over; then it is open. Also resolves when that is refused. */
   async #load(signal: AbortSignal): Promise<void> {
     if (!(await this.#read(() => this.#reader.readAll(), signal))) return;
@@ -166,7 +179,8 @@ class ClusterJournal implements IntentJournal {
   /** @returns whether it was read, or is refused. */
   async #read(read: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
     const { clock, logger } = this.#options;
-    const refusal = await untilRead(read, { isDenied: () => isDenied(this.#options), clock, logger, signal });
+    const denied = (): Promise<boolean> => isDenied(this.#options, this.#ending.signal);
+    const refusal = await untilRead(read, { isDenied: denied, clock, logger, signal });
     if (refusal !== undefined) this.#refuse(refusal);
     return refusal === undefined;
   }

@@ -44,7 +44,7 @@ export interface IntentJournal {
    * Reads what is there, takes over what may be taken over, and hands it to the listener. Resolves, too, where the journal
    * cannot be used; what is found later is handed over then. To be called once.
    *
-   * @throws when the signal aborts.
+   * @throws when the signal aborts: then nothing is sent any more, not even later.
    */
   open(listener: JournalListener, signal: AbortSignal): Promise<void>;
   /**
@@ -52,7 +52,10 @@ export interface IntentJournal {
    * new record resolves.
    */
   readonly isDraining: boolean;
-  /** Works in the background until the signal aborts: removals, renewals, retries. To be started before `open`. */
+  /**
+   * Works in the background until the signal aborts: removals, renewals, retries. Then nothing is sent any more. To be started before
+   * `open`.
+   */
   run(signal: AbortSignal): Promise<void>;
   /**
    * Writes a new record, or a changed one. Resolves once it is durable, or once it is clear that it cannot be; waits while the

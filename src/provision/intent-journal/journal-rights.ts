@@ -8,12 +8,15 @@ import { journalLeases, ShardStorage } from './shard-storage.ts';
  *
  * @returns false also where nobody knows, as the question is refused or not served.
  */
-export async function isDenied(journal: { client: KubeClient; namespace: string; lockName: string }): Promise<boolean> {
+export async function isDenied(
+  journal: { client: KubeClient; namespace: string; lockName: string },
+  signal: AbortSignal,
+): Promise<boolean> {
   const { client, namespace } = journal;
   const { verbs = [] } = journalLeases;
   try {
     const name = new ShardStorage(journal).nameOf(0);
-    return !(await mayUse(client, journalLeases, { namespace, name, verbs }, { optional: 'reported' }));
+    return !(await mayUse(client, journalLeases, { namespace, name, verbs }, { optional: 'reported', signal }));
   } catch {
     return false;
   }

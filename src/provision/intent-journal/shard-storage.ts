@@ -1,5 +1,5 @@
 /** The Leases of the API that keep a journal's shards. */
-import type { KubeClient } from '../../kube/kube-client.ts';
+import type { CallOptions, KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject, ObjectMeta, Resource } from '../../kube/kube-object.ts';
 import { NotFoundError } from '../../kube/api-error.ts';
 import { leases } from '../../kube/lease-record.ts';
@@ -44,13 +44,16 @@ export class ShardAlteredError extends Error {
   }
 }
 
-/** Reads and writes shards: one request each. Every method throws `ApiError` and `TransportError`. */
+/** Reads and writes shards: one request each. Every method throws `ApiError`, `TransportError`, and the reason of the signal. */
 export class ShardStorage {
   readonly #client: KubeClient;
   readonly #namespace: string;
   readonly #lockName: string;
+  readonly #options: CallOptions;
 
-  constructor(options: { client: KubeClient; namespace: string; lockName: string }) {
+  /** @param options.signal - ends every request. Default: none does. */
+  constructor(options: { client: KubeClient; namespace: string; lockName: string; signal?: AbortSignal | undefined }) {
+    this.#options = { optional: 'reported', signal: options.signal };
     this.#client = options.client;
     this.#namespace = options.namespace;
     this.#lockName = options.lockName;
@@ -65,7 +68,7 @@ export class ShardStorage {
   async read(index: number): Promise<ShardObject | undefined> {
     const name = { namespace: this.#namespace, name: this.nameOf(index) };
     try {
-      return parse(await this.#client.get<KubeObject>(journalLeases, name, { optional: 'reported' }));
+      return parse(await this.#client.get<KubeObject>(journalLeases, name, this.#options));
     } catch (error) {
       if (error instanceof NotFoundError) return undefined;
       throw error;
@@ -85,7 +88,7 @@ export class ShardStorage {
       kind,
       metadata: { namespace: this.#namespace, name: this.nameOf(index), annotations: annotationsOf(entries) },
     };
-    return parse(await this.#client.create(journalLeases, object, { optional: 'reported' }));
+    return parse(await this.#client.create(journalLeases, object, this.#options));
   }
 
   /** Sets the operator's mark in what the next `update` writes; an empty one removes it. */
@@ -107,7 +110,7 @@ export class ShardStorage {
     const { annotations: others, ...metadata } = rest.metadata;
     const annotations = { ...others, ...(discard !== '' && { [discardKey]: discard }), ...annotationsOf(entries) };
     const object: KubeObject = { ...rest, metadata: { ...metadata, annotations } };
-    const answer = await this.#client.update(journalLeases, object, { optional: 'reported' });
+    const answer = await this.#client.update(journalLeases, object, this.#options);
     const { uid = '', resourceVersion = '' } = answer.metadata;
     const isSame = uid === shard.uid;
     shard.uid = rest.metadata.uid = uid;

@@ -15,7 +15,8 @@ export interface ShardWriterOptions {
   storage: ShardStorage;
   clock: Clock;
   writer: string;
-  fenced: AbortSignal;
+  /** Nothing can be sent any more. */
+  ended: AbortSignal;
   /** Fields of the header that only the first shard has. */
   rootFields: (shard: Shard) => Partial<ShardHeader>;
   /** @returns undefined when only a newer version can read it. */
@@ -46,7 +47,7 @@ export class ShardWriter {
 
   /** Writes what a shard has to write. Waits while the API server is overloaded or away. Never rejects. */
   async write(shard: Shard): Promise<WriteOutcome> {
-    const { clock, fenced, isDenied } = this.#options;
+    const { clock, ended, isDenied } = this.#options;
     const attempt: Attempt = { write: undefined, mustRead: false };
     let pauseMs = firstPauseMs;
     let conflicts = 0;
@@ -79,7 +80,7 @@ export class ShardWriter {
         }
       }
       if (!isTransient) continue;
-      await clock.sleep(pauseMs, { signal: fenced }).catch(() => undefined);
+      await clock.sleep(pauseMs, { signal: ended }).catch(() => undefined);
       pauseMs = Math.min(2 * pauseMs, maxPauseMs);
     }
   }

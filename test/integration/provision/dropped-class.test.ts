@@ -45,6 +45,7 @@ async function save(rig: Rig): Promise<boolean> {
       onDropped: unexpected,
     },
     made,
+    new AbortController().signal,
   );
   return saved.length === 1;
 }
@@ -94,12 +95,14 @@ describe('saving a volume with an attributes class', () => {
     await using rig = await Rig.start();
     const claim: PersistentVolumeClaim = { metadata: { namespace: 'ns', name: 'c', uid: 'u' }, spec: {} };
     const messages: string[] = [];
+    const stop = new AbortController();
     const store = new QueueVolumeStore({
       client: rig.client,
       logger: silentLogger,
       recorder: { event: (_about, _type, reason, message) => messages.push(`${reason}: ${message}`) },
       ...{ onSaved: () => undefined, onTaken: () => undefined, onDropped: () => undefined },
       claimsByUid: () => [claim],
+      abort: () => stop.signal,
       queue: new WorkQueue({
         clock: rig.clock,
         limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }),
@@ -108,7 +111,6 @@ describe('saving a volume with an attributes class', () => {
     rig.server.always({ method: 'POST', path }, exists);
     rig.server.always({ method: 'GET', path }, listed(dropped));
     rig.server.always(patch, (reply) => reply.json(200, messages.length < 3 ? dropped : made));
-    const stop = new AbortController();
     const running = store.run(stop.signal);
     await store.save(claim, made);
     await rig.clock.until(() => !store.isUnsaved('v'));
