@@ -47,6 +47,7 @@ function dieLikeTheOriginal(signal: NodeJS.Signals): void {
 
 async function beSidecar(argv0: string, args: readonly string[]): Promise<void> {
   let logger: ProcessLogger | undefined;
+  let isOver = false;
   try {
     const parsed = parseCommandLine({ argv0, args, environment: process.env, version });
     if (parsed.kind === 'print') {
@@ -63,6 +64,8 @@ async function beSidecar(argv0: string, args: readonly string[]): Promise<void> 
       callTimeoutMs: config.csiTimeoutMs,
       dieAtOnce: config.featureGates.releaseLeaderElectionOnExit ? undefined : dieLikeTheOriginal,
       onSecondSignal: () => process.exit(exitCodes.failure),
+      // also where something else keeps the process alive, such as a credential plugin that hangs
+      onOverdue: () => process.exit(isOver ? (process.exitCode ?? exitCodes.done) : exitCodes.failure),
     });
     try {
       await runSidecar({ config, environment: process.env, shutdown, clock: systemClock, logger });
@@ -76,5 +79,7 @@ async function beSidecar(argv0: string, args: readonly string[]): Promise<void> 
       logger: logger ?? createLogger(asked ?? plainLogging),
       writeError,
     });
+  } finally {
+    isOver = true;
   }
 }

@@ -17,7 +17,7 @@ import { leadAndWork } from '../run/election.ts';
 import { startEndpoint } from '../run/endpoint.ts';
 import { failureExit, fatalExit } from '../run/exit.ts';
 import { Health } from '../run/health.ts';
-import type { Shutdown } from '../run/shutdown.ts';
+import { onceAborted, type Shutdown } from '../run/shutdown.ts';
 import { leaveTerminationMessage } from '../run/termination-message.ts';
 import { type CapacitySetup, setUpCapacity } from './capacity.ts';
 import type { Config } from './config.ts';
@@ -59,7 +59,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   addProcessMetrics(registry);
   const metrics = controllerMetrics(registry, config, clock); // also on a standby: series at zero, as dashboards expect
   const missingRights = new MissingRights({ clock, logger, onMissing: metrics.forbidden });
-  await using traces = await startTraces(options);
+  await using traces = await startTraces({ ...options, end: shutdown.end });
   const tracer = traces?.tracer;
   const status = config.http?.statusPage === true ? new SidecarStatus(options) : undefined;
   const connection = { ...kubernetes, credentials, missingRights, onRequest: status?.onRequest };
@@ -76,6 +76,13 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   await using capacityTransport = ownCapacityTransport(config)
     ? kubernetesTransport({ ...connection, rateLimit: config.kubernetes.capacityRateLimit })
     : undefined;
+  const guarded = {
+    fence: (reason: Error): void => {
+      transport.fence(reason);
+      capacityTransport?.fence(reason);
+    },
+  };
+  onceAborted(shutdown.quiet, guarded.fence);
   const capacity = await findCapacity(options, { driver, transport: capacityTransport ?? transport });
   const ready = new Health();
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
@@ -101,12 +108,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       fieldManager,
       releaseOnExit: config.featureGates.releaseLeaderElectionOnExit,
       transport: electionTransport,
-      guarded: {
-        fence: (reason) => {
-          transport.fence(reason);
-          capacityTransport?.fence(reason);
-        },
-      },
+      guarded,
       registry,
       ready,
       serveHealth: (check) => endpoint.serveHealth(check),

@@ -278,7 +278,8 @@ export class LeaderElector {
   async #release(): Promise<boolean> {
     const { clock, logger, renewDeadlineMs } = this.#options;
     const untilMs = Math.min(clock.monotonicMs() + renewDeadlineMs, this.#lock.expiresAtMs);
-    const isReleased = await this.#tries(untilMs, [], (how) => this.#lock.release(how));
+    const { fenced } = this.#options.transport;
+    const isReleased = await this.#tries(untilMs, [fenced], (how) => this.#lock.release(how));
     if (!isReleased) logger.error({ lock: this.#text }, 'The lease could not be released, it will expire');
     return isReleased;
   }

@@ -16,7 +16,7 @@ import type { Health } from './health.ts';
 import { leaseName, sanitised } from './lease-name.ts';
 import { ownNamespace } from './own-namespace.ts';
 import { permittedLocks } from './permitted-locks.ts';
-import type { Shutdown } from './shutdown.ts';
+import { onceAborted, type Shutdown } from './shutdown.ts';
 
 /** The Lease and its timings, in milliseconds; their defaults are those of `LeaderElector`. */
 export interface ElectionSettings {
@@ -48,7 +48,7 @@ export interface ElectionOptions {
   fieldManager: string;
   /** The election's own, so that a busy controller cannot miss a renewal. */
   transport: Transport;
-  /** The transport of the work: fenced when the lease is lost. */
+  /** The transport of the work: fenced when the lease is lost, and when the work has ended. */
   guarded: Pick<Transport, 'fence'>;
   registry: MetricRegistry;
   shutdown: Shutdown;
@@ -110,14 +110,27 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
   const waiting = new AbortController();
   const observed = electors.slice(1).map((elector) => elector.observe(waiting.signal));
   try {
-    await holdAll(electors, options, () => {
+    await holdAll(electors, options, async () => {
       waiting.abort(new Error('all locks are held'));
-      return options.work(shutdown.abort, { held, lock, permit: allOf(electors.map(({ permit }) => permit)) });
+      try {
+        await options.work(shutdown.abort, { held, lock, permit: allOf(electors.map(({ permit }) => permit)) });
+      } finally {
+        endWork(options);
+      }
     });
   } finally {
     waiting.abort(new Error('the election has ended'));
     await Promise.all(observed);
   }
+}
+
+/**
+ * To be called before the lease is released. Nothing of the work is sent from now on, also not what nobody waits for any more: another
+ * process may lead. Until now the lease had to be renewed, however long the work took.
+ */
+function endWork({ guarded, transport, shutdown }: Pick<ElectionOptions, 'guarded' | 'transport' | 'shutdown'>): void {
+  guarded.fence(new Error('the work has ended'));
+  onceAborted(shutdown.end, (reason) => transport.fence(reason));
 }
 
 const leaseRule = `- apiGroups: ["${leases.group}"]\n  resources: ["${leases.plural}"]\n  verbs: ${JSON.stringify(leases.verbs)}`;

@@ -31,7 +31,7 @@ import { Health, type HealthCheck } from './health.ts';
 import { LockNotes } from './lock-notes.ts';
 import { checkIntentJournal, otherJournals, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
-import { listenForShutdown, type Shutdown, type SignalSource } from './shutdown.ts';
+import { listenForShutdown, onceAborted, type Shutdown, type SignalSource } from './shutdown.ts';
 
 /** What a provisioner may use of its process. */
 export interface ProvisionerParts {
@@ -113,7 +113,10 @@ export interface RunProvisionerOptions extends Omit<
   registry?: MetricRegistry;
   /** Called once before the controller runs, for example to keep it for `wakeVolume` and `retryFailed`. */
   onController?: (controller: ProvisionController) => void;
-  /** The time that work under way gets after the first signal, in milliseconds, at least 25,000. Default 25,000. */
+  /**
+   * How long a shutdown may take, in milliseconds, at least 25,000: what is under way is aborted 4 s before that, and the rest is for
+   * the last events and the Lease. The `terminationGracePeriodSeconds` of the pod is to be 5 s longer. Default 25,000.
+   */
   drainMs?: number;
   /** The process environment. Default: that of this process. */
   environment?: Record<string, string | undefined>;
@@ -164,6 +167,7 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
   const environment = options.environment ?? process.env;
   const connection = { ...options.connection, environment, logger, clock };
   await using transport = connect(connection);
+  onceAborted(shutdown.quiet, (reason) => transport.fence(reason));
   addProcessMetrics(registry);
   const { checks = {} } = options;
   const ready = new Health();

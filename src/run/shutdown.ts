@@ -1,12 +1,16 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 
-/** The two stages of a shutdown, and the ways to start them. */
+/** The stages of a shutdown, which share one budget of time, and the ways to start it. */
 export interface Shutdown extends Disposable {
   /** Take no new work; finish what is under way. */
   readonly stop: AbortSignal;
   /** Abandon what is under way, too. */
   readonly abort: AbortSignal;
+  /** Send nothing more for the work, its last events included: the rest of the time is for the lease. */
+  readonly quiet: AbortSignal;
+  /** Wait for nothing any more. */
+  readonly end: AbortSignal;
   /** Shuts down at once because of a failure: what is under way is aborted. The first failure counts. */
   fail(error: Error): void;
   /** Shuts down because of a failure as a signal would: what is under way may end in time. */
@@ -15,13 +19,53 @@ export interface Shutdown extends Disposable {
   readonly failure: Error | undefined;
 }
 
-/** What is under way gets at least this long after SIGTERM, in milliseconds: a pod is killed after 30 s by default. */
-const minDrainMs = 25_000;
+/** When the stages of a shutdown begin, in milliseconds after its start. */
+export interface ShutdownTimes {
+  readonly abortMs: number;
+  readonly quietMs: number;
+  readonly endMs: number;
+  /** The process has ended by then. */
+  readonly totalMs: number;
+  /** The `terminationGracePeriodSeconds` that a Pod needs for it. */
+  readonly gracePeriodSeconds: number;
+}
+
+/** A shutdown may take at least this long, in milliseconds: a pod is killed after 30 s by default. */
+const minTotalMs = 25_000;
+/** And so much longer than a call to the driver, in milliseconds. */
+const besideCallMs = 5000;
+/** The last part of it, for all that is to be done once the work has ended or was aborted, in milliseconds. */
+const closingMs = 4000;
+/** The part of that for the lease, in milliseconds: a read and a write, also where the API server is slow. */
+const leavingMs = 2500;
+/** The part of that for open connections, such as those of the HTTP endpoint, in milliseconds. */
+const lastMs = 1000;
+/** The kubelet counts from before it sends the signal, and a busy node is slow: the margin of the grace period, in milliseconds. */
+const marginMs = 5000;
+
+/** @param callTimeoutMs - max duration of a call to the driver, in milliseconds. */
+export function shutdownTimes(callTimeoutMs: number): ShutdownTimes {
+  const totalMs = Math.max(minTotalMs, callTimeoutMs + besideCallMs);
+  return {
+    abortMs: totalMs - closingMs,
+    quietMs: totalMs - leavingMs,
+    endMs: totalMs - lastMs,
+    totalMs,
+    gracePeriodSeconds: Math.ceil((totalMs + marginMs) / 1000),
+  };
+}
 
 /** The part of `process` that signals come from. */
 export interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
   off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+}
+
+/** Calls back once a signal has aborted, at once where it has. Nothing takes the listener off again. */
+export function onceAborted(signal: AbortSignal, call: (reason: Error) => void): void {
+  const listener = (): void => call(signal.reason as Error);
+  if (signal.aborted) listener();
+  else signal.addEventListener('abort', listener, { once: true });
 }
 
 /** What to do when a part of the program fails: log it, and shut down once the rest has finished what is under way. */
@@ -35,9 +79,10 @@ export function drainOnFailure(shutdown: Pick<Shutdown, 'drain'>, logger: Logger
 /**
  * Listens for SIGTERM and SIGINT. The first one starts the drain, a second one ends the process at once.
  *
- * @param options.callTimeoutMs - max duration of a call to the driver, in milliseconds: the drain lasts 5 s longer. The
- * termination grace period of the pod must be longer still.
+ * @param options.callTimeoutMs - max duration of a call to the driver, in milliseconds, as for `shutdownTimes`.
  * @param options.onSecondSignal - must not return to the work; it ends the process.
+ * @param options.onOverdue - called when the time of a shutdown is over, also if it has ended by then and this was disposed: other
+ * parts of the process may keep it alive. Default: what is under way is waited for.
  */
 export function listenForShutdown(options: {
   signals: SignalSource;
@@ -47,20 +92,30 @@ export function listenForShutdown(options: {
   /** Replaces the drain: called at the first signal, must end the process. Absent: the first signal starts the drain. */
   dieAtOnce?: ((signal: 'SIGTERM' | 'SIGINT') => void) | undefined;
   onSecondSignal: () => void;
+  onOverdue?: () => void;
 }): Shutdown {
-  const { signals, clock, logger } = options;
-  const drainMs = Math.max(minDrainMs, options.callTimeoutMs + 5000);
-  const stop = new AbortController();
-  const abort = new AbortController();
+  const { signals, clock, logger, dieAtOnce } = options;
+  const times = shutdownTimes(options.callTimeoutMs);
+  if (dieAtOnce === undefined) logNeeds(logger, times);
+  const stages = beginStages();
+  const { stop, abort } = stages;
   let failure: Error | undefined;
   let signalled = false;
-  const drain = (reason: Error): void => {
+  let isOver = false;
+  const begin = (reason: Error): void => {
+    if (stop.signal.aborted) return;
     stop.abort(reason);
-    clock.after(drainMs, () => abort.abort(new Error('what was under way did not end in time')));
+    clock.after(times.abortMs, () => abort.abort(new Error('what was under way did not end in time')));
+    clock.after(times.quietMs, () => stages.quiet.abort(new Error('the time to end what was under way is over')));
+    clock.after(times.endMs, () => stages.end.abort(new Error('the time to shut down is over')));
+    clock.after(times.totalMs, () => {
+      if (!isOver) logger.error({}, 'Work under way has not ended, although it was aborted');
+      options.onOverdue?.();
+    });
   };
   const onSignal = (signal: 'SIGTERM' | 'SIGINT'): void => {
-    if (options.dieAtOnce !== undefined) {
-      options.dieAtOnce(signal);
+    if (dieAtOnce !== undefined) {
+      dieAtOnce(signal);
       return;
     }
     if (signalled || abort.signal.aborted) {
@@ -69,7 +124,7 @@ export function listenForShutdown(options: {
     }
     signalled = true;
     logger.info({}, 'Received SIGTERM or SIGINT signal, shutting down controller.');
-    if (!stop.signal.aborted) drain(new Error('a signal has started the shutdown'));
+    begin(new Error('a signal has started the shutdown'));
   };
   const onTerm = (): void => onSignal('SIGTERM');
   const onInterrupt = (): void => onSignal('SIGINT');
@@ -78,22 +133,39 @@ export function listenForShutdown(options: {
   return {
     stop: stop.signal,
     abort: abort.signal,
+    quiet: stages.quiet.signal,
+    end: stages.end.signal,
     get failure() {
       return failure;
     },
     fail: (error) => {
       failure ??= error;
-      stop.abort(error);
+      begin(error);
       abort.abort(error);
     },
     drain: (error) => {
       if (stop.signal.aborted) return;
       failure = error;
-      drain(error);
+      begin(error);
     },
     [Symbol.dispose]: () => {
+      isOver = true;
       signals.off('SIGTERM', onTerm);
       signals.off('SIGINT', onInterrupt);
     },
   };
+}
+
+function beginStages(): Record<'stop' | 'abort' | 'quiet' | 'end', AbortController> {
+  return {
+    stop: new AbortController(),
+    abort: new AbortController(),
+    quiet: new AbortController(),
+    end: new AbortController(),
+  };
+}
+
+function logNeeds(logger: Logger, { totalMs, gracePeriodSeconds }: ShutdownTimes): void {
+  const fields = { shutdownSeconds: totalMs / 1000, terminationGracePeriodSeconds: gracePeriodSeconds };
+  logger.info(fields, 'A shutdown takes at most this long, for which the Pod needs this terminationGracePeriodSeconds');
 }

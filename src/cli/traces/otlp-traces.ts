@@ -24,6 +24,8 @@ export interface OtlpTracesOptions {
   config: TracesConfig;
   version: string;
   logger: Logger;
+  /** Ends the wait for the last export. Default: only its own time does. */
+  end?: AbortSignal;
   /** How long the end waits for the last export, in milliseconds. Default 3000. */
   flushMs?: number;
 }
@@ -43,7 +45,8 @@ const reportPauseMs = 300_000;
 const maxErrorLength = 500;
 
 /** Endpoint, headers, certificates and time-outs come from the `OTEL_EXPORTER_OTLP_*` variables of the process. */
-export function startOtlpTraces({ config, version, logger, flushMs = flushDefaultMs }: OtlpTracesOptions): OtlpTraces {
+export function startOtlpTraces(options: OtlpTracesOptions): OtlpTraces {
+  const { config, version, logger, end, flushMs = flushDefaultMs } = options;
   const ids = new ChosenIds();
   const exporter = new ReportingExporter(new OTLPTraceExporter(), logger);
   const provider = new TracerProvider({
@@ -68,8 +71,12 @@ export function startOtlpTraces({ config, version, logger, flushMs = flushDefaul
     },
     [Symbol.asyncDispose]: async () => {
       const { promise: late, resolve } = Promise.withResolvers<undefined>();
-      const timer = setTimeout(resolve, flushMs, undefined);
+      const giveUp = (): void => resolve(undefined);
+      const timer = setTimeout(giveUp, flushMs);
+      end?.addEventListener('abort', giveUp, { once: true });
+      if (end?.aborted === true) giveUp();
       await Promise.race([provider.shutdown().catch(() => undefined), late]);
+      end?.removeEventListener('abort', giveUp);
       clearTimeout(timer);
     },
   };

@@ -10,15 +10,17 @@ import { tracesConfig, TracesConfigError } from './traces-config.ts';
  */
 export async function startTraces(options: {
   environment: Readonly<Record<string, string | undefined>>;
+  /** Ends the wait for the last export. */
+  end: AbortSignal;
   logger: Logger;
 }): Promise<OtlpTraces | undefined> {
-  const { environment, logger } = options;
+  const { environment, end, logger } = options;
   try {
     const config = tracesConfig(environment);
     if (config === null) return undefined;
     trustSystemCertificates();
     const { startOtlpTraces } = await import('./otlp-traces.ts'); // hundreds of kilobytes, and few processes need them
-    const traces = startOtlpTraces({ config, version, logger });
+    const traces = startOtlpTraces({ config, version, end, logger });
     logger.info({ ratio: config.ratio }, 'Claims are traced');
     return traces;
   } catch (error) {

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { startProcess } from '../../support/started-process.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import { shutdownTimes } from '../../../src/run/shutdown.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { ScriptedServer } from '../../support/fakes/scripted-server.ts';
@@ -102,7 +103,7 @@ describe('on a signal', () => {
     });
     await driver.called('CreateVolume');
     program.signal('SIGTERM');
-    await clock.advance(605_001);
+    await clock.advance(shutdownTimes(600_000).abortMs);
     assert.deepEqual(await program.ended, { code: 1 });
     assert.match(program.lines.at(-1) ?? '', /^E.*\] Work under way did not end in time and was aborted/);
   });
