@@ -45,9 +45,11 @@ function dieLikeTheOriginal(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
+/** What may keep the process alive once everything has ended, such as a credential plugin that hangs, is given this long, in milliseconds. */
+const lingerMs = 1000;
+
 async function beSidecar(argv0: string, args: readonly string[]): Promise<void> {
   let logger: ProcessLogger | undefined;
-  let isOver = false;
   try {
     const parsed = parseCommandLine({ argv0, args, environment: process.env, version });
     if (parsed.kind === 'print') {
@@ -64,8 +66,7 @@ async function beSidecar(argv0: string, args: readonly string[]): Promise<void> 
       callTimeoutMs: config.csiTimeoutMs,
       dieAtOnce: config.featureGates.releaseLeaderElectionOnExit ? undefined : dieLikeTheOriginal,
       onSecondSignal: () => process.exit(exitCodes.failure),
-      // also where something else keeps the process alive, such as a credential plugin that hangs
-      onOverdue: () => process.exit(isOver ? (process.exitCode ?? exitCodes.done) : exitCodes.failure),
+      onOverdue: () => process.exit(exitCodes.failure),
     });
     try {
       await runSidecar({ config, environment: process.env, shutdown, clock: systemClock, logger });
@@ -80,6 +81,6 @@ async function beSidecar(argv0: string, args: readonly string[]): Promise<void> 
       writeError,
     });
   } finally {
-    isOver = true;
+    setTimeout(() => process.exit(), lingerMs).unref();
   }
 }

@@ -81,8 +81,8 @@ export function drainOnFailure(shutdown: Pick<Shutdown, 'drain'>, logger: Logger
  *
  * @param options.callTimeoutMs - max duration of a call to the driver, in milliseconds, as for `shutdownTimes`.
  * @param options.onSecondSignal - must not return to the work; it ends the process.
- * @param options.onOverdue - called when the time of a shutdown is over, also if it has ended by then and this was disposed: other
- * parts of the process may keep it alive. Default: what is under way is waited for.
+ * @param options.onOverdue - called when the time of a shutdown is over and this was not disposed by then. Default: what is under way is
+ * waited for.
  */
 export function listenForShutdown(options: {
   signals: SignalSource;
@@ -109,7 +109,8 @@ export function listenForShutdown(options: {
     clock.after(times.quietMs, () => stages.quiet.abort(new Error('the time to end what was under way is over')));
     clock.after(times.endMs, () => stages.end.abort(new Error('the time to shut down is over')));
     clock.after(times.totalMs, () => {
-      if (!isOver) logger.error({}, 'Work under way has not ended, although it was aborted');
+      if (isOver) return;
+      logger.error({}, 'Work under way has not ended, although it was aborted');
       options.onOverdue?.();
     });
   };
