@@ -168,5 +168,5 @@ function beginStages(): Record<'stop' | 'abort' | 'quiet' | 'end', AbortControll
 
 function logNeeds(logger: Logger, { totalMs, gracePeriodSeconds }: ShutdownTimes): void {
   const fields = { shutdownSeconds: totalMs / 1000, terminationGracePeriodSeconds: gracePeriodSeconds };
-  logger.info(fields, 'A shutdown takes at most this long, for which the Pod needs this terminationGracePeriodSeconds');
+  logger.info(fields, 'Max duration of a shutdown, and the terminationGracePeriodSeconds that the Pod needs for it');
 }
