@@ -79,7 +79,7 @@ class Run implements AsyncDisposable {
 
   get lease(): { holderIdentity?: string; renewTime?: string } {
     const lease = this.cluster.server.client('test').get(leases, { namespace: 'default', name: lock });
-    return (lease?.['spec'] ?? {});
+    return lease?.['spec'] ?? {};
   }
 
   logged(text: RegExp): boolean {
