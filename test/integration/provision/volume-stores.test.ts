@@ -516,6 +516,21 @@ describe('the queue store', () => {
     assert.deepEqual({ handle, claim }, { handle: `handle-${volume}`, claim: 'ns/a' });
   });
 
+  test('a stop waits for the answer to a try of a refused volume that is under way', async () => {
+    const { rig, clock } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', { ...refusal, times: 1 });
+    await rig.start();
+    await rig.until('the first try to fail', () => rig.unsavedLines === 1);
+    const action = { type: 'delay', ms: 300 } as const;
+    const slow = rig.server.faults.add({ match: { verb: 'create', resource: 'persistentvolumes' }, action });
+    await clock.advance(1000);
+    await rig.until('the next try', () => slow.hits === 1);
+    await rig.stop();
+    assert.equal(rig.volumes.length, 1);
+    assert.ok(!rig.log.some(({ message }) => message === 'Ended before a volume could be saved'));
+  });
+
   test('a stop waits for a volume that may still be saved, beside one that is refused', async () => {
     const { rig, clock } = await queueScene();
     await using _rig = rig;
