@@ -169,7 +169,7 @@ async function planTopology(
   if (sliceSpent()) await nextSlice(); // a hundred claims at once each go through all nodes
   try {
     const requirements = await topology?.requirements({
-      claim: { uid: claim.metadata.uid ?? '', name: claim.metadata.name },
+      claimName: claim.metadata.name,
       allowedTopologies,
       selectedNodeName,
     });

@@ -63,13 +63,15 @@ export async function sendCreateVolume(
     ...(topology && { accessibility_requirements: topologyRequirement(topology) }),
     secrets,
   };
-  return permitted(permit, signal, async () => {
+  const send = async (): Promise<CreateVolumeResponse__Output> => {
     try {
       return await controller.createVolume(planned, callOptions(plan, signal));
     } catch (error) {
       throw createVolumeError(error, { mayReschedule, contentSource: request.volume_content_source !== undefined });
     }
-  });
+  };
+  // whatever else it throws is a permit that was refused: nothing was sent
+  return failingAs('no-change', () => permitted(permit, signal, send));
 }
 
 /** Of every call for a plan. */

@@ -40,8 +40,8 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   readonly #handOver: SecretHandOver;
   readonly #storage: CsiStorage;
   readonly #requisite = new SharedRequisite();
-  /** UIDs of claims for which `provision` may have a volume in the making: a repeat must request the same topology. */
-  readonly #inBackground = new Set<string>();
+  /** By UID of the claim: what `provision` has requested without a clear result. A repeat must request the same. */
+  readonly #unclear = new Map<string, VolumePlan>();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
   readonly #copied = new Set<string>();
   /** Plans whose source this process has protected. */
@@ -69,24 +69,26 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   }
 
   /**
-   * `plan` and `fulfil` in one, for callers that keep no record: what retries must repeat is kept in memory, until `forget`.
+   * `plan` and `fulfil` in one, for callers that keep no record: a request without a clear result is kept in memory, and repeated
+   * as it was sent, until its outcome is known or `forget`.
    *
    * @throws {ProvisionError} and {IgnoredError} as the interface says; the texts are those of the reference.
    */
   provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
     // Every step gives its failure a state; after an unforeseen exception a volume may be in the making.
     return failingAs('in-background', async () => {
-      const { plan, secrets } = await this.#plan(options, context);
+      await this.#checkOurs(options);
+      const { plan, secrets } = await this.#planOrRepeat(options, context);
       const beforeDelete = (): Promise<void> => Promise.resolve();
       const attempt = async (): Promise<PersistentVolume> => {
         await protectSource(this.#options, plan.source, context.signal);
         return createVolume(this.#options, plan, { ...context, secrets, beforeDelete });
       };
       const volume = await attempt().catch((error: unknown) => {
-        this.#noteFailure(plan.claim.uid, error);
+        this.#noteFailure(plan, error);
         throw error;
       });
-      this.#decided(plan.claim.uid);
+      this.#unclear.delete(plan.claim.uid);
       await this.#unprotect(plan, context);
       if (plan.spec.volumeAttributesClassName === undefined) this.#recordUnusedClass(options.claim);
       return volume;
@@ -95,10 +97,12 @@ export class CsiProvisioner implements Provisioner, Recoverable {
 
   /** The plan is complete: nothing that was looked up for it is needed again, whatever happens to it. */
   async plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan> {
-    const { plan, secrets } = await failingAs('no-change', () => this.#plan(options, context));
+    const { plan, secrets } = await failingAs('no-change', async () => {
+      await this.#checkOurs(options);
+      return this.#plan(options, context);
+    });
     const { topology } = plan;
     const complete: VolumePlan = { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) };
-    this.#options.topology?.forget(plan.claim.uid);
     this.#copied.delete(plan.claim.uid);
     this.#handOver.give(complete, secrets);
     if (plan.spec.volumeAttributesClassName === undefined) this.#withoutClass.set(complete, options.claim);
@@ -162,7 +166,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
 
   /** Drops what was kept for retries of the claim. */
   forget(claimUid: string): void {
-    this.#decided(claimUid);
+    this.#unclear.delete(claimUid);
     this.#copied.delete(claimUid);
     this.#options.node?.forgetClaim(claimUid);
     this.#options.attributesClasses?.forget(claimUid);
@@ -173,34 +177,36 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     return true;
   }
 
-  /** Checks once more whether the claim is ours, and plans its volume. */
-  async #plan(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
-    const { claim, storageClass } = options;
+  /** @throws {IgnoredError} when it is not, and {ProvisionError} when that cannot be found out. */
+  async #checkOurs({ claim, storageClass }: ProvisionOptions): Promise<void> {
     const reason = await failingAs(
       'no-change',
       () => this.#whyNotOurs(claim, storageClass),
       (error) => `node check failed: ${errorMessage(error)}`,
     );
     if (reason !== undefined) throw new IgnoredError(reason);
+  }
+
+  async #planOrRepeat(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
+    const plan = this.#unclear.get(options.claim.metadata.uid ?? '');
+    if (plan === undefined) return this.#plan(options, context);
+    return { plan, secrets: await secretsOf(this.#options, plan, context.signal) };
+  }
+
+  async #plan(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
     try {
       return await planVolume(this.#options, options, context);
     } catch (error) {
-      if (error instanceof PopulatorError) this.#recordPopulator(claim);
+      if (error instanceof PopulatorError) this.#recordPopulator(options.claim);
       throw error;
     }
   }
 
-  #noteFailure(claimUid: string, error: unknown): void {
+  #noteFailure(plan: VolumePlan, error: unknown): void {
     const state = error instanceof ProvisionError ? error.state : 'in-background';
-    if (state === 'in-background') this.#inBackground.add(claimUid);
-    // A request that was never sent changes nothing about an earlier one; without one the next attempt is free.
-    else if (state !== 'no-change' || !this.#inBackground.has(claimUid)) this.#decided(claimUid);
-  }
-
-  /** No request for the claim is under way: the next one is computed from its beginning. */
-  #decided(claimUid: string): void {
-    this.#inBackground.delete(claimUid);
-    this.#options.topology?.forget(claimUid);
+    const { uid } = plan.claim;
+    if (state === 'in-background') this.#unclear.set(uid, plan);
+    else if (state !== 'no-change') this.#unclear.delete(uid); // what was never sent changes nothing about an earlier request
   }
 
   async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {

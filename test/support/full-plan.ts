@@ -10,7 +10,6 @@ export const secretPath = '/api/v1/namespaces/ns/secrets/s';
 export const zones = ['a', 'b', 'c'].map((zone) => ({ segments: { zone, rack: `r-${zone}` } }));
 const topology: TopologyHook = {
   requirements: () => ({ requisite: zones, preferred: [...zones.slice(1), ...zones.slice(0, 1)] }),
-  forget: () => undefined,
 };
 
 /** A clone into a chosen node's topology, with secrets and an attributes class: every field of a plan is in use. */

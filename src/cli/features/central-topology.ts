@@ -35,7 +35,6 @@ export function centralTopology(options: CentralTopologyOptions): TopologyHook {
       }
       return topology.requirements(question);
     },
-    forget: (claimUid) => topology.forget(claimUid),
   };
 }
 

@@ -40,10 +40,9 @@ export async function hasEnoughCapacity(question: CapacityQuestion): Promise<boo
   if (supportsTopology(settings)) {
     const { allowedTopologies } = storageClass;
     const required = await settings.topology?.requirements({
-      claim: { uid, name },
+      claimName: name,
       allowedTopologies,
       selectedNodeName: nodeName,
-      remember: false,
     });
     if (required?.requisite) topologies = required.requisite;
   }

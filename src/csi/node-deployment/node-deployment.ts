@@ -139,10 +139,9 @@ export class NodeDeployment implements NodeHook {
     if (allowedTopologies.length === 0 || !supportsTopology(settings)) return true;
     try {
       await settings.topology?.requirements({
-        claim: { uid: claimUid(claim), name: claim.metadata.name },
+        claimName: claim.metadata.name,
         allowedTopologies,
         selectedNodeName: this.nodeName,
-        remember: false,
       });
       return true;
     } catch (error) {

@@ -4,16 +4,11 @@ import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequiremen
 
 /** What the topology computation is given for one attempt. */
 export interface TopologyQuestion {
-  claim: { uid: string; name: string };
+  claimName: string;
   /** Of the class after in-tree translation. */
   allowedTopologies: readonly TopologySelectorTerm[] | undefined;
   /** Empty: no node was chosen. */
   selectedNodeName: string;
-  /**
-   * Whether a repeat gives the same result although nodes change meanwhile, until `forget`. Default true; false where no
-   * attempt to provision follows: then nothing remembered is used, and nothing is remembered.
-   */
-  remember?: boolean;
 }
 
 /** The topology computation; absent where the gate is off. Used only while the driver reports the capability. */
@@ -25,8 +20,6 @@ export interface TopologyHook {
    * @throws {SelectedNodeGoneError} when another node must be chosen; anything else becomes an event, with a prefix.
    */
   requirements(question: TopologyQuestion): TopologyRequirement | undefined | Promise<TopologyRequirement | undefined>;
-  /** The outcome for this claim is known: what was remembered for its retries goes. Safe to repeat. */
-  forget(claimUid: string): void;
 }
 
 /** Whether requests to the driver carry topology. */

@@ -142,21 +142,26 @@ describe('CsiProvisioner, failures of CreateVolume', () => {
   });
 });
 
-/** A topology that remembers what it was asked and told. */
+/** A topology of one zone, which remembers what it was asked. */
 class RecordingTopology implements TopologyHook {
   readonly questions: TopologyQuestion[] = [];
-  readonly forgotten: string[] = [];
   failure: Error | undefined;
+  zone = 'a';
 
   requirements(question: TopologyQuestion) {
     this.questions.push(question);
     if (this.failure !== undefined) throw this.failure;
-    return { requisite: [{ segments: { zone: 'a' } }], preferred: [{ segments: { zone: 'a' } }] };
+    const segments = { zone: this.zone };
+    return { requisite: [{ segments }], preferred: [{ segments }] };
   }
+}
 
-  forget(claimUid: string): void {
-    this.forgotten.push(claimUid);
-  }
+/** The zones of all CreateVolume calls. */
+function zonesOf({ driver }: Rig): unknown[] {
+  return driver.callsOf('CreateVolume').map(({ request }) => {
+    const { requisite } = request['accessibility_requirements'] as { requisite: { segments: { zone: string } }[] };
+    return requisite[0]?.segments.zone;
+  });
 }
 
 const topologyPlugin = ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'];
@@ -168,12 +173,11 @@ describe('CsiProvisioner, the topology seam', () => {
     const topology = new RecordingTopology();
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
     volumeOf(await rig.provision(makeClaim(), makeClass({}, { allowedTopologies }), { selectedNodeName: 'n1' }));
-    assert.deepEqual(topology.questions, [{ claim: { uid, name: 'c1' }, allowedTopologies, selectedNodeName: 'n1' }]);
+    assert.deepEqual(topology.questions, [{ claimName: 'c1', allowedTopologies, selectedNodeName: 'n1' }]);
     assert.deepEqual(rig.createRequest['accessibility_requirements'], {
       requisite: [{ segments: { zone: 'a' } }],
       preferred: [{ segments: { zone: 'a' } }],
     });
-    assert.deepEqual(topology.forgotten, [uid]);
   });
 
   test('a driver without the capability is not asked for topology', async () => {
@@ -192,7 +196,6 @@ describe('CsiProvisioner, the topology seam', () => {
     assertFailed(outcome, 'reschedule', 'failed to get selected CSINode n1: gone');
     assert.equal(outcome.error?.message, 'failed to get selected CSINode n1: gone');
     assertNoCreate(rig);
-    assert.deepEqual(topology.forgotten, []);
   });
 
   test('any other failure has a prefix', async () => {
@@ -205,34 +208,26 @@ describe('CsiProvisioner, the topology seam', () => {
   });
 
   const outcomes = [
-    {
-      name: 'full, no node chosen',
-      code: status.RESOURCE_EXHAUSTED,
-      node: '',
-      state: 'finished',
-      forgotten: [uid],
-    },
-    {
-      name: 'full, a node chosen',
-      code: status.RESOURCE_EXHAUSTED,
-      node: 'n1',
-      state: 'reschedule',
-      forgotten: [uid],
-    },
-    { name: 'Aborted', code: status.ABORTED, node: 'n1', state: 'in-background', forgotten: [] },
-    { name: 'OutOfRange', code: status.OUT_OF_RANGE, node: 'n1', state: 'finished', forgotten: [uid] },
+    { name: 'full, no node chosen', code: status.RESOURCE_EXHAUSTED, node: '', state: 'finished', second: 'b' },
+    { name: 'full, a node chosen', code: status.RESOURCE_EXHAUSTED, node: 'n1', state: 'reschedule', second: 'b' },
+    { name: 'OutOfRange', code: status.OUT_OF_RANGE, node: 'n1', state: 'finished', second: 'b' },
+    { name: 'Aborted', code: status.ABORTED, node: 'n1', state: 'in-background', second: 'a' },
+    { name: 'DeadlineExceeded', code: status.DEADLINE_EXCEEDED, node: 'n1', state: 'in-background', second: 'a' },
+    { name: 'Unavailable', code: status.UNAVAILABLE, node: 'n1', state: 'in-background', second: 'a' },
   ];
-  for (const { name, code, node, state, forgotten } of outcomes) {
-    test(`${name}: ${state}, topology ${forgotten.length === 0 ? 'kept' : 'forgotten'}`, async () => {
+  for (const { name, code, node, state, second } of outcomes) {
+    test(`${name}: ${state}, the topology of ${second === 'a' ? 'the request counts' : 'now counts'}`, async () => {
       const topology = new RecordingTopology();
       await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
       rig.driver.next('CreateVolume', new DriverFailure(code, 'x'));
       assertFailed(await rig.provision(makeClaim(), makeClass(), { selectedNodeName: node }), state, 'x');
-      assert.deepEqual(topology.forgotten, forgotten);
+      topology.zone = 'b';
+      volumeOf(await rig.provision(makeClaim(), makeClass(), { selectedNodeName: 'n2' }));
+      assert.deepEqual(zonesOf(rig), ['a', second]);
     });
   }
 
-  test('a request that never left the process keeps the topology of one that may be running, and of no other', async () => {
+  test('a request that never left the process counts for nothing: one that may be running is repeated, and no other', async () => {
     const topology = new RecordingTopology();
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
     const neverSent = async (): Promise<void> => {
@@ -240,11 +235,27 @@ describe('CsiProvisioner, the topology seam', () => {
       assertFailed(outcome, 'no-change', 'context canceled');
     };
     await neverSent();
-    assert.deepEqual(topology.forgotten, [uid]);
+    topology.zone = 'b';
     rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'x'));
     await rig.provision();
+    topology.zone = 'c';
     await neverSent();
-    assert.deepEqual(topology.forgotten, [uid]);
+    volumeOf(await rig.provision());
+    assert.deepEqual(zonesOf(rig), ['b', 'b']);
+  });
+
+  test('a request with an unclear result is repeated as it was, whatever the claim and its class say by now', async () => {
+    const topology = new RecordingTopology();
+    await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
+    rig.driver.next('CreateVolume', new DriverFailure(status.DEADLINE_EXCEEDED, 'x'));
+    await rig.provision(makeClaim(), makeClass({ type: 'old' }));
+    topology.zone = 'b';
+    const larger = makeClaim({ resources: { requests: { storage: '6Gi' } } });
+    volumeOf(await rig.provision(larger, makeClass({ type: 'new' })));
+    const [first, second] = rig.driver.callsOf('CreateVolume');
+    assert.deepEqual(second?.request, first?.request);
+    volumeOf(await rig.provision(larger, makeClass({ type: 'new' })));
+    assert.deepEqual(zonesOf(rig), ['a', 'a', 'b'], 'not after its outcome is known');
   });
 
   test('what is kept for a claim goes when the controller is done with the claim', async () => {
@@ -252,9 +263,10 @@ describe('CsiProvisioner, the topology seam', () => {
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
     rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'x'));
     await rig.provision();
-    assert.deepEqual(topology.forgotten, []);
     rig.provisioner.forget(uid);
-    assert.deepEqual(topology.forgotten, [uid]);
+    topology.zone = 'b';
+    volumeOf(await rig.provision());
+    assert.deepEqual(zonesOf(rig), ['a', 'b']);
   });
 
   test('an unfit answer keeps the topology for the repeat', async () => {
@@ -262,7 +274,9 @@ describe('CsiProvisioner, the topology seam', () => {
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
     rig.driver.next('CreateVolume', { volume: { volume_id: 'v', capacity_bytes: '1' } });
     assertFailed(await rig.provision(), 'in-background', 'less than requested');
-    assert.deepEqual(topology.forgotten, []);
+    topology.zone = 'b';
+    volumeOf(await rig.provision());
+    assert.deepEqual(zonesOf(rig), ['a', 'a']);
   });
 
   const accessible_topology = [{ segments: { zone: 'a', rack: 'r' } }, {}, { segments: { zone: 'b' } }];

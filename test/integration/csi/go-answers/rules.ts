@@ -106,9 +106,8 @@ export function csiForm({ pv, error }: { pv?: PersistentVolume | null; error?: s
 export function firstStep({ Settings, Claim, Class, Steps: [step] }: TopologyCase): object {
   if (step === undefined) throw new Error('a case without steps');
   return orError(() => {
-    const { uid = '', name } = Claim.metadata;
     const found = topologyOf(Settings, step).requirements({
-      claim: { uid, name },
+      claimName: Claim.metadata.name,
       allowedTopologies: Class.allowedTopologies,
       selectedNodeName: step.SelectedNode,
     });

@@ -96,11 +96,12 @@ export class TopologyScene implements AsyncDisposable {
     return this.scene.api.get(resource.claims, { namespace: 'ns1', name })?.metadata.annotations?.[selectedNode];
   }
 
-  /** What the scheduler, or somebody else, does to the claim. */
-  select(name: string, node: string): void {
+  /** What the scheduler, or somebody else, does to the claim; undefined: no node is selected any more. */
+  select(name: string, node: string | undefined): void {
     const claim = structuredClone(this.scene.api.get(resource.claims, { namespace: 'ns1', name }));
     if (claim === undefined) throw new Error(`no claim ${name}`);
-    claim.metadata.annotations = { ...claim.metadata.annotations, [selectedNode]: node };
+    const { [selectedNode]: _node, ...annotations } = claim.metadata.annotations ?? {};
+    claim.metadata.annotations = { ...annotations, ...(node !== undefined && { [selectedNode]: node }) };
     this.scene.api.update(resource.claims, claim);
   }
 

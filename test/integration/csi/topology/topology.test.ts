@@ -8,7 +8,7 @@ import { labels, type SampleNode, terms } from '../../../support/topology-cluste
 import { Wire } from '../../provision/wire.ts';
 import { Program } from '../program.ts';
 import { freePorts } from '../../../support/control-plane/free-ports.ts';
-import { csi, resource, type SceneOptions } from '../scene.ts';
+import { csi, type SceneOptions } from '../scene.ts';
 import {
   type ClaimOutcome,
   startTopologyScene,
@@ -264,22 +264,6 @@ describe('retries', () => {
     await topology.scene.until('the reason', () => topology.failures('testpvc').includes(nodeGone));
     topology.select('testpvc', 'n2');
     assert.deepEqual(await topology.asked(claim), wanted('{R=rB,Z=z2} {R=rC,Z=z3}'));
-  });
-
-  test('a failure before CreateVolume keeps the topology of the first selected node', async () => {
-    const parameters = {
-      'csi.storage.k8s.io/provisioner-secret-name': 'late',
-      'csi.storage.k8s.io/provisioner-secret-namespace': 'ns1',
-    };
-    await using topology = await startTopologyScene({ cluster: 'three racks in three zones', parameters });
-    const claim = topology.addClaim('testpvc', 'n1');
-    const noSecret = (outcome: ClaimOutcome): boolean => 'failed' in outcome && outcome.failed.includes('secret late');
-    assert.ok(noSecret(await topology.outcome(claim)));
-    topology.select('testpvc', 'n2');
-    await topology.seen('n1', noSecret); // made after the selection
-    topology.scene.api.create(resource.secrets, { metadata: { name: 'late', namespace: 'ns1' }, data: {} });
-    assert.deepEqual(await topology.asked(claim), wanted(all));
-    await topology.scene.volume('testpvc');
   });
 
   test('a restarted process repeats the recorded topology, although the CSINode is gone', async () => {

@@ -9,7 +9,7 @@ import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { SandboxApi } from '../../../support/sandbox-api.ts';
 import { csiNodeObject, driverName, nodeObject, nodesOf, terms } from '../../../support/topology-clusters.ts';
 
-const question = { claim: { uid: 'u', name: 'testpvc' }, allowedTopologies: undefined, selectedNodeName: 'n2' };
+const question = { claimName: 'testpvc', allowedTopologies: undefined, selectedNodeName: 'n2' };
 /** Topology on caches of the sandbox's API that do not run before the first question. */
 async function scene() {
   const api = await SandboxApi.start();

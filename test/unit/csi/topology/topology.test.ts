@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { Topology, type TopologyOptions } from '../../../../src/csi/topology/topology.ts';
-import { SelectedNodeGoneError, type TopologyQuestion } from '../../../../src/csi/topology/topology-hook.ts';
+import type { TopologyQuestion } from '../../../../src/csi/topology/topology-hook.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
 import { topologyCases, type TopologyCase } from '../../../support/topology-cases.ts';
 import {
@@ -16,17 +16,15 @@ import {
   terms,
 } from '../../../support/topology-clusters.ts';
 
-const uid = 'uid-1';
-
 function start(cluster: ClusterName, options: Partial<TopologyOptions> = {}) {
   const stores = nodeStores(nodesOf(cluster));
   const settings = { driverName, nodes: stores, strict: false, immediate: true, logger: silentLogger, ...options };
   return { ...stores, topology: new Topology(settings) };
 }
 
-function question(more: { claim?: string; selected?: string; allowed?: string; uid?: string } = {}): TopologyQuestion {
+function question(more: { claim?: string; selected?: string; allowed?: string } = {}): TopologyQuestion {
   return {
-    claim: { uid: more.uid ?? uid, name: more.claim ?? 'testpvc' },
+    claimName: more.claim ?? 'testpvc',
     allowedTopologies: more.allowed === undefined ? undefined : allowed(more.allowed),
     selectedNodeName: more.selected ?? '',
   };
@@ -80,7 +78,7 @@ describe('Topology', () => {
     assert.throws(() => topology.requirements(question({ selected: 'n1' })), /does not match topology keys/);
     csiNodes.set({ metadata: { name: 'n2' }, spec: { drivers: [] } });
     for (const name of ['n3', 'n4']) csiNodes.delete(name);
-    assert.throws(() => topology.requirements(question({ uid: 'uid-2' })), {
+    assert.throws(() => topology.requirements(question()), {
       message: 'error parsing topology keys selector: key: Invalid value: "no label": not the name of a label',
     });
   });
@@ -99,54 +97,32 @@ describe('Topology', () => {
   });
 });
 
-/** Retries without a driver; `forget` stands for an outcome that is known. */
 describe('Topology, asked again for the same claim', () => {
   const all = '{R=rA,Z=z1} {R=rB,Z=z2} {R=rC,Z=z3}';
-  const gone = { name: 'SelectedNodeGoneError', message: /^failed to get selected CSINode n1: / };
   const n1 = question({ selected: 'n1' });
+  const csiNodeGone = {
+    name: 'SelectedNodeGoneError',
+    message: 'failed to get selected CSINode n1: csinode.storage.k8s.io "n1" not found',
+  };
+  const nodeGone = { name: 'SelectedNodeGoneError', message: 'failed to get selected Node n1: node "n1" not found' };
 
-  test('the requirement stays when node and CSINode are gone', () => {
+  test('the node that is selected now counts', () => {
     for (const strict of [false, true]) {
-      const { topology, nodes, csiNodes } = start('three racks in three zones', { strict });
-      const first = topology.requirements(n1);
-      nodes.delete('n1');
-      csiNodes.delete('n1');
-      assert.deepEqual(topology.requirements(n1), first);
-      assert.deepEqual(first, wanted(strict ? '{R=rA,Z=z1}' : all));
+      const { topology } = start('three racks in three zones', { strict });
+      assert.deepEqual(topology.requirements(n1), wanted(strict ? '{R=rA,Z=z1}' : all));
+      const preferred = '{R=rB,Z=z2} {R=rC,Z=z3} {R=rA,Z=z1}';
+      const n2 = question({ selected: 'n2' });
+      assert.deepEqual(topology.requirements(n2), strict ? wanted('{R=rB,Z=z2}') : wanted(all, preferred));
     }
   });
 
-  test('a question that is not to be remembered leaves nothing, and uses nothing', () => {
-    const { topology, nodes, csiNodes } = start('three racks in three zones');
-    const once = { ...n1, remember: false };
-    assert.deepEqual(topology.requirements(once), wanted(all));
-    assert.equal(topology.rememberedClaims, 0);
-    topology.requirements(n1);
-    nodes.delete('n1');
-    csiNodes.delete('n1');
-    assert.throws(() => topology.requirements(once), SelectedNodeGoneError);
-    assert.deepEqual(topology.requirements(n1), wanted(all), 'the attempt still has its own');
-  });
-
-  test('after the outcome is known a missing CSINode asks for another node', () => {
+  test('a selected node that is gone by now asks for another node', () => {
     const { topology, nodes, csiNodes } = start('three racks in three zones');
     topology.requirements(n1);
-    topology.forget(uid);
     nodes.delete('n1');
-    csiNodes.delete('n1');
-    assert.throws(() => topology.requirements(n1), SelectedNodeGoneError);
-  });
-
-  const nodeGone = { name: 'SelectedNodeGoneError', message: 'failed to get selected Node n1: node "n1" not found' };
-
-  test('a missing Node alone asks for another node only after the outcome is known', () => {
-    const { topology, nodes } = start('three racks in three zones');
-    topology.requirements(n1);
-    nodes.delete('n1');
-    assert.deepEqual(topology.requirements(n1), wanted(all));
-    topology.forget(uid);
     assert.throws(() => topology.requirements(n1), nodeGone);
-    assert.equal(topology.rememberedClaims, 0);
+    csiNodes.delete('n1');
+    assert.throws(() => topology.requirements(n1), csiNodeGone);
   });
 
   test('nothing of a node that is gone counts for the next one', () => {
@@ -161,24 +137,20 @@ describe('Topology, asked again for the same claim', () => {
     );
   });
 
-  test('without a selected node the topologies stay until the outcome is known', () => {
+  test('without a selected node the nodes of now count', () => {
     const { topology, nodes, csiNodes } = start('three racks in three zones');
-    const first = topology.requirements(question());
+    assert.deepEqual(topology.requirements(question()), wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}'));
     nodes.delete('n1');
     csiNodes.delete('n1');
-    assert.deepEqual(topology.requirements(question()), first);
-    assert.deepEqual(first, wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}'));
-    topology.forget(uid);
     assert.deepEqual(topology.requirements(question()), wanted('{R=rB,Z=z2} {R=rC,Z=z3}'));
   });
 
-  test('allowed topologies need no nodes, and nothing is remembered for them', () => {
+  test('allowed topologies need no nodes', () => {
     const { topology, nodes } = start('three racks in three zones');
     const asked = question({ allowed: '(Z:z1)' });
     assert.deepEqual(topology.requirements(asked), wanted('{Z=z1}'));
     for (const name of [...nodes.keys()]) nodes.delete(name);
     assert.deepEqual(topology.requirements(asked), wanted('{Z=z1}'));
-    assert.equal(topology.rememberedClaims, 0);
   });
 
   const unlabelled = {
@@ -186,7 +158,7 @@ describe('Topology, asked again for the same claim', () => {
       'topology labels from selected node map[ex.com/zone:z1 os:linux] does not match topology keys from CSINode [ex.com/zone ex.com/rack]',
   };
 
-  test('a label that the selected node gets late counts at the next attempt', () => {
+  test('a label that the selected node gets late counts', () => {
     const { topology, nodes } = start('three racks in three zones');
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
     assert.throws(() => topology.requirements(n1), unlabelled);
@@ -194,82 +166,21 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted(all));
   });
 
-  test('a selected node that goes before it got its labels asks for another node', () => {
-    const { topology, nodes } = start('three racks in three zones');
-    nodes.set(nodeObject({ name: 'n1', labels: 'Z=z1,os=linux' })!);
-    assert.throws(() => topology.requirements(n1), unlabelled);
-    nodes.delete('n1');
-    assert.throws(() => topology.requirements(n1), nodeGone);
-  });
-
-  test('a changed label counts once the outcome is known', () => {
-    const { topology, nodes } = start('three racks in three zones');
+  test('a changed label, a new node and other keys of the CSINode count', () => {
+    const { topology, nodes, csiNodes } = start('three racks in three zones');
     topology.requirements(n1);
     nodes.set(nodeObject({ name: 'n1', labels: 'Z=z9,R=rA' })!);
-    assert.deepEqual(topology.requirements(n1), wanted(all));
-    topology.forget(uid);
-    assert.deepEqual(topology.requirements(n1), wanted('{R=rA,Z=z9} {R=rB,Z=z2} {R=rC,Z=z3}'));
-  });
-
-  test('a new node counts once the outcome is known', () => {
-    const { topology, nodes } = start('three racks in three zones');
-    topology.requirements(n1);
     nodes.set(nodeObject({ name: 'n4', labels: 'Z=z4,R=rD' })!);
-    assert.deepEqual(topology.requirements(n1), wanted(all));
-    topology.forget(uid);
-    assert.deepEqual(topology.requirements(n1), wanted(`${all} {R=rD,Z=z4}`));
-  });
-
-  test('another selected node counts once the outcome is known', () => {
-    for (const strict of [false, true]) {
-      const { topology } = start('three racks in three zones', { strict });
-      const first = topology.requirements(n1);
-      const n2 = question({ selected: 'n2' });
-      assert.deepEqual(topology.requirements(n2), first);
-      topology.forget(uid);
-      const preferred = '{R=rB,Z=z2} {R=rC,Z=z3} {R=rA,Z=z1}';
-      assert.deepEqual(topology.requirements(n2), strict ? wanted('{R=rB,Z=z2}') : wanted(all, preferred));
-    }
-  });
-
-  test('other keys of the CSINode count once the outcome is known', () => {
-    const { topology, csiNodes } = start('three racks in three zones');
+    const preferred = '{R=rA,Z=z9} {R=rB,Z=z2} {R=rC,Z=z3} {R=rD,Z=z4}';
+    assert.deepEqual(topology.requirements(n1), wanted(preferred));
     csiNodes.set(csiNodeObject({ name: 'n1', keys: 'Z' })!);
-    assert.deepEqual(topology.requirements(n1), wanted('{Z=z1} {Z=z2} {Z=z3}'));
-    csiNodes.set(csiNodeObject({ name: 'n1', keys: 'Z,R' })!);
-    assert.deepEqual(topology.requirements(n1), wanted('{Z=z1} {Z=z2} {Z=z3}'));
-    topology.forget(uid);
-    assert.deepEqual(topology.requirements(n1), wanted(all));
+    assert.deepEqual(topology.requirements(n1), wanted('{Z=z2} {Z=z3} {Z=z4} {Z=z9}', '{Z=z9} {Z=z2} {Z=z3} {Z=z4}'));
   });
 
-  test('a new process remembers nothing', () => {
-    const { csiNodes, ...first } = start('three racks in three zones');
-    first.topology.requirements(n1);
-    csiNodes.delete('n1');
-    const restarted = new Topology({
-      driverName,
-      nodes: { nodes: first.nodes, csiNodes },
-      strict: false,
-      immediate: true,
-      logger: silentLogger,
-    });
-    assert.throws(() => restarted.requirements(n1), gone);
-  });
-
-  test('the node whose keys were drawn at random stays until the outcome is known', () => {
-    const draws = [0, 0.9, 0.9];
+  test('the node whose keys count is drawn each time', () => {
+    const draws = [0, 0.9];
     const { topology } = start('different keys', { random: () => draws.shift() ?? 0 });
     assert.deepEqual(topology.requirements(question()), wanted('{Z=z1}'));
-    assert.deepEqual(topology.requirements(question()), wanted('{Z=z1}'));
-    topology.forget(uid);
     assert.deepEqual(topology.requirements(question()), wanted('{R=rA,Z=z1}'));
-  });
-
-  test('claims do not share what is remembered, and nothing is left of those that are forgotten', () => {
-    const { topology } = start('three racks in three zones');
-    for (const name of ['n1', 'n2', 'n3']) topology.requirements(question({ selected: name, uid: name }));
-    assert.equal(topology.rememberedClaims, 3);
-    for (const name of ['n1', 'n2', 'n3', 'n3']) topology.forget(name);
-    assert.equal(topology.rememberedClaims, 0);
   });
 });
