@@ -4,6 +4,7 @@ import type { SharedValues } from '../kube/shared-values.ts';
 import { decisiveAnnotationKeys } from './keys.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
+import { selectedNode } from './claim-facts.ts';
 import { sameButVersion } from './same-but-version.ts';
 
 /** A claim without a volume is kept whole up to this size, in characters of its keys and values: anybody may write 1.5 MB into one. */
@@ -37,6 +38,11 @@ export function claimTransform(
 /** Whether the cached form lacks parts though the claim has no volume: it is read from the API server before it is provisioned. */
 export function isPartialClaim(claim: PersistentVolumeClaim): boolean {
   return partialMark in claim;
+}
+
+/** Whether both have the same selected node. Of a value that no node has as its name only the start is compared: a cached form may have no more. */
+export function sameSelectedNode(a: PersistentVolumeClaim, b: PersistentVolumeClaim): boolean {
+  return selectedNode(a).slice(0, maxValueChars) === selectedNode(b).slice(0, maxValueChars);
 }
 
 /** Whether the cached form of a claim is whole if it is not too large: it has no volume. */

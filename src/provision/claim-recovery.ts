@@ -91,7 +91,7 @@ export class ClaimRecovery {
     const version = intents.wasServed(claimUid(options.claim)) ? undefined : volumes.version;
     const plan = await provisioner.plan(options, { signal });
     const intent = await this.#begin(plan, options, { version, signal });
-    return this.#fulfilment.begin(intent, signal);
+    return this.#fulfilment.begin(intent, options.claim, signal);
   }
 
   /** Resolves once the backend may be asked. */

@@ -2,6 +2,7 @@
 import { type Permit, permitted, rechecked } from '../base/permit.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
+import { sameSelectedNode } from './cached-claim.ts';
 import { completeVolume } from './complete-volume.ts';
 import { type DeletionGuard, ReportOnlyError } from './deletion-guard.ts';
 import { UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
@@ -16,6 +17,7 @@ import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
 
 const goneText = 'the claim was deleted meanwhile';
+const reselectedText = 'another node was selected meanwhile';
 
 export interface FulfilmentOptions {
   provisioner: Provisioner & Recoverable;
@@ -35,11 +37,17 @@ export class Fulfilment {
     this.#options = options;
   }
 
-  /** The first attempt for a new intent. @throws as `attempt`. */
-  async begin(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
-    if (this.#isThere(intent)) return this.attempt(intent, signal);
+  /**
+   * The first attempt for a new intent. The record may have been waited for: what has changed meanwhile has queued the claim.
+   *
+   * @param planned - the claim that it was planned for.
+   * @throws as `attempt`.
+   */
+  async begin(intent: Intent, planned: PersistentVolumeClaim, signal: AbortSignal): Promise<PersistentVolume> {
+    const cached = this.#cached(intent);
+    if (cached !== undefined && sameSelectedNode(cached, planned)) return this.attempt(intent, signal);
     this.#options.intents.close(intent);
-    throw new ProvisionStopped(goneText);
+    throw new ProvisionStopped(cached === undefined ? goneText : reselectedText);
   }
 
   /**
@@ -66,10 +74,12 @@ export class Fulfilment {
         ),
       );
     } catch (error) {
-      throw await this.#afterFailure(intent, error, { mayExist, signal });
+      if (intent.mayExist) throw await this.#afterFailure(intent, error, { mayExist, signal });
+      intents.close(intent); // the backend was not asked: the next attempt plans anew
+      throw error;
     }
     await intents.reopen(intent, made.spec, signal);
-    if (!this.#isThere(intent)) {
+    if (this.#cached(intent) === undefined) {
       intents.unclear(intent); // the sync that the deletion has queued undoes it
       throw new ProvisionStopped(goneText);
     }
@@ -79,9 +89,8 @@ export class Fulfilment {
     return completeVolume(named, volume, { addFinalizer });
   }
 
-  /** Whether the cache shows the claim. */
-  #isThere({ record }: Intent): boolean {
-    return this.#options.claims.byIndex(uidIndex, record.claim.uid).length > 0;
+  #cached({ record }: Intent): PersistentVolumeClaim | undefined {
+    return this.#options.claims.byIndex(uidIndex, record.claim.uid)[0];
   }
 
   /** @returns what the attempt failed with. */

@@ -86,7 +86,7 @@ describe('CsiProvisioner, fulfilling a plan', () => {
     rig.api.remove('/apis/storage.k8s.io/v1/volumeattributesclasses/gold');
     rig.claims.delete('ns1/src');
     const before = rig.api.log.length;
-    const topology = { requirements: () => assert.fail('the nodes are not looked at'), forget: () => undefined };
+    const topology = { requirements: () => assert.fail('the nodes are not looked at') };
     const restarted = new CsiProvisioner({ ...rig.settings, topology, volumeNamePrefix: 'other' });
     assert.deepEqual(await restarted.fulfil(storedPlan(plan), again), volume);
     const [sent, repeated] = rig.driver.callsOf('CreateVolume');
@@ -132,6 +132,18 @@ describe('CsiProvisioner, fulfilling a plan', () => {
       state: 'no-change',
       afterUnclear: 'nothing',
       message: 'error getting secret s in namespace ns: secrets "s" not found',
+    });
+    assert.deepEqual(rig.driver.callsOf('CreateVolume'), []);
+  });
+
+  test('a permit that is refused directly before the call means that nothing was sent', async () => {
+    await using rig = await startFullRig();
+    const plan = await makePlan(rig);
+    const permit = { isValid: false, renewed: () => Promise.reject(new Error('the lease is lost')) };
+    await assert.rejects(rig.provisioner.fulfil(plan, first({ permit })), {
+      name: 'ProvisionError',
+      state: 'no-change',
+      message: 'the lease is lost',
     });
     assert.deepEqual(rig.driver.callsOf('CreateVolume'), []);
   });

@@ -20,7 +20,7 @@ export type FulfilStep = Error | ((plan: ScriptedPlan, context: FulfilContext) =
 /** What one call of `revoke` does. */
 export type RevokeStep = Error | ((plan: ScriptedPlan, context: RevokeContext) => Promise<void>);
 
-export type ScriptedPlan = Plan & { name: string; parameters: unknown };
+export type ScriptedPlan = Plan & { name: string; parameters: unknown; node?: string };
 
 /**
  * A `Recoverable` provisioner with storage that it keeps by name. Calls follow a script, and are served when nothing more
@@ -80,10 +80,14 @@ export class ScriptedBackend implements Provisioner, Recoverable {
     return Promise.resolve();
   }
 
-  plan({ volumeName, storageClass }: ProvisionOptions): Promise<Plan> {
+  plan({ volumeName, storageClass, selectedNodeName: node }: ProvisionOptions): Promise<Plan> {
     const error = this.planSteps.shift();
     if (error !== undefined) return Promise.reject(error);
-    const plan: ScriptedPlan = { name: volumeName, parameters: storageClass.parameters ?? {} };
+    const plan: ScriptedPlan = {
+      name: volumeName,
+      parameters: storageClass.parameters ?? {},
+      ...(node !== '' && { node }),
+    };
     this.plans.push(plan);
     return Promise.resolve(plan);
   }
