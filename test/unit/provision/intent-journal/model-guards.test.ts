@@ -1,4 +1,4 @@
-/** The model check bites: with one guard broken it finds a leak, or the deletion of something in use. */
+/** The model check bites: with one guard broken it finds a leak, the deletion of something in use, or another request than before. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -15,7 +15,7 @@ function search({ commands, election }: BrokenCase, broken: BrokenGuards, numRun
 }
 
 for (const each of brokenCases) {
-  test(`without ${each.without} a sequence is found that leaks a volume or deletes one in use`, async (t) => {
+  test(`without ${each.without} a sequence is found that breaks a rule`, async (t) => {
     const found = await search(each, each.broken, maxRuns);
     t.diagnostic(`found after ${found.numRuns} sequences`);
     assert.match(String(found.errorInstance), each.finds ?? /is left behind|is deleted though/);

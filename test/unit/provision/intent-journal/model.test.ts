@@ -12,7 +12,7 @@ import { runModel } from './model/run-model.ts';
 const { MODEL_RUNS: runs, MODEL_SEED: seed } = process.env;
 
 for (const focus of Object.keys(focuses) as Focus[]) {
-  test(`no volume leaks, doubles or is deleted in use: ${focus}`, async () => {
+  test(`no volume leaks, doubles, changes or is deleted in use: ${focus}`, async () => {
     const details = await runModel({
       focus,
       numRuns: Number(runs ?? 80),

@@ -16,7 +16,7 @@ export class BackendError extends Error {
 export interface BackendVolume {
   name: string;
   handle: string;
-  args: number;
+  args: string;
   /** Smaller than what was requested. */
   unfit: boolean;
 }
@@ -45,6 +45,7 @@ export type CreateFault = (typeof createFaults)[number];
 
 interface Work {
   name: string;
+  args: string;
   untilMs: number;
   /** Other calls for the name are answered with ABORTED. */
   isExclusive: boolean;
@@ -60,15 +61,23 @@ export class Backend {
   readonly #nowMs: () => number;
   readonly #maxWorkMs: number;
   readonly #handlesFromNames: boolean;
+  readonly #onOtherArgs: (name: string, existing: BackendVolume | undefined) => void;
 
   /**
    * @param options.maxWorkMs - work goes on at most this long after its call was sent, in milliseconds.
    * @param options.handlesFromNames - a volume that is made again has the handle of the one before.
+   * @param options.onOtherArgs - called when a volume is requested that is there, or being made, from other arguments.
    */
-  constructor(options: { nowMs: () => number; maxWorkMs: number; handlesFromNames: boolean }) {
+  constructor(options: {
+    nowMs: () => number;
+    maxWorkMs: number;
+    handlesFromNames: boolean;
+    onOtherArgs: (name: string, existing: BackendVolume | undefined) => void;
+  }) {
     this.#nowMs = options.nowMs;
     this.#maxWorkMs = options.maxWorkMs;
     this.#handlesFromNames = options.handlesFromNames;
+    this.#onOtherArgs = options.onOtherArgs;
   }
 
   failCreate(fault: CreateFault): void {
@@ -101,14 +110,17 @@ export class Backend {
   }
 
   /** @throws {BackendError} */
-  create(name: string, args: number, sentAtMs: number): BackendVolume {
+  create(name: string, args: string, sentAtMs: number): BackendVolume {
+    const [existing] = this.byName(name);
+    const isOther = existing !== undefined && existing.args !== args;
+    if (isOther || this.#work.some((work) => work.name === name && work.args !== args))
+      this.#onOtherArgs(name, existing);
     if (this.#work.some((work) => work.name === name && work.isExclusive)) {
       if (this.#createFaults[0] !== 'internal') throw new BackendError('Aborted');
       this.#createFaults.shift();
       throw new BackendError('Internal');
     }
-    const [existing] = this.byName(name);
-    if (existing !== undefined && existing.args !== args) throw new BackendError('AlreadyExists');
+    if (isOther) throw new BackendError('AlreadyExists');
     const fault = this.#createFaults.shift();
     if (fault === 'internal') throw new BackendError('Internal');
     if (fault === 'exhausted' && existing === undefined) throw new BackendError('ResourceExhausted');
@@ -116,7 +128,7 @@ export class Backend {
       const finish = (): void => {
         if (fault !== 'background-failed' && this.byName(name).length === 0) this.#make(name, args, { unfit: false });
       };
-      this.#work.push({ name, untilMs: sentAtMs + this.#maxWorkMs, isExclusive: fault !== 'late', finish });
+      this.#work.push({ name, args, untilMs: sentAtMs + this.#maxWorkMs, isExclusive: fault !== 'late', finish });
       throw new BackendError('DeadlineExceeded');
     }
     const volume = existing ?? this.#make(name, args, { unfit: fault === 'unfit' });
@@ -133,7 +145,7 @@ export class Backend {
     this.volumes.delete(handle);
   }
 
-  #make(name: string, args: number, { unfit }: { unfit: boolean }): BackendVolume {
+  #make(name: string, args: string, { unfit }: { unfit: boolean }): BackendVolume {
     const handle = this.#handlesFromNames ? `handle-of-${name}` : `handle-${++this.#made}`;
     const volume = { name, handle, args, unfit };
     this.volumes.set(handle, volume);

@@ -134,6 +134,22 @@ export const brokenCases: BrokenCase[] = [
     election: true,
   },
   {
+    without: 'the plan that was recorded',
+    broken: { plansAnew: true },
+    commands: {
+      texts: [
+        'create claim 0 of class delete',
+        'select node "n1": claim 0',
+        'select node "n2": claim 0',
+        'the next CreateVolume: background',
+        'everything is answered',
+        '3000 ms pass',
+      ],
+      maxCommands: 10,
+    },
+    finds: /is requested from other arguments/,
+  },
+  {
     without: 'names that are unique',
     broken: { repeatsUids: true },
     commands: {

@@ -311,6 +311,10 @@ export const focuses = {
     only: /^(create claim . of class delete|delete claim|pause|the paused|start|Kubernetes b|every|1000 ms pass$)/,
     maxCommands: 12,
   },
+  nodes: {
+    only: /^(create claim . of class delete|select node|delete claim|the next CreateVolume|the classes|crash once [Cu]|crash|start|every|until|late calls|pause|the paused|connection|\d+ ms pass$)/,
+    maxCommands: 24,
+  },
   secondThoughts: {
     only: /^(create claim|hand|until|the next CreateVolume: made-unclear|the watch|steps|everything|\d+ ms pass$)/,
     maxCommands: 24,

@@ -1,7 +1,7 @@
 /** What others do with claims and volumes, as commands. */
 import fc from 'fast-check';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../../../src/provision/objects.ts';
-import { storageProvisionerKey } from '../../../../../src/provision/keys.ts';
+import { selectedNodeKey, storageProvisionerKey } from '../../../../../src/provision/keys.ts';
 import { type Command, command, picks } from './command.ts';
 import { keepStorage, renameVolume, usedVolumes } from './outsiders.ts';
 import { driverName } from './sim-provisioner.ts';
@@ -66,6 +66,18 @@ export const claimCommands: fc.Arbitrary<Command>[] = [
       metadata.annotations = { [storageProvisionerKey]: 'another' };
     },
     isUnbound,
+  ),
+  fc.record({ node: fc.constantFrom('', 'n1', 'n2'), slot: slots }).map(({ node, slot }) =>
+    command(
+      `select node ${JSON.stringify(node)}: claim ${slot}`,
+      (world) => world.claim(slot) !== undefined,
+      (world) => {
+        world.api.edit<PersistentVolumeClaim>('persistentvolumeclaims', claimKey(slot), ({ metadata }) => {
+          const { [selectedNodeKey]: _node, ...annotations } = metadata.annotations ?? {};
+          metadata.annotations = { ...annotations, ...(node !== '' && { [selectedNodeKey]: node }) };
+        });
+      },
+    ),
   ),
   onClaim('hand back: claim', (world, _, slot) => world.handBack(slot), isElsewhere),
 ];

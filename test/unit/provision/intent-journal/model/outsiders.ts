@@ -1,7 +1,8 @@
 /** Those who act beside the processes, at any moment and also while none runs: an administrator, and another provisioner. */
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../../../src/provision/objects.ts';
+import { selectedNode } from '../../../../../src/provision/claim-facts.ts';
 import { BackendError, type BackendVolume } from './backend.ts';
-import { driverName } from './sim-provisioner.ts';
+import { argsOf, driverName } from './sim-provisioner.ts';
 import { isOurs, type World } from './world.ts';
 
 /** Volumes that are in use, or about to be. */
@@ -48,7 +49,8 @@ export function workAsAnother(world: World): void {
   }
 }
 
-function serve({ api, backend, network }: World, { metadata, spec }: PersistentVolumeClaim): void {
+function serve({ api, backend, network }: World, claim: PersistentVolumeClaim): void {
+  const { metadata, spec } = claim;
   const { namespace = '', name: claimName, uid = '' } = metadata;
   const name = `pvc-${uid}`;
   const storageClass = api.all('storageclasses').find((each) => each.metadata.name === spec.storageClassName);
@@ -56,7 +58,7 @@ function serve({ api, backend, network }: World, { metadata, spec }: PersistentV
   const { parameters, reclaimPolicy } = storageClass as { parameters?: Record<string, string>; reclaimPolicy?: string };
   let made: BackendVolume;
   try {
-    made = backend.create(name, Number(parameters?.['args']), network.nowMs);
+    made = backend.create(name, argsOf({ parameters }, selectedNode(claim)), network.nowMs);
   } catch (error) {
     if (error instanceof BackendError) return; // it gives up
     throw error;

@@ -6,13 +6,15 @@ import { ExponentialLimiter } from '../../../../../src/kube/rate-limiter.ts';
 import type { RequestOptions } from '../../../../../src/kube/request.ts';
 import { clusterJournal } from '../../../../../src/provision/intent-journal/cluster-journal.ts';
 import type { IntentJournal } from '../../../../../src/provision/intent-journal/intent-journal.ts';
+import { claimUid, selectedNode } from '../../../../../src/provision/claim-facts.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../../../../../src/provision/objects.ts';
 import { ProvisionController } from '../../../../../src/provision/provision-controller.ts';
 import { ManualClock } from '../../../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../../../support/fakes/recorded-logger.ts';
 import type { Api } from './api.ts';
 import type { Backend } from './backend.ts';
 import type { Caller, Network } from './network.ts';
-import { driverName, type Looks, SimProvisioner, type SimProvisionerOptions } from './sim-provisioner.ts';
+import { argsOf, driverName, type Looks, SimProvisioner, type SimProvisionerOptions } from './sim-provisioner.ts';
 import { SimTransport, type WatchLine } from './sim-transport.ts';
 
 /** One guard each that is broken from outside. */
@@ -27,6 +29,8 @@ export interface BrokenGuards {
   journal?: (journal: IntentJournal, version: () => string) => IntentJournal;
   maxCallMs?: number;
   believesFirstFinal?: boolean;
+  /** What was sent is not repeated: each attempt is made from what class and claim say then. */
+  plansAnew?: boolean;
   /** A process that goes on after a pause sends what it was about to send. */
   noPermit?: boolean;
   /** What was revoked once is not looked for again. */
@@ -57,6 +61,14 @@ export interface SimProcessOptions {
 
 /** Renewals of the lease may fail for so long, in milliseconds. */
 const renewDeadlineMs = 10_000;
+
+/** What the volume of a claim would be made from now; undefined: the claim is gone. */
+function argsNow(api: Api, volumeName: string): string | undefined {
+  const claims = api.all<PersistentVolumeClaim>('persistentvolumeclaims');
+  const claim = claims.find((each) => volumeName.endsWith(`-${claimUid(each)}`));
+  const storageClass = api.find<StorageClass>('storageclasses', claim?.spec.storageClassName ?? '');
+  return claim && storageClass && argsOf(storageClass, selectedNode(claim));
+}
 
 const always: Permit = { isValid: true, renewed: () => Promise.resolve() };
 
@@ -112,7 +124,12 @@ export class SimProcess implements Caller {
     this.#controller = new ProvisionController({
       permit: broken.noPermit === true ? always : options.election ? this.#leaderPermit() : journal.permit,
       provisionerName: driverName,
-      provisioner: new SimProvisioner({ ...common, limitMs: maxCallMs, looks: () => this.#looks }),
+      provisioner: new SimProvisioner({
+        ...common,
+        limitMs: maxCallMs,
+        looks: () => this.#looks,
+        argsNow: broken.plansAnew === true ? (name) => argsNow(options.api, name) : undefined,
+      }),
       transport,
       clock,
       logger,

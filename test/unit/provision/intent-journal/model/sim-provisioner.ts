@@ -30,13 +30,20 @@ export interface SimProvisionerOptions {
   onDelete: (handle: string, purpose: 'reclaim' | 'revoke', looks: Looks) => void;
   /** When the process last looked. */
   looks: () => Looks;
+  /** A provisioner that follows the claim instead of its plan: the arguments of a volume as they would be now. */
+  argsNow?: ((volumeName: string) => string | undefined) | undefined;
   /** A provisioner that takes every final answer for a proof that nothing is left. */
   believesFirstFinal?: boolean;
   /** A provisioner that takes it as done when it is asked to revoke a volume again. */
   revokesOnce?: boolean;
 }
 
-type SimPlan = { name: string; args: number };
+type SimPlan = { name: string; args: string; node: string };
+
+/** What a volume is made from: the class, and the node that is selected for the claim. */
+export function argsOf({ parameters }: { parameters?: Record<string, string> | undefined }, node: string): string {
+  return `${parameters?.['args'] ?? ''} on ${node}`;
+}
 
 export class SimProvisioner implements Provisioner, Recoverable {
   readonly #options: SimProvisionerOptions;
@@ -51,13 +58,14 @@ export class SimProvisioner implements Provisioner, Recoverable {
     return Promise.reject(new Error('a recoverable provisioner is not asked to provision'));
   }
 
-  plan({ volumeName, storageClass }: ProvisionOptions): Promise<Plan> {
-    return Promise.resolve({ name: volumeName, args: Number(storageClass.parameters?.['args']) } satisfies SimPlan);
+  plan({ volumeName: name, storageClass, selectedNodeName: node }: ProvisionOptions): Promise<Plan> {
+    return Promise.resolve({ name, args: argsOf(storageClass, node), node } satisfies SimPlan);
   }
 
   async fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
-    const { name, args } = given as SimPlan;
-    const { handle, unfit } = await this.#create(name, args, context);
+    const plan = given as SimPlan;
+    const { name } = plan;
+    const { handle, unfit } = await this.#create(plan, context);
     if (unfit) {
       await this.#deleteProved(handle, context);
       throw new ProvisionError('too small', { state: 'in-background', afterUnclear: 'absent' });
@@ -66,9 +74,10 @@ export class SimProvisioner implements Provisioner, Recoverable {
   }
 
   async revoke(given: Plan, context: RevokeContext): Promise<void> {
-    const { name, args } = given as SimPlan;
+    const plan = given as SimPlan;
+    const { name } = plan;
     if (this.#options.revokesOnce === true && this.#revoked.has(name)) return;
-    const found = context.handle ?? (await this.#create(name, args, context)).handle;
+    const found = context.handle ?? (await this.#create(plan, context)).handle;
     await this.#deleteProved(found, context);
     this.#revoked.add(name);
   }
@@ -96,17 +105,18 @@ export class SimProvisioner implements Provisioner, Recoverable {
   }
 
   async #create(
-    name: string,
-    args: number,
+    { name, args: planned, node }: SimPlan,
     { permit, signal }: { permit?: Permit | undefined; signal: AbortSignal },
   ): Promise<BackendVolume> {
-    const { backend, network, believesFirstFinal = false } = this.#options;
+    const { backend, network, argsNow, believesFirstFinal = false } = this.#options;
+    const args = argsNow?.(name) ?? planned;
     const made = permitted(permit, signal, () => {
       const sentAtMs = network.nowMs;
       return this.#call(`CreateVolume ${name}`, () => backend.create(name, args, sentAtMs), signal);
     });
     return made.catch((error: unknown) => {
-      if (error instanceof BackendError) throw provisionError(error, believesFirstFinal);
+      if (error instanceof BackendError)
+        throw provisionError(error, { believesFirstFinal, mayReschedule: node !== '' });
       throw error;
     });
   }
@@ -132,7 +142,10 @@ export class SimProvisioner implements Provisioner, Recoverable {
   }
 }
 
-function provisionError(error: BackendError, believesFirstFinal: boolean): ProvisionError {
+function provisionError(
+  error: BackendError,
+  { believesFirstFinal, mayReschedule }: { believesFirstFinal: boolean; mayReschedule: boolean },
+): ProvisionError {
   const { code, message } = error;
   if (code === 'Aborted' || code === 'DeadlineExceeded')
     return new ProvisionError(message, { state: 'in-background', cause: error });
@@ -142,5 +155,6 @@ function provisionError(error: BackendError, believesFirstFinal: boolean): Provi
     Internal: 'nothing',
   } as const;
   const afterUnclear = believesFirstFinal ? 'absent' : evidence[code];
-  return new ProvisionError(message, { state: 'finished', afterUnclear, cause: error });
+  const state = code === 'ResourceExhausted' && mayReschedule ? 'reschedule' : 'finished';
+  return new ProvisionError(message, { state, afterUnclear, cause: error });
 }

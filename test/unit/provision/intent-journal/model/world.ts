@@ -5,7 +5,7 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../.
 import { storageProvisionerKey } from '../../../../../src/provision/keys.ts';
 import type { LogLine } from '../../../../support/fakes/recorded-logger.ts';
 import { Api, type Backup } from './api.ts';
-import { Backend } from './backend.ts';
+import { Backend, type BackendVolume } from './backend.ts';
 import { Network } from './network.ts';
 import { type BrokenGuards, SimProcess } from './sim-process.ts';
 import { driverName, type Looks } from './sim-provisioner.ts';
@@ -66,7 +66,12 @@ export class World {
     this.#options = options;
     const nowMs = (): number => this.network.nowMs;
     const { handlesFromNames } = options;
-    this.backend = new Backend({ nowMs, maxWorkMs: lateness * maxCallMs, handlesFromNames });
+    this.backend = new Backend({
+      nowMs,
+      maxWorkMs: lateness * maxCallMs,
+      handlesFromNames,
+      onOtherArgs: (...about) => this.#onOtherArgs(...about),
+    });
     this.ledger = new StorageLedger(this.backend);
     this.api = new Api({ onStored: (plural, object) => this.ledger.onStored(plural, object) });
     this.api.put('storageclasses', this.#class('delete'));
@@ -337,6 +342,13 @@ export class World {
       )
         this.#broken ??= `${purpose}: ${handle} is deleted though ${name} refers to it`;
     }
+  }
+
+  /** What may have been requested is requested again as it was, until it is clear what became of it. */
+  #onOtherArgs(name: string, existing: BackendVolume | undefined): void {
+    if (this.anotherWorked || this.wasRestored) return; // nobody knows of what was requested then
+    if (existing !== undefined && this.ledger.wasHeld(existing)) return; // a claim that is served, as not everybody knows yet
+    this.#broken ??= `${name} is requested from other arguments than before`;
   }
 
   /** A fit volume is not deleted under a claim that wanted it when the process looked. */
