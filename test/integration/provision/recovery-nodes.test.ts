@@ -152,6 +152,32 @@ describe('a plan that may have been carried out', () => {
     assert.equal(backend.plans.length, 1);
   });
 
+  test('stays that of a record of another process that is found while the claim is planned', async () => {
+    const scene = await selectedScene();
+    await using rig = scene.rig;
+    const { backend, journal, uid, since, name, asked } = scene;
+    const recorded: unknown[] = [];
+    journal.onPut = ({ plan }) => {
+      recorded.push(plan['node']);
+      return Promise.resolve();
+    };
+    const planning = Promise.withResolvers<undefined>();
+    const plan = backend.plan.bind(backend);
+    backend.plan = async (options) => {
+      await planning.promise;
+      return plan(options);
+    };
+    rig.startOnly();
+    await rig.until('the start', () => rig.reasons.includes('Provisioning'));
+    const theirs = leftRecord(uid, { since, plan: { name, parameters: {}, node: 'n0' } });
+    journal.listener.onFound({ record: theirs, owner: 'foreign' });
+    planning.resolve(undefined);
+    await rig.until('the volume', () => rig.volumes.length === 1);
+    assert.ok(rig.reasons.includes('ProvisioningWaiting'));
+    assert.deepEqual(asked(), ['n0']);
+    assert.deepEqual(recorded, ['n0'], 'taken over');
+  });
+
   test('stays for a record that an earlier process has left, whether or not that has sent anything', async () => {
     const plan = (uid: string) => ({ name: `pvc-${uid}`, parameters: {}, node: 'n0' });
     const scene = await selectedScene({

@@ -112,6 +112,14 @@ describe('the intents that are open', () => {
     assert.deepEqual(asked, ['put create', 'note unclear', 'put delete', 'note stuck', 'remove u1']);
   });
 
+  test('are not replaced by one that was planned when another process had begun it already', async () => {
+    const { intents, asked, find } = await scene();
+    find({ record: makeRecord('u1', { plan: { node: 'theirs' } }), owner: 'foreign' });
+    await assert.rejects(intents.begin(makeRecord('u1', { plan: { node: 'ours' } }), signal), ForeignIntentError);
+    assert.deepEqual(intents.get('u1')?.record.plan, { node: 'theirs' });
+    assert.deepEqual(asked, []);
+  });
+
   test('leave nothing behind when their record cannot be written', async () => {
     const { intents, asked } = await scene([], { put: () => Promise.reject(new Error('refused')) });
     await assert.rejects(intents.begin(makeRecord('u1'), signal), /refused/);

@@ -76,6 +76,19 @@ test('a put takes over the record of another process, which is gone for that one
   assert.deepEqual(rig.stored, [uidOf(1)]);
 });
 
+test('a record that was closed as never sent, and begun again from another plan, stays that of a process that took it over', async () => {
+  await using rig = await Rig.start();
+  const a = await rig.open({ ...shared, writer: 'a' });
+  await a.journal.put(recordOf(1, { plan: { node: 'n1' } }), never);
+  const b = await rig.open({ ...shared, writer: 'b' });
+  await b.journal.put(recordOf(1, { phase: 'unclear', plan: { node: 'n1' } }), never);
+  a.journal.remove(uidOf(1)); // not knowing of b
+  await assert.rejects(a.journal.put(recordOf(1, { plan: { node: 'n2' } }), never), ForeignIntentError);
+  assert.deepEqual(a.heard, ['gone 01', 'foreign claim-1']);
+  assert.equal(rig.entry(1)?.record.plan['node'], 'n1');
+  assert.equal(rig.entry(1)?.writer, 'b');
+});
+
 test('of two processes that begin a record of one claim the first has it, and the other one finds it', async () => {
   await using rig = await Rig.start();
   const a = await rig.open({ ...shared, writer: 'a' });
