@@ -206,7 +206,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     const state = error instanceof ProvisionError ? error.state : 'in-background';
     const { uid } = plan.claim;
     if (state === 'in-background') this.#unclear.set(uid, plan);
-    else if (state !== 'no-change') this.#unclear.delete(uid); // what was never sent changes nothing about an earlier request
+    else if (state !== 'no-change') this.#unclear.delete(uid); // one that was never sent says nothing about an earlier one
   }
 
   async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {

@@ -40,7 +40,10 @@ export function isPartialClaim(claim: PersistentVolumeClaim): boolean {
   return partialMark in claim;
 }
 
-/** Whether both have the same selected node. Of a value that no node has as its name only the start is compared: a cached form may have no more. */
+/**
+ * Whether both have the same selected node. Of a value that is too long for the name of a node only the start is compared: a
+ * cached form may have no more.
+ */
 export function sameSelectedNode(a: PersistentVolumeClaim, b: PersistentVolumeClaim): boolean {
   return selectedNode(a).slice(0, maxValueChars) === selectedNode(b).slice(0, maxValueChars);
 }
