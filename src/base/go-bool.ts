@@ -1,3 +1,4 @@
+import { shortValue } from './short-value.ts';
 import { goQuote } from './go-quote.ts';
 
 /** A text that one of Go's `strconv` functions rejects; `message` is Go's, `outOfRange` distinguishes the two reasons. */
@@ -6,7 +7,9 @@ export class StrconvError extends Error {
   readonly outOfRange: boolean;
 
   constructor(operation: string, text: string, outOfRange = false) {
-    super(`strconv.${operation}: parsing ${goQuote(text)}: ${outOfRange ? 'value out of range' : 'invalid syntax'}`);
+    super(
+      `strconv.${operation}: parsing ${goQuote(shortValue(text))}: ${outOfRange ? 'value out of range' : 'invalid syntax'}`,
+    );
     this.outOfRange = outOfRange;
   }
 }

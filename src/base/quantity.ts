@@ -1,3 +1,4 @@
+import { shortValue } from './short-value.ts';
 /**
  * Kubernetes quantities (Kubernetes API reference, "Quantity") with exact arithmetic: a value is a whole number of
  * nano units in a bigint, so nothing between 1n and 2^63-1 is ever rounded by accident.
@@ -18,7 +19,7 @@ export class QuantityError extends Error {
   readonly text: string;
 
   constructor(text: string, why: string) {
-    super(`invalid quantity ${JSON.stringify(text)}: ${why}`);
+    super(`invalid quantity ${JSON.stringify(shortValue(text))}: ${why}`);
     this.text = text;
   }
 }

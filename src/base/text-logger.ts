@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { type Logger, multiLineFields } from './logger.ts';
+import { maxTextChars, shortValue } from './short-value.ts';
 import { writeStandardError } from './standard-error.ts';
 
 /** The levels of a logger, the most severe first. */
@@ -57,9 +58,13 @@ function fieldText(key: string, value: unknown, withStacks: boolean): string {
 
 function valueText(value: unknown, withStacks: boolean): string {
   if (value instanceof Error)
-    return withStacks ? JSON.stringify(value.stack ?? value.message) : plainText(value.message);
-  if (typeof value === 'string') return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+    return withStacks ? JSON.stringify(short(value.stack ?? value.message)) : plainText(short(value.message));
+  if (typeof value === 'string') return /^[^\s"=]+$/.test(value) ? short(value) : JSON.stringify(short(value));
   return singleLine(inspect(value, { breakLength: Infinity, depth: 4 })); // bigints and secrets print, too
+}
+
+function short(text: string): string {
+  return shortValue(text, maxTextChars);
 }
 
 /** The text of an error without control characters, which could move a terminal's cursor. */

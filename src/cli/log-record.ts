@@ -1,3 +1,5 @@
+import { maxTextChars, shortValue } from '../base/short-value.ts';
+
 /** One log line before it has a format. */
 export interface LogRecord {
   level: LogRecordLevel;
@@ -16,7 +18,7 @@ export type LogRecordLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fa
 
 /**
  * The fields with their errors as texts, which JSON would print as `{}`. The causes of an error follow its message
- * unless it holds them already.
+ * unless it holds them already. A text of many kilobytes is cut.
  *
  * @param withStacks - adds `<key>Stack` behind each error.
  */
@@ -24,10 +26,11 @@ export function printableFields(fields: object, withStacks: boolean): Record<str
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(fields) as [string, unknown][]) {
     if (value === undefined) continue;
-    if (!(value instanceof Error)) result[key] = value;
+    if (typeof value === 'string') result[key] = shortValue(value, maxTextChars);
+    else if (!(value instanceof Error)) result[key] = value;
     else {
-      result[key] = errorText(value);
-      if (withStacks && value.stack !== undefined) result[`${key}Stack`] = value.stack;
+      result[key] = shortValue(errorText(value), maxTextChars);
+      if (withStacks && value.stack !== undefined) result[`${key}Stack`] = shortValue(value.stack, maxTextChars);
     }
   }
   return result;

@@ -1,5 +1,6 @@
 /** Provisioning through a CSI driver: the `Provisioner` that the controller calls. */
 import { goQuote } from '../base/go-quote.ts';
+import { shortValue } from '../base/short-value.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { claimReference, requestedProvisioner } from '../provision/claim-facts.ts';
 import { migratedToKey } from '../provision/keys.ts';
@@ -245,7 +246,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     const requested = requestedProvisioner(claim) ?? '';
     if (requested !== driverName && claim.metadata.annotations?.[migratedToKey] !== driverName) {
       return (
-        `PVC annotated with external-provisioner name ${requested} ` +
+        `PVC annotated with external-provisioner name ${shortValue(requested)} ` +
         `does not match provisioner driver name ${driverName}. This could mean the PVC is not migrated`
       );
     }

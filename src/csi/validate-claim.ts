@@ -1,4 +1,5 @@
 /** Checks that need only the claim, its class and the driver's capabilities. No requests, writes or events. */
+import { shortValue } from '../base/short-value.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
 import { IgnoredError, ProvisionError } from '../provision/provisioner.ts';
 import { fsTypeOf } from './class-parameters.ts';
@@ -40,7 +41,9 @@ export interface ValidClaim {
 /** An external volume populator provisions and fills the volume. */
 export class PopulatorError extends IgnoredError {
   constructor({ kind }: DataSource) {
-    super(`data source (${kind}) is not handled by the provisioner, assuming an external populator will provision it`);
+    super(
+      `data source (${shortValue(kind)}) is not handled by the provisioner, assuming an external populator will provision it`,
+    );
   }
 }
 
@@ -95,7 +98,7 @@ function grantedSource({ gates, referenceGrants }: ClaimRules, claim: Persistent
   if (source === undefined || source.namespace === namespace) return source;
   if (referenceGrants !== undefined && isGranted(referenceGrants, namespace, source)) return source;
   throw new ProvisionError(
-    `accessing ${source.namespace}/${source.name} of ${source.kind} dataSource from ${namespace}/${name} isn't allowed`,
+    `accessing ${shortValue(source.namespace)}/${shortValue(source.name)} of ${shortValue(source.kind)} dataSource from ${namespace}/${name} isn't allowed`,
     { state: 'finished' },
   );
 }

@@ -1,4 +1,5 @@
 import { goQuote } from '../base/go-quote.ts';
+import { shortValue } from '../base/short-value.ts';
 import { ApiError, isUnservedResource } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
@@ -57,7 +58,8 @@ async function readClass(options: Parameters<typeof mutableParameters>[0]): Prom
   const read = (resource: Resource, newConnection = false): Promise<VolumeAttributesClass> =>
     client.get(resource, { name }, { signal, newConnection });
   if (api === undefined) return read(volumeAttributesClasses);
-  if (api.isMissing) throw new Error(`volume attributes class ${goQuote(name)} cannot be read: the API is not served`);
+  if (api.isMissing)
+    throw new Error(`volume attributes class ${goQuote(shortValue(name))} cannot be read: the API is not served`);
   for (let retries = 0; ; retries++) {
     try {
       return await read(api.served, retries > 0);

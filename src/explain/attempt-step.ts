@@ -1,4 +1,5 @@
 /** What the events say about the attempts of the provisioner and its driver. */
+import { shortValue } from '../base/short-value.ts';
 import { isInTree } from './provisioner-facts.ts';
 import { type ClaimFacts, provisionerOf } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
@@ -116,7 +117,7 @@ function notBegun({ claim, provisioner, storageClass }: ClaimFacts, ageMs: numbe
       state: 'stuck',
       cause: 'provisioner-away',
       presumes: true,
-      message: `There is no sign that the provisioner ${name} is running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
+      message: `There is no sign that the provisioner ${shortValue(name)} is running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
       cure: "Check that the Pods of the provisioner run (with --node-deployment: the one on the claim's node), and see what they log",
     };
   }
@@ -124,7 +125,7 @@ function notBegun({ claim, provisioner, storageClass }: ClaimFacts, ageMs: numbe
     state: 'waiting',
     cause: 'in-progress',
     presumes: true,
-    message: `The claim was handed to provisioner ${name}, which has not started on it${ageMs > beginsWithinMs ? ` for ${durationText(ageMs)}` : ' yet'}.`,
+    message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it${ageMs > beginsWithinMs ? ` for ${durationText(ageMs)}` : ' yet'}.`,
     cure:
       ageMs > beginsWithinMs
         ? 'See the log of the provisioner: it may be busy, or lack the right to record events'

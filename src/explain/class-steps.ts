@@ -1,4 +1,5 @@
 /** The steps between a claim and its provisioner: class, node, selector, hand-over. */
+import { shortValue } from '../base/short-value.ts';
 import { className, requestedProvisioner, selectedNode } from '../provision/claim-facts.ts';
 import { betaStorageClassKey } from '../provision/keys.ts';
 import { claimHistory, failedAttempt } from './attempt-step.ts';
@@ -56,9 +57,10 @@ export function lookAtNode(facts: ClaimFacts): Finding | undefined {
   const { claim, node, events, nowMs } = facts;
   const name = selectedNode(claim);
   if (name === '' || node === undefined) return undefined;
-  if (node.kind === 'unreadable') return { state: 'unknown', detail: `node ${name} was chosen; ${node.why}` };
-  if (node.kind === 'found') return { state: 'ok', detail: `${name} was chosen and exists` };
-  const gone = `Node ${name}, which was chosen for the claim, does not exist`;
+  if (node.kind === 'unreadable')
+    return { state: 'unknown', detail: `node ${shortValue(name)} was chosen; ${node.why}` };
+  if (node.kind === 'found') return { state: 'ok', detail: `${shortValue(name)} was chosen and exists` };
+  const gone = `Node ${shortValue(name)}, which was chosen for the claim, does not exist`;
   if (events?.kind === 'unreadable') return { state: 'unknown', detail: `${gone}; ${events.why}` };
   const { lastMs } = claimHistory(facts);
   // only drivers with topology need the node, and the provisioner's events say whether it is missed
@@ -97,11 +99,11 @@ export function lookAtHandOver(facts: ClaimFacts): Finding | undefined {
     return {
       state: 'stuck',
       cause: 'not-handed-over',
-      message: `The claim was handed to ${asked}, and its class now names ${serving}. Nothing is provisioned until both agree.`,
+      message: `The claim was handed to ${shortValue(asked)}, and its class now names ${serving}. Nothing is provisioned until both agree.`,
       cure: 'Usually kube-controller-manager corrects the annotation. Otherwise recreate the claim',
     };
   }
-  return { state: 'ok', detail: `kube-controller-manager handed it to ${asked}` };
+  return { state: 'ok', detail: `kube-controller-manager handed it to ${shortValue(asked)}` };
 }
 
 /** A claim with a selector is never provisioned for: it can only be bound to an existing volume. */

@@ -1,5 +1,6 @@
 /** What the volume needs besides its driver: source, grant, attributes class, Secret. */
 import { quantityBytes } from '../base/quantity.ts';
+import { shortValue } from '../base/short-value.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { allowsSource } from '../provision/reference-grant.ts';
 import type { ClaimFacts, SourceReference } from './claim-facts-reader.ts';
@@ -12,7 +13,7 @@ import { isInTree } from './provisioner-facts.ts';
 /** The claim's data source: a claim or a snapshot. */
 export function lookAtSource({ claim, source, sourceClaim, snapshot }: ClaimFacts): Finding | undefined {
   if (source === undefined) return undefined;
-  const name = `${source.kind} ${source.namespace}/${source.name}`;
+  const name = `${shortValue(source.kind)} ${source.namespace}/${shortValue(source.name)}`;
   const reading: Reading<PersistentVolumeClaim | Snapshot> | undefined = sourceClaim ?? snapshot;
   if (reading === undefined) return populator(source);
   if (reading.kind === 'unreadable') return { state: 'unknown', detail: reading.why };
@@ -42,7 +43,7 @@ function populator({ kind }: SourceReference): Finding {
   return {
     state: 'waiting',
     cause: 'source-not-ready',
-    message: `The data source of the claim is a ${kind}, which needs a volume populator for this kind; the provisioner alone cannot fill the volume.`,
+    message: `The data source of the claim is a ${shortValue(kind)}, which needs a volume populator for this kind; the provisioner alone cannot fill the volume.`,
     cure: 'Check that a volume populator for this kind is installed and runs, and see its events about the claim',
   };
 }
@@ -83,8 +84,8 @@ export function lookAtGrant({ claim, source, grants }: ClaimFacts): Finding | un
   return {
     state: 'stuck',
     cause: 'grant-missing',
-    message: `No ReferenceGrant in namespace ${source.namespace} allows claims of ${claim.metadata.namespace ?? ''} to use ${source.kind} ${source.name} as their data source.`,
-    cure: `Create a ReferenceGrant in ${source.namespace} from PersistentVolumeClaims of ${claim.metadata.namespace ?? ''} to this ${source.kind}`,
+    message: `No ReferenceGrant in namespace ${source.namespace} allows claims of ${claim.metadata.namespace ?? ''} to use ${shortValue(source.kind)} ${shortValue(source.name)} as their data source.`,
+    cure: `Create a ReferenceGrant in ${source.namespace} from PersistentVolumeClaims of ${claim.metadata.namespace ?? ''} to this ${shortValue(source.kind)}`,
   };
 }
 

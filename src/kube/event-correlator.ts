@@ -2,6 +2,7 @@
  * Correlates events before they are written, as client-go does: equal ones become one with a count, many that differ only
  * in their message become an aggregate, and a flood is dropped. Nothing is sent from here.
  */
+import { hash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from './lru-map.ts';
 import type { KubeObject, ObjectReference } from './kube-object.ts';
@@ -37,6 +38,8 @@ const cacheSize = 4096;
 const groupLifeMs = 600_000;
 /** From this many different messages on, the events of a group become one aggregate. */
 const maxMessages = 10;
+/** The longest message that is kept itself. */
+const maxKeyChars = 1024;
 /** Rate limit for the events of one object and type. */
 const spamBurst = 25;
 const spamQps = 1 / 300;
@@ -92,9 +95,10 @@ export class EventCorrelator {
     let record = this.#groups.get(group);
     if (record === undefined || nowMs - record.lastMs > groupLifeMs) record = { messages: new Set(), lastMs: nowMs };
     record.lastMs = nowMs;
-    record.messages.add(event.message);
+    const words = keyOf(event.message);
+    record.messages.add(words);
     this.#groups.set(group, record);
-    if (record.messages.size < maxMessages) return { event, key: `${group} ${event.message}` };
+    if (record.messages.size < maxMessages) return { event, key: `${group} ${words}` };
     for (const message of record.messages) {
       record.messages.delete(message); // any one: the group must stay just below the limit
       break;
@@ -144,6 +148,11 @@ export class EventCorrelator {
     }
     return budget.tryTake();
   }
+}
+
+/** Stands for a message in the caches, which many long ones would fill. */
+function keyOf(message: string): string {
+  return message.length <= maxKeyChars ? message : hash('sha256', message);
 }
 
 function objectText({ kind, namespace, name, uid, apiVersion }: ObjectReference): string {

@@ -3,6 +3,7 @@ import { v4 as uuid } from 'uuid';
 import { untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { maxTextChars, shortValue } from '../base/short-value.ts';
 import { activeSpan, type Span, withinSpan } from '../base/tracing.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from './api-error.ts';
@@ -73,10 +74,11 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     about: ObjectReference,
     type: EventType,
     reason: string,
-    message: string,
+    whole: string,
     { once = false, logged = false }: { once?: boolean; logged?: boolean } = {},
   ): void {
     const { logger } = this.#options;
+    const message = shortValue(whole, maxTextChars);
     const fields = { object: objectText(about), kind: about.kind, type, reason, message };
     if (this.#closed) {
       logger.error(fields, 'Event dropped, shutting down');

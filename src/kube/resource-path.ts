@@ -1,3 +1,4 @@
+import { shortValue } from '../base/short-value.ts';
 import type { Resource } from './kube-object.ts';
 
 export interface PathParts {
@@ -30,7 +31,7 @@ export function resourcePath(resource: Resource, parts: PathParts): string {
 
 function segment(text: string, resource: Resource, what: string): string {
   if (text === '' || text === '.' || text === '..' || /[/%]/.test(text)) {
-    throw new TypeError(`${resource.plural}: ${JSON.stringify(text)} cannot be a ${what}`);
+    throw new TypeError(`${resource.plural}: ${JSON.stringify(shortValue(text))} cannot be a ${what}`);
   }
   return encodeURIComponent(text);
 }

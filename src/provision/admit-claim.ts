@@ -1,3 +1,4 @@
+import { shortValue } from '../base/short-value.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { Lister } from '../kube/lister.ts';
@@ -63,7 +64,7 @@ export async function admitClaim(
   if (!isKnownProvisioner(storageClass.provisioner)) {
     const { name } = storageClass.metadata;
     const asked = requestedProvisioner(claim) ?? '';
-    const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(storageClass.provisioner)}, and the claim asks for ${JSON.stringify(asked)}. Nothing is provisioned until both agree`;
+    const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(shortValue(storageClass.provisioner))}, and the claim asks for ${JSON.stringify(shortValue(asked))}. Nothing is provisioned until both agree`;
     recordFailure(message);
     throw new ProvisionStopped(message);
   }

@@ -1,3 +1,4 @@
+import { shortValue } from '../base/short-value.ts';
 import { claimUid, className } from './claim-facts.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 import { SyncTraces } from './sync-traces.ts';
@@ -15,7 +16,7 @@ export class ClaimTraces extends SyncTraces {
         'k8s.persistentvolumeclaim.uid': uid,
         'k8s.persistentvolumeclaim.name': name,
         'k8s.namespace.name': namespace,
-        'k8s.storageclass.name': className(claim),
+        'k8s.storageclass.name': shortValue(className(claim)),
       },
     });
   }

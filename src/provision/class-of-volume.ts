@@ -1,3 +1,4 @@
+import { shortValue } from '../base/short-value.ts';
 import { NotFoundError } from '../kube/api-error.ts';
 import type { CallOptions, KubeClient } from '../kube/kube-client.ts';
 import { betaStorageClassKey } from './keys.ts';
@@ -22,7 +23,7 @@ export async function classOfVolume(
     return await client.get<StorageClass>(storageClasses, { name }, options);
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    const message = `StorageClass ${JSON.stringify(name)} does not exist any more, and it decides what happens to the storage: recreate it`;
+    const message = `StorageClass ${JSON.stringify(shortValue(name))} does not exist any more, and it decides what happens to the storage: recreate it`;
     throw new Error(`${message} (${error.message})`, { cause: error });
   }
 }

@@ -1,5 +1,6 @@
 /** A group id for each volume, from a range of the class: for storage that separates users by group. */
 import { KeyedLocks } from '../base/keyed-locks.ts';
+import { shortValue } from '../base/short-value.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { betaStorageClassKey } from './keys.ts';
 import { type PersistentVolume, persistentVolumes, type StorageClass } from './objects.ts';
@@ -41,7 +42,7 @@ function bound(storageClass: StorageClass, name: 'gidMin' | 'gidMax'): number | 
   const gid = /^\d{1,10}$/.test(value) ? Number(value) : NaN;
   if (gid >= bounds.min && gid <= bounds.max) return gid;
   const allowed = `a number from ${bounds.min} to ${bounds.max}`;
-  throw refused(storageClass, `${name} ${JSON.stringify(value)} is not ${allowed}`);
+  throw refused(storageClass, `${name} ${JSON.stringify(shortValue(value))} is not ${allowed}`);
 }
 
 function refused({ metadata }: StorageClass, why: string): ProvisionError {

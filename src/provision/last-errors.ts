@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock.ts';
+import { shortValue } from '../base/short-value.ts';
 
 /** Why the last attempt for a claim ended without a volume. */
 export interface LastError {
-  /** As in the events, at most 1,000 characters. */
+  /** As in the events, of a longer one the first 1,000 characters. */
   readonly message: string;
   /** Milliseconds since the Unix epoch. */
   readonly atMs: number;
@@ -23,7 +24,7 @@ export class LastErrors {
   add(uid: string, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     this.#errors.delete(uid);
-    this.#errors.set(uid, { message: message.slice(0, maxMessageLength), atMs: this.#clock.wallMs() });
+    this.#errors.set(uid, { message: shortValue(message, maxMessageLength), atMs: this.#clock.wallMs() });
     if (this.#errors.size <= maxErrors) return;
     for (const oldest of this.#errors.keys()) {
       this.#errors.delete(oldest);

@@ -1,4 +1,5 @@
 /** Claims whose StorageClass the cache does not show. */
+import { shortValue } from '../base/short-value.ts';
 import { ForbiddenError, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Recorder } from '../kube/recorder.ts';
@@ -41,10 +42,10 @@ export class MissingClasses {
       const message =
         name === ''
           ? 'Waiting for a StorageClass: the claim names none. Recreate it with a storageClassName'
-          : `Waiting for StorageClass ${JSON.stringify(name)}, which does not exist. Create it, or recreate the claim with another`;
+          : `Waiting for StorageClass ${JSON.stringify(shortValue(name))}, which does not exist. Create it, or recreate the claim with another`;
       this.#recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     }
-    return new Error(`storageClass ${JSON.stringify(name)} not found`);
+    return new Error(`storageClass ${JSON.stringify(shortValue(name))} not found`);
   }
 
   /** Drops what is kept of a settled claim. */

@@ -1,6 +1,7 @@
 /** The parameters of a class, checked and typed. */
 import { parseGoBool } from '../base/go-bool.ts';
 import { quantityBytes } from '../base/quantity.ts';
+import { shortValue } from '../base/short-value.ts';
 import type { StorageClass } from './objects.ts';
 
 /** A parameter of a class that cannot be used. Thrown by `provision` it becomes an event on the claim. */
@@ -44,21 +45,22 @@ export function readParameters(
   for (const [key, value] of Object.entries(parameters)) {
     const earlier = given.get(form(key));
     if (!known.has(form(key))) {
-      if (strict) throw new ParameterError(`invalid parameter: ${JSON.stringify(key)}`);
+      if (strict) throw new ParameterError(`invalid parameter: ${JSON.stringify(shortValue(key))}`);
     } else if (earlier !== undefined) {
-      const both = [earlier.key, key].map((each) => JSON.stringify(each)).join(' and ');
+      const both = [earlier.key, key].map((each) => JSON.stringify(shortValue(each))).join(' and ');
       throw new ParameterError(`the parameters ${both} differ only in case: leave one out`);
     } else given.set(form(key), { key, value });
   }
   const parsed = <T>(key: string, parse: (value: string) => T): T | undefined => {
-    if (!known.has(form(key))) throw new TypeError(`${JSON.stringify(key)} is not among the known parameters`);
+    if (!known.has(form(key)))
+      throw new TypeError(`${JSON.stringify(shortValue(key))} is not among the known parameters`);
     const found = given.get(form(key));
     if (found === undefined) return undefined;
     try {
       return parse(found.value);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      throw new ParameterError(`invalid value for parameter ${found.key}: ${why}`, { cause: error });
+      throw new ParameterError(`invalid value for parameter ${shortValue(found.key)}: ${why}`, { cause: error });
     }
   };
   return {

@@ -1,3 +1,4 @@
+import { shortValue } from '../base/short-value.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { ObjectReference } from '../kube/kube-object.ts';
 import { type PersistentVolume, type PersistentVolumeSpec, persistentVolumes } from './objects.ts';
@@ -99,5 +100,5 @@ function storageText(spec: PersistentVolumeSpec, kind: keyof VolumeSources): str
   const source = spec[kind] as Record<string, unknown> | undefined;
   if (source === undefined) return undefined;
   const identity = (storageFields[kind] ?? []).map((field) => [field, source[field]]);
-  return `${kind} ${JSON.stringify(Object.fromEntries(identity))}`;
+  return `${kind} ${shortValue(JSON.stringify(Object.fromEntries(identity)), 1024)}`;
 }

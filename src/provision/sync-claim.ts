@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Permit, permitted } from '../base/permit.ts';
+import { shortValue } from '../base/short-value.ts';
 import type { Lister } from '../kube/lister.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
@@ -200,7 +201,10 @@ export class ClaimSyncer {
       }
       decision = decided;
       const { name } = decision.storageClass.metadata;
-      logger.debug({ claim: objectKey(claim), class: name, node: selectedNode(claim) }, 'Provisioning the claim');
+      logger.debug(
+        { claim: objectKey(claim), class: name, node: shortValue(selectedNode(claim)) },
+        'Provisioning the claim',
+      );
     } catch (error) {
       metrics.provisionFailed(labels);
       throw error;

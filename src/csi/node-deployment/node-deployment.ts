@@ -1,5 +1,6 @@
 /** Node deployment: one instance beside the driver on each node, which serves that node alone. */
 import type { Clock } from '../../base/clock.ts';
+import { shortValue } from '../../base/short-value.ts';
 import { className, claimUid } from '../../provision/claim-facts.ts';
 import { selectedNodeKey } from '../../provision/keys.ts';
 import type {
@@ -189,11 +190,11 @@ export class NodeDeployment implements NodeHook {
   #classOf(claim: PersistentVolumeClaim): StorageClass {
     const name = className(claim);
     const storageClass = this.#options.settings.classes.get(name);
-    if (storageClass === undefined) throw new Error(`storageclass.storage.k8s.io "${name}" not found`);
+    if (storageClass === undefined) throw new Error(`storageclass.storage.k8s.io "${shortValue(name)}" not found`);
     return storageClass;
   }
 }
 
 function waitingForNode(name: string): string {
-  return `Waiting for node ${JSON.stringify(name)}, which was selected. If it does not come back, recreate the claim`;
+  return `Waiting for node ${JSON.stringify(shortValue(name))}, which was selected. If it does not come back, recreate the claim`;
 }

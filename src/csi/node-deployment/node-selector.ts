@@ -1,3 +1,4 @@
+import { shortValue } from '../../base/short-value.ts';
 import type { NodeSelectorRequirement, NodeSelectorTerm } from '../../provision/objects.ts';
 
 /**
@@ -50,7 +51,7 @@ function conditionOf({ key, operator, values = [] }: NodeSelectorRequirement, wh
     }
     default:
       throw new Error(
-        `${where}.operator: Unsupported value: ${JSON.stringify(operator)}: supported values: ` +
+        `${where}.operator: Unsupported value: ${JSON.stringify(shortValue(operator))}: supported values: ` +
           '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"',
       );
   }

@@ -4,6 +4,7 @@ import type { SecretReference } from '../../provision/objects.ts';
 import { reservedPrefix, warnDeprecated } from '../class-parameters.ts';
 import { errorMessage } from '../error-message.ts';
 import { goQuote } from '../../base/go-quote.ts';
+import { shortValue } from '../../base/short-value.ts';
 import { expandTemplate } from './secret-template.ts';
 
 interface SecretKeys {
@@ -132,13 +133,13 @@ function resolve(
   try {
     value = expandTemplate(template, values);
   } catch (error) {
-    throw new Error(`error resolving value ${goQuote(template)}: ${errorMessage(error)}`, { cause: error });
+    throw new Error(`error resolving value ${goQuote(shortValue(template))}: ${errorMessage(error)}`, { cause: error });
   }
   if (isValid(value)) return value;
   throw new Error(
     value === template
-      ? `${goQuote(template)} is not a valid ${what} name`
-      : `${goQuote(template)} resolved to ${goQuote(value)} which is not a valid ${what} name`,
+      ? `${goQuote(shortValue(template))} is not a valid ${what} name`
+      : `${goQuote(shortValue(template))} resolved to ${goQuote(shortValue(value))} which is not a valid ${what} name`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { compareBytes } from '../../base/compare-bytes.ts';
 import { goQuote } from '../../base/go-quote.ts';
+import { shortValue } from '../../base/short-value.ts';
 
 /** A template names tokens that have no value here. */
 class TemplateError extends Error {
@@ -32,7 +33,7 @@ export function expandTemplate(template: string, values: ReadonlyMap<string, str
     at = dollar + 1 + length;
   }
   if (unknown.size > 0) {
-    const tokens = [...unknown].sort(compareBytes).map((token) => goQuote(token));
+    const tokens = [...unknown].sort(compareBytes).map((token) => goQuote(shortValue(token)));
     throw new TemplateError(`invalid tokens: [${tokens.join(' ')}]`);
   }
   return expanded + template.slice(at);

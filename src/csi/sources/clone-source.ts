@@ -1,5 +1,6 @@
 /** Checks of a claim that a new volume is to be cloned from (Kubernetes, "CSI Volume Cloning"). */
 import { quantityBytes } from '../../base/quantity.ts';
+import { shortValue } from '../../base/short-value.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Lister } from '../../kube/lister.ts';
 import { persistentVolumes, type PersistentVolume, type PersistentVolumeClaim } from '../../provision/objects.ts';
@@ -36,8 +37,8 @@ export async function cloneSource(options: CloneOptions): Promise<CloneSource> {
   const sourceClaim = claims.get(`${source.namespace}/${source.name}`);
   if (sourceClaim === undefined) {
     throw new Error(
-      `error getting PVC ${source.name} (namespace "${claim.metadata.namespace ?? ''}") from api server: ` +
-        `persistentvolumeclaim "${source.name}" not found`,
+      `error getting PVC ${shortValue(source.name)} (namespace "${claim.metadata.namespace ?? ''}") from api server: ` +
+        `persistentvolumeclaim "${shortValue(source.name)}" not found`,
     );
   }
   checkSourceClaim(sourceClaim, claim, source.name);

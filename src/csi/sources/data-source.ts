@@ -1,3 +1,4 @@
+import { shortValue } from '../../base/short-value.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { ProvisionError } from '../../provision/provisioner.ts';
 
@@ -62,7 +63,7 @@ export function sourceHandling(source: DataSource, claimName: string): SourceHan
   if (source.kind !== 'VolumeSnapshot') return 'populator';
   if (source.apiGroup === snapshotGroup) return 'snapshot';
   throw new ProvisionError(
-    `the PVC source does not belong to the right APIGroup. Expected ${snapshotGroup}, Got ${source.apiGroup}`,
+    `the PVC source does not belong to the right APIGroup. Expected ${snapshotGroup}, Got ${shortValue(source.apiGroup)}`,
     { state: 'finished' },
   );
 }

@@ -1,4 +1,5 @@
 /** The source of a volume's content: checked for the plan, protected before the driver copies it. */
+import { shortValue } from '../../base/short-value.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import { errorMessage } from '../error-message.ts';
@@ -26,7 +27,7 @@ export async function planSource(
   if (source === undefined) return undefined;
   const { kind, namespace, name } = source;
   const describe = (error: unknown): string =>
-    `error getting handle for DataSource Type ${kind} by Name ${name}: ${errorMessage(error)}`;
+    `error getting handle for DataSource Type ${shortValue(kind)} by Name ${shortValue(name)}: ${errorMessage(error)}`;
   if (source.handling === 'clone') {
     const driverName = storageClass.provisioner;
     const { uid, volumeHandle } = await failingAs(

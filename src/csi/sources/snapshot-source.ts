@@ -1,6 +1,7 @@
 /** Checks of a snapshot that a new volume is to be restored from (Kubernetes, "Volume Snapshots"). */
 import { quantityBytes } from '../../base/quantity.ts';
 import type { Logger } from '../../base/logger.ts';
+import { shortValue } from '../../base/short-value.ts';
 import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { apiVersion, type ObjectName } from '../../kube/kube-object.ts';
@@ -37,7 +38,7 @@ export interface RestoreOptions {
  */
 export async function snapshotHandle(options: RestoreOptions): Promise<string> {
   const { client, claim, source, signal } = options;
-  const name = source.name;
+  const name = shortValue(source.name);
   const snapshot = await readSnapshot(options);
   const { deletionTimestamp, finalizers = [] } = snapshot.metadata;
   // With our finalizer on it an earlier attempt began before the deletion, and may go on.
@@ -50,8 +51,11 @@ export async function snapshotHandle(options: RestoreOptions): Promise<string> {
   try {
     content = await client.get<VolumeSnapshotContent>(volumeSnapshotContents, { name: contentName }, { signal });
   } catch (error) {
-    options.logger.warn({ err: error, snapshotContent: contentName }, 'Reading the snapshot content failed');
-    throw new Error(`error getting snapshotcontent ${contentName} for snapshot ${name}`, { cause: error });
+    options.logger.warn(
+      { err: error, snapshotContent: shortValue(contentName) },
+      'Reading the snapshot content failed',
+    );
+    throw new Error(`error getting snapshotcontent ${shortValue(contentName)} for snapshot ${name}`, { cause: error });
   }
   const handle = checkContent(content, snapshot, options);
   checkSize(snapshot, claim);
@@ -66,7 +70,7 @@ async function readSnapshot({ client, source, signal }: RestoreOptions): Promise
     const why = isUnservedResource(error)
       ? `the API ${apiVersion(volumeSnapshots)} is not installed in the cluster`
       : errorMessage(error);
-    throw new Error(`error getting snapshot ${source.name} from api server: ${why}`, { cause: error });
+    throw new Error(`error getting snapshot ${shortValue(source.name)} from api server: ${why}`, { cause: error });
   }
 }
 

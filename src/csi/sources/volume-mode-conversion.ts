@@ -1,5 +1,6 @@
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { goQuote } from '../../base/go-quote.ts';
+import { shortValue } from '../../base/short-value.ts';
 import { allowVolumeModeChangeKey } from '../annotation-keys.ts';
 import type { VolumeSnapshotContent } from './snapshot-objects.ts';
 
@@ -31,6 +32,6 @@ export function checkVolumeModeConversion(content: VolumeSnapshotContent, claim:
     throw refuse(`${allowVolumeModeChangeKey} is set to false on snapshotcontent ${content.metadata.name}`);
   }
   throw refuse(
-    `failed to convert ${allowVolumeModeChangeKey} annotation value to boolean with error: strconv.ParseBool: parsing ${goQuote(value)}: invalid syntax`,
+    `failed to convert ${allowVolumeModeChangeKey} annotation value to boolean with error: strconv.ParseBool: parsing ${goQuote(shortValue(value))}: invalid syntax`,
   );
 }

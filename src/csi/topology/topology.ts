@@ -1,6 +1,7 @@
 /** Where CreateVolume may put a volume (CSI spec, `TopologyRequirement`; Kubernetes CSI page "CSI Topology Feature"). */
 import { goQuote } from '../../base/go-quote.ts';
 import type { Logger } from '../../base/logger.ts';
+import { shortValue } from '../../base/short-value.ts';
 import { firstTopology } from './claim-spread.ts';
 import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
 import { isLabelName } from './label-name.ts';
@@ -76,7 +77,7 @@ export class Topology implements TopologyHook {
 
   #selectedNode(name: string): SelectedNode {
     const keys = this.#keysOfSelected(name);
-    if (keys.length === 0) throw new Error(`no topology key found for node ${name}`);
+    if (keys.length === 0) throw new Error(`no topology key found for node ${shortValue(name)}`);
     return { name, keys, term: this.#termOfSelected(name, keys) };
   }
 
@@ -85,7 +86,7 @@ export class Topology implements TopologyHook {
     const csiNode = nodes.csiNodes.get(name);
     if (csiNode === undefined) {
       throw new SelectedNodeGoneError(
-        `failed to get selected CSINode ${name}: csinode.storage.k8s.io ${goQuote(name)} not found`,
+        `failed to get selected CSINode ${shortValue(name)}: csinode.storage.k8s.io ${goQuote(shortValue(name))} not found`,
       );
     }
     return topologyKeysOf(csiNode, driverName) ?? [];
@@ -94,7 +95,9 @@ export class Topology implements TopologyHook {
   #termOfSelected(name: string, keys: readonly string[]): TopologyTerm {
     const node = this.#options.nodes.nodes.get(name);
     if (node === undefined) {
-      throw new SelectedNodeGoneError(`failed to get selected Node ${name}: node ${goQuote(name)} not found`);
+      throw new SelectedNodeGoneError(
+        `failed to get selected Node ${shortValue(name)}: node ${goQuote(shortValue(name))} not found`,
+      );
     }
     const labels = node.metadata.labels ?? {};
     const term = termOf(labels, keys);
@@ -111,7 +114,7 @@ export class Topology implements TopologyHook {
     const unfit = keys.find((key) => !isLabelName(key));
     if (unfit !== undefined) {
       throw new Error(
-        `error parsing topology keys selector: key: Invalid value: ${goQuote(unfit)}: not the name of a label`,
+        `error parsing topology keys selector: key: Invalid value: ${goQuote(shortValue(unfit))}: not the name of a label`,
       );
     }
     const terms = termsOfNodes(this.#options.nodes.nodes.list(), keys);
@@ -140,7 +143,7 @@ function requirement(requisite: readonly TopologyTerm[], first: number): Topolog
 function checkAllowed({ name, term }: SelectedNode, allowed: readonly TopologyTerm[]): void {
   if (allowed.some((each) => isWithin(each, term))) return;
   throw new Error(
-    `selected node '${goQuote(name)}' topology '${termText(term)}' is not in allowed topologies: ${termsText(allowed)}`,
+    `selected node '${goQuote(shortValue(name))}' topology '${termText(term)}' is not in allowed topologies: ${termsText(allowed)}`,
   );
 }
 
@@ -148,6 +151,6 @@ function indexOfSelected({ name, term }: SelectedNode, requisite: readonly Topol
   const index = requisite.findIndex((each) => isWithin(each, term));
   if (index >= 0) return index;
   throw new Error(
-    `topology ${termText(term)} from selected node ${goQuote(name)} is not in requisite: ${termsText(requisite)}`,
+    `topology ${termText(term)} from selected node ${goQuote(shortValue(name))} is not in requisite: ${termsText(requisite)}`,
   );
 }

@@ -56,6 +56,14 @@ describe('JSON', () => {
     assert.deepEqual({ ...error, ts: 0, caller: '' }, { level: 'error', ts: 0, caller: '', err: 'boo', msg: 'Failed' });
   });
 
+  test('a text that is longer than any of a driver is cut', () => {
+    const long = 'x'.repeat(1_000_000);
+    const [line] = records({ verbosity: 5 }, (logger) => logger.info({ err: new Error(long), long }, 'm'));
+    const cut = `${'x'.repeat(65_536)}… (1,000,000 characters)`;
+    assert.deepEqual([line?.['err'], line?.['long']], [cut, cut]);
+    assert.ok(String(line?.['errStack']).length < 70_000);
+  });
+
   test('the time has microseconds', () => {
     const [line] = logged({ format: 'json' }, (logger) => logger.info({}, 'm'));
     assert.match(line ?? '', /"ts":\d{13}\.\d{3},/);

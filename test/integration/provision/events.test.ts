@@ -156,4 +156,10 @@ describe('events', () => {
     await using rig = await failing([text]);
     assert.ok(rig.events.some(({ message }) => message === text));
   });
+
+  test('a text that is longer than any of a driver is cut', async () => {
+    await using rig = await failing(['x'.repeat(1_000_000)]);
+    const want = `${'x'.repeat(65_536)}… (1,000,000 characters)`;
+    assert.ok(rig.events.some(({ message }) => message === want));
+  });
 });

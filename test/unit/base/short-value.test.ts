@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { collectGarbage } from '../../../src/base/collect-garbage.ts';
+import { shortValue } from '../../../src/base/short-value.ts';
+
+test('a value of up to 256 characters is quoted as it is', () => {
+  for (const value of ['', 'a "b"\n', 'x'.repeat(256), '\ud800']) assert.equal(shortValue(value), value);
+});
+
+test('a longer one is cut, and says how long it was', () => {
+  assert.equal(shortValue('x'.repeat(257)), `${'x'.repeat(256)}… (257 characters)`);
+  assert.equal(shortValue('ü'.repeat(1_500_000), 3), 'üüü… (1,500,000 characters)');
+});
+
+test('no character is cut in two', () => {
+  assert.equal(shortValue(`ab${'😀'.repeat(5)}`, 3), 'ab… (12 characters)');
+  assert.equal(shortValue(`ab${'😀'.repeat(5)}`, 4), 'ab😀… (12 characters)');
+});
+
+test('does not keep the long value in memory', () => {
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const kept = Array.from({ length: 100 }, (_, index) => shortValue(`${index}`.padEnd(1_000_000, 'x')));
+  collectGarbage();
+  assert.equal(kept.length, 100);
+  assert.ok(process.memoryUsage().heapUsed - before < 20_000_000);
+});
