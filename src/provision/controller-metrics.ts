@@ -1,5 +1,7 @@
 /** What the controller counts; times in seconds. `class` and `source` may be empty. */
 export interface ControllerMetrics {
+  /** Is told once how to see which classes exist: whoever creates a claim chooses what it names. */
+  followClasses?(exists: (name: string) => boolean): void;
   provisioned(labels: { class: string; source: string }, seconds: number): void;
   /** Also counts attempts that end without retry: volume exists, Block refused, foreign class, ignored, rescheduled. */
   provisionFailed(labels: { class: string; source: string }): void;

@@ -122,6 +122,7 @@ export function makeControllerParts(
   const observer = guardedObserver(options.observer, logger);
   const { provisioner, intentJournal = noJournal, maxCallMs = maxCallDefaultMs } = options;
   const metrics = options.journalMetrics ?? noJournalMetrics;
+  options.metrics?.followClasses?.((name) => informers.classes.get(name) !== undefined);
   const log: VolumeLog = new VolumeLog({
     storageKeys: (volume) => provisioner.storageKeys?.(volume) ?? [],
     oldestNeeded: () => minOf(intents.neededVersions()),
