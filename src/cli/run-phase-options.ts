@@ -21,6 +21,8 @@ import type { ControllerMetrics } from '../provision/controller-metrics.ts';
 import type { ProvisionInformers } from '../provision/informers.ts';
 import type { JournalMetrics } from '../provision/intent-journal/journal-metrics.ts';
 import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
+import { ClaimBudget } from '../provision/claim-budget.ts';
+import { claimBudgetMetrics } from '../provision/claim-budget-metrics.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
 import type { Config } from './config.ts';
@@ -30,6 +32,7 @@ import type { Shutdown } from '../run/shutdown.ts';
 import type { SidecarStatus } from './status/sidecar-status.ts';
 
 export interface RunPhaseMetrics {
+  claimBudget: ClaimBudget;
   controller: ControllerMetrics;
   queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;
   /** Undefined when capacity is not published. */
@@ -52,7 +55,10 @@ export function controllerMetrics(registry: MetricRegistry, config: Config, cloc
     registry,
     requested.map(({ plural }) => plural),
   );
+  const claimBudget = new ClaimBudget();
+  claimBudgetMetrics(registry, claimBudget);
   return {
+    claimBudget,
     controller: prometheusMetrics(registry),
     queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
     capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),

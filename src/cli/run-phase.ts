@@ -97,15 +97,18 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
 function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOptions): FeatureOptions['informers'] {
   const plugin = replacedPlugin(driver.name);
   const storage = csiStorage({ isDriver: (name) => name === driver.name, migration: driverMigration(driver.name) });
-  return provisionInformers({
-    transport,
-    isKnownProvisioner: (name) => name === driver.name || name === plugin?.name, // asked of every volume in the cluster
-    storageKeys: storage.storageKeys,
-    storageSources: ['csi', ...(plugin === undefined ? [] : [plugin.sourceField])],
-    metrics: metrics.reflector,
-    clock,
-    logger,
-  });
+  return provisionInformers(
+    {
+      transport,
+      isKnownProvisioner: (name) => name === driver.name || name === plugin?.name, // asked of every volume in the cluster
+      storageKeys: storage.storageKeys,
+      storageSources: ['csi', ...(plugin === undefined ? [] : [plugin.sourceField])],
+      metrics: metrics.reflector,
+      clock,
+      logger,
+    },
+    metrics.claimBudget,
+  );
 }
 
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */

@@ -10,7 +10,7 @@ import { markReduced } from './reduced-object.ts';
 import { Reflector } from './reflector.ts';
 import type { ReflectorSink } from './reflector-cache.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';
-import { type IndexFunction, Store } from './store.ts';
+import { type IndexFunction, type OnStoreChange, Store } from './store.ts';
 import type { Transport } from './transport.ts';
 
 /** A deletion that was missed while disconnected: the last known state, possibly old. */
@@ -70,6 +70,8 @@ export interface InformerOptions<T extends KubeObject> {
    */
   sameContent?: (old: T, object: T) => boolean;
   indexers?: Record<string, IndexFunction<T>>;
+  /** Is called with each change of the content, before the handlers, also where none is notified. Must not throw. Default: nothing. */
+  onStoreChange?: OnStoreChange<T> | undefined;
   /** Default: the machine's own time. */
   clock?: Clock;
   /** Uniform in [0, 1); default `Math.random`. */
@@ -111,7 +113,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   #ended = false;
 
   constructor(options: InformerOptions<T>) {
-    const { indexers, freeze, sameContent, random = Math.random, ...reflector } = options;
+    const { indexers, freeze, sameContent, onStoreChange, random = Math.random, ...reflector } = options;
     const { clock = systemClock, logger = warningLogger, protobuf } = options;
     const { transform: cached = (object: KubeObject) => object as T } = options;
     const transform = protobuf === undefined ? cached : (object: KubeObject) => markReduced(cached(object));
@@ -119,7 +121,12 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     this.#clock = clock;
     this.#logger = logger;
     this.#sameContent = sameContent ?? (() => false);
-    this.#store = new Store<T>({ logger, ...(indexers && { indexers }), ...(freeze !== undefined && { freeze }) });
+    this.#store = new Store<T>({
+      logger,
+      onChange: onStoreChange,
+      ...(indexers && { indexers }),
+      ...(freeze !== undefined && { freeze }),
+    });
     this.#reflector = new Reflector<T>({ ...reflector, transform, random, clock, logger, sink: this.#sink() });
   }
 

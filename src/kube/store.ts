@@ -7,6 +7,9 @@ import { deepFreeze } from './shared-values.ts';
 export type IndexFunction<T> = (object: T) => readonly IndexValue[];
 export type IndexValue = string | number;
 
+/** The content under one key changes: what was there before, and what is from now on. */
+export type OnStoreChange<T> = (old: T | undefined, object: T | undefined) => void;
+
 /** The keys under one index value: a single key by itself, several in a Set, since most values have one. */
 type IndexEntry = string | Set<string>;
 
@@ -19,10 +22,17 @@ export class Store<T extends KubeObject> implements Lister<T> {
   readonly #indexes = new Map<string, { of: IndexFunction<T>; entries: Map<IndexValue, IndexEntry> }>();
   readonly #logger: Logger;
   readonly #freeze: boolean;
+  readonly #onChange: OnStoreChange<T> | undefined;
 
-  constructor(options: { indexers?: Record<string, IndexFunction<T>>; logger: Logger; freeze?: boolean }) {
+  constructor(options: {
+    indexers?: Record<string, IndexFunction<T>>;
+    logger: Logger;
+    freeze?: boolean;
+    onChange?: OnStoreChange<T> | undefined;
+  }) {
     this.#logger = options.logger;
     this.#freeze = options.freeze ?? false;
+    this.#onChange = options.onChange;
     for (const [name, of] of Object.entries(options.indexers ?? {})) this.addIndex(name, of);
   }
 
@@ -72,6 +82,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     if (old !== undefined) for (const name of this.#indexes.keys()) this.#unlink(key, old, name);
     this.#objects.set(key, this.#freeze ? deepFreeze(object) : object);
     for (const name of this.#indexes.keys()) this.#link(key, object, name);
+    this.#onChange?.(old, object);
     return old;
   }
 
@@ -81,6 +92,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     if (old === undefined) return undefined;
     for (const name of this.#indexes.keys()) this.#unlink(key, old, name);
     this.#objects.delete(key);
+    this.#onChange?.(old, undefined);
     return old;
   }
 

@@ -2,6 +2,7 @@ import type { KubeObject } from '../kube/kube-object.ts';
 import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
 import { decisiveAnnotationKeys } from './keys.ts';
+import type { ClaimBudget } from './claim-budget.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 import { selectedNode } from './claim-facts.ts';
@@ -18,18 +19,20 @@ const partialMark = Symbol('partial');
 /**
  * Makes the cached form of claims. A claim without a volume is kept whole, since a provisioner may read all of it, and
  * only loses its managed fields, which an update may leave out. A large one keeps what decides whether it is to be provisioned,
- * see `isPartialClaim`. A claim with a volume keeps what clones, source protection and deletion read, and `fields`; it must
+ * see `isPartialClaim`, and so does a small one where `budget` is used up. A claim with a volume keeps what clones, source protection and deletion read, and `fields`; it must
  * never be sent back.
  */
 export function claimTransform(
   shared: SharedValues,
   fields?: KeptFields<PersistentVolumeClaim>,
+  budget?: ClaimBudget,
 ): (object: KubeObject) => PersistentVolumeClaim {
   return (object) => {
     const claim = object as PersistentVolumeClaim & { metadata: { managedFields?: unknown } };
     if (!isWholeClaim(claim)) return boundClaim(claim, shared, fields && keptParts(claim, fields));
     delete claim.metadata.managedFields;
-    if (charsOf(claim) > maxWholeChars) return partialClaim(claim, shared);
+    const chars = charsOf(claim);
+    if (chars > maxWholeChars || budget?.take(claim, chars) === false) return partialClaim(claim, shared);
     if (claim.metadata.namespace !== undefined) claim.metadata.namespace = shared.string(claim.metadata.namespace);
     return claim;
   };

@@ -10,6 +10,7 @@ import { SharedValues } from '../kube/shared-values.ts';
 import type { Transport } from '../kube/transport.ts';
 import { claimTransform, sameClaim } from './cached-claim.ts';
 import { isWholeVolume, sameVolume, volumeTransform } from './cached-volume.ts';
+import { ClaimBudget } from './claim-budget.ts';
 import { claimUid } from './claim-facts.ts';
 import type { KeptFields } from './kept-fields.ts';
 import { claimDecoder, type StorageSources, volumeDecoder } from './object-decoders.ts';
@@ -76,10 +77,10 @@ export const unboundForIndex = 'unboundFor';
 export const storageIndex = 'storage';
 
 /**
- * Makes the three caches; nothing is read before they are run. Their objects are for reading: `KubeClient.update` refuses
+ * Makes the three caches; nothing is read before they are run. Claims without a volume that exceed the budget are kept in part. Their objects are for reading: `KubeClient.update` refuses
  * them, also those that are kept whole, since they lack fields that are newer than this version.
  */
-export function provisionInformers(options: ProvisionInformersOptions): ProvisionInformers {
+export function provisionInformers(options: ProvisionInformersOptions, budget = new ClaimBudget()): ProvisionInformers {
   const { transport, isKnownProvisioner, volumeFields, claimFields, metrics, freeze = false } = options;
   const { clock = systemClock, logger = warningLogger, storageKeys } = options;
   const storageSources = storageKeys === undefined ? [] : (options.storageSources ?? 'all');
@@ -89,7 +90,8 @@ export function provisionInformers(options: ProvisionInformersOptions): Provisio
     claims: new Informer({
       ...common,
       resource: persistentVolumeClaims,
-      transform: claimTransform(shared, claimFields),
+      transform: claimTransform(shared, claimFields, budget),
+      onStoreChange: (old, claim) => budget.changed(old, claim),
       protobuf: claimDecoder(claimFields),
       sameContent: claimFields === undefined ? sameClaim : sameButVersion,
       indexers: { [uidIndex]: (claim) => [claimUid(claim)] },

@@ -16,6 +16,8 @@ import { workQueueMetrics } from '../kube/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { checkProvisioner, checkProvisionerName } from '../provision/check-provisioner.ts';
 import { type ProvisionInformers, provisionInformers } from '../provision/informers.ts';
+import { ClaimBudget } from '../provision/claim-budget.ts';
+import { claimBudgetMetrics } from '../provision/claim-budget-metrics.ts';
 import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import type { RunOptions } from '../provision/run-options.ts';
@@ -261,15 +263,20 @@ async function provision(
   };
   const provisioner = typeof source === 'function' ? await source(tools) : source;
   const storageKeys = storageKeysOf(provisioner);
-  const informers = provisionInformers({
-    transport,
-    isKnownProvisioner: (name) => names.has(name),
-    ...(volumeFields && { volumeFields }),
-    storageKeys,
-    clock,
-    logger,
-    freeze: freezeCache,
-  });
+  const claimBudget = new ClaimBudget();
+  claimBudgetMetrics(registry, claimBudget);
+  const informers = provisionInformers(
+    {
+      transport,
+      isKnownProvisioner: (name) => names.has(name),
+      ...(volumeFields && { volumeFields }),
+      storageKeys,
+      clock,
+      logger,
+      freeze: freezeCache,
+    },
+    claimBudget,
+  );
   started.informers = informers;
   if (storageKeys !== undefined)
     started.storage = new StorageIndex({ volumes: informers.volumes, storageKeys, client });

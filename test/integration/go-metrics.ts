@@ -68,6 +68,7 @@ export const ownFamilies: readonly string[] = [
   'reflector_short_watches_total',
   'reflector_errors_total',
   'reflector_silence_seconds',
+  'claim_cache_bytes',
   'intent_journal_records',
   'intent_journal_oldest_record_age_seconds',
   'intent_journal_replayed_total',
