@@ -90,7 +90,8 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready, pages });
   const work = (abort: AbortSignal, { permit }: { permit?: Permit } = {}): Promise<void> => {
     status?.works();
-    return runPhase({ ...options, transport, driver, capacity, metrics, abort, permit, ready, status, tracer });
+    const phase = { ...options, transport, driver, capacity, metrics, abort, permit, ready, status, tracer };
+    return runPhase(phase).finally(shutdown.workEnded);
   };
   if (config.leaderElection === null || config.nodeDeployment !== null) {
     endpoint.serveHealth(() => undefined); // nobody leads, yet a probe of that path must not end the process
@@ -116,7 +117,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
     });
   }
   if (shutdown.failure !== undefined) throw failureExit(shutdown.failure.message, {}, shutdown.failure);
-  if (shutdown.abort.aborted) throw failureExit('Work under way did not end in time and was aborted');
+  if (shutdown.hasAbortedWork) throw failureExit('Work under way did not end in time and was aborted');
 }
 
 /** Logs once what the driver lacks, and again when it lacks something else; every claim and volume fails meanwhile. */

@@ -82,7 +82,9 @@ export class CsiProvisioner implements Provisioner, Recoverable {
       const { plan, secrets } = await this.#planOrRepeat(options, context);
       const beforeDelete = (): Promise<void> => Promise.resolve();
       const attempt = async (): Promise<PersistentVolume> => {
-        await protectSource(this.#options, plan.source, context.signal);
+        // a volume that may be in the making has used its source
+        const protect = this.#unclear.has(plan.claim.uid) ? protectFoundSource : protectSource;
+        await protect(this.#options, plan.source, context.signal);
         return createVolume(this.#options, plan, { ...context, secrets, beforeDelete });
       };
       const volume = await attempt().catch((error: unknown) => {
@@ -206,7 +208,9 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   #noteFailure(plan: VolumePlan, error: unknown): void {
     const state = error instanceof ProvisionError ? error.state : 'in-background';
     const { uid } = plan.claim;
-    if (state === 'in-background') this.#unclear.set(uid, plan);
+    const { topology } = plan;
+    if (state === 'in-background')
+      this.#unclear.set(uid, { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) });
     else if (state !== 'no-change') this.#unclear.delete(uid); // one that was never sent says nothing about an earlier one
   }
 

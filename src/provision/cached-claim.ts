@@ -43,12 +43,9 @@ export function isPartialClaim(claim: PersistentVolumeClaim): boolean {
   return partialMark in claim;
 }
 
-/**
- * Whether both have the same selected node. Of a value that is too long for the name of a node only the start is compared: a
- * cached form may have no more.
- */
-export function sameSelectedNode(a: PersistentVolumeClaim, b: PersistentVolumeClaim): boolean {
-  return selectedNode(a).slice(0, maxValueChars) === selectedNode(b).slice(0, maxValueChars);
+/** The selected node, empty if there is none. Of a value that is too long for the name of a node only the start: a cached form may have no more. */
+export function nodeName(claim: PersistentVolumeClaim): string {
+  return start(selectedNode(claim));
 }
 
 /** Whether the cached form of a claim is whole if it is not too large: it has no volume. */

@@ -2,7 +2,7 @@
 import { type Permit, permitted, rechecked } from '../base/permit.ts';
 import type { Lister } from '../kube/lister.ts';
 import type { Recorder } from '../kube/recorder.ts';
-import { sameSelectedNode } from './cached-claim.ts';
+import { nodeName } from './cached-claim.ts';
 import { completeVolume } from './complete-volume.ts';
 import { type DeletionGuard, ReportOnlyError } from './deletion-guard.ts';
 import { UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
@@ -45,7 +45,8 @@ export class Fulfilment {
    */
   async begin(intent: Intent, planned: PersistentVolumeClaim, signal: AbortSignal): Promise<PersistentVolume> {
     const cached = this.#cached(intent);
-    if (cached !== undefined && sameSelectedNode(cached, planned)) return this.attempt(intent, signal);
+    intent.plannedNode = nodeName(planned);
+    if (cached !== undefined && nodeName(cached) === intent.plannedNode) return this.attempt(intent, signal);
     this.#options.intents.close(intent);
     throw new ProvisionStopped(cached === undefined ? goneText : reselectedText);
   }
@@ -93,6 +94,11 @@ export class Fulfilment {
     return this.#options.claims.byIndex(uidIndex, record.claim.uid)[0];
   }
 
+  #hasPlannedNode(intent: Intent): boolean {
+    const cached = this.#cached(intent);
+    return cached !== undefined && nodeName(cached) === intent.plannedNode;
+  }
+
   /** @returns what the attempt failed with. */
   async #afterFailure(
     intent: Intent,
@@ -129,6 +135,9 @@ export class Fulfilment {
       intents.unclear(intent);
     } else if (!mayExist || (afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
       intents.close(intent);
+      // the node that is selected now may be another one, which was never tried: the next attempt is for that one
+      if (state === 'reschedule' && !this.#hasPlannedNode(intent))
+        return new ProvisionError(message, { state: 'finished', cause: error });
     } else {
       if (afterUnclear === 'undecidable') reportStuck(this.#options, intent, message);
       // an earlier attempt may have left a volume, which no other node may get

@@ -13,6 +13,8 @@ export interface Intent {
   isDurable: boolean;
   /** The backend may have storage for it, or be making it. */
   mayExist: boolean;
+  /** The node that was selected when this process planned it, as far as names of nodes go; undefined: another process did. */
+  plannedNode: string | undefined;
   /** A call of this process that makes the storage is under way. */
   underWay: boolean;
   /** Monotonic time of the last attempt after which the backend may still be at work. */
@@ -120,6 +122,7 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     recorded: false,
     isDurable: false,
     mayExist: false,
+    plannedNode: undefined,
     underWay: false,
     unclearAtMs: -Infinity,
     exhausted: false,
@@ -155,6 +158,7 @@ export function foundIntent(
     sinceAtMs: -Infinity, // how long ago is not known
     recorded: true,
     mayExist: true,
+    plannedNode: undefined,
     unclearAtMs: nowMs,
     saveAttempted: true,
     saveSent: true,

@@ -152,7 +152,7 @@ export async function runProvisioner(options: RunProvisionerOptions): Promise<nu
   try {
     await serve({ ...options, clock, logger }, shutdown);
     if (shutdown.failure !== undefined) return exitCodes.failure; // logged where it happened
-    if (!shutdown.abort.aborted) return exitCodes.done;
+    if (!shutdown.hasAbortedWork) return exitCodes.done;
     logger.error({}, 'Work under way did not end in time and was aborted');
   } catch (error) {
     if (error instanceof ExitError) logger.error(error.fields, error.line);
@@ -187,7 +187,7 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
   const work = (abort: AbortSignal, leading?: Leading): Promise<void> => {
     const hasLease = leading === undefined || leading.held.includes('lease');
     const settled: Settled = hasLease ? options : { ...options, intentJournal: 'off' };
-    return provision(settled, { transport, registry, ready, shutdown, abort, leading });
+    return provision(settled, { transport, registry, ready, shutdown, abort, leading }).finally(shutdown.workEnded);
   };
   if (leaderElection === false) {
     await work(shutdown.abort);

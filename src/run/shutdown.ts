@@ -15,6 +15,10 @@ export interface Shutdown extends Disposable {
   fail(error: Error): void;
   /** Shuts down because of a failure as a signal would: what is under way may end in time. */
   drain(error: Error): void;
+  /** The work has ended, of itself or aborted: what is aborted from now on is only its end, such as the release of the lease. */
+  readonly workEnded: () => void;
+  /** Whether work was aborted. */
+  readonly hasAbortedWork: boolean;
   /** Why the process shuts down, unless a signal was the reason. */
   readonly failure: Error | undefined;
 }
@@ -101,6 +105,7 @@ export function listenForShutdown(options: {
   const { stop, abort } = stages;
   let failure: Error | undefined;
   let signalled = false;
+  let hasAbortedWork: boolean | undefined;
   let isOver = false;
   const begin = (reason: Error): void => {
     if (stop.signal.aborted) return;
@@ -136,6 +141,12 @@ export function listenForShutdown(options: {
     abort: abort.signal,
     quiet: stages.quiet.signal,
     end: stages.end.signal,
+    workEnded: () => {
+      hasAbortedWork ??= abort.signal.aborted;
+    },
+    get hasAbortedWork() {
+      return hasAbortedWork ?? abort.signal.aborted;
+    },
     get failure() {
       return failure;
     },

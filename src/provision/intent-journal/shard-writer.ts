@@ -58,6 +58,10 @@ export class ShardWriter {
         const write = await this.#attempt(shard, attempt);
         if (write !== undefined) return { kind: 'stored', write };
       } catch (error) {
+        if (ended.aborted) {
+          if (attempt.write !== undefined) shard.undo(attempt.write);
+          return { kind: 'ended', error: error as Error }; // whatever it is: with it a next try would end at once, too
+        }
         const isCreation = shard.object === undefined && !attempt.mustRead;
         const isUnfit = error instanceof NewerFormatError || error instanceof ShardAlteredError;
         let failure = isUnfit ? 'refused' : classifyFailure(error);

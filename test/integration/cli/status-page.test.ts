@@ -59,7 +59,7 @@ describe('the page of --status-page', () => {
       assert.match(text, /<dt>Failed in a row<dd>1</);
       assert.match(text, /1 of 1 waiting claim failing/);
     });
-    scene.api.update({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, touched(scene));
+    scene.api.update({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, withNode(scene));
     await scene.volume('data');
     await eventually(async () => assert.match(await page('?claim=ns1/data'), /volume created, not bound yet/));
   });
@@ -196,11 +196,11 @@ describe('the page of --status-page', () => {
 });
 
 /** The claim with a change that has it synced again. */
-function touched(scene: Scene) {
+function withNode(scene: Scene) {
   const claim = structuredClone(
     scene.api.get({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, { namespace: 'ns1', name: 'data' }),
   );
   assert.ok(claim !== undefined);
-  claim.metadata.labels = { touched: 'yes' };
+  claim.metadata.annotations = { ...claim.metadata.annotations, 'volume.kubernetes.io/selected-node': 'n1' };
   return claim;
 }

@@ -200,3 +200,20 @@ class RefusingPermit extends ScriptedPermit {
     });
   }
 }
+
+test('no room for the node that was selected first leaves the one that is selected now', async () => {
+  const scene = await selectedScene({ class: { volumeBindingMode: 'WaitForFirstConsumer' } });
+  await using rig = scene.rig;
+  const { backend, reselect } = scene;
+  backend.fulfilSteps.push(unclear());
+  backend.otherwiseFulfil = (plan) =>
+    plan.node === 'n1' ? Promise.reject(noRoom()) : Promise.resolve(backend.make(plan.name, plan.parameters));
+  await rig.start();
+  await reselect('n2');
+  const nodes = new Set<string | undefined>();
+  await scene.passUntil('the end', () => {
+    nodes.add(rig.claim()?.metadata.annotations?.[annotation.node]);
+    return rig.volumes.length === 1 || nodes.has(undefined);
+  });
+  assert.deepEqual([...nodes], ['n2']);
+});

@@ -408,6 +408,17 @@ describe('CsiProvisioner, several restores of a snapshot', () => {
   });
 });
 
+test('a request without a clear result is repeated though its snapshot is gone', async () => {
+  await using rig = await startRig();
+  rig.driver.next('CreateVolume', new DriverFailure(status.DEADLINE_EXCEEDED, 'too slow'));
+  await rig.provision(restore);
+  rig.api.remove(snapshotPath);
+  await rig.provision(restore);
+  const [first, second] = rig.driver.callsOf('CreateVolume');
+  assert.deepEqual(second?.request, first?.request);
+  assert.ok(first);
+});
+
 describe('openSource', () => {
   const claim = { namespace: 'ns', name: 'c', uid: 'u' };
   const snapshot = { handling: 'snapshot', namespace: 'ns', name: 's' };
