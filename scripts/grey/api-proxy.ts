@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import {
+  createServer,
+  type IncomingMessage,
+  request as httpRequest,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+/** What a sidecar asks for. */
+export interface ProxiedRequest {
+  method: string;
+  /** Without the query. */
+  path: string;
+  query: URLSearchParams;
+}
+
+/** What becomes of a request: it passes, is never answered, or is refused with this code and reason. */
+export type Decision = 'pass' | 'hold' | { code: number; reason: string };
+
+/** An API server and the credentials for it. */
+export interface ApiOrigin {
+  url: string;
+  /** PEM. */
+  ca: string | undefined;
+  token: string | undefined;
+}
+
+/** A proxy in front of an API server for one sidecar. It speaks plain HTTP, and adds the credentials, which nobody sends without TLS. */
+export class ApiProxy implements AsyncDisposable {
+  readonly url: string;
+  /** May be replaced at any time; it decides about the requests that come from then on. */
+  decide: (request: ProxiedRequest) => Decision = () => 'pass';
+  /** Requests that wait for ever. */
+  held = 0;
+  readonly #server: Server;
+  readonly #origin: ApiOrigin;
+  readonly #agent: Agent;
+  /** Answers of open watches, by path. */
+  readonly #watches = new Map<ServerResponse, string>();
+
+  private constructor(server: Server, origin: ApiOrigin) {
+    this.#server = server;
+    this.#origin = origin;
+    this.#agent = new Agent({ keepAlive: true, ca: origin.ca });
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  static async start(origin: ApiOrigin): Promise<ApiProxy> {
+    const server = createServer({ keepAliveTimeout: 0 });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const proxy = new ApiProxy(server, origin);
+    server.on('request', (incoming: IncomingMessage, answer: ServerResponse) => proxy.#handle(incoming, answer));
+    return proxy;
+  }
+
+  /** Paths of the watches that are open. */
+  watched(): string[] {
+    return [...this.#watches.values()];
+  }
+
+  /** Ends all open watches. */
+  endWatches(): void {
+    for (const answer of this.#watches.keys()) answer.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    this.#agent.destroy();
+    await closed;
+  }
+
+  #handle(incoming: IncomingMessage, answer: ServerResponse): void {
+    const { pathname: path, searchParams: query } = new URL(incoming.url ?? '', this.url);
+    const decision = this.decide({ method: incoming.method ?? '', path, query });
+    if (decision === 'pass') this.#forward(incoming, answer, isWatch(query) ? path : undefined);
+    else if (decision === 'hold') this.held++;
+    else refuse(answer, decision);
+  }
+
+  #forward(incoming: IncomingMessage, answer: ServerResponse, watched: string | undefined): void {
+    const { method, url: path, headers } = incoming;
+    const { protocol, hostname, port } = new URL(this.#origin.url);
+    const { token } = this.#origin;
+    const withToken = token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` };
+    const target = { hostname, port, method, path, headers: withToken };
+    const outgoing =
+      protocol === 'https:'
+        ? httpsRequest({ ...target, agent: this.#agent })
+        : httpRequest({ ...target, agent: false });
+    outgoing.on('response', (response) => {
+      answer.writeHead(response.statusCode ?? 500, response.headers);
+      answer.flushHeaders();
+      response.pipe(answer);
+      if (watched !== undefined && response.statusCode === 200) this.#watches.set(answer, watched);
+    });
+    outgoing.on('error', () => answer.destroy());
+    answer.on('close', () => {
+      this.#watches.delete(answer);
+      outgoing.destroy();
+    });
+    incoming.pipe(outgoing);
+  }
+}
+
+export function isWatch(query: URLSearchParams): boolean {
+  return ['true', '1'].includes(query.get('watch') ?? '');
+}
+
+function refuse(answer: ServerResponse, { code, reason }: { code: number; reason: string }): void {
+  const body = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `refused: ${reason}`, reason, code };
+  answer.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}

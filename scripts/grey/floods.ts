@@ -1,0 +1,120 @@
+/** What the claims of one tenant do to those of another. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { cpuMs } from '../../bench/process-usage.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { Informer } from '../../src/kube/informer.ts';
+import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
+import { count, type Measured, seconds } from './goals.ts';
+import { openStage, type Run, type SidecarOptions, type Stage } from './stage.ts';
+import { createClaims, createClass, createNamespace, secondsOf, startServing } from './tenants.ts';
+
+const patienceS = 120;
+const good = 'good-tenant';
+const badClass = 'bad';
+
+interface CoreEvent extends KubeObject {
+  source?: { component?: string };
+  reportingComponent?: string;
+}
+
+/** Claims that fail at once. @returns seconds of the good claim, CPU seconds, event writes. */
+export async function flood(run: Run): Promise<Measured[]> {
+  const claims = run.short ? 400 : 4000;
+  const windowMs = run.short ? 15_000 : 60_000;
+  await using stage = await openStage(run);
+  const { pid } = await prepared(stage, { failAfterMs: '0' }, ['bad-tenant']);
+  await using events = await countEvents(stage);
+  const cpuBefore = cpuMs(pid);
+  const window = delay(windowMs).then(() => [seconds((cpuMs(pid) - cpuBefore) / 1000), count(events.written())]);
+  await createClaims(stage, { namespace: 'bad-tenant', name: 'bad', claims, className: badClass });
+  const worst = await goodSeconds(stage, run.short ? [0, 5000] : [0, 15_000, 15_000]);
+  return [seconds(worst, patienceS), ...(await window)];
+}
+
+/** Claims that fail after a second each. @returns seconds of the good claim. */
+export async function slowFailures(run: Run): Promise<Measured[]> {
+  await using stage = await openStage(run);
+  await prepared(stage, { failAfterMs: '1000' }, ['bad-tenant']);
+  const claims = run.short ? 400 : 5000;
+  await createClaims(stage, { namespace: 'bad-tenant', name: 'bad', claims, className: badClass });
+  return [seconds(await goodSeconds(stage, run.short ? [0] : [0, 10_000, 10_000]), patienceS)];
+}
+
+/** Claims of two tenants whose calls hang for longer than anything here. @returns seconds of the good claim. */
+export async function hangingCalls(run: Run): Promise<Measured[]> {
+  await using stage = await openStage(run);
+  const tenants = ['bad-tenant', 'other-bad-tenant'];
+  await prepared(stage, { hangMs: '150000' }, tenants, { flags: ['--timeout=150s'] });
+  const claims = run.short ? 150 : 300; // each more than there are workers by default
+  const loads = tenants.map((namespace) =>
+    createClaims(stage, { namespace, name: 'bad', claims, className: badClass }),
+  );
+  await Promise.all(loads);
+  return [seconds(await goodSeconds(stage, run.short ? [2000] : [10_000, 10_000]), patienceS)];
+}
+
+/** A sidecar that serves, the tenants' namespaces, and the class of those that are not served. */
+async function prepared(
+  stage: Stage,
+  parameters: Record<string, string>,
+  tenants: readonly string[],
+  options: SidecarOptions = {},
+): Promise<{ pid: number }> {
+  for (const name of [...tenants, good]) await createNamespace(stage, name);
+  await createClass(stage, { name: badClass, provisioner: stage.drivers[0]?.name ?? '', parameters });
+  const sidecar = await startServing(stage, options);
+  await delay(3000); // what the start has caused is over
+  return sidecar;
+}
+
+/** The most that a good claim waits; each is created so long after the one before is bound. */
+async function goodSeconds(stage: Stage, pausesMs: readonly number[]): Promise<number> {
+  let worst = 0;
+  for (const [index, pauseMs] of pausesMs.entries()) {
+    await delay(pauseMs);
+    worst = Math.max(worst, await secondsOf(stage, { namespace: good, name: `good-${index}` }, { patienceS }));
+    if (worst === Infinity) break;
+  }
+  return worst;
+}
+
+/** Counts creations and changes of events about claims, other than the cluster's own. */
+async function countEvents({ transport }: Stage): Promise<{ written: () => number } & AsyncDisposable> {
+  const resource: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+  const informer = new Informer<CoreEvent>({
+    transport,
+    resource,
+    transform: ({ metadata, ...event }) => {
+      const { source, reportingComponent = '' } = event as CoreEvent;
+      const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+      return {
+        metadata: { namespace, name, uid, resourceVersion },
+        reportingComponent: source?.component ?? reportingComponent,
+      };
+    },
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  let [written, listed] = [0, false];
+  const see = ({ reportingComponent }: CoreEvent): void => {
+    if (listed && reportingComponent !== 'persistentvolume-controller') written++;
+  };
+  informer.addHandler({
+    onAdd: see,
+    onUpdate: (old, event) => {
+      if (old.metadata.resourceVersion !== event.metadata.resourceVersion) see(event);
+    },
+  });
+  const watching = new AbortController();
+  const running = informer.run(watching.signal);
+  await informer.synced;
+  listed = true;
+  return {
+    written: () => written,
+    async [Symbol.asyncDispose]() {
+      watching.abort(new Error('counted'));
+      await running;
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/** What is measured of a sidecar, and what is asked of it. */
+
+/** One result. */
+export interface Measured {
+  /** Compared with the goal: seconds, megabytes, a count, a share of 1, or 1 for yes. NaN: there was nothing to measure. */
+  number: number;
+  /** As the table has it. */
+  text: string;
+}
+
+/** What ours has to reach. */
+export interface Goal {
+  text: string;
+  /** @returns undefined when there is nothing to compare. */
+  holds(ours: Measured, peer: Measured | undefined): boolean | undefined;
+}
+
+/** @param patienceS - for how long an end was awaited; `Infinity` seconds then are shown as that. */
+export function seconds(value: number, patienceS?: number): Measured {
+  if (Number.isFinite(value)) return { number: rounded(value), text: `${roundedText(value)} s` };
+  return { number: Infinity, text: patienceS === undefined ? 'never' : `not within ${patienceS} s` };
+}
+
+export function megabytes(value: number): Measured {
+  return { number: Math.round(value), text: `${value.toFixed(0)} MB` };
+}
+
+export function count(value: number): Measured {
+  return { number: value, text: value.toLocaleString('en') };
+}
+
+/** So many of all. */
+export function share(value: number, all: number): Measured {
+  return { number: value / all, text: `${value} of ${all}` };
+}
+
+/** @param note - what is worth knowing about it. */
+export function yesOrNo(value: boolean, note?: string): Measured {
+  const text = value ? 'yes' : 'no';
+  return { number: value ? 1 : 0, text: note === undefined ? text : `${text}, ${note}` };
+}
+
+/** Nothing that can be compared, such as a request that this sidecar never makes. */
+export function nothing(text: string): Measured {
+  return { number: NaN, text };
+}
+
+/** A failure instead of a result: no goal is reached with it, and none of the peer's is a measure. */
+export function failed(error: unknown): Measured {
+  const line = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
+  return { number: Infinity, text: `failed: ${line.length > 60 ? `${line.slice(0, 57)}...` : line}` };
+}
+
+/** Compared as it is shown: 25.3 s are shown as 25 s. */
+export function atMost(limit: number, unit: string): Goal {
+  return {
+    text: `${limit} ${unit} at most`,
+    holds: ({ number }) => (Number.isNaN(number) ? undefined : number <= limit),
+  };
+}
+
+/** All of them. */
+export const all: Goal = { text: 'all', holds: ({ number }) => number === 1 };
+
+export const yes: Goal = { text: 'yes', holds: ({ number }) => number === 1 };
+
+export const noMoreThanPeer: Goal = {
+  text: "no more than the peer's",
+  holds: (ours, peer) => {
+    if (ours.number === Infinity) return false;
+    return peer === undefined || !Number.isFinite(peer.number) ? undefined : ours.number <= peer.number;
+  },
+};
+
+function rounded(value: number): number {
+  return Number(roundedText(value));
+}
+
+function roundedText(value: number): string {
+  return value.toFixed(value < 10 ? 1 : 0);
+}

@@ -1,0 +1,91 @@
+/** SIGTERM while a request to the API server is never answered. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { silentLogger } from '../../src/base/logger.ts';
+import { leaseName } from '../../src/run/lease-name.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import type { ProxiedRequest } from './api-proxy.ts';
+import { type Measured, nothing, seconds } from './goals.ts';
+import { type Driver, openStage, type Run, type Stage } from './stage.ts';
+import { startLeader } from './standing-server.ts';
+import { createClaim, startServing } from './tenants.ts';
+
+/** For how long a request is awaited, and the end after it, in seconds. */
+const [requestPatienceS, endPatienceS] = [30, 60];
+
+interface Kind {
+  name: string;
+  matches: (request: ProxiedRequest, lock: string) => boolean;
+  /** Which claim has the sidecar make the request; Lease: none, it leads. */
+  claim: 'plain' | 'large' | 'clone' | 'none';
+}
+
+const isOne = (path: string, plural: string): boolean => path.includes(`/${plural}/`);
+const isJournal = (path: string, lock: string): boolean => isOne(path, 'leases') && path.includes(`${lock}-journal`);
+
+const kinds: readonly Kind[] = [
+  {
+    name: 'volume POST',
+    matches: ({ method, path }) => method === 'POST' && path.endsWith('/persistentvolumes'),
+    claim: 'plain',
+  },
+  {
+    name: 'claim GET',
+    matches: ({ method, path }) => method === 'GET' && isOne(path, 'persistentvolumeclaims'),
+    claim: 'large',
+  },
+  {
+    name: 'claim PUT',
+    matches: ({ method, path }) => ['PUT', 'PATCH'].includes(method) && isOne(path, 'persistentvolumeclaims'),
+    claim: 'clone',
+  },
+  { name: 'event POST', matches: ({ method, path }) => method === 'POST' && path.endsWith('/events'), claim: 'plain' },
+  {
+    name: 'Lease PUT',
+    matches: ({ method, path }, lock) => method === 'PUT' && path.endsWith(`/leases/${lock}`),
+    claim: 'none',
+  },
+  {
+    name: 'journal PUT',
+    matches: ({ method, path }, lock) => method === 'PUT' && isJournal(path, lock),
+    claim: 'plain',
+  },
+];
+
+/** Seconds until the end, for one hanging request of each kind; one sidecar for each, all at once. */
+export async function hangingRequests(run: Run): Promise<Measured[]> {
+  await using stage = await openStage(run, { drivers: kinds.length });
+  return await Promise.all(kinds.map(async (kind, index) => endAfter(stage, kind, stage.drivers[index]!)));
+}
+
+/** As the lines of the table name them. */
+export const kindNames: readonly string[] = kinds.map(({ name }) => name);
+
+async function endAfter(stage: Stage, kind: Kind, driver: Driver): Promise<Measured> {
+  const { proxy, kubeconfig } = await stage.proxy();
+  const lock = leaseName(driver.name, silentLogger);
+  const className = lock;
+  const process =
+    kind.claim === 'none'
+      ? (await startLeader(stage, driver, { kubeconfig })).process
+      : await startServing(stage, { className, driver, kubeconfig });
+  await delay(2000); // what the first claim has caused is over
+  proxy.decide = (request) => (kind.matches(request, lock) ? 'hold' : 'pass');
+  if (kind.claim !== 'none') await ask(stage, kind.claim, className);
+  const hangs = eventually(() => proxy.held > 0 || missing(kind), { withinMs: requestPatienceS * 1000 });
+  if (!(await hangs.catch(() => false))) return nothing('no such request');
+  await delay(500);
+  const startedMs = performance.now();
+  await Promise.race([process.stop('SIGTERM'), delay(endPatienceS * 1000, undefined, { ref: false })]);
+  return seconds(process.running() ? Infinity : (performance.now() - startedMs) / 1000, endPatienceS);
+}
+
+function missing({ name }: Kind): never {
+  throw new Error(`no ${name} has come`);
+}
+
+async function ask({ client }: Stage, claim: Exclude<Kind['claim'], 'none'>, className: string): Promise<void> {
+  await createClaim(client, { namespace: 'default', name: `asked-${className}` }, className, {
+    ...(claim === 'large' && { annotations: { 'example.com/note': 'x'.repeat(20_000) } }),
+    ...(claim === 'clone' && { dataSource: { kind: 'PersistentVolumeClaim', name: `first-${className}` } }),
+  });
+}

@@ -1,0 +1,98 @@
+/** The API server stands still: its connections stay open, and nothing is answered. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { leaseName } from '../../src/run/lease-name.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { NotFoundError } from '../../src/kube/api-error.ts';
+import { type Lease, leases } from '../../src/kube/lease-record.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import type { StartedProcess } from '../../test/support/started-process.ts';
+import { type Measured, share } from './goals.ts';
+import { type Driver, openStage, type Run, type SidecarOptions, type Stage } from './stage.ts';
+
+/** The default of --leader-election-retry-period: how often a leader renews. */
+const retryPeriodMs = 5000;
+/** The default of --leader-election-renew-deadline, and some: whoever could not renew has given up by then. */
+const settleMs = 12_000;
+
+/** A sidecar that leads. */
+export interface Leader {
+  driver: Driver;
+  process: StartedProcess;
+  holder: string | null | undefined;
+  transitions: number;
+}
+
+/** Starts a sidecar and waits until it leads. */
+export async function startLeader(
+  stage: Stage,
+  driver: Driver,
+  { flags = [], ...options }: SidecarOptions = {},
+): Promise<Leader> {
+  const before = await readLease(stage, driver);
+  const process = await stage.start({ ...options, driver, flags: ['--leader-election', ...flags] });
+  const { holderIdentity, leaseTransitions } = await eventually(
+    async () => {
+      const spec = await readLease(stage, driver);
+      if (!spec?.holderIdentity || spec.holderIdentity === before?.holderIdentity) throw new Error('it does not lead');
+      return spec;
+    },
+    { hopeless: () => (process.running() ? undefined : process.log().slice(-500)) },
+  );
+  return { driver, process, holder: holderIdentity, transitions: leaseTransitions ?? 0 };
+}
+
+/** Whether it still runs and leads without a break, and has renewed its Lease since. */
+export async function leadsOn(stage: Stage, leader: Leader, sinceMs: number): Promise<boolean> {
+  const { holderIdentity, leaseTransitions, renewTime } = (await readLease(stage, leader.driver)) ?? {};
+  return (
+    leader.process.running() &&
+    holderIdentity === leader.holder &&
+    (leaseTransitions ?? 0) === leader.transitions &&
+    Date.parse(renewTime ?? '') > sinceMs
+  );
+}
+
+/** How many leaders outlive pauses of the API server, at several phases of their renewals. */
+export async function standingServer(run: Run): Promise<Measured[]> {
+  const phases = run.short ? 3 : 7;
+  const pausesMs = run.short ? [3000, 6000] : [3000, 6000, 9000];
+  await using stage = await openStage(run, { drivers: phases, stops: true });
+  const { apiServer } = stage.cluster;
+  let lived = 0;
+  let leaders: Leader[] = [];
+  for (const pauseMs of pausesMs) {
+    leaders = await relead(stage, leaders);
+    await delay(2000);
+    apiServer?.standStill();
+    await delay(pauseMs);
+    apiServer?.goOn();
+    const sinceMs = Date.now();
+    await delay(settleMs);
+    for (const leader of leaders) {
+      if (await leadsOn(stage, leader, sinceMs)) lived++;
+      else await leader.process.stop('SIGKILL');
+    }
+  }
+  return [share(lived, phases * pausesMs.length)];
+}
+
+/** Starts a leader for each driver that has none, a part of the retry period apart. */
+async function relead(stage: Stage, former: readonly Leader[]): Promise<Leader[]> {
+  const starts = stage.drivers.map(async (driver, index) => {
+    const leader = former[index];
+    if (leader?.process.running() === true) return leader;
+    await delay((retryPeriodMs / stage.drivers.length) * index);
+    return await startLeader(stage, driver);
+  });
+  return await Promise.all(starts);
+}
+
+async function readLease({ client, cluster }: Stage, driver: Driver): Promise<Lease['spec']> {
+  const name = leaseName(driver.name, silentLogger);
+  try {
+    return (await client.get<Lease>(leases, { namespace: cluster.sidecarNamespace, name })).spec;
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}

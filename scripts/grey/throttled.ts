@@ -1,0 +1,47 @@
+/** A cache that has to be listed anew, in pages, while hundreds of requests wait for the client-side rate limit. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { isWatch, type ApiProxy } from './api-proxy.ts';
+import { type Measured, yesOrNo } from './goals.ts';
+import { openStage, type Run } from './stage.ts';
+import { createClaims, createClass, createNamespace, goodClass, startServing } from './tenants.ts';
+
+const patienceS = 300;
+
+/** @returns whether all caches are filled again. */
+export async function throttled(run: Run): Promise<Measured[]> {
+  const [others, waiting] = run.short ? [600, 60] : [1200, 350];
+  await using stage = await openStage(run);
+  await createNamespace(stage, 'others');
+  await createClass(stage, { name: 'other', provisioner: 'another.csi.example.com' });
+  await createClaims(stage, { namespace: 'others', name: 'other', claims: others, className: 'other' });
+  const { proxy, kubeconfig } = await stage.proxy();
+  proxy.decide = ({ query }) => (query.has('sendInitialEvents') ? { code: 422, reason: 'Invalid' } : 'pass');
+  await startServing(stage, { kubeconfig, flags: ['--kube-api-qps=5', '--kube-api-burst=10'] });
+  await createClaims(stage, { namespace: 'default', name: 'waiting', claims: waiting, className: goodClass });
+  await delay(3000);
+  const filledS = await secondsToFill(proxy);
+  const time = filledS === Infinity ? `within ${patienceS} s` : `after ${filledS.toFixed(0)} s`;
+  return [yesOrNo(filledS < Infinity, filledS === Infinity ? `not ${time}` : time)];
+}
+
+/** Ends all watches and expires their versions. @returns seconds until each has been opened again after a list. */
+async function secondsToFill(proxy: ApiProxy): Promise<number> {
+  const expired = new Set(proxy.watched());
+  const awaited = new Set(expired);
+  const streams = proxy.decide;
+  proxy.decide = (request) => {
+    const { path, query } = request;
+    if (!isWatch(query) || query.has('sendInitialEvents')) return streams(request);
+    if (expired.delete(path)) return { code: 410, reason: 'Expired' };
+    awaited.delete(path);
+    return 'pass';
+  };
+  proxy.endWatches();
+  const startedMs = performance.now();
+  for (;;) {
+    const passedS = (performance.now() - startedMs) / 1000;
+    if (awaited.size === 0) return passedS;
+    if (passedS > patienceS) return Infinity;
+    await delay(100);
+  }
+}
