@@ -1,10 +1,10 @@
 /** `npm run grey`: see `npm run grey -- --help`. */
-import { failed, type Measured } from './grey/goals.ts';
+import { findPrograms } from '../test/support/control-plane/programs.ts';
+import { failed } from './grey/goals.ts';
 import { type GreyOptions, parseOptions } from './grey/options.ts';
-import { type Scenario, scenarios, shortNames } from './grey/scenarios.ts';
+import { type Results, type Scenario, scenarios, shortNames } from './grey/scenarios.ts';
 import { type Candidate, logKeeper } from './grey/stage.ts';
 import { isMissed, type TableLine, tableText } from './grey/table.ts';
-import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { showing } from './terminal-progress.ts';
 
 async function main(): Promise<number> {
@@ -13,16 +13,39 @@ async function main(): Promise<number> {
   if (target === 'kubernetes') await findPrograms(); // compiles them the first time, with a progress line of its own
   console.log(`${short ? 'the short form ' : ''}on ${target}
 ours: ${ours.command}${peer === undefined ? '' : `\npeer: ${[peer.command, ...peer.flags].join(' ')}`}\n`);
-  const lines: TableLine[] = [];
-  for (const scenario of scenarios) {
-    if (!names.includes(scenario.name)) continue;
-    const results = await measure(options, scenario, ours);
-    const peerResults = peer && (await measure(options, scenario, peer));
-    for (const [index, { what, goal, shortGoal = goal }] of scenario.lines.entries())
-      lines.push({ what, goal: short ? shortGoal : goal, ours: results[index], peer: peerResults?.[index] });
+  const chosen = scenarios.filter(({ name }) => names.includes(name));
+  const lines = chosen.map((): TableLine[] => []);
+  for (const group of groups(chosen, short)) {
+    const results = await measureAll(options, group, ours);
+    const peerResults = peer && (await measureAll(options, group, peer));
+    for (const [index, scenario] of group.entries())
+      lines[chosen.indexOf(scenario)] = tableLines(scenario, short, results[index], peerResults?.[index]);
   }
-  console.log(`\n${tableText(lines, { hasPeer: peer !== undefined })}`);
-  return lines.some(isMissed) ? 1 : 0;
+  console.log(`\n${tableText(lines.flat(), { hasPeer: peer !== undefined })}`);
+  return lines.flat().some(isMissed) ? 1 : 0;
+}
+
+/** What runs at once: one after the other, but in the short form all those together that mostly wait. */
+function groups(chosen: readonly Scenario[], short: boolean): Scenario[][] {
+  const waiting = chosen.filter(({ waits }) => short && waits === true);
+  return [waiting, ...chosen.filter((each) => !waiting.includes(each)).map((each) => [each])];
+}
+
+function tableLines({ lines }: Scenario, short: boolean, ours?: Results, peer?: Results): TableLine[] {
+  return lines.map(({ what, goal, shortGoal = goal }, index) => ({
+    what,
+    goal: short ? shortGoal : goal,
+    ours: ours?.[index],
+    peer: peer?.[index],
+  }));
+}
+
+async function measureAll(options: GreyOptions, group: readonly Scenario[], candidate: Candidate): Promise<Results[]> {
+  if (group.length === 0) return [];
+  return await showing(
+    () => `${group.map(({ name }) => name).join(', ')}: ${candidate.name}`,
+    () => Promise.all(group.map((scenario) => measure(options, scenario, candidate))),
+  );
 }
 
 /** One scenario with one sidecar; a failure becomes the result of all its lines. */
@@ -30,15 +53,12 @@ async function measure(
   { target, short, logFolder }: GreyOptions,
   { name, lines, measure: run }: Scenario,
   candidate: Candidate,
-): Promise<readonly (Measured | undefined)[]> {
+): Promise<Results> {
   const startedMs = performance.now();
   const keepLog = logKeeper(logFolder)(name);
-  let results: readonly (Measured | undefined)[];
+  let results: Results;
   try {
-    results = await showing(
-      () => `${name}, ${candidate.name}`,
-      () => run({ candidate, target, short, keepLog }),
-    );
+    results = await run({ candidate, target, short, keepLog });
   } catch (error) {
     keepLog(`${candidate.name} failed`, error instanceof Error ? (error.stack ?? error.message) : String(error));
     results = lines.map(() => failed(error));

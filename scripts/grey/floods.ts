@@ -20,7 +20,7 @@ interface CoreEvent extends KubeObject {
 
 /** Claims that fail at once. @returns seconds of the good claim, CPU seconds, event writes. */
 export async function flood(run: Run): Promise<Measured[]> {
-  const claims = run.short ? 400 : 4000;
+  const claims = run.short ? 1000 : 4000;
   const windowMs = run.short ? 15_000 : 60_000;
   await using stage = await openStage(run);
   const { pid } = await prepared(stage, { failAfterMs: '0' }, ['bad-tenant']);
@@ -36,7 +36,7 @@ export async function flood(run: Run): Promise<Measured[]> {
 export async function slowFailures(run: Run): Promise<Measured[]> {
   await using stage = await openStage(run);
   await prepared(stage, { failAfterMs: '1000' }, ['bad-tenant']);
-  const claims = run.short ? 400 : 5000;
+  const claims = run.short ? 2000 : 5000; // far more than the workers of one pass
   await createClaims(stage, { namespace: 'bad-tenant', name: 'bad', claims, className: badClass });
   return [seconds(await goodSeconds(stage, run.short ? [0] : [0, 10_000, 10_000]), patienceS)];
 }

@@ -29,6 +29,7 @@ const scripts: [script: string, flag: string, name: string][] = [
   ['bench/nfs-subdir.ts', '--claims', 'npm run bench:nfs-subdir --'],
   ['scripts/chaos.ts', '--without', 'npm run chaos --'],
   ['scripts/kept.ts', '--records', 'npm run kept --'],
+  ['scripts/grey.ts', '--peer-flags', 'npm run grey --'],
 ];
 
 describe('a script with flags', { concurrency: 2 }, () => {
@@ -52,6 +53,7 @@ describe('a script with flags', { concurrency: 2 }, () => {
       /--claims <N>' argument '1' is invalid\. It must be a whole number of at least 2/,
     ],
     ['bench/bench.ts', ['--target', 'moon'], /argument 'moon' is invalid\. Allowed choices are kubernetes, sandbox/],
+    ['scripts/grey.ts', ['--only', 'flood,drought'], /"drought" is not one of standing-server, dead-backend-leader,/],
     [
       'scripts/chaos.ts',
       ['--kills', 'many'],
