@@ -16,7 +16,9 @@ export async function throttled(run: Run): Promise<Measured[]> {
   await createClaims(stage, { namespace: 'others', name: 'other', claims: others, className: 'other' });
   const { proxy, kubeconfig } = await stage.proxy();
   proxy.decide = ({ query }) => (query.has('sendInitialEvents') ? { code: 422, reason: 'Invalid' } : 'pass');
-  await startServing(stage, { kubeconfig, flags: ['--kube-api-qps=5', '--kube-api-burst=10'] });
+  // As many workers as claims, so that the request of each waits.
+  const flags = ['--kube-api-qps=5', '--kube-api-burst=10', `--worker-threads=${waiting}`];
+  await startServing(stage, { kubeconfig, flags });
   await createClaims(stage, { namespace: 'default', name: 'waiting', claims: waiting, className: goodClass });
   await delay(3000);
   const filledS = await secondsToFill(proxy);
