@@ -38,7 +38,7 @@ const otherFlags = new Set([
     '--open',
   ], // our scripts
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
-  ...['--api-minutes', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short'],
+  ...['--api-minutes', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short', '--program'],
   ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
   '--disable-sigusr1', // Node.js
   ...['--runtime-config'], // kube-apiserver
