@@ -108,7 +108,11 @@ export const scenarios: readonly Scenario[] = [
     about:
       '1,600 claims of another driver with annotations of 240 kB each, and a heap limit as in a container of 512 MiB',
     lines: [
-      { what: 'large claims of another driver: peak memory of the sidecar', goal: atMost(150, 'MB') },
+      {
+        what: 'large claims of another driver: peak memory of the sidecar',
+        goal: atMost(150, 'MB'),
+        shortGoal: atMost(180, 'MB'),
+      },
       { what: 'large claims of another driver: a claim of ours is served', goal: yes },
     ],
     measure: strangers,
@@ -126,4 +130,11 @@ export const scenarios: readonly Scenario[] = [
  * Scenarios of the short form: `.ci/run` needs their goals reached. One that starts to hold is added here, but for `dead-backend`: it
  * needs HTTP/2, which the sandbox does not speak.
  */
-export const shortNames: readonly string[] = ['standing-server', 'dead-backend-leader', 'strangers', 'throttled'];
+export const shortNames: readonly string[] = [
+  'standing-server',
+  'dead-backend-leader',
+  'slow-failures',
+  'hanging-calls',
+  'strangers',
+  'throttled',
+];

@@ -14,7 +14,7 @@ const annotations = { 'example.com/note': 'x'.repeat(240_000) };
 
 /** @returns peak memory of the sidecar, and whether it serves a claim. */
 export async function strangers(run: Run): Promise<Measured[]> {
-  const [before, meanwhile] = run.short ? [150, 50] : [1500, 100];
+  const [before, meanwhile] = run.short ? [300, 100] : [1500, 100];
   await using stage = await openStage(run);
   const [namespace, className] = ['strangers', 'of-another-driver'];
   await createNamespace(stage, namespace);
