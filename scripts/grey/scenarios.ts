@@ -133,6 +133,7 @@ export const scenarios: readonly Scenario[] = [
 export const shortNames: readonly string[] = [
   'standing-server',
   'dead-backend-leader',
+  'hanging-request',
   'slow-failures',
   'hanging-calls',
   'strangers',
