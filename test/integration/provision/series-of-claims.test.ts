@@ -7,10 +7,12 @@ import { type DiagnosticsServer, startDiagnosticsServer } from '../../../src/dia
 import { metricsHandler } from '../../../src/diagnostics/metrics-handler.ts';
 import type { ControllerMetrics } from '../../../src/provision/controller-metrics.ts';
 import { prometheusMetrics } from '../../../src/provision/prometheus-metrics.ts';
+import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, Rig } from './rig.ts';
 
 const hourMs = 3_600_000;
+const made = 'controller_persistentvolumeclaim_provision_total';
 const failed = 'controller_persistentvolumeclaim_provision_failed_total';
 
 /** A served page of metrics. */
@@ -40,6 +42,10 @@ describe('series of claims', () => {
       rig.addClaim(`a${index}`, { annotations, storageClassName: `no-${index}` });
     rig.addClaim('ours', { annotations, storageClassName: 'real' });
     await rig.start();
+    await eventually(async () => {
+      const counts = [...(await scrape(server))].filter(([name]) => name.startsWith(failed) || name.startsWith(made));
+      assert.equal(counts.reduce((sum, [, value]) => sum + value, 0), 151); // prettier-ignore
+    });
     const samples = await scrape(server);
     const failures = [...samples].filter(([name]) => name.startsWith(failed));
     assert.equal(failures.length, 101);
