@@ -44,11 +44,12 @@ const maxKeyChars = 1024;
 const spamBurst = 25;
 const spamQps = 1 / 300;
 
-/** Rate limit for the Warnings and repetitions in one namespace, and of those in all. */
-const namespaceBurst = 300;
-const namespaceQps = 5;
-const allBurst = 1000;
-const allQps = 50;
+/** Rate limits for Warnings and repetitions: about the objects in one namespace, in all, and of the cluster. */
+const namespaceLimit = { burst: 300, qps: 5 };
+const allLimit = { burst: 1000, qps: 50 };
+const clusterLimit = { burst: 1000, qps: 50 };
+/** So many at once may come from a namespace that is quiet, whatever the others do. */
+const quietBurst = 20;
 
 interface Seen {
   name: string;
@@ -69,7 +70,7 @@ export class EventCorrelator {
   constructor(options: { clock: Clock; newName: (about: ObjectReference) => string }) {
     this.#clock = options.clock;
     this.#newName = options.newName;
-    this.#all = new TokenBucket({ qps: allQps, burst: allBurst, clock: options.clock });
+    this.#all = new TokenBucket({ ...allLimit, clock: options.clock });
   }
 
   /** @param fresh - an event with count 1. */
@@ -131,13 +132,16 @@ export class EventCorrelator {
    * When thousands of claims fail, the few events that are written explain as many of them as possible: repetitions leave half of the budget to
    * first Warnings. It is for failures: other events only go when it is used up.
    */
-  #isAffordable({ metadata, type }: CoreEvent, action: 'create' | 'patch'): boolean {
-    const key = metadata.namespace ?? '';
-    const budget =
-      this.#namespaces.get(key) ?? new TokenBucket({ qps: namespaceQps, burst: namespaceBurst, clock: this.#clock });
-    this.#namespaces.set(key, budget);
-    if (type === 'Normal' && action === 'create') return budget.has(1);
-    return budget.has(action === 'create' ? 1 : namespaceBurst / 2) && this.#all.tryTake() && budget.tryTake();
+  #isAffordable({ involvedObject: { namespace = '' }, type }: CoreEvent, action: 'create' | 'patch'): boolean {
+    const limit = namespace === '' ? clusterLimit : namespaceLimit;
+    const budget = this.#namespaces.get(namespace) ?? new TokenBucket({ ...limit, clock: this.#clock });
+    this.#namespaces.set(namespace, budget);
+    const isNew = action === 'create';
+    if (type === 'Normal' && isNew) return budget.has(1);
+    if (!budget.has(isNew ? 1 : limit.burst / 2)) return false;
+    const isQuiet = namespace === '' || budget.has(limit.burst - quietBurst);
+    if (!isQuiet && !(this.#all.has(isNew ? 1 : allLimit.burst / 2) && this.#all.tryTake())) return false;
+    return budget.tryTake();
   }
 
   #withinBudget(key: string): boolean {

@@ -10,6 +10,8 @@ export interface WaitingOrder {
   take(): string | undefined;
   /** The key that was taken has been processed. */
   done(key: string): void;
+  /** The cause of failures is gone: nothing is held back because of them any more. */
+  retryAll(): void;
   /** The queue shuts down: from now on every key that waits may be taken. */
   end(): void;
 }
@@ -38,6 +40,10 @@ export class InOrderOfArrival implements WaitingOrder {
 
   done(): void {
     // nothing depends on what is processed
+  }
+
+  retryAll(): void {
+    // nothing is ever held back
   }
 
   end(): void {

@@ -134,9 +134,10 @@ export class WorkQueue {
     const delayed = this.#delayed.keys;
     for (const key of new Set([...delayed, ...this.#dirty.keys(), ...this.#processing.keys()]))
       this.#limiter.forget(key);
+    this.#waiting.retryAll();
     const nowMs = this.#clock.monotonicMs();
     for (const [index, key] of delayed.entries()) this.#delayed.add(key, nowMs + (withinMs * index) / delayed.length);
-    this.#arm();
+    this.#hand();
   }
 
   /** Failures of the key since it was last forgotten. */

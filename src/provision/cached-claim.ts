@@ -80,8 +80,8 @@ function decisiveAnnotations(annotations: Record<string, string>): Record<string
   return Object.fromEntries(present.map((key) => [key, start(annotations[key] ?? '')]));
 }
 
-/** A copy of its own: a part of a string would keep the whole of it in memory. */
-function start(text: string): string {
+/** As much of a value as each cached form has. A copy of its own: a part of a string would keep the whole of it in memory. */
+export function start(text: string): string {
   return text.length <= maxValueChars ? text : Buffer.from(text.slice(0, maxValueChars)).toString();
 }
 

@@ -4,6 +4,11 @@ export interface Flow {
   readonly className: string;
 }
 
+export interface TurnLimits {
+  isFull: (namespace: string) => boolean;
+  mayTake: (flow: Flow) => boolean;
+}
+
 /** Keys that wait; namespaces take turns, and so do the classes in each. */
 export class ClaimTurns {
   readonly #namespaces = new Map<string, Map<string, Set<string>>>();
@@ -20,9 +25,14 @@ export class ClaimTurns {
     this.#namespaces.set(namespace, classes.set(className, keys.add(key)));
   }
 
-  /** Takes the next key whose flow may have one more processed. Namespace and class then have their next turn after all others. */
-  take(mayTake: (flow: Flow) => boolean): string | undefined {
+  /**
+   * Takes the next key whose flow may have one more processed. Namespace and class then have their next turn after all others.
+   *
+   * @param limits.isFull - whether no class of the namespace may: none of them is looked at then.
+   */
+  take({ isFull, mayTake }: TurnLimits): string | undefined {
     for (const [namespace, classes] of this.#namespaces) {
+      if (isFull(namespace)) continue;
       for (const [className, keys] of classes) {
         if (!mayTake({ namespace, className })) continue;
         moveToEnd(classes, className);
@@ -39,6 +49,16 @@ export class ClaimTurns {
     this.#size -= keys.size;
     this.#drop({ namespace, className });
     return keys;
+  }
+
+  /** Takes out all keys. */
+  clear(): { key: string; flow: Flow }[] {
+    const all = [...this.#namespaces].flatMap(([namespace, classes]) =>
+      [...classes].flatMap(([className, keys]) => [...keys].map((key) => ({ key, flow: { namespace, className } }))),
+    );
+    this.#namespaces.clear();
+    this.#size = 0;
+    return all;
   }
 
   #takeFirst(keys: Set<string>, flow: Flow): string | undefined {

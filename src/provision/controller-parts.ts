@@ -41,6 +41,8 @@ import { WatchHandlers } from './watch-handlers.ts';
 
 /** Default of `ProvisionControllerOptions.workers`. */
 export const defaultWorkers = 4;
+/** No class has a longer name. */
+const maxNameLength = 253;
 const resyncDefaultMs = 900_000;
 const maxCallDefaultMs = 300_000;
 /** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
@@ -283,7 +285,10 @@ export function makeControllerParts(
 
 /** A claim that is gone may have an intent, which knows its namespace. */
 function flowOf(claim: PersistentVolumeClaim | undefined, intent: Intent | undefined): Flow {
-  if (claim !== undefined) return { namespace: claim.metadata.namespace ?? '', className: className(claim) };
+  if (claim !== undefined) {
+    const name = className(claim);
+    return { namespace: claim.metadata.namespace ?? '', className: name.length > maxNameLength ? '' : name };
+  }
   return { namespace: intent?.record.claim.namespace ?? '', className: '' };
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Lister } from '../kube/lister.ts';
+import { isPartialClaim, start } from './cached-claim.ts';
 import { className } from './claim-facts.ts';
 import { decisiveAnnotationKeys } from './keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from './objects.ts';
@@ -21,11 +22,19 @@ export function isDecisiveChange(
 ): boolean {
   const [before, after] = [old.metadata, claim.metadata];
   if (before.deletionTimestamp !== after.deletionTimestamp || old.status?.phase !== claim.status?.phase) return true;
-  if (!isDeepStrictEqual(old.spec, claim.spec)) return true;
-  const differs = (key: string): boolean => before.annotations?.[key] !== after.annotations?.[key];
+  if (old.spec.volumeName !== claim.spec.volumeName) return true;
+  const differs = (key: string): boolean => startOf(before, key) !== startOf(after, key);
   if (decisiveAnnotationKeys.some(differs)) return true;
+  // a form that lacks parts differs from a whole one; before the claim is bound nobody can change more of its spec
+  if (isPartialClaim(old) || isPartialClaim(claim)) return false;
+  if (!isDeepStrictEqual(old.spec, claim.spec)) return true;
   if (provisioner.claimAnnotations === undefined)
     return !isDeepStrictEqual([before.annotations, before.labels], [after.annotations, after.labels]);
   const storageClass = classes.get(className(claim));
   return storageClass !== undefined && provisioner.claimAnnotations(storageClass).some(differs);
+}
+
+function startOf({ annotations }: PersistentVolumeClaim['metadata'], key: string): string | undefined {
+  const value = annotations?.[key];
+  return value === undefined ? undefined : start(value);
 }

@@ -104,6 +104,12 @@ export class FairOrder implements WaitingOrder {
     else this.#succeeded(flow);
   }
 
+  /** The cause of the failures is gone. */
+  retryAll(): void {
+    this.#streaks.clear();
+    for (const { key, flow } of this.#paced.clear()) this.#retries.add(key, flow);
+  }
+
   end(): void {
     this.#ending = true;
   }
@@ -119,17 +125,16 @@ export class FairOrder implements WaitingOrder {
   }
 
   #takeFirst(): string | undefined {
-    const key = this.#firsts.take((flow) => this.#mayTake(flow));
+    const key = this.#takeFrom(this.#firsts);
     if (key !== undefined) this.#firstsInRow = this.#retries.size + this.#paced.size === 0 ? 0 : this.#firstsInRow + 1;
     return key;
   }
 
   #takeRetry(): string | undefined {
-    const mayTake = (flow: Flow): boolean => this.#mayTake(flow);
     const turns = this.#isPacedDue() ? [this.#paced, this.#retries] : [this.#retries];
     if (this.#wasPaced) turns.reverse();
     for (const turn of turns) {
-      const key = turn.take(mayTake);
+      const key = this.#takeFrom(turn);
       if (key === undefined) continue;
       this.#wasPaced = turn === this.#paced;
       if (this.#wasPaced) this.#pace();
@@ -152,14 +157,24 @@ export class FairOrder implements WaitingOrder {
     this.#pacedCount = isOver ? 1 : this.#pacedCount + 1;
   }
 
-  #mayTake({ namespace, className }: Flow): boolean {
+  #takeFrom(turns: ClaimTurns): string | undefined {
+    return turns.take({
+      isFull: (namespace) => !this.#mayHave(namespace, maxHeldToFreeOfNewClass),
+      mayTake: (flow) =>
+        this.#mayHave(flow.namespace, this.#held.has(flowKey(flow)) ? maxHeldToFree : maxHeldToFreeOfNewClass),
+    });
+  }
+
+  /** Whether the namespace may get one more worker. */
+  #mayHave(namespace: string, maxToFree: number): boolean {
     const held = this.#held.get(namespace) ?? 0;
     const free = this.#options.workers - this.#taken.size;
+    const isAlone = this.#present.size === 1;
     if (this.#ending) return true;
     if (free <= 0) return false;
-    const heldByFlow = this.#held.get(flowKey({ namespace, className })) ?? 0;
-    if (held < (heldByFlow === 0 ? maxHeldToFreeOfNewClass : maxHeldToFree) * free) return true;
-    return this.#present.size === 1 && this.#isTime(this.#aloneSinceMs + aloneMs);
+    if (held === 0) return true;
+    if (held < maxToFree * free && (free > 1 || isAlone)) return true;
+    return isAlone && this.#isTime(this.#aloneSinceMs + aloneMs);
   }
 
   /** Whether it is that late; else the queue looks again then. */

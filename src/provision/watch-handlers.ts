@@ -84,12 +84,16 @@ export class WatchHandlers {
     }
   }
 
-  /** Whether an attempt is under way, or one has failed and the next one is not due: only what may change its result has it made at once. */
+  /** Whether an attempt is under way, or one has failed and the next one is not due: then only what may change the result counts. */
   #keepsWaiting(claim: PersistentVolumeClaim, old: PersistentVolumeClaim | undefined): boolean {
     const uid = claimUid(claim);
     if (old === undefined || old === claim || claimUid(old) !== uid) return false;
-    const { state } = this.#options.claimQueue.stateOf(uid);
-    return (state === 'delayed' || state === 'processing') && !isDecisiveChange(old, claim, this.#options);
+    const { claimQueue } = this.#options;
+    const { state } = claimQueue.stateOf(uid);
+    const wasGivenUp = state === 'absent' && claimQueue.failures(uid) > 0;
+    return (
+      (state === 'delayed' || state === 'processing' || wasGivenUp) && !isDecisiveChange(old, claim, this.#options)
+    );
   }
 
   #onClaimGone(uid: string): void {

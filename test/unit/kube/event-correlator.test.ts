@@ -9,6 +9,8 @@ interface Told {
   type?: EventType;
   reason?: string;
   uid?: string;
+  /** Default `ns`; empty: the object is of the cluster. */
+  namespace?: string;
 }
 
 /** A correlator, and events for it that each have a name of their own. */
@@ -17,11 +19,17 @@ function rig(): { clock: ManualClock; tell: (told: Told) => EventDecision; corre
   let names = 0;
   const newName = (): string => `event-${++names}`;
   const correlator = new EventCorrelator({ clock, newName });
-  const tell = ({ message, type = 'Warning', reason = 'ProvisioningFailed', uid = 'u1' }: Told): EventDecision => {
+  const tell = ({
+    message,
+    type = 'Warning',
+    reason = 'ProvisioningFailed',
+    uid = 'u1',
+    namespace = 'ns',
+  }: Told): EventDecision => {
     const now = new Date(clock.wallMs()).toISOString();
     const event: CoreEvent = {
-      metadata: { namespace: 'ns', name: newName() },
-      involvedObject: { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'c', uid },
+      metadata: { namespace: namespace === '' ? 'default' : namespace, name: newName() },
+      involvedObject: { kind: 'PersistentVolumeClaim', ...(namespace !== '' && { namespace }), name: 'c', uid },
       type,
       reason,
       message,
@@ -160,6 +168,19 @@ describe('EventCorrelator', () => {
     await clock.advance(1000);
     const { action, event } = tell({ message: 'x', uid: 'late' });
     assert.deepEqual([action, event.count], ['create', 1]);
+  });
+
+  test('the failures of many namespaces hide neither those of a quiet one, nor those of volumes', () => {
+    const { tell } = rig();
+    for (let attempt = 0; attempt < 20; attempt++) {
+      for (let index = 0; index < 2000; index++)
+        tell({ message: 'x', namespace: `ns-${index % 20}`, uid: `u${index}-${attempt}` });
+    }
+    for (let index = 0; index < 400; index++) tell({ message: 'x', namespace: 'default', uid: `d${index}` });
+    assert.equal(tell({ message: 'x', namespace: 'ns-1', uid: 'new' }).action, 'drop');
+    assert.equal(tell({ message: 'x', namespace: 'quiet', uid: 'q' }).action, 'create');
+    assert.equal(tell({ message: 'x', namespace: '', uid: 'pv' }).action, 'create');
+    assert.equal(tell({ message: 'x', namespace: '', uid: 'pv', type: 'Normal' }).action, 'create');
   });
 
   test('successes are not limited', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { ClaimTurns, type Flow } from '../../../src/provision/claim-turns.ts';
 import { FairOrder } from '../../../src/provision/fair-order.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
@@ -179,6 +180,47 @@ describe('the order of claims', () => {
     assert.deepEqual(takeAll(1), ['a/x/good']);
     order.done('a/x/good');
     assert.equal(drain().length, 80);
+  });
+
+  test('with few workers leaves one to another namespace that waits for a retry', () => {
+    for (const workers of [2, 3, 4]) {
+      const { order, add, failed, takeAll } = scene(workers);
+      failed.add('b/x/old');
+      add('b/x/old', ...keys('a/x', 10));
+      const taken = takeAll();
+      assert.equal(byNamespace(taken)['b'], 1, `of ${workers}`);
+      for (const key of taken) order.done(key);
+    }
+  });
+
+  test('gives a namespace alone all of a few workers at once', () => {
+    for (const workers of [1, 2, 3, 4]) {
+      const { add, takeAll } = scene(workers);
+      add(...keys('a/x', 10));
+      assert.equal(takeAll().length, workers);
+    }
+  });
+
+  test('limits no retries any more once the cause of the failures is gone', () => {
+    const rig = scene();
+    const { order, add, failed, drain } = rig;
+    makeFailing(rig, 'a/x');
+    for (const key of keys('a/x', 100)) failed.add(key);
+    add(...keys('a/x', 100));
+    assert.equal(drain().length, 20);
+    order.retryAll();
+    assert.equal(drain().length, 80);
+  });
+
+  test('does not ask for each class of a namespace that may have no more workers', () => {
+    const turns = new ClaimTurns();
+    for (let index = 0; index < 100; index++) turns.add(`c${index}`, { namespace: 'a', className: `c${index}` });
+    const asked: string[] = [];
+    const mayTake = ({ className }: Flow): boolean => asked.push(className) === 0;
+    assert.equal(turns.take({ isFull: () => true, mayTake }), undefined);
+    assert.deepEqual(asked, []);
+    assert.equal(turns.take({ isFull: () => false, mayTake }), undefined);
+    assert.equal(asked.length, 100);
   });
 
   test('holds nothing back once the queue shuts down', () => {
