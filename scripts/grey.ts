@@ -25,7 +25,7 @@ ours: ${ours.command}${peer === undefined ? '' : `\npeer: ${[peer.command, ...pe
   return lines.flat().some(isMissed) ? 1 : 0;
 }
 
-/** What runs at once: one after the other, but in the short form all those together that mostly wait. */
+/** The scenarios that run at the same time: one each, but in the short form all those together that mostly wait. */
 function groups(chosen: readonly Scenario[], short: boolean): Scenario[][] {
   const waiting = chosen.filter(({ waits }) => short && waits === true);
   return [waiting, ...chosen.filter((each) => !waiting.includes(each)).map((each) => [each])];

@@ -9,7 +9,7 @@ import {
 import { Agent, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-/** What a sidecar asks for. */
+/** A request of a sidecar. */
 export interface ProxiedRequest {
   method: string;
   /** Without the query. */
@@ -17,7 +17,7 @@ export interface ProxiedRequest {
   query: URLSearchParams;
 }
 
-/** What becomes of a request: it passes, is never answered, or is refused with this code and reason. */
+/** What happens to a request: it passes, gets no response, or is refused with this code and reason. */
 export type Decision = 'pass' | 'hold' | { code: number; reason: string };
 
 /** An API server and the credentials for it. */
@@ -28,17 +28,20 @@ export interface ApiOrigin {
   token: string | undefined;
 }
 
-/** A proxy in front of an API server for one sidecar. It speaks plain HTTP, and adds the credentials, which nobody sends without TLS. */
+/**
+ * A proxy in front of an API server for one sidecar. It speaks plain HTTP and adds the credentials, which clients do
+ * not send without TLS.
+ */
 export class ApiProxy implements AsyncDisposable {
   readonly url: string;
   /** May be replaced at any time; it decides about the requests that come from then on. */
   decide: (request: ProxiedRequest) => Decision = () => 'pass';
-  /** Requests that wait for ever. */
+  /** The number of requests that get no response. */
   held = 0;
   readonly #server: Server;
   readonly #origin: ApiOrigin;
   readonly #agent: Agent;
-  /** Answers of open watches, by path. */
+  /** Responses of open watches, and the paths of the requests. */
   readonly #watches = new Map<ServerResponse, string>();
 
   private constructor(server: Server, origin: ApiOrigin) {

@@ -1,4 +1,4 @@
-/** The server behind a balancer dies without a word: old connections stay open and silent, new ones work. */
+/** The server behind a load balancer dies silently: old connections stay open and hang, new ones work. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBalancer, type TcpBalancer } from '../../test/support/tcp-balancer.ts';
 import { type Measured, seconds, yesOrNo } from './goals.ts';
@@ -8,7 +8,7 @@ import { secondsOf, startServing } from './tenants.ts';
 
 const patienceS = 150;
 
-/** Whether a leader lives on. */
+/** Whether a leader keeps leading. */
 export async function deadBackendOfLeader(run: Run): Promise<Measured[]> {
   await using stage = await openStage(run);
   await using balancer = await balancerOf(stage);
@@ -16,12 +16,15 @@ export async function deadBackendOfLeader(run: Run): Promise<Measured[]> {
   const leader = await startLeader(stage, stage.drivers[0]!, { kubeconfig });
   await delay(6000); // it renews
   balancer.silenceConnections();
-  // Until the lease has ended and some, so that the renewals of the last seconds went over new connections.
+  // Longer than a lease lasts, so that the renewals of the last seconds went over new connections.
   await delay(run.short ? 25_000 : 45_000);
   return [yesOrNo(await leadsOn(stage, leader, Date.now() - 12_000))];
 }
 
-/** How long a claim waits, without election: once with young watches, and once with some that have seen bookmarks. */
+/**
+ * How long a claim waits, without election: once with young watches, and once with watches that have received
+ * bookmarks.
+ */
 export async function deadBackend(run: Run): Promise<(Measured | undefined)[]> {
   await using stage = await openStage(run, { drivers: 2 });
   const [young, old] = stage.drivers as [Driver, Driver];

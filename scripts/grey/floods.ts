@@ -1,4 +1,4 @@
-/** What the claims of one tenant do to those of another. */
+/** How the claims of one tenant affect those of another. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { cpuMs } from '../../bench/process-usage.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -36,17 +36,17 @@ export async function flood(run: Run): Promise<Measured[]> {
 export async function slowFailures(run: Run): Promise<Measured[]> {
   await using stage = await openStage(run);
   await prepared(stage, { failAfterMs: '1000' }, ['bad-tenant']);
-  const claims = run.short ? 2000 : 5000; // far more than the workers of one pass
+  const claims = run.short ? 2000 : 5000; // many times the number of workers
   await createClaims(stage, { namespace: 'bad-tenant', name: 'bad', claims, className: badClass });
   return [seconds(await goodSeconds(stage, run.short ? [0] : [0, 10_000, 10_000]), patienceS)];
 }
 
-/** Claims of two tenants whose calls hang for longer than anything here. @returns seconds of the good claim. */
+/** Claims of two tenants whose calls hang for longer than the scenario takes. @returns seconds of the good claim. */
 export async function hangingCalls(run: Run): Promise<Measured[]> {
   await using stage = await openStage(run);
   const tenants = ['bad-tenant', 'other-bad-tenant'];
   await prepared(stage, { hangMs: '150000' }, tenants, { flags: ['--timeout=150s'] });
-  const claims = run.short ? 150 : 300; // each more than there are workers by default
+  const claims = run.short ? 150 : 300; // of each tenant, more than there are workers by default
   const loads = tenants.map((namespace) =>
     createClaims(stage, { namespace, name: 'bad', claims, className: badClass }),
   );
@@ -54,7 +54,7 @@ export async function hangingCalls(run: Run): Promise<Measured[]> {
   return [seconds(await goodSeconds(stage, run.short ? [2000] : [10_000, 10_000]), patienceS)];
 }
 
-/** A sidecar that serves, the tenants' namespaces, and the class of those that are not served. */
+/** Starts a sidecar, and creates the tenants' namespaces and the class of the claims that fail or hang. */
 async function prepared(
   stage: Stage,
   parameters: Record<string, string>,
@@ -64,11 +64,11 @@ async function prepared(
   for (const name of [...tenants, good]) await createNamespace(stage, name);
   await createClass(stage, { name: badClass, provisioner: stage.drivers[0]?.name ?? '', parameters });
   const sidecar = await startServing(stage, options);
-  await delay(3000); // what the start has caused is over
+  await delay(3000); // the load of the start is over
   return sidecar;
 }
 
-/** The most that a good claim waits; each is created so long after the one before is bound. */
+/** The longest wait of the good claims, in seconds; each is created after a pause, once the one before is bound. */
 async function goodSeconds(stage: Stage, pausesMs: readonly number[]): Promise<number> {
   let worst = 0;
   for (const [index, pauseMs] of pausesMs.entries()) {

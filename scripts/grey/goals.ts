@@ -1,21 +1,23 @@
-/** What is measured of a sidecar, and what is asked of it. */
+/** What is measured of a sidecar, and the goals for it. */
 
 /** One result. */
 export interface Measured {
-  /** Compared with the goal: seconds, megabytes, a count, a share of 1, or 1 for yes. NaN: there was nothing to measure. */
+  /**
+   * Compared with the goal: seconds, megabytes, a count, a share from 0 to 1, or 1 for yes. NaN: nothing was measured.
+   */
   number: number;
-  /** As the table has it. */
+  /** As the table shows it. */
   text: string;
 }
 
-/** What ours has to reach. */
+/** What the sidecar under test has to reach. */
 export interface Goal {
   text: string;
   /** @returns undefined when there is nothing to compare. */
   holds(ours: Measured, peer: Measured | undefined): boolean | undefined;
 }
 
-/** @param patienceS - for how long an end was awaited; `Infinity` seconds then are shown as that. */
+/** @param patienceS - how long the result was waited for; `Infinity` is shown as "not within" this time. */
 export function seconds(value: number, patienceS?: number): Measured {
   if (Number.isFinite(value)) return { number: rounded(value), text: `${roundedText(value)} s` };
   return { number: Infinity, text: patienceS === undefined ? 'never' : `not within ${patienceS} s` };
@@ -29,7 +31,7 @@ export function count(value: number): Measured {
   return { number: value, text: value.toLocaleString('en') };
 }
 
-/** So many of all. */
+/** A share of all. */
 export function share(value: number, all: number): Measured {
   return { number: value / all, text: `${value} of ${all}` };
 }
@@ -40,12 +42,12 @@ export function yesOrNo(value: boolean, note?: string): Measured {
   return { number: value ? 1 : 0, text: note === undefined ? text : `${text}, ${note}` };
 }
 
-/** Nothing that can be compared, such as a request that this sidecar never makes. */
+/** Nothing that can be compared, for example because this sidecar never makes such a request. */
 export function nothing(text: string): Measured {
   return { number: NaN, text };
 }
 
-/** A failure instead of a result: no goal is reached with it, and none of the peer's is a measure. */
+/** A failure instead of a result: it reaches no goal, and the peer's is not compared with. */
 export function failed(error: unknown): Measured {
   const line = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
   return { number: Infinity, text: `failed: ${line.length > 60 ? `${line.slice(0, 57)}...` : line}` };

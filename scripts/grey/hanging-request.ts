@@ -1,4 +1,4 @@
-/** SIGTERM while a request to the API server is never answered. */
+/** SIGTERM while a request to the API server gets no response. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '../../src/base/logger.ts';
 import { leaseName } from '../../src/run/lease-name.ts';
@@ -9,13 +9,13 @@ import { type Driver, openStage, type Run, type Stage } from './stage.ts';
 import { startLeader } from './standing-server.ts';
 import { createClaim, startServing } from './tenants.ts';
 
-/** For how long a request is awaited, and the end after it, in seconds. */
+/** How long a request, and then the end of the process, is waited for, in seconds. */
 const [requestPatienceS, endPatienceS] = [30, 60];
 
 interface Kind {
   name: string;
   matches: (request: ProxiedRequest, lock: string) => boolean;
-  /** Which claim has the sidecar make the request; Lease: none, it leads. */
+  /** The claim that makes the sidecar send the request; none is needed for the Lease. */
   claim: 'plain' | 'large' | 'clone' | 'none';
 }
 
@@ -51,13 +51,13 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Seconds until the end, for one hanging request of each kind; one sidecar for each, all at once. */
+/** Seconds until the process ends, for a hanging request of each kind; one sidecar for each, all at the same time. */
 export async function hangingRequests(run: Run): Promise<Measured[]> {
   await using stage = await openStage(run, { drivers: kinds.length });
   return await Promise.all(kinds.map(async (kind, index) => endAfter(stage, kind, stage.drivers[index]!)));
 }
 
-/** As the lines of the table name them. */
+/** As in the lines of the table. */
 export const kindNames: readonly string[] = kinds.map(({ name }) => name);
 
 async function endAfter(stage: Stage, kind: Kind, driver: Driver): Promise<Measured> {
@@ -68,7 +68,7 @@ async function endAfter(stage: Stage, kind: Kind, driver: Driver): Promise<Measu
     kind.claim === 'none'
       ? (await startLeader(stage, driver, { kubeconfig })).process
       : await startServing(stage, { className, driver, kubeconfig });
-  await delay(2000); // what the first claim has caused is over
+  await delay(2000); // the requests for the first claim are over
   proxy.decide = (request) => (kind.matches(request, lock) ? 'hold' : 'pass');
   if (kind.claim !== 'none') await ask(stage, kind.claim, className);
   const hangs = eventually(() => proxy.held > 0 || missing(kind), { withinMs: requestPatienceS * 1000 });

@@ -10,7 +10,7 @@ export interface GreyOptions {
   short: boolean;
   ours: Candidate;
   peer: Candidate | undefined;
-  /** Where logs are kept. */
+  /** The folder of the logs; undefined: they are not kept. */
   logFolder: string | undefined;
 }
 
@@ -27,8 +27,8 @@ interface Values {
 /**
  * Reads the command line; an invalid one ends the process.
  *
- * @param scenarios - those that there are.
- * @param shortNames - those of the short form.
+ * @param scenarios - all scenarios.
+ * @param shortNames - names of the scenarios of the short form.
  */
 export function parseOptions(
   argv: readonly string[],
@@ -39,16 +39,16 @@ export function parseOptions(
   const width = Math.max(...names.map((name) => name.length)) + 2;
   const values = scriptCommand(
     'npm run grey --',
-    `Runs the sidecar while what it depends on is neither up nor down, and prints a table of what it
-made of that. Exit code 1 when it has missed a goal; what the peer reaches does not count.`,
+    `Runs the sidecar while what it depends on fails in part, and prints a table of the results. Exit
+code 1 when it has missed a goal; the results of the peer do not count.`,
   )
     .addOption(new Option('--cluster <NAME>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
-    .option('--only <NAMES>', 'these scenarios alone, separated by commas', namesAmong(names))
-    .option('--short', 'a small form of those that are quick, on the sandbox, with generous goals', false)
-    .option('--program <CMD>', 'what to run as the sidecar; default: the bundle as the image runs it', bundled)
-    .option('--peer <CMD>', 'another sidecar, run the same way in the same run')
+    .option('--only <NAMES>', 'only these scenarios, separated by commas', namesAmong(names))
+    .option('--short', 'fewer and smaller scenarios, on the sandbox, with generous goals', false)
+    .option('--program <CMD>', 'the command of the sidecar; default: the bundle as the image runs it', bundled)
+    .option('--peer <CMD>', 'the command of another sidecar, for comparison in the same run')
     .option('--peer-flags <F>', 'further flags for the peer, such as a raised client-side rate limit', '')
-    .option('--logs <DIR>', 'keeps the logs of all sidecars there')
+    .option('--logs <DIR>', 'folder to keep the logs of all sidecars in')
     .addHelpText(
       'after',
       `\nScenarios:\n${scenarios.map((each) => `  ${each.name.padEnd(width)}${each.about}`).join('\n')}`,

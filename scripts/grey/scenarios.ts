@@ -11,20 +11,20 @@ import { throttled } from './throttled.ts';
 export interface Line {
   what: string;
   goal: Goal;
-  /** Of the short form, which says nothing about the speed of a machine. Default: the same. */
+  /** The goal of the short form, which is also to be reached on slow machines. Default: the same. */
   shortGoal?: Goal;
 }
 
-/** A result for each line, undefined for one that this form leaves out. */
+/** A result for each line, undefined for one that the short form leaves out. */
 export type Results = readonly (Measured | undefined)[];
 
 /** What happens to a sidecar, and what is measured of it. */
 export interface Scenario {
   name: string;
-  /** For the help. */
+  /** For `--help`. */
   about: string;
   lines: readonly Line[];
-  /** It takes time but next to no CPU: in the short form all of these run at once. */
+  /** It takes time but little CPU: in the short form all of these run at the same time. */
   waits?: true;
   measure: (run: Run) => Promise<Results>;
 }
@@ -33,33 +33,33 @@ export interface Scenario {
 export const scenarios: readonly Scenario[] = [
   {
     name: 'standing-server',
-    about: 'the API server stands still for 3, 6 and 9 s, under leaders at seven phases of their renewals',
-    lines: [{ what: 'API server stands still: leaders that live on', goal: all }],
+    about: 'the API server is paused for 3, 6 and 9 s, with leaders in seven phases of their renewals',
+    lines: [{ what: 'API server is paused: leaders that keep leading', goal: all }],
     waits: true,
     measure: standingServer,
   },
   {
     name: 'dead-backend-leader',
-    about: 'the server behind a balancer dies without a word, under a leader',
-    lines: [{ what: 'server behind a balancer dies silently: the leader lives on', goal: yes }],
+    about: 'the server behind a load balancer dies silently, with leader election',
+    lines: [{ what: 'server behind a load balancer dies silently: the leader keeps leading', goal: yes }],
     waits: true,
     measure: deadBackendOfLeader,
   },
   {
     name: 'dead-backend',
-    about: 'the same without election, under watches 10 s old and 90 s old',
+    about: 'the same without leader election, with watches 10 s old and 90 s old',
     lines: [
-      { what: 'the same without election: a claim waits, young watches', goal: atMost(40, 's') },
-      { what: 'the same without election: a claim waits, older watches', goal: atMost(40, 's') },
+      { what: 'the same without leader election: wait of a claim, young watches', goal: atMost(40, 's') },
+      { what: 'the same without leader election: wait of a claim, older watches', goal: atMost(40, 's') },
     ],
     waits: true,
     measure: deadBackend,
   },
   {
     name: 'hanging-request',
-    about: 'SIGTERM while a request of one kind is never answered, for each kind',
+    about: 'SIGTERM while a request of one kind gets no response, for each kind',
     lines: kindNames.map((kind) => ({
-      what: `SIGTERM while one request hangs, ${kind}: the end`,
+      what: `SIGTERM while a request hangs, ${kind}: time to end`,
       goal: atMost(25, 's'),
     })),
     waits: true,
@@ -67,15 +67,15 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'flood',
-    about: '4,000 claims of one tenant fail at once; the claim of another tenant, and the cost of the first 60 s',
+    about: '4,000 claims of one tenant fail immediately; the claim of another tenant, CPU and events of the first 60 s',
     lines: [
       {
-        what: "a tenant's claims fail at once: another's claim waits",
+        what: "a tenant's claims fail immediately: wait of another's claim",
         goal: atMost(1, 's'),
         shortGoal: atMost(5, 's'),
       },
-      { what: "a tenant's claims fail at once: CPU", goal: noMoreThanPeer },
-      { what: "a tenant's claims fail at once: events written", goal: noMoreThanPeer },
+      { what: "a tenant's claims fail immediately: CPU", goal: noMoreThanPeer },
+      { what: "a tenant's claims fail immediately: events written", goal: noMoreThanPeer },
     ],
     measure: flood,
   },
@@ -84,7 +84,7 @@ export const scenarios: readonly Scenario[] = [
     about: '5,000 claims of one tenant fail after a second each; the claim of another tenant',
     lines: [
       {
-        what: "a tenant's claims fail slowly: another's claim waits",
+        what: "a tenant's claims fail slowly: wait of another's claim",
         goal: atMost(2, 's'),
         shortGoal: atMost(10, 's'),
       },
@@ -96,7 +96,7 @@ export const scenarios: readonly Scenario[] = [
     about: 'the calls of two tenants hang for 150 s; the claim of a third one',
     lines: [
       {
-        what: "calls of two tenants hang: a third one's claim waits",
+        what: "calls of two tenants hang: wait of a third one's claim",
         goal: atMost(2, 's'),
         shortGoal: atMost(10, 's'),
       },
@@ -106,7 +106,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'strangers',
     about:
-      '1,600 claims of another driver with annotations of 240 kB each, and a heap limit as in a container of 512 MiB',
+      '1,600 claims of another driver with annotations of 240 kB each, and the heap limit of a container with 512 MiB',
     lines: [
       {
         what: 'large claims of another driver: peak memory of the sidecar',
@@ -119,16 +119,16 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'throttled',
-    about: 'all watches expire while hundreds of claims wait for --kube-api-qps=5, and lists have pages',
-    lines: [{ what: 'requests wait for --kube-api-qps=5: expired caches are filled', goal: yes }],
+    about: 'all watches expire while hundreds of claims wait for --kube-api-qps=5, and lists are paginated',
+    lines: [{ what: 'requests wait for --kube-api-qps=5: expired caches are filled again', goal: yes }],
     waits: true,
     measure: throttled,
   },
 ];
 
 /**
- * Scenarios of the short form: `.ci/run` needs their goals reached. One that starts to hold is added here, but for `dead-backend`: it
- * needs HTTP/2, which the sandbox does not speak.
+ * Scenarios of the short form, whose goals `.ci/run` requires. Add a scenario once it reaches its goals, except
+ * `dead-backend`, which needs HTTP/2: the sandbox does not support that.
  */
 export const shortNames: readonly string[] = [
   'standing-server',

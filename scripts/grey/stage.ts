@@ -19,7 +19,7 @@ import { type ApiOrigin, ApiProxy } from './api-proxy.ts';
 /** A sidecar that is measured. */
 export interface Candidate {
   name: 'ours' | 'peer';
-  /** Its words are separated by blanks. */
+  /** Words separated by spaces. */
   command: string;
   flags: readonly string[];
 }
@@ -29,7 +29,7 @@ export interface Run {
   candidate: Candidate;
   target: 'sandbox' | 'kubernetes';
   short: boolean;
-  /** Takes the log of each sidecar when it has ended. */
+  /** Called with the log of each sidecar when it has ended. */
   keepLog: (title: string, text: string) => void;
 }
 
@@ -42,10 +42,10 @@ export interface Driver {
 export interface SidecarOptions {
   /** Default: the first one. */
   driver?: Driver | undefined;
-  /** Default: straight to the API server. */
+  /** Path. Default: one that leads directly to the API server. */
   kubeconfig?: string | undefined;
   flags?: readonly string[];
-  /** In place of that of the candidate. */
+  /** Default: that of the candidate. */
   command?: string;
 }
 
@@ -55,11 +55,11 @@ export interface Stage extends AsyncDisposable {
   client: KubeClient;
   transport: Transport;
   drivers: readonly Driver[];
-  /** Path of the sidecar's. */
+  /** Path of the sidecar's kubeconfig. */
   kubeconfig: string;
   /** The API server as the sidecar reaches it. */
   origin: ApiOrigin;
-  /** Starts the candidate; it ends with the stage. */
+  /** Starts the candidate; it is stopped when the stage is disposed. */
   start(options?: SidecarOptions): Promise<StartedProcess>;
   /** The sidecar's kubeconfig with another URL of the API server. @returns its path. */
   kubeconfigAt(url: string): Promise<string>;
@@ -69,14 +69,14 @@ export interface Stage extends AsyncDisposable {
 
 const electionRights = path.join(import.meta.dirname, '../../deploy/components/leader-election/rbac.yaml');
 const driverProgram = path.join(import.meta.dirname, 'tenant-driver.ts');
-/** A sidecar that hangs longer than that is killed at the end. */
+/** A sidecar that takes longer to end is killed, in milliseconds. */
 const endMs = 5000;
 
 /**
  * Opens an empty cluster with drivers.
  *
- * @param options.drivers - how many; each sidecar that leads beside others needs one of its own.
- * @param options.stops - its API server can stand still; the sandbox then speaks without TLS.
+ * @param options.drivers - the number of drivers; each sidecar that leads at the same time as others needs its own.
+ * @param options.stops - whether the API server can be paused; the sandbox then uses no TLS.
  */
 export async function openStage(run: Run, options: { drivers?: number; stops?: boolean } = {}): Promise<Stage> {
   const { drivers: driverCount = 1, stops = false } = options;
@@ -145,7 +145,7 @@ async function startCandidate(
   return sidecar;
 }
 
-/** Ends a sidecar in the end, however it has been left. */
+/** Stops a sidecar, in whatever state it is. */
 async function end(sidecar: StartedProcess): Promise<void> {
   await Promise.race([sidecar.stop(), delay(endMs, undefined, { ref: false })]);
   await sidecar.stop('SIGKILL');

@@ -1,4 +1,4 @@
-/** The API server stands still: its connections stay open, and nothing is answered. */
+/** The API server is paused: its connections stay open, and no request gets a response. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { leaseName } from '../../src/run/lease-name.ts';
 import { silentLogger } from '../../src/base/logger.ts';
@@ -9,9 +9,12 @@ import type { StartedProcess } from '../../test/support/started-process.ts';
 import { type Measured, share } from './goals.ts';
 import { type Driver, openStage, type Run, type SidecarOptions, type Stage } from './stage.ts';
 
-/** The default of --leader-election-retry-period: how often a leader renews. */
+/** The default of --leader-election-retry-period, in milliseconds: how often a leader renews. */
 const retryPeriodMs = 5000;
-/** The default of --leader-election-renew-deadline, and some: whoever could not renew has given up by then. */
+/**
+ * More than the default of --leader-election-renew-deadline, in milliseconds: leaders that could not renew have given
+ * up.
+ */
 const settleMs = 12_000;
 
 /** A sidecar that leads. */
@@ -41,7 +44,7 @@ export async function startLeader(
   return { driver, process, holder: holderIdentity, transitions: leaseTransitions ?? 0 };
 }
 
-/** Whether it still runs and leads without a break, and has renewed its Lease since. */
+/** Whether the leader runs, has led without interruption, and has renewed its Lease since a time. */
 export async function leadsOn(stage: Stage, leader: Leader, sinceMs: number): Promise<boolean> {
   const { holderIdentity, leaseTransitions, renewTime } = (await readLease(stage, leader.driver)) ?? {};
   return (
@@ -52,7 +55,7 @@ export async function leadsOn(stage: Stage, leader: Leader, sinceMs: number): Pr
   );
 }
 
-/** How many leaders outlive pauses of the API server, at several phases of their renewals. */
+/** How many leaders survive pauses of the API server, in several phases of their renewals. */
 export async function standingServer(run: Run): Promise<Measured[]> {
   const phases = run.short ? 3 : 7;
   const pausesMs = run.short ? [3000, 6000] : [3000, 6000, 9000];
@@ -76,7 +79,7 @@ export async function standingServer(run: Run): Promise<Measured[]> {
   return [share(lived, phases * pausesMs.length)];
 }
 
-/** Starts a leader for each driver that has none, a part of the retry period apart. */
+/** Starts a leader for each driver that has none, spread over the retry period. */
 async function relead(stage: Stage, former: readonly Leader[]): Promise<Leader[]> {
   const starts = stage.drivers.map(async (driver, index) => {
     const leader = former[index];

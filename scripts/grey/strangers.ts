@@ -1,4 +1,4 @@
-/** Large claims of another driver, and a container with little memory. */
+/** Large claims of another driver, and little memory. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { peakMb } from '../../bench/process-usage.ts';
 import { type Measured, megabytes, yesOrNo } from './goals.ts';
@@ -6,10 +6,10 @@ import { openStage, type Run } from './stage.ts';
 import { createClaims, createClass, createNamespace, goodClass, secondsOf, startServing } from './tenants.ts';
 
 const patienceS = 60;
-/** What the image's 70 % are of 512 MiB. */
+/** The image's limit of 70 %, for a container with 512 MiB. */
 const heapLimit = '--max-old-space-size=358';
 
-/** Of each claim; the API server allows 256 KiB. */
+/** The annotations of each claim; the API server allows 256 KiB. */
 const annotations = { 'example.com/note': 'x'.repeat(240_000) };
 
 /** @returns peak memory of the sidecar, and whether it serves a claim. */

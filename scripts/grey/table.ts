@@ -9,12 +9,12 @@ export interface TableLine {
   peer: Measured | undefined;
 }
 
-/** Whether a goal was missed; what was not measured has missed none. */
+/** Whether a goal was missed; without a measurement it was not. */
 export function isMissed({ goal, ours, peer }: TableLine): boolean {
   return ours !== undefined && goal.holds(ours, peer) === false;
 }
 
-/** The table as text, the peer's column only where there is one. */
+/** The table as text; it has a column for the peer only if there is one. */
 export function tableText(lines: readonly TableLine[], { hasPeer }: { hasPeer: boolean }): string {
   const head = ['what happens', 'goal', 'ours', ...(hasPeer ? ['peer'] : [])];
   const rows = lines.map((line) => {

@@ -3,8 +3,8 @@
  *
  *   node scripts/grey/tenant-driver.ts FOLDER NAME...
  *
- * Class parameters: `failAfterMs` has a call fail after that time, `hangMs` has it succeed only then. Says on standard output
- * when it is ready.
+ * Class parameters: `failAfterMs` makes calls fail after that time, `hangMs` makes them succeed only after it. Reports
+ * on standard output when it is ready.
  */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -11,9 +11,9 @@ import {
 import type { StartedProcess } from '../../test/support/started-process.ts';
 import type { SidecarOptions, Stage } from './stage.ts';
 
-/** Of the administrator's requests. */
+/** Max concurrent requests of the administrator. */
 const width = 20;
-/** For how long the first claim of a sidecar may wait. */
+/** How long the first claim of a sidecar may wait, in seconds. */
 const startPatienceS = 120;
 const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false };
 
@@ -64,7 +64,7 @@ export async function createClaim(
   });
 }
 
-/** Creates `NAME-0` and so on, many at once. */
+/** Creates `NAME-0` and so on, many at a time. */
 export async function createClaims(
   { client }: Stage,
   { namespace, name, claims, className, annotations }: ClaimLoad,
@@ -75,13 +75,13 @@ export async function createClaims(
 }
 
 export interface ClaimLoad extends ClaimName {
-  /** How many. */
+  /** The number of claims. */
   claims: number;
   className: string;
   annotations?: Record<string, string>;
 }
 
-/** Seconds until the claim is bound; `Infinity` when it is not in time. */
+/** Seconds until the claim is bound; `Infinity` if it is not bound within `patienceS`. */
 export async function secondsToBound(
   { client }: Stage,
   claim: ClaimName,
@@ -96,7 +96,7 @@ export async function secondsToBound(
   }
 }
 
-/** Creates a claim and waits. @returns the seconds until it is bound. */
+/** Creates a claim and waits. @returns the seconds until it is bound, or `Infinity`. */
 export async function secondsOf(
   stage: Stage,
   claim: ClaimName,
@@ -107,7 +107,11 @@ export async function secondsOf(
   return await secondsToBound(stage, claim, { fromMs, patienceS });
 }
 
-/** Starts a sidecar and waits until it has served a first claim, of a new class `className` that is served. @throws when it does not. */
+/**
+ * Creates a class that is served, starts a sidecar, and waits until it has provisioned a first claim of the class.
+ *
+ * @throws when the claim is not bound in time.
+ */
 export async function startServing(
   stage: Stage,
   { className = goodClass, ...options }: SidecarOptions & { className?: string } = {},

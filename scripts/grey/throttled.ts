@@ -1,13 +1,13 @@
-/** A cache that has to be listed anew, in pages, while hundreds of requests wait for the client-side rate limit. */
+/** Caches that must be listed again, in pages, while hundreds of requests wait for the client-side rate limit. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isWatch, type ApiProxy } from './api-proxy.ts';
 import { type Measured, yesOrNo } from './goals.ts';
 import { openStage, type Run } from './stage.ts';
 import { createClaims, goodClass, startServing } from './tenants.ts';
 
-/** --worker-threads: for so many claims a request may wait at a time. */
+/** --worker-threads: the number of claims for which a request may wait at a time. */
 const workers = 350;
-/** A few pages, each of which waits behind the requests for hundreds of claims. */
+/** In seconds: there are a few pages, and each waits behind the requests for hundreds of claims. */
 const patienceS = 300;
 
 /** @returns whether all caches are filled again. */
@@ -16,7 +16,7 @@ export async function throttled(run: Run): Promise<Measured[]> {
   await using stage = await openStage(run);
   const { proxy, kubeconfig } = await stage.proxy();
   proxy.decide = ({ query }) => (query.has('sendInitialEvents') ? { code: 422, reason: 'Invalid' } : 'pass');
-  // The journal would wait too, and have most claims wait for it instead of sending their requests.
+  // With the journal most claims would wait for its writes instead of sending their own requests.
   const journal = run.candidate.name === 'ours' ? ['--intent-journal=off'] : [];
   const flags = ['--kube-api-qps=5', '--kube-api-burst=10', `--worker-threads=${workers}`, ...journal];
   await startServing(stage, { kubeconfig, flags });
@@ -27,14 +27,14 @@ export async function throttled(run: Run): Promise<Measured[]> {
   return [yesOrNo(filledS < Infinity, filledS === Infinity ? `not ${time}` : time)];
 }
 
-/** Ends all watches and expires their versions. @returns seconds until each has been opened again after a list. */
+/** Ends all watches and expires their versions. @returns seconds until each is open again, after a list. */
 async function secondsToFill(proxy: ApiProxy): Promise<number> {
   const expired = new Set(proxy.watched());
   const awaited = new Set(expired);
   const streams = proxy.decide;
   proxy.decide = (request) => {
     const { path, query } = request;
-    // What is listed at no certain version comes in pages.
+    // Only lists without a resource version are paginated.
     if (!isWatch(query) && query.get('resourceVersion')) return { code: 410, reason: 'Expired' };
     if (!isWatch(query) || query.has('sendInitialEvents')) return streams(request);
     if (expired.delete(path)) return { code: 410, reason: 'Expired' };

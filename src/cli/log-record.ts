@@ -18,7 +18,7 @@ export type LogRecordLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fa
 
 /**
  * The fields with their errors as texts, which JSON would print as `{}`. The causes of an error follow its message
- * unless it holds them already. A text of many kilobytes is cut.
+ * unless it holds them already. A text above 65,536 characters is truncated.
  *
  * @param withStacks - adds `<key>Stack` behind each error.
  */

@@ -45,7 +45,9 @@ function dieLikeTheOriginal(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
-/** What may keep the process alive once everything has ended, such as a credential plugin that hangs, is given this long, in milliseconds. */
+/**
+ * How long a credential plugin that hangs, or the like, may keep the process alive once all has ended, in milliseconds.
+ */
 const lingerMs = 1000;
 
 async function beSidecar(argv0: string, args: readonly string[]): Promise<void> {

@@ -70,7 +70,7 @@ export async function sendCreateVolume(
       throw createVolumeError(error, { mayReschedule, contentSource: request.volume_content_source !== undefined });
     }
   };
-  // whatever else it throws is a permit that was refused: nothing was sent
+  // errors of `send` have a state; any other one means that the permit was refused, and nothing was sent
   return failingAs('no-change', () => permitted(permit, signal, send));
 }
 

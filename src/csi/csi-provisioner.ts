@@ -41,7 +41,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   readonly #handOver: SecretHandOver;
   readonly #storage: CsiStorage;
   readonly #requisite = new SharedRequisite();
-  /** By UID of the claim: what `provision` has requested without a clear result. A repeat must request the same. */
+  /** By UID of the claim: what `provision` has requested without a clear result. A retry must request the same. */
   readonly #unclear = new Map<string, VolumePlan>();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
   readonly #copied = new Set<string>();
@@ -70,8 +70,8 @@ export class CsiProvisioner implements Provisioner, Recoverable {
   }
 
   /**
-   * `plan` and `fulfil` in one, for callers that keep no record: a request without a clear result is kept in memory, and repeated
-   * as it was sent, until its outcome is known or `forget`.
+   * `plan` and `fulfil` in one, for callers that keep no record: a request without a clear result is kept in memory and
+   * repeated unchanged, until its outcome is known or `forget` is called.
    *
    * @throws {ProvisionError} and {IgnoredError} as the interface says; the texts are those of the reference.
    */
@@ -82,7 +82,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
       const { plan, secrets } = await this.#planOrRepeat(options, context);
       const beforeDelete = (): Promise<void> => Promise.resolve();
       const attempt = async (): Promise<PersistentVolume> => {
-        // a volume that may be in the making has used its source
+        // for a volume that may be in the making the source may be gone already
         const protect = this.#unclear.has(plan.claim.uid) ? protectFoundSource : protectSource;
         await protect(this.#options, plan.source, context.signal);
         return createVolume(this.#options, plan, { ...context, secrets, beforeDelete });
@@ -162,7 +162,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     return !this.#attachmentGate.mustWait(volume);
   }
 
-  /** Those that templates for the names of Secrets have: nothing else of the annotations reaches the driver or the volume. */
+  /** Those that templates for names of Secrets refer to: no other annotation reaches the driver or the volume. */
   claimAnnotations(storageClass: StorageClass): string[] {
     return templateAnnotations(storageClass.parameters ?? {});
   }
@@ -180,7 +180,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     return true;
   }
 
-  /** @throws {IgnoredError} when it is not, and {ProvisionError} when that cannot be found out. */
+  /** @throws {IgnoredError} when the claim is not ours, and {ProvisionError} when that cannot be determined. */
   async #checkOurs({ claim, storageClass }: ProvisionOptions): Promise<void> {
     const reason = await failingAs(
       'no-change',
@@ -211,7 +211,7 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     const { topology } = plan;
     if (state === 'in-background')
       this.#unclear.set(uid, { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) });
-    else if (state !== 'no-change') this.#unclear.delete(uid); // one that was never sent says nothing about an earlier one
+    else if (state !== 'no-change') this.#unclear.delete(uid); // one that was never sent says nothing about earlier ones
   }
 
   async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {

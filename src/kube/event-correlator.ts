@@ -38,17 +38,17 @@ const cacheSize = 4096;
 const groupLifeMs = 600_000;
 /** From this many different messages on, the events of a group become one aggregate. */
 const maxMessages = 10;
-/** The longest message that is kept itself. */
+/** The longest message that is itself part of a key, in characters; of longer ones the hash is. */
 const maxKeyChars = 1024;
 /** Rate limit for the events of one object and type. */
 const spamBurst = 25;
 const spamQps = 1 / 300;
 
-/** Rate limits for Warnings and repetitions: about the objects in one namespace, in all, and of the cluster. */
+/** Rate limits for Warnings and repetitions: those about objects of one namespace, of all namespaces together, and about cluster-scoped objects. */
 const namespaceLimit = { burst: 300, qps: 5 };
 const allLimit = { burst: 1000, qps: 50 };
 const clusterLimit = { burst: 1000, qps: 50 };
-/** So many at once may come from a namespace that is quiet, whatever the others do. */
+/** This many are always allowed from a namespace without others, however many come from the rest. */
 const quietBurst = 20;
 
 interface Seen {
@@ -82,7 +82,7 @@ export class EventCorrelator {
     if (!this.#withinBudget(about)) return { action: 'drop', event: counted, key };
     const action = counted.count > 1 ? 'patch' : 'create';
     if (this.#isAffordable(counted, action)) return { action, event: counted, key };
-    if (action === 'create') this.#seen.delete(key); // the next one is the first
+    if (action === 'create') this.#seen.delete(key); // the next one is created, not patched
     return { action: 'drop', event: counted, key };
   }
 
@@ -129,8 +129,9 @@ export class EventCorrelator {
   }
 
   /**
-   * When thousands of claims fail, the few events that are written explain as many of them as possible: repetitions leave half of the budget to
-   * first Warnings. It is for failures: other events only go when it is used up.
+   * Whether the rate limits allow the event. When thousands of claims fail, the events that are written are to explain
+   * as many claims as possible: repetitions leave half of a namespace's burst to new Warnings. Other new events take
+   * nothing from it, and are dropped only while it is used up.
    */
   #isAffordable({ involvedObject: { namespace = '' }, type }: CoreEvent, action: 'create' | 'patch'): boolean {
     const limit = namespace === '' ? clusterLimit : namespaceLimit;
@@ -154,7 +155,7 @@ export class EventCorrelator {
   }
 }
 
-/** Stands for a message in the caches, which many long ones would fill. */
+/** The key of a message in the caches: a hash of a long one, since many of those would fill the memory. */
 function keyOf(message: string): string {
   return message.length <= maxKeyChars ? message : hash('sha256', message);
 }

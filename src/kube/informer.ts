@@ -70,7 +70,10 @@ export interface InformerOptions<T extends KubeObject> {
    */
   sameContent?: (old: T, object: T) => boolean;
   indexers?: Record<string, IndexFunction<T>>;
-  /** Is called with each change of the content, before the handlers, also where none is notified. Must not throw. Default: nothing. */
+  /**
+   * Called with each change of the content, before the handlers, and also when no handler is notified. Must not throw.
+   * Default: nothing.
+   */
   onStoreChange?: OnStoreChange<T> | undefined;
   /** Default: the machine's own time. */
   clock?: Clock;

@@ -1,4 +1,4 @@
-/** Longer values are not shared, in characters: their authors could fill the table with them. */
+/** The longest value that is shared, in characters: users could fill the table with longer ones. */
 const maxSharedChars = 512;
 
 /**

@@ -7,7 +7,7 @@ import { deepFreeze } from './shared-values.ts';
 export type IndexFunction<T> = (object: T) => readonly IndexValue[];
 export type IndexValue = string | number;
 
-/** The content under one key changes: what was there before, and what is from now on. */
+/** Called when the object under one key changes, with the old object and the new one; undefined: none. */
 export type OnStoreChange<T> = (old: T | undefined, object: T | undefined) => void;
 
 /** The keys under one index value: a single key by itself, several in a Set, since most values have one. */

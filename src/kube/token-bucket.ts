@@ -36,7 +36,7 @@ export class TokenBucket {
     return this.#tokens >= 0 ? 0 : -this.#tokens / this.#perMs;
   }
 
-  /** Whether there are as many tokens; takes none. */
+  /** Whether there are at least that many tokens; takes none. */
   has(tokens: number): boolean {
     this.#refill();
     return this.#tokens >= tokens - rounding;

@@ -2,11 +2,14 @@
 export interface WaitingOrder {
   /** Keys that wait. */
   readonly size: number;
-  /** When a key may be taken though nothing else happens until then, in monotonic milliseconds; undefined: that will not be. */
+  /**
+   * Monotonic time in milliseconds at which a key that is held back may be taken; undefined: none is held back until a
+   * time.
+   */
   readonly nextAtMs: number | undefined;
-  /** The key waits from now on. Never one that waits already, or that was taken and is not done. */
+  /** The key waits from now on. Never called for one that waits already, or that was taken and is not done. */
   add(key: string): void;
-  /** Takes a key out. @returns undefined when none waits, or none may be processed now. */
+  /** Removes a key and returns it; undefined when none waits, or none may be processed now. */
   take(): string | undefined;
   /** The key that was taken has been processed. */
   done(key: string): void;
@@ -39,7 +42,7 @@ export class InOrderOfArrival implements WaitingOrder {
   }
 
   done(): void {
-    // nothing depends on what is processed
+    // the order does not depend on what is being processed
   }
 
   retryAll(): void {

@@ -25,7 +25,7 @@ export type KeyState =
 /** Parts of a queue; only the limiter has no default. */
 export interface WorkQueueOptions {
   limiter: RateLimiter;
-  /** In which keys are taken; it may hold some back. Default: first in, first out. */
+  /** The order in which keys are processed; it may hold keys back. Default: first in, first out. */
   order?: WaitingOrder;
   /** Default: the machine's own time. */
   clock?: Clock;
@@ -202,7 +202,7 @@ export class WorkQueue {
     return { totalSeconds, maxSeconds };
   }
 
-  /** Hands keys to the workers that wait. They are taken at once: nobody may see a key as neither waiting nor processing. */
+  /** Hands keys to waiting workers. A key is taken at once: it must never appear as neither waiting nor processing. */
   #hand(): void {
     while (this.#takers.length > 0) {
       const key = this.#waiting.take();

@@ -8,19 +8,19 @@ import type { PersistentVolumeClaim } from './objects.ts';
 import { selectedNode } from './claim-facts.ts';
 import { sameButVersion } from './same-but-version.ts';
 
-/** A claim without a volume is kept whole up to this size, in characters of its keys and values: anybody may write 1.5 MB into one. */
+/** The largest claim without a volume that is kept whole, in characters of its keys and values: it may have 1.5 MB. */
 const maxWholeChars = 8192;
-/** The longest value that is kept of a larger one, in characters; names of provisioners, classes and nodes have 253 at most. */
+/** The longest value that is kept of a larger claim, in characters: names of classes and nodes are shorter. */
 const maxValueChars = 1024;
 
-/** On cached forms of claims without a volume that lack parts. */
+/** Marks cached forms of claims without a volume that lack parts. */
 const partialMark = Symbol('partial');
 
 /**
  * Makes the cached form of claims. A claim without a volume is kept whole, since a provisioner may read all of it, and
- * only loses its managed fields, which an update may leave out. A large one keeps what decides whether it is to be provisioned,
- * see `isPartialClaim`, and so does a small one where `budget` is used up. A claim with a volume keeps what clones, source protection and deletion read, and `fields`; it must
- * never be sent back.
+ * only loses its managed fields, which an update may leave out. A large one keeps only what decides whether it is to be
+ * provisioned, see `isPartialClaim`, and so does a small one once `budget` is used up. A claim with a volume keeps what
+ * clones, source protection and deletion read, and `fields`. Reduced forms must never be sent back.
  */
 export function claimTransform(
   shared: SharedValues,
@@ -38,12 +38,15 @@ export function claimTransform(
   };
 }
 
-/** Whether the cached form lacks parts though the claim has no volume: it is read from the API server before it is provisioned. */
+/** Whether a claim without a volume is cached in part: it is read from the API server before it is provisioned. */
 export function isPartialClaim(claim: PersistentVolumeClaim): boolean {
   return partialMark in claim;
 }
 
-/** The selected node, empty if there is none. Of a value that is too long for the name of a node only the start: a cached form may have no more. */
+/**
+ * The selected node, empty if there is none. A value that is too long for the name of a node is truncated, as in
+ * partial cached forms, so that both compare equal.
+ */
 export function nodeName(claim: PersistentVolumeClaim): string {
   return start(selectedNode(claim));
 }
@@ -80,12 +83,12 @@ function decisiveAnnotations(annotations: Record<string, string>): Record<string
   return Object.fromEntries(present.map((key) => [key, start(annotations[key] ?? '')]));
 }
 
-/** As much of a value as each cached form has. A copy of its own: a part of a string would keep the whole of it in memory. */
+/** The first characters of a long text, as many as each cached form has; as a copy: a substring would keep the whole text in memory. */
 export function start(text: string): string {
   return text.length <= maxValueChars ? text : Buffer.from(text.slice(0, maxValueChars)).toString();
 }
 
-/** Characters of all keys and values; numbers and the like count eight. */
+/** Characters of all keys and values; numbers, booleans and null count as eight. */
 function charsOf(value: unknown): number {
   if (value === undefined) return 0;
   if (typeof value === 'string') return value.length;

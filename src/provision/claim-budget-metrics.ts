@@ -1,13 +1,13 @@
 import { gauge, type MetricRegistry } from '../base/metrics.ts';
 import type { ClaimBudget } from './claim-budget.ts';
 
-/** Registers what a budget counts. @throws {Error} when the registry has it already. */
+/** Registers the metric of a budget. @throws {Error} when the registry has it already. */
 export function claimBudgetMetrics(registry: MetricRegistry, budget: ClaimBudget): void {
   gauge({
     registry,
     labels: ['namespace'],
     name: 'claim_cache_bytes',
-    help: 'Size of the claims without a volume that the cache keeps whole, of the three namespaces with the most, and of all others as ""',
+    help: 'Bytes of the claims without a volume that are cached whole, for the three largest namespaces; "" stands for all others',
     collect: (bytes) => {
       bytes.reset();
       let rest = budget.storedChars;

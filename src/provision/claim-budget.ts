@@ -1,18 +1,20 @@
 import type { PersistentVolumeClaim } from './objects.ts';
 
 /**
- * What claims without a volume may take that are kept whole, in characters: their keys and values, and `perClaim` for each. The
- * heap of a container with 512 MiB has room for it several times, also while a list replaces the whole content.
+ * Max size of the claims without a volume that are kept whole, in characters: of their keys and values, plus `perClaim`
+ * for each. The heap of a container with 512 MiB has room for several times as much, which it needs while a list
+ * replaces all claims.
  */
 const defaultMaxChars = 32 * 1024 * 1024;
-/** An object of many small ones takes this besides its characters. */
+/** The overhead of a claim in memory, in characters. */
 const perClaim = 512;
-/** So many namespaces are named by `top`. */
+/** Max namespaces that `top` returns. */
 const maxTop = 3;
 
 /**
- * Counts what claims that are kept whole take. What is in the cache is counted exactly, by its changes; a form that was made
- * for the cache counts from then on, and no longer once it is in it or, where it never gets there, has been collected.
+ * Counts the size of claims that are kept whole. The content of the cache is counted exactly, from its changes. A form
+ * that was made for the cache and is not in it yet counts as pending, until it is stored or, if it never is,
+ * garbage-collected.
  */
 export class ClaimBudget {
   readonly #maxChars: number;
@@ -32,12 +34,12 @@ export class ClaimBudget {
     return this.#storedChars;
   }
 
-  /** The namespaces whose claims take most, the largest first. */
+  /** The namespaces with the largest total, the largest first. */
   top(): readonly (readonly [namespace: string, chars: number])[] {
     return [...this.#byNamespace].toSorted(([, one], [, other]) => other - one).slice(0, maxTop);
   }
 
-  /** Whether a claim with so many characters may be kept whole; it counts from now on. */
+  /** Whether a claim with that many characters may be kept whole; if so, it counts from now on. */
   take(claim: PersistentVolumeClaim, chars: number): boolean {
     const size = chars + perClaim;
     if (this.#storedChars + this.#pendingChars + size > this.#maxChars) return false;
@@ -48,7 +50,7 @@ export class ClaimBudget {
     return true;
   }
 
-  /** The cache has another object under a key: to be called for each change of its content. */
+  /** To be called for each change of the cache, with the old object under a key and the new one. */
   changed(old: PersistentVolumeClaim | undefined, claim: PersistentVolumeClaim | undefined): void {
     if (old === claim) return;
     if (old !== undefined) this.#count(old, -(this.#sizes.get(old) ?? 0));

@@ -1,4 +1,4 @@
-/** What shares its turns: the claims of one namespace and class. */
+/** The claims of one namespace and class, which share their turns. */
 export interface Flow {
   readonly namespace: string;
   readonly className: string;
@@ -9,7 +9,7 @@ export interface TurnLimits {
   mayTake: (flow: Flow) => boolean;
 }
 
-/** Keys that wait; namespaces take turns, and so do the classes in each. */
+/** Waiting keys; namespaces take turns, and so do the classes in each. */
 export class ClaimTurns {
   readonly #namespaces = new Map<string, Map<string, Set<string>>>();
   #size = 0;
@@ -26,9 +26,9 @@ export class ClaimTurns {
   }
 
   /**
-   * Takes the next key whose flow may have one more processed. Namespace and class then have their next turn after all others.
+   * Takes the next key of a flow that `mayTake` allows. Its namespace and class then go behind all others.
    *
-   * @param limits.isFull - whether no class of the namespace may: none of them is looked at then.
+   * @param limits.isFull - whether `mayTake` allows no class of the namespace: then it is not called for any.
    */
   take({ isFull, mayTake }: TurnLimits): string | undefined {
     for (const [namespace, classes] of this.#namespaces) {
@@ -43,7 +43,7 @@ export class ClaimTurns {
     return undefined;
   }
 
-  /** Takes out all keys of a flow, in their order. */
+  /** Removes all keys of a flow and returns them in their order. */
   removeFlow({ namespace, className }: Flow): Iterable<string> {
     const keys = this.#namespaces.get(namespace)?.get(className) ?? new Set<string>();
     this.#size -= keys.size;

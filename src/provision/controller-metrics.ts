@@ -1,6 +1,6 @@
 /** What the controller counts; times in seconds. `class` and `source` may be empty. */
 export interface ControllerMetrics {
-  /** Is told once how to see which classes exist: whoever creates a claim chooses what it names. */
+  /** Called once, with a function that says which classes exist: claims may name any class. */
   followClasses?(exists: (name: string) => boolean): void;
   provisioned(labels: { class: string; source: string }, seconds: number): void;
   /** Also counts attempts that end without retry: volume exists, Block refused, foreign class, ignored, rescheduled. */

@@ -283,7 +283,7 @@ export function makeControllerParts(
   };
 }
 
-/** A claim that is gone may have an intent, which knows its namespace. */
+/** The flow of a claim; of one that is gone, its intent has the namespace. */
 function flowOf(claim: PersistentVolumeClaim | undefined, intent: Intent | undefined): Flow {
   if (claim !== undefined) {
     const name = className(claim);

@@ -3,7 +3,11 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import { claimUid } from './claim-facts.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from './objects.ts';
 
-/** The claim as the API server has it; undefined when it is gone, also when another one has its name. @throws what the client throws. */
+/**
+ * Reads the claim from the API server; undefined when it is gone, also when another one has its name.
+ *
+ * @throws what the client throws.
+ */
 export async function currentClaim(
   client: Pick<KubeClient, 'get'>,
   claim: PersistentVolumeClaim,

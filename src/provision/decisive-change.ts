@@ -12,8 +12,8 @@ export interface ClaimReaders {
 }
 
 /**
- * Whether the next attempt for a claim may differ from the last one because of this change of the claim. Anybody who may write a claim
- * may annotate it many times a second: that must not be as many calls to the backend.
+ * Whether the next attempt for a claim may differ from the last one because of this change of the claim. Anyone who may
+ * write a claim can change its annotations many times a second, which must not cause as many calls to the backend.
  */
 export function isDecisiveChange(
   old: PersistentVolumeClaim,

@@ -6,53 +6,54 @@ import { ClaimTurns, type Flow } from './claim-turns.ts';
 export interface FairOrderOptions {
   /** Max claims processed at once. */
   workers: number;
-  /** Of the claim with this key. */
+  /** Returns namespace and class of the claim with this key. */
   flowOf: (key: string) => Flow;
-  /** Failed attempts of a claim in a row. */
+  /** Returns the number of consecutive failed attempts of the claim with this key. */
   failures: (key: string) => number;
   clock: Clock;
 }
 
-/** Max first attempts between two retries, where a retry waits. */
+/** Max first attempts between two retries while a retry waits. */
 const maxFirstsInRow = 3;
-/** A namespace that has this many times the free workers gets no further one. */
+/** A namespace that has this many times the number of free workers gets no further one. */
 const maxHeldToFree = 4;
-/** The same for a class of it that has none yet: one slow class does not hold up all classes of its namespace. */
+/** The same for a class that has no worker yet, so that one slow class does not delay the others of its namespace. */
 const maxHeldToFreeOfNewClass = 8;
-/** After this long alone a namespace may have all workers, in milliseconds. */
+/** A namespace that has been the only one for this long may have all workers, in milliseconds. */
 const aloneMs = 1000;
-/** After so many failures in a row the retries of a flow are paced. */
+/** After this many consecutive failures the retries of a flow are rate-limited ("paced"). */
 const failingFrom = 50;
-/** Max retries of failing flows, all together, in a span of so many milliseconds: some at a time cost less than each alone. */
+/** Max retries of all failing flows together within `paceMs`; to wake up once for several costs less than for each. */
 const paceCount = 20;
 const paceMs = 200;
-/** Max flows whose failures are counted. */
+/** Max flows whose consecutive failures are counted. */
 const maxStreaks = 4096;
 
 /**
- * The order of claims: no tenant waits for the failures of another one.
+ * The order of claims, in which the failures of one namespace do not delay the claims of another.
  *
  * - Namespaces take turns, and so do the classes in each.
- * - First attempts go before retries, but no more than three of them while a retry waits.
- * - The more workers a namespace has, the more must remain free: it gets another one only while it has fewer than four times the free
- *   ones. So a few of them stay free for namespaces that come later, even if all calls hang. A namespace that has been
- *   the only one for a second may have all.
- * - Where 50 attempts of a namespace and class have failed in a row, the retries of all such flows are limited to 100 a second, until an
- *   attempt succeeds: the outage of a backend costs neither it nor us much.
+ * - First attempts go before retries, but at most three of them in a row while a retry waits.
+ * - The more workers a namespace has, the more must remain free: it gets another one only while it has fewer than four
+ *   times as many as are free. So some stay free for namespaces that come later, even if all calls hang. A namespace
+ *   that has been the only one for a second may have all.
+ * - Once 50 attempts of a namespace and class have failed in a row, its retries are limited, together with those of all
+ *   other such flows, to 100 per second, until one of its attempts succeeds. So an outage of the backend costs little
+ *   CPU.
  */
 export class FairOrder implements WaitingOrder {
   readonly #options: FairOrderOptions;
   readonly #firsts = new ClaimTurns();
   readonly #retries = new ClaimTurns();
-  /** Retries of failing flows. */
+  /** Retries of failing flows, which are rate-limited. */
   readonly #paced = new ClaimTurns();
   readonly #taken = new Map<string, Flow>();
-  /** By namespace and by flow: how many keys are taken. */
+  /** How many keys are taken, by namespace and by flow. */
   readonly #held = new Map<string, number>();
-  /** By namespace: how many keys wait or are taken. */
+  /** How many keys wait or are taken, by namespace. */
   readonly #present = new Map<string, number>();
   readonly #flows = new Map<string, Flow>();
-  /** By flow: failures since the last success. */
+  /** Failures since the last success, by flow. */
   readonly #streaks = new LruMap<number>(maxStreaks);
   #aloneSinceMs = -Infinity;
   #pacedFromMs = -Infinity;
@@ -149,7 +150,7 @@ export class FairOrder implements WaitingOrder {
     return this.#ending || this.#pacedCount < paceCount || this.#isTime(this.#pacedFromMs + paceMs);
   }
 
-  /** One of the retries that are limited goes out. */
+  /** Counts one of the rate-limited retries. */
   #pace(): void {
     const nowMs = this.#options.clock.monotonicMs();
     const isOver = nowMs >= this.#pacedFromMs + paceMs;
@@ -177,7 +178,7 @@ export class FairOrder implements WaitingOrder {
     return isAlone && this.#isTime(this.#aloneSinceMs + aloneMs);
   }
 
-  /** Whether it is that late; else the queue looks again then. */
+  /** Whether the time has come; if not, the queue asks again then. */
   #isTime(atMs: number): boolean {
     if (this.#options.clock.monotonicMs() >= atMs) return true;
     this.#nextAtMs = Math.min(this.#nextAtMs ?? Infinity, atMs);
@@ -214,7 +215,7 @@ export class FairOrder implements WaitingOrder {
   }
 }
 
-/** Also differs from each namespace, which has no slash in its name. */
+/** Never equals a namespace, whose name has no slash. */
 function flowKey({ namespace, className }: Flow): string {
   return `${namespace}/${className}`;
 }

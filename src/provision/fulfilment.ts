@@ -38,9 +38,10 @@ export class Fulfilment {
   }
 
   /**
-   * The first attempt for a new intent. The record may have been waited for: what has changed meanwhile has queued the claim.
+   * The first attempt for a new intent. The claim may have changed while its record was written; such a change has
+   * queued it.
    *
-   * @param planned - the claim that it was planned for.
+   * @param planned - the claim that the intent was planned for.
    * @throws as `attempt`.
    */
   async begin(intent: Intent, planned: PersistentVolumeClaim, signal: AbortSignal): Promise<PersistentVolume> {
@@ -76,7 +77,7 @@ export class Fulfilment {
       );
     } catch (error) {
       if (intent.mayExist) throw await this.#afterFailure(intent, error, { mayExist, signal });
-      intents.close(intent); // the backend was not asked: the next attempt plans anew
+      intents.close(intent); // the backend was not called: the next attempt makes a new plan
       throw error;
     }
     await intents.reopen(intent, made.spec, signal);
@@ -135,7 +136,7 @@ export class Fulfilment {
       intents.unclear(intent);
     } else if (!mayExist || (afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
       intents.close(intent);
-      // the node that is selected now may be another one, which was never tried: the next attempt is for that one
+      // another node, which was not tried yet, may be selected by now: the next attempt is for that one
       if (state === 'reschedule' && !this.#hasPlannedNode(intent))
         return new ProvisionError(message, { state: 'finished', cause: error });
     } else {

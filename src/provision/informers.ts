@@ -43,8 +43,8 @@ export interface ProvisionInformersOptions {
    */
   volumeFields?: KeptFields<PersistentVolume> | undefined;
   /**
-   * The same for claims that have a volume of any provisioner. Claims without one are kept whole up to 8,192 characters, and
-   * larger ones are read from the API server when they are provisioned. Default: nothing more.
+   * The same for claims that have a volume of any provisioner. Claims without one are kept whole up to 8,192
+   * characters; larger ones are read from the API server when they are provisioned. Default: nothing more.
    */
   claimFields?: KeptFields<PersistentVolumeClaim> | undefined;
   /**
@@ -77,8 +77,10 @@ export const unboundForIndex = 'unboundFor';
 export const storageIndex = 'storage';
 
 /**
- * Makes the three caches; nothing is read before they are run. Claims without a volume that exceed the budget are kept in part. Their objects are for reading: `KubeClient.update` refuses
- * them, also those that are kept whole, since they lack fields that are newer than this version.
+ * Makes the three caches; nothing is read before they are run. Their objects are for reading: `KubeClient.update`
+ * refuses them, also those that are kept whole, since they lack fields that are newer than this version.
+ *
+ * @param budget - the limit for claims without a volume that are kept whole; those that exceed it are kept in part.
  */
 export function provisionInformers(options: ProvisionInformersOptions, budget = new ClaimBudget()): ProvisionInformers {
   const { transport, isKnownProvisioner, volumeFields, claimFields, metrics, freeze = false } = options;

@@ -13,7 +13,7 @@ export interface Intent {
   isDurable: boolean;
   /** The backend may have storage for it, or be making it. */
   mayExist: boolean;
-  /** The node that was selected when this process planned it, as far as names of nodes go; undefined: another process did. */
+  /** The node that was selected when this process planned it, see `nodeName`; undefined: another process planned it. */
   plannedNode: string | undefined;
   /** A call of this process that makes the storage is under way. */
   underWay: boolean;

@@ -209,8 +209,8 @@ export class Intents {
    * Records a new intent; resolves once the backend may be asked. Before that no record of another claim has the name in the
    * journal any more: the next process could not tell which of them stands for the volume.
    *
-   * @throws {NameInUseError} when the volume's name is in use, {ForeignIntentError} when an intent for the claim was found meanwhile,
-   * {DrainingError} while no new volume is begun, and what the journal throws.
+   * @throws {NameInUseError} when the volume's name is in use, {ForeignIntentError} when an intent for the claim was
+   * found meanwhile, {DrainingError} while no new volume is begun, and what the journal throws.
    */
   async begin(record: IntentRecord, signal: AbortSignal): Promise<Intent> {
     const { uid } = record.claim;
@@ -223,7 +223,7 @@ export class Intents {
       this.#closed.forget(name);
       this.checkName(uid, name);
     }
-    // found while this one was planned: what the other process may have requested is not requested from another plan
+    // found during planning: what the other process may have requested must not be requested from another plan
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
     const intent = newIntent(record, this.#nowMs);

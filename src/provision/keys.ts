@@ -15,7 +15,7 @@ export const migratedToKey = 'pv.kubernetes.io/migrated-to';
 /** Holds a volume until its storage is gone. */
 export const volumeFinalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
 
-/** Annotations that decide whether a claim is to be provisioned now, for which node, and by whom. */
+/** Annotations that decide whether a claim is to be provisioned, for which node, and by which provisioner. */
 export const decisiveAnnotationKeys = [
   storageProvisionerKey,
   betaStorageProvisionerKey,

@@ -3,7 +3,7 @@ import { shortValue } from '../base/short-value.ts';
 
 /** Why the last attempt for a claim ended without a volume. */
 export interface LastError {
-  /** As in the events, of a longer one the first 1,000 characters. */
+  /** As in the events, truncated at 1,000 characters. */
   readonly message: string;
   /** Milliseconds since the Unix epoch. */
   readonly atMs: number;

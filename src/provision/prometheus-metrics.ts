@@ -4,10 +4,10 @@ import { BoundedLabel } from './bounded-label.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Whoever creates a claim chooses its class and its source: of those that nothing knows, only so many have series. */
+/** Users choose the class and the source of a claim: at most this many that are not known have series of their own. */
 const maxUnknownClasses = 100;
 const maxUnknownSources = 20;
-/** The kinds of data sources that the provisioner itself handles, and none. */
+/** The kinds of data sources that the provisioner itself handles; empty: no source. */
 const handledSources: ReadonlySet<string> = new Set(['', 'PersistentVolumeClaim', 'VolumeSnapshot']);
 
 interface ClaimLabels {
@@ -16,8 +16,8 @@ interface ClaimLabels {
 }
 
 /**
- * Registers the six `controller_*` families. The series of a class that does not exist go an hour after their last count; of
- * too many such classes the further ones are counted together.
+ * Registers the six `controller_*` families. The series of a class that does not exist are removed an hour after they
+ * last changed; if there are too many such classes, the rest are counted together.
  *
  * @throws {Error} when the registry has them already.
  */

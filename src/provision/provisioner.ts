@@ -59,9 +59,9 @@ export interface Provisioner {
    */
   shouldProvision?(claim: PersistentVolumeClaim, context: ProvisionContext): boolean | Promise<boolean>;
   /**
-   * Keys of the annotations of a claim from which its volume is made, for claims of this class. A claim that waits after a failure
-   * is retried at once when one of them changes, or its spec or its selected node; after other changes it goes on waiting.
-   * Absent: each change of an annotation or label counts. Pure; must not throw.
+   * Keys of the annotations that the volume of a claim of this class depends on. A claim that waits after a failure is
+   * retried immediately when one of them, its spec or its selected node changes; other changes do not shorten the wait.
+   * Absent: a change of any annotation or label retries the claim. Pure; must not throw.
    */
   claimAnnotations?(storageClass: StorageClass): readonly string[];
   /** Whether claims with `volumeMode: Block` are served. Absent: no. */

@@ -67,7 +67,7 @@ export class QueueVolumeStore implements VolumeStore {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
       if (error instanceof VolumeAbandonedError) throw error;
       const fields = { err: error, volume: name };
-      // at an abort `run` logs what was not saved
+      // after an abort `run` logs what was not saved
       if (!this.#abort().aborted)
         this.#parts.logger.error(fields, 'The volume could not be saved, trying again in the background');
       this.#unsaved.set(name, volume);
@@ -110,7 +110,7 @@ export class QueueVolumeStore implements VolumeStore {
       this.#queue.add(name);
     }
     if (!this.#isSettled) await new Promise<void>((resolve) => this.#waiters.push(resolve));
-    await Promise.all(this.#saving.values()); // what is tried rarely may just be under way
+    await Promise.all(this.#saving.values()); // a volume that is retried rarely may be under way just now
   }
 
   async #work(signal: AbortSignal): Promise<void> {

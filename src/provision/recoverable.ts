@@ -40,7 +40,7 @@ export interface RevokeContext extends ProvisionContext {
 /** The further methods of a provisioner whose attempts are journaled. `provision` is not called then. */
 export interface Recoverable {
   /**
-   * Decides what to create. Has no side effects; repeated until a plan is carried out, and where that never reached the backend.
+   * Decides what to create. Has no side effects; called again until a request of a plan has been sent to the backend.
    *
    * @throws {ProvisionError} and {IgnoredError} as `provision` does.
    */

@@ -156,7 +156,7 @@ export class ClaimSyncer {
     return outcome;
   }
 
-  /** The claim to work with: one that the cache keeps in part is read, if there is work to do. @returns undefined if it is gone. */
+  /** The whole claim: one that is cached in part is read if there is work to do. @returns undefined if it is gone. */
   async #whole(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
     const { intents, isKnownProvisioner, classes, client } = this.#options;
     if (!isPartialClaim(claim)) return claim;

@@ -84,7 +84,10 @@ export class WatchHandlers {
     }
   }
 
-  /** Whether an attempt is under way, or one has failed and the next one is not due: then only what may change the result counts. */
+  /**
+   * Whether the change leaves the claim where it is: an attempt is under way, or the next one is not due, and the
+   * change cannot alter its result.
+   */
   #keepsWaiting(claim: PersistentVolumeClaim, old: PersistentVolumeClaim | undefined): boolean {
     const uid = claimUid(claim);
     if (old === undefined || old === claim || claimUid(old) !== uid) return false;

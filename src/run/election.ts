@@ -48,7 +48,7 @@ export interface ElectionOptions {
   fieldManager: string;
   /** The election's own, so that a busy controller cannot miss a renewal. */
   transport: Transport;
-  /** The transport of the work: fenced when the lease is lost, and when the work has ended. */
+  /** The transport of the work: fenced when the lease is lost, and once the work has ended. */
   guarded: Pick<Transport, 'fence'>;
   registry: MetricRegistry;
   shutdown: Shutdown;
@@ -125,8 +125,9 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
 }
 
 /**
- * To be called before the lease is released. Nothing of the work is sent from now on, also not what nobody waits for any more: another
- * process may lead. Until now the lease had to be renewed, however long the work took.
+ * To be called before the lease is released. From now on no request of the work is sent, not even one that nothing
+ * waits for: another process may lead. Only now may the election's own requests end with the shutdown: until the work
+ * ended, the lease had to be renewed.
  */
 function endWork({ guarded, transport, shutdown }: Pick<ElectionOptions, 'guarded' | 'transport' | 'shutdown'>): void {
   guarded.fence(new Error('the work has ended'));

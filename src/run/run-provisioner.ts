@@ -116,8 +116,9 @@ export interface RunProvisionerOptions extends Omit<
   /** Called once before the controller runs, for example to keep it for `wakeVolume` and `retryFailed`. */
   onController?: (controller: ProvisionController) => void;
   /**
-   * How long a shutdown may take, in milliseconds, at least 25,000: what is under way is aborted 4 s before that, and the rest is for
-   * the last events and the Lease. The `terminationGracePeriodSeconds` of the pod is to be 5 s longer. Default 25,000.
+   * Max duration of a shutdown, in milliseconds, at least 25,000: what is under way is aborted 4 s before its end, and
+   * the rest is for the last events and the Lease. The `terminationGracePeriodSeconds` of the Pod must be 5 s longer.
+   * Default 25,000.
    */
   drainMs?: number;
   /** The process environment. Default: that of this process. */

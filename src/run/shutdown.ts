@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 
-/** The stages of a shutdown, which share one budget of time, and the ways to start it. */
+/** The stages of a shutdown, which share one time limit, and the ways to start it. */
 export interface Shutdown extends Disposable {
   /** Take no new work; finish what is under way. */
   readonly stop: AbortSignal;
   /** Abandon what is under way, too. */
   readonly abort: AbortSignal;
-  /** Send nothing more for the work, its last events included: the rest of the time is for the lease. */
+  /** Send nothing more for the work, not even its last events: the rest of the time is for the lease. */
   readonly quiet: AbortSignal;
   /** Wait for nothing any more. */
   readonly end: AbortSignal;
@@ -15,7 +15,10 @@ export interface Shutdown extends Disposable {
   fail(error: Error): void;
   /** Shuts down because of a failure as a signal would: what is under way may end in time. */
   drain(error: Error): void;
-  /** The work has ended, of itself or aborted: what is aborted from now on is only its end, such as the release of the lease. */
+  /**
+   * To be called when the work has ended, by itself or aborted. An abort after that does not count as one of the work,
+   * only of what follows it, such as the release of the lease.
+   */
   readonly workEnded: () => void;
   /** Whether work was aborted. */
   readonly hasAbortedWork: boolean;
@@ -36,15 +39,18 @@ export interface ShutdownTimes {
 
 /** A shutdown may take at least this long, in milliseconds: a pod is killed after 30 s by default. */
 const minTotalMs = 25_000;
-/** And so much longer than a call to the driver, in milliseconds. */
+/** A shutdown may take this much longer than a call to the driver, in milliseconds. */
 const besideCallMs = 5000;
-/** The last part of it, for all that is to be done once the work has ended or was aborted, in milliseconds. */
+/** The last part of a shutdown, for everything after the work has ended or was aborted, in milliseconds. */
 const closingMs = 4000;
-/** The part of that for the lease, in milliseconds: a read and a write, also where the API server is slow. */
+/**
+ * The part of `closingMs` from which on only the lease is released, in milliseconds: a read and a write of a slow API
+ * server.
+ */
 const leavingMs = 2500;
-/** The part of that for open connections, such as those of the HTTP endpoint, in milliseconds. */
+/** The part of `leavingMs` for open connections, such as those of the HTTP endpoint, in milliseconds. */
 const lastMs = 1000;
-/** The kubelet counts from before it sends the signal, and a busy node is slow: the margin of the grace period, in milliseconds. */
+/** The margin of the grace period, in milliseconds: the kubelet starts to count before it sends the signal. */
 const marginMs = 5000;
 
 /** @param callTimeoutMs - max duration of a call to the driver, in milliseconds. */
@@ -65,7 +71,7 @@ export interface SignalSource {
   off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
 }
 
-/** Calls back once a signal has aborted, at once where it has. Nothing takes the listener off again. */
+/** Calls `call` when the signal aborts, or immediately if it has. The listener is never removed. */
 export function onceAborted(signal: AbortSignal, call: (reason: Error) => void): void {
   const listener = (): void => call(signal.reason as Error);
   if (signal.aborted) listener();
@@ -85,8 +91,8 @@ export function drainOnFailure(shutdown: Pick<Shutdown, 'drain'>, logger: Logger
  *
  * @param options.callTimeoutMs - max duration of a call to the driver, in milliseconds, as for `shutdownTimes`.
  * @param options.onSecondSignal - must not return to the work; it ends the process.
- * @param options.onOverdue - called when the time of a shutdown is over and this was not disposed by then. Default: what is under way is
- * waited for.
+ * @param options.onOverdue - called when the time of a shutdown is over and the `Shutdown` is not disposed yet.
+ * Default: the process keeps waiting for what is under way.
  */
 export function listenForShutdown(options: {
   signals: SignalSource;

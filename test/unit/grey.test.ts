@@ -17,8 +17,8 @@ import { parseOptions } from '../../scripts/grey/options.ts';
 import { scenarios, shortNames } from '../../scripts/grey/scenarios.ts';
 import { isMissed, tableText } from '../../scripts/grey/table.ts';
 
-describe('the goal of a grey hour', () => {
-  test('compares a limit with what is shown', () => {
+describe('the goal of a grey failure', () => {
+  test('compares the limit with the rounded value that is shown', () => {
     const goal = atMost(25, 's');
     assert.equal(goal.holds(seconds(25.4), undefined), true);
     assert.equal(goal.holds(seconds(25.6), undefined), false);
@@ -27,21 +27,21 @@ describe('the goal of a grey hour', () => {
     assert.equal(atMost(150, 'MB').holds(megabytes(150.4), undefined), true);
   });
 
-  test('is missed by what did not come about and by a failure, whatever it asks', () => {
+  test('is missed by what did not happen in time and by a failure, whatever the goal is', () => {
     for (const goal of [atMost(25, 's'), all, yes, noMoreThanPeer]) {
       assert.equal(goal.holds(seconds(Infinity, 60), seconds(1)), false);
       assert.equal(goal.holds(failed(new Error('no cluster')), undefined), false);
     }
   });
 
-  test('asks for all, and for yes', () => {
+  test('of all, or of yes, is reached only by all, or by yes', () => {
     assert.equal(all.holds(share(21, 21), undefined), true);
     assert.equal(all.holds(share(20, 21), undefined), false);
     assert.equal(yes.holds(yesOrNo(true, 'after 3 s'), undefined), true);
     assert.equal(yes.holds(yesOrNo(false), undefined), false);
   });
 
-  test('says nothing where there is nothing to compare', () => {
+  test('is neither reached nor missed if there is nothing to compare', () => {
     assert.equal(atMost(25, 's').holds(nothing('no such request'), undefined), undefined);
     assert.equal(noMoreThanPeer.holds(count(5), undefined), undefined);
     assert.equal(noMoreThanPeer.holds(count(5), failed(new Error('it does not start'))), undefined);
@@ -50,14 +50,14 @@ describe('the goal of a grey hour', () => {
   });
 });
 
-describe('the table of grey hours', () => {
+describe('the table of grey failures', () => {
   const lines = [
     { what: 'a claim waits', goal: atMost(2, 's'), ours: seconds(Infinity, 120), peer: seconds(0.14) },
     { what: 'events', goal: noMoreThanPeer, ours: count(3113), peer: count(3115) },
     { what: 'older watches', goal: atMost(40, 's'), ours: undefined, peer: undefined },
   ];
 
-  test('marks what ours has missed, and nothing that was not measured', () => {
+  test('marks the goals that ours has missed, but none that was not measured', () => {
     assert.deepEqual(lines.map(isMissed), [true, false, false]);
     assert.equal(
       tableText(lines, { hasPeer: true }),
@@ -69,7 +69,7 @@ older watches  40 s at most             -                               -`,
     );
   });
 
-  test('does without a column for a peer that is not there', () => {
+  test('has no column for the peer if there is none', () => {
     assert.equal(
       tableText([{ what: 'lives', goal: yes, ours: yesOrNo(true), peer: undefined }], { hasPeer: false }),
       'what happens  goal  ours\n------------  ----  ----\nlives         yes   yes',
@@ -77,7 +77,7 @@ older watches  40 s at most             -                               -`,
   });
 });
 
-describe('the command line of grey hours', () => {
+describe('the command line of grey failures', () => {
   const known = [
     { name: 'a', about: '' },
     { name: 'b', about: '' },
@@ -95,7 +95,7 @@ describe('the command line of grey hours', () => {
     assert.deepEqual(parseOptions(['--short', '--only=b'], known, ['a']).names, ['b']);
   });
 
-  test('has a short form of some of them, on the sandbox', () => {
+  test('has a short form with some of the scenarios, on the sandbox', () => {
     const { names, target } = parseOptions(['--short', '--cluster=kubernetes'], known, ['a']);
     assert.deepEqual([names, target], [['a'], 'sandbox']);
     const all = scenarios.map(({ name }) => name);
@@ -105,7 +105,7 @@ describe('the command line of grey hours', () => {
     );
   });
 
-  test('gives a peer its flags as words', () => {
+  test('splits the flags of the peer at spaces', () => {
     const { peer } = parseOptions(['--peer=some/sidecar', '--peer-flags=--a=1  --b'], known, []);
     assert.deepEqual(peer, { name: 'peer', command: 'some/sidecar', flags: ['--a=1', '--b'] });
   });

@@ -24,7 +24,7 @@ export interface OtlpTracesOptions {
   config: TracesConfig;
   version: string;
   logger: Logger;
-  /** Ends the wait for the last export. Default: only its own time does. */
+  /** Ends the wait for the last export before `flushMs` is over. Default: nothing does. */
   end?: AbortSignal;
   /** How long the end waits for the last export, in milliseconds. Default 3000. */
   flushMs?: number;

@@ -40,8 +40,8 @@ interface SelectedNode {
 }
 
 /**
- * Computes accessibility requirements from the class, the scheduler's choice, and the nodes as they are now. Nothing is kept: a
- * request that was sent is repeated from its plan.
+ * Computes accessibility requirements from the class, the scheduler's choice, and the nodes as they are now. Nothing is
+ * kept: a request that was sent is repeated from its plan.
  */
 export class Topology implements TopologyHook {
   readonly #options: TopologyOptions;

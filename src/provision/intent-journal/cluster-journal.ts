@@ -39,7 +39,7 @@ class ClusterJournal implements IntentJournal {
   readonly #intake: RecordIntake;
   readonly #upkeep: JournalUpkeep;
   #listener: JournalListener | undefined;
-  /** Ends every request: the run has ended, or its start was given up. */
+  /** Ends every request, once the run has ended or the start was abandoned. */
   readonly #ending = new AbortController();
   #isOpen = false;
   #endedBy: Error | undefined;
@@ -149,7 +149,7 @@ class ClusterJournal implements IntentJournal {
     await this.#queue.drain(signal);
   }
 
-  /** Nothing is sent any more once the signal has aborted, until this is disposed. */
+  /** Until disposed: once the signal aborts, nothing is sent any more, for good. */
   #endsWith(signal: AbortSignal): Disposable {
     const end = (): void => this.#ending.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });

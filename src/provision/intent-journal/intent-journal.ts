@@ -44,7 +44,7 @@ export interface IntentJournal {
    * Reads what is there, takes over what may be taken over, and hands it to the listener. Resolves, too, where the journal
    * cannot be used; what is found later is handed over then. To be called once.
    *
-   * @throws when the signal aborts: then nothing is sent any more, not even later.
+   * @throws when the signal aborts: after that nothing is sent any more.
    */
   open(listener: JournalListener, signal: AbortSignal): Promise<void>;
   /**
@@ -53,8 +53,8 @@ export interface IntentJournal {
    */
   readonly isDraining: boolean;
   /**
-   * Works in the background until the signal aborts: removals, renewals, retries. Then nothing is sent any more. To be started before
-   * `open`.
+   * Works in the background until the signal aborts: removals, renewals, retries. After that nothing is sent any more.
+   * To be started before `open`.
    */
   run(signal: AbortSignal): Promise<void>;
   /**

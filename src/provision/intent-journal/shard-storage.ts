@@ -44,14 +44,14 @@ export class ShardAlteredError extends Error {
   }
 }
 
-/** Reads and writes shards: one request each. Every method throws `ApiError`, `TransportError`, and the reason of the signal. */
+/** Reads and writes shards: one request each. Every method throws `ApiError`, `TransportError`, or the abort reason. */
 export class ShardStorage {
   readonly #client: KubeClient;
   readonly #namespace: string;
   readonly #lockName: string;
   readonly #options: CallOptions;
 
-  /** @param options.signal - ends every request. Default: none does. */
+  /** @param options.signal - aborts every request. Default: none is aborted. */
   constructor(options: { client: KubeClient; namespace: string; lockName: string; signal?: AbortSignal | undefined }) {
     this.#options = { optional: 'reported', signal: options.signal };
     this.#client = options.client;

@@ -15,7 +15,7 @@ export interface ShardWriterOptions {
   storage: ShardStorage;
   clock: Clock;
   writer: string;
-  /** Nothing can be sent any more. */
+  /** Aborts once nothing can be sent any more. */
   ended: AbortSignal;
   /** Fields of the header that only the first shard has. */
   rootFields: (shard: Shard) => Partial<ShardHeader>;
@@ -60,7 +60,7 @@ export class ShardWriter {
       } catch (error) {
         if (ended.aborted) {
           if (attempt.write !== undefined) shard.undo(attempt.write);
-          return { kind: 'ended', error: error as Error }; // whatever it is: with it a next try would end at once, too
+          return { kind: 'ended', error: error as Error }; // whatever the error is, the next try would end at once, too
         }
         const isCreation = shard.object === undefined && !attempt.mustRead;
         const isUnfit = error instanceof NewerFormatError || error instanceof ShardAlteredError;

@@ -56,7 +56,7 @@ describe('JSON', () => {
     assert.deepEqual({ ...error, ts: 0, caller: '' }, { level: 'error', ts: 0, caller: '', err: 'boo', msg: 'Failed' });
   });
 
-  test('a text that is longer than any of a driver is cut', () => {
+  test('a text that is longer than the longest error of a driver is truncated', () => {
     const long = 'x'.repeat(1_000_000);
     const [line] = records({ verbosity: 5 }, (logger) => logger.info({ err: new Error(long), long }, 'm'));
     const cut = `${'x'.repeat(65_536)}… (1,000,000 characters)`;

@@ -1,4 +1,4 @@
-/** A shutdown while something that was sent gets no answer: it ends within its time, and no volume is lost. */
+/** A shutdown while a request gets no response: it ends within its time, and no volume is lost. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,7 +14,7 @@ import { Program } from '../csi/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 
 const times = shutdownTimes(10_000);
-/** Far below the 30 s after which a request that gets no answer ends by itself, in milliseconds. */
+/** In milliseconds, far below the 30 s after which a request without a response ends by itself. */
 const promptMs = 12_000;
 const csi = loadCsi();
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
@@ -93,7 +93,7 @@ const nodeInZone: SandboxObject[] = [
 const lateBinding = storageClass({ volumeBindingMode: 'WaitForFirstConsumer' });
 const never = (): Promise<object> => new Promise<object>(() => undefined);
 
-/** From when on nothing keeps the process any more. */
+/** The time after which nothing keeps the process running, in milliseconds. */
 type Stage = 'stop' | 'abort' | 'quiet' | 'end';
 
 const afterMs: Record<Stage, number> = {
@@ -107,24 +107,24 @@ interface Case {
   what: string;
   /** Default: a class and a claim. */
   objects?: readonly SandboxObject[];
-  /** The first one is what hangs. There from the start. */
+  /** The requests that hang, from the start; the test waits for the first one. */
   hangs?: readonly FaultMatch[];
-  /** So many requests of the first kind are answered before. */
+  /** The number of requests of the first kind that get a response before one hangs. */
   after?: number;
-  /** Further faults, there from the start. */
+  /** Further faults, from the start. */
   faults?: readonly FaultRule[];
   driver?: (driver: RecordingDriver) => void;
-  /** Its capabilities. Default: those of the fake. */
+  /** The capabilities of the driver. Default: those of the fake. */
   plugin?: string[];
   /** The call of the driver that hangs. */
   call?: string;
-  /** What hangs from when the signal came; there is no wait for it. */
+  /** The requests that hang once the signal has arrived; the test does not wait for them. */
   hangsAtTheEnd?: readonly FaultMatch[];
   endsAt: Stage;
   code: 0 | 1;
   /** Whether the lease can be released. Default true. */
   releases?: boolean;
-  /** What the next start has done. Default: the claim has its volume. */
+  /** What holds after the next start. Default: the claim has its volume. */
   then?: (cluster: StoredCluster) => void;
 }
 
@@ -308,7 +308,7 @@ function stored({ server }: StoredCluster, name: string): SandboxObject | undefi
   return server.client('test').get(volumes, { name });
 }
 
-/** The claim has the volume that the driver was asked for, whatever process that was, and no other one was made. */
+/** The claim has the volume that the driver was asked for, by either process, and no other one was created. */
 function hasItsVolume(cluster: StoredCluster, driver: RecordingDriver): void {
   const names = new Set(driver.callsOf('CreateVolume').map(({ request }) => request['name']));
   const name = 'pvc-11111111-1111-4111-8111-111111111111';
@@ -316,7 +316,7 @@ function hasItsVolume(cluster: StoredCluster, driver: RecordingDriver): void {
   assert.ok(stored(cluster, name) !== undefined, 'the volume is saved');
 }
 
-/** What was sent after the lease was released, but for the events about it. */
+/** What was sent after the lease was released, except for the events about it. */
 function sentAfterRelease({ server }: StoredCluster): string[] {
   const released = server.requestLog
     .entries({ resource: 'leases', verb: 'update', path: new RegExp(`/${lock}$`) })

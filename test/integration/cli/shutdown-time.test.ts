@@ -1,4 +1,4 @@
-/** The time of a shutdown on the clock of the machine: the whole program as a process, in its worst cases side by side. */
+/** The duration of a shutdown in real time: the whole program as a process, in its worst cases. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -49,7 +49,7 @@ async function terminate(started: StartedProcess): Promise<number> {
 }
 
 describe('a shutdown ends before the grace period of the Pod', { concurrency: true }, () => {
-  test('while the API server answers nothing, and the next start saves the volume that was made', async () => {
+  test('while the API server does not respond, and the next start saves the volume that was created', async () => {
     await using driver = await RecordingDriver.start({ csi });
     await using cluster = await StoredCluster.start(objects);
     await using opened = new AsyncDisposableStack();
@@ -76,7 +76,7 @@ describe('a shutdown ends before the grace period of the Pod', { concurrency: tr
     assert.deepEqual([...names], [name]);
   });
 
-  test('at once while a credential plugin hangs', async () => {
+  test('immediately while a credential plugin hangs', async () => {
     await using driver = await RecordingDriver.start({ csi });
     await using opened = new AsyncDisposableStack();
     const folder = await mkdtemp(join(tmpdir(), 'shutdown-time-'));

@@ -1,4 +1,7 @@
-/** Tenants of another driver fill their claims with annotations: the program, a process with little memory, serves its own. */
+/**
+ * Users of another driver fill their claims with annotations: the program, with little memory, still serves its own
+ * claims.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -19,7 +22,7 @@ const storageClass = {
   reclaimPolicy: 'Delete',
   volumeBindingMode: 'Immediate',
 };
-/** Together 96 MB, and more than the heap that the program has. */
+/** Together 96 MB, more than the heap of the program. */
 const claims = 400;
 const notes = 'x'.repeat(240_000);
 const heapMib = 64;
@@ -34,11 +37,11 @@ const foreign = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com
 
 describe('large claims of another driver', () => {
   for (const { title, stored, fault } of [
-    { title: 'that are there at the start, and streamed', stored: true, fault: false },
-    { title: 'that are there at the start, and listed in pages', stored: true, fault: true },
-    { title: 'that come while it runs', stored: false, fault: false },
+    { title: 'that exist at the start, and are streamed', stored: true, fault: false },
+    { title: 'that exist at the start, and are listed in pages', stored: true, fault: true },
+    { title: 'that are created while it runs', stored: false, fault: false },
   ]) {
-    test(`${title} leave the program the memory to serve its own`, async () => {
+    test(`${title} leave the program enough memory to serve its own`, async () => {
       const others = Array.from({ length: claims }, (_, index) => claim(`other-${index}`, foreign));
       await using cluster = await StoredCluster.start([storageClass, ...(stored ? others : [])]);
       if (fault) cluster.server.faults.add({ match: { watch: true }, action: { type: 'noWatchList' } });

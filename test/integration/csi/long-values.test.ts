@@ -1,4 +1,4 @@
-/** Whoever may create a claim may write 1.5 MB into it: what errors, and with them events and logs, quote of it is short. */
+/** Anyone who may create a claim may write 1.5 MB into it: errors, and so events and logs, quote little of it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PersistentVolumeClaim } from '../../../src/provision/objects.ts';
@@ -41,7 +41,7 @@ const cases: { title: string; claim: PersistentVolumeClaim; message: string }[] 
   },
 ];
 
-describe('a value of 100,000 characters is cut to 256 in an error', () => {
+describe('a value of 100,000 characters is truncated to 256 in an error', () => {
   for (const { title, claim, message } of cases) {
     test(title, async () => {
       await using rig = await Rig.start({ controller });

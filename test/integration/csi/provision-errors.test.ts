@@ -142,7 +142,7 @@ describe('CsiProvisioner, failures of CreateVolume', () => {
   });
 });
 
-/** A topology of one zone, which remembers what it was asked. */
+/** A topology of one zone, which records its questions. */
 class RecordingTopology implements TopologyHook {
   readonly questions: TopologyQuestion[] = [];
   failure: Error | undefined;
@@ -216,7 +216,7 @@ describe('CsiProvisioner, the topology seam', () => {
     { name: 'Unavailable', code: status.UNAVAILABLE, node: 'n1', state: 'in-background', second: 'a' },
   ];
   for (const { name, code, node, state, second } of outcomes) {
-    test(`${name}: ${state}, the topology of ${second === 'a' ? 'the request counts' : 'now counts'}`, async () => {
+    test(`${name}: ${state}, the next request has ${second === 'a' ? 'the same' : 'the current'} topology`, async () => {
       const topology = new RecordingTopology();
       await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
       rig.driver.next('CreateVolume', new DriverFailure(code, 'x'));
@@ -227,7 +227,7 @@ describe('CsiProvisioner, the topology seam', () => {
     });
   }
 
-  test('a request that never left the process counts for nothing: one that may be running is repeated, and no other', async () => {
+  test('a request that was never sent has no effect: one that may be running is repeated, and no other', async () => {
     const topology = new RecordingTopology();
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
     const neverSent = async (): Promise<void> => {
@@ -244,7 +244,7 @@ describe('CsiProvisioner, the topology seam', () => {
     assert.deepEqual(zonesOf(rig), ['b', 'b']);
   });
 
-  test('a request with an unclear result is repeated as it was, whatever the claim and its class say by now', async () => {
+  test('a request with an unclear result is repeated unchanged, even if the claim and its class have changed', async () => {
     const topology = new RecordingTopology();
     await using rig = await Rig.start({ plugin: topologyPlugin, settings: { topology } });
     rig.driver.next('CreateVolume', new DriverFailure(status.DEADLINE_EXCEEDED, 'x'));

@@ -7,8 +7,8 @@ import { provisionInformers } from '../../../src/provision/informers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { annotation, Rig } from './rig.ts';
 
-describe('a cache that strangers have filled with claims', () => {
-  test('has all of them, the further ones in part, and the budget is free again once they are gone', async () => {
+describe('a cache that claims of others have filled', () => {
+  test('has all of them, those beyond the budget in part, and the budget is free again once they are gone', async () => {
     const budget = new ClaimBudget({ maxChars: 50_000 });
     await using rig = await Rig.prepare();
     const options = { transport: rig.transport, isKnownProvisioner: () => true, logger: silentLogger, freeze: true };
@@ -36,7 +36,7 @@ describe('a cache that strangers have filled with claims', () => {
     }
   });
 
-  test('provisions what it keeps in part as it is at the API server', async () => {
+  test('has a claim that it keeps in part provisioned as the API server has it', async () => {
     await using rig = await Rig.prepare();
     const options = {
       transport: rig.transport,

@@ -31,7 +31,7 @@ function addNamespaces(rig: Rig, ...names: string[]): void {
 }
 
 describe('a claim that waits after a failure', () => {
-  test('is not tried sooner because somebody annotates or labels it', async () => {
+  test('is not retried sooner when its annotations or labels change', async () => {
     const { rig, clock, uid } = await waitingClaim();
     await using _rig = rig;
     for (let count = 0; count < 5; count++) {
@@ -50,7 +50,7 @@ describe('a claim that waits after a failure', () => {
     { what: 'an annotation that its volume is made from', change: (rig: Rig) => annotate(rig, { team: 'red' }) },
     { what: 'its selected node', change: (rig: Rig) => annotate(rig, { [annotation.node]: 'n1' }) },
   ]) {
-    test(`is tried at once after a change of ${what}`, async () => {
+    test(`is retried immediately after a change of ${what}`, async () => {
       const { rig, uid } = await waitingClaim();
       await using _rig = rig;
       change(rig);
@@ -59,7 +59,7 @@ describe('a claim that waits after a failure', () => {
     });
   }
 
-  test('is tried at once after any annotation or label, if its provisioner does not say what it reads', async () => {
+  test('is retried immediately after a change of any annotation or label, if its provisioner does not say which it reads', async () => {
     const { rig, uid } = await waitingClaim({});
     await using _rig = rig;
     annotate(rig, { notes: 'x' });
@@ -69,7 +69,7 @@ describe('a claim that waits after a failure', () => {
     assert.equal(rig.provisioner.provisions.length, 3);
   });
 
-  test('is not tried again because it was annotated during the attempt', async () => {
+  test('is not retried sooner when its annotations change during the attempt', async () => {
     const { rig, clock, uid } = await waitingClaim();
     await using _rig = rig;
     const held = Promise.withResolvers<never>();
@@ -84,7 +84,7 @@ describe('a claim that waits after a failure', () => {
     assert.equal(rig.provisioner.provisions.length, 2);
   });
 
-  test('is worked on when it is bound meanwhile, and when it is deleted', async () => {
+  test('is synced when it is bound meanwhile, and when it is deleted', async () => {
     const { rig } = await waitingClaim();
     await using _rig = rig;
     rig.changeClaim('a', {}, { volumeName: 'other' });
@@ -95,7 +95,7 @@ describe('a claim that waits after a failure', () => {
 });
 
 describe('claims of many namespaces', () => {
-  test('one that comes last is next, however many wait in another namespace', async () => {
+  test('one that arrives last is next, however many wait in another namespace', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     addNamespaces(rig, 'other');

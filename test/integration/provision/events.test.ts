@@ -157,7 +157,7 @@ describe('events', () => {
     assert.ok(rig.events.some(({ message }) => message === text));
   });
 
-  test('a text that is longer than any of a driver is cut', async () => {
+  test('a text that is longer than the longest error of a driver is truncated', async () => {
     await using rig = await failing(['x'.repeat(1_000_000)]);
     const want = `${'x'.repeat(65_536)}… (1,000,000 characters)`;
     assert.ok(rig.events.some(({ message }) => message === want));

@@ -5,12 +5,12 @@ import { annotation, Rig } from './rig.ts';
 const notes = 'x'.repeat(200_000);
 const claimPath = '/api/v1/namespaces/ns/persistentvolumeclaims/a';
 
-/** Reads of the claim `ns/a` alone. */
+/** The number of requests that read only the claim `ns/a`. */
 const readsOf = (rig: Rig): number =>
   rig.wire.requests.filter(({ method, path }) => method === 'GET' && path.split('?')[0] === claimPath).length;
 
 describe('a claim that is too large for the cache', () => {
-  test('comes whole to the provisioner, after one read', async () => {
+  test('reaches the provisioner whole, after one read', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     const annotations = { [annotation.provisioner]: 'drv', notes };
@@ -22,7 +22,7 @@ describe('a claim that is too large for the cache', () => {
     assert.deepEqual(rig.volumes.map(({ spec }) => spec.claimRef?.uid), [uid]); // prettier-ignore
   });
 
-  test("is not read while it is another provisioner's, and is once it becomes ours", async () => {
+  test("is not read while it is another provisioner's, and is read once it becomes ours", async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     rig.addClaim('a', { annotations: { [annotation.provisioner]: 'other', notes } });
@@ -44,7 +44,7 @@ describe('a claim that is too large for the cache', () => {
     assert.deepEqual(rig.provisioner.provisions.map(({ selectedNodeName }) => selectedNodeName), ['n1']); // prettier-ignore
   });
 
-  test('is whole also where the cache lacks its class, which is read, too', async () => {
+  test('is read whole also if the cache lacks its class, which is then read, too', async () => {
     await using rig = await Rig.prepare();
     const match = { resource: 'storageclasses', watch: true };
     rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
@@ -56,7 +56,7 @@ describe('a claim that is too large for the cache', () => {
     assert.equal(rig.provisioner.provisions[0]?.claim.metadata.annotations?.['notes'], notes);
   });
 
-  test('that is gone, or has been recreated, when it is read gets nothing', async () => {
+  test('that is gone, or has been recreated, when it is read gets no volume', async () => {
     await using rig = await Rig.prepare();
     rig.addClass();
     const { uid } = rig.addClaim('a', {

@@ -1,4 +1,4 @@
-/** The selected node of a claim changes: a plan that was never carried out follows it, one that may have been does not. */
+/** The selected node of a claim changes: only a plan that was never carried out follows it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { annotation, type Rig } from './rig.ts';
@@ -34,7 +34,7 @@ function cachedNode(rig: Rig): string | undefined {
 }
 
 describe('a claim whose plan was not carried out', () => {
-  test('is planned anew for the node that was selected while the record was waited for', async () => {
+  test('gets a new plan for the node that was selected before the record was written', async () => {
     const scene = await selectedScene();
     await using rig = scene.rig;
     const { backend, journal, reselect, asked, seen } = scene;
@@ -57,7 +57,7 @@ describe('a claim whose plan was not carried out', () => {
     assert.deepEqual(seen.reported, []);
   });
 
-  test('is not asked for when its node was removed meanwhile, until another one is selected', async () => {
+  test('is not provisioned when its node was removed meanwhile, until another one is selected', async () => {
     const scene = await selectedScene({ class: { volumeBindingMode: 'WaitForFirstConsumer' } });
     await using rig = scene.rig;
     const { backend, journal, reselect, asked } = scene;
@@ -75,7 +75,7 @@ describe('a claim whose plan was not carried out', () => {
     assert.deepEqual(asked(), ['n2']);
   });
 
-  test('with a value that is too long for a node is provisioned all the same', async () => {
+  test('with a value that is too long for the name of a node is still provisioned', async () => {
     const long = 'n'.repeat(10_000);
     const scene = await recoveryScene();
     await using rig = scene.rig;
@@ -88,7 +88,7 @@ describe('a claim whose plan was not carried out', () => {
     assert.equal(rig.volumes.length, 1);
   });
 
-  test('as the process was paused before it sent anything, is planned anew', async () => {
+  test('because the process was paused before it sent anything gets a new plan', async () => {
     const permit = new RefusingPermit();
     const scene = await selectedScene({ rig: { controller: { permit } } });
     await using rig = scene.rig;
@@ -108,7 +108,7 @@ describe('a claim whose plan was not carried out', () => {
     assert.deepEqual(backend.revokes, []);
   });
 
-  test('as the backend was away, is planned anew', async () => {
+  test('because the backend was away gets a new plan', async () => {
     const scene = await selectedScene();
     await using rig = scene.rig;
     const { backend, reselect, asked } = scene;
@@ -119,7 +119,7 @@ describe('a claim whose plan was not carried out', () => {
     assert.deepEqual(asked(), ['n1', 'n2']);
   });
 
-  test('as the backend has no room, is planned for the node that is selected next', async () => {
+  test('because the backend has no room gets a plan for the node that is selected next', async () => {
     const scene = await selectedScene({ class: { volumeBindingMode: 'WaitForFirstConsumer' } });
     await using rig = scene.rig;
     const { backend, select, asked } = scene;
@@ -133,7 +133,7 @@ describe('a claim whose plan was not carried out', () => {
 });
 
 describe('a plan that may have been carried out', () => {
-  test('stays though another node is selected, also after attempts that were never sent and after a pause', async () => {
+  test('is kept when another node is selected, also after attempts that were never sent and after a pause', async () => {
     const permit = new RefusingPermit();
     const scene = await selectedScene({ rig: { controller: { permit } } });
     await using rig = scene.rig;
@@ -152,7 +152,7 @@ describe('a plan that may have been carried out', () => {
     assert.equal(backend.plans.length, 1);
   });
 
-  test('stays that of a record of another process that is found while the claim is planned', async () => {
+  test('is that of the record of another process if one is found while the claim is planned', async () => {
     const scene = await selectedScene();
     await using rig = scene.rig;
     const { backend, journal, uid, since, name, asked } = scene;
@@ -178,7 +178,7 @@ describe('a plan that may have been carried out', () => {
     assert.deepEqual(recorded, ['n0'], 'taken over');
   });
 
-  test('stays for a record that an earlier process has left, whether or not that has sent anything', async () => {
+  test('is kept for a record that an earlier process left, whether or not it sent a request', async () => {
     const plan = (uid: string) => ({ name: `pvc-${uid}`, parameters: {}, node: 'n0' });
     const scene = await selectedScene({
       found: (uid) => [{ record: leftRecord(uid, { plan: plan(uid) }), owner: 'own' }],
@@ -191,7 +191,7 @@ describe('a plan that may have been carried out', () => {
   });
 });
 
-/** A permit that is refused once, as to a process that has lost its lease, and valid again after that. */
+/** A permit that is refused once, as for a process that has lost its lease, and is valid again after that. */
 class RefusingPermit extends ScriptedPermit {
   refuse(): void {
     this.lose(() => {

@@ -220,8 +220,8 @@ export class Rig implements AsyncDisposable {
 
   /**
    * Waits until the controller has worked on all changes made so far: until it heard of a change of objects that are no
-   * concern of it, and then of keys that stand for nothing, which its one worker of each kind takes. Claims
-   * that wait take turns with it: where several wait, a test says what it waits for.
+   * concern of it, and then of keys that stand for nothing, which its one worker of each kind takes. Waiting
+   * claims take turns with that key: if several wait, the test must name what it waits for.
    */
   async settle(): Promise<void> {
     const name = `zz-sentinel-${++this.#sentinels}`; // last in lists, too

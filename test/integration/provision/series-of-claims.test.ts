@@ -1,4 +1,4 @@
-/** Whoever may create claims chooses the classes and the sources that they name: the series of the metrics stay few. */
+/** Users choose the classes and sources of claims: the number of series in the metrics is limited all the same. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
@@ -15,7 +15,7 @@ const hourMs = 3_600_000;
 const made = 'controller_persistentvolumeclaim_provision_total';
 const failed = 'controller_persistentvolumeclaim_provision_failed_total';
 
-/** A served page of metrics. */
+/** Serves the metrics. */
 async function served(clock = new ManualClock()): Promise<{ metrics: ControllerMetrics; server: DiagnosticsServer }> {
   const registry = createRegistry();
   const metrics = prometheusMetrics(registry, { clock });
@@ -24,7 +24,7 @@ async function served(clock = new ManualClock()): Promise<{ metrics: ControllerM
   return { metrics, server };
 }
 
-/** The samples of our families as a scraper sees them: `family{labels}` and their values. */
+/** The samples of the `controller_*` families as a scraper sees them: the values by `family{labels}`. */
 async function scrape({ port }: DiagnosticsServer): Promise<Map<string, number>> {
   const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const lines = page.split('\n').filter((line) => line.startsWith('controller_'));
@@ -55,7 +55,7 @@ describe('series of claims', () => {
     assert.equal(samples.get('controller_persistentvolumeclaim_provision_total{class="real",source=""}'), 1);
   });
 
-  test('of 100,000 classes and kinds of sources that nothing knows are few', async () => {
+  test('of 100,000 unknown classes and kinds of sources are few', async () => {
     const { metrics, server } = await served();
     await using _server = server;
     for (let index = 0; index < 100_000; index++) {
@@ -68,7 +68,7 @@ describe('series of claims', () => {
     assert.equal([...samples.values()].reduce((sum, value) => sum + value), 200_001); // prettier-ignore
   });
 
-  test('of any number of classes that exist have their names', async () => {
+  test('of classes that exist have their names, however many there are', async () => {
     const { metrics, server } = await served();
     await using _server = server;
     metrics.followClasses?.((name) => name.startsWith('real-'));
@@ -77,7 +77,7 @@ describe('series of claims', () => {
     assert.equal((await scrape(server)).size, 500);
   });
 
-  test('of a class that was deleted go after an hour without a count, and not before', async () => {
+  test('of a class that was deleted are removed after an hour without a change, and not before', async () => {
     const clock = new ManualClock();
     const { metrics, server } = await served(clock);
     await using _server = server;

@@ -516,7 +516,7 @@ describe('the queue store', () => {
     assert.deepEqual({ handle, claim }, { handle: `handle-${volume}`, claim: 'ns/a' });
   });
 
-  test('a stop waits for the answer to a try of a refused volume that is under way', async () => {
+  test('a stop waits for a retry of a refused volume that is under way', async () => {
     const { rig, clock } = await queueScene();
     await using _rig = rig;
     rig.refuse('create', 'persistentvolumes', { ...refusal, times: 1 });

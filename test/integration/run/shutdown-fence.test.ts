@@ -1,4 +1,4 @@
-/** What is sent around the end of a shutdown, by provisioners that do not end when they are told to. */
+/** What is sent around the end of a shutdown, by provisioners that ignore their signal. */
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
@@ -40,7 +40,7 @@ const objects: SandboxObject[] = [
   },
 ];
 
-/** All timers of 20 s and more fire 20 s earlier: a shutdown takes 5 s, of which its last stages take what they always take. */
+/** All timers of 20 s and more fire 20 s earlier: a shutdown takes 5 s, and its last stages take as long as usual. */
 const hurriedClock: Clock = {
   ...systemClock,
   after: (ms, run) => systemClock.after(ms >= 20_000 ? ms - 20_000 : ms, run),
@@ -70,7 +70,7 @@ class Run implements AsyncDisposable {
       signals: this.#signals,
       logger: recordedLogger(this.lines),
     });
-    this.ended.catch(() => undefined); // whoever awaits it hears of it
+    this.ended.catch(() => undefined); // handled by the code that awaits it
   }
 
   signal(): void {
@@ -117,7 +117,7 @@ describe('at the end of a shutdown', () => {
     );
   });
 
-  test('a request that no signal ends is cut off in time for the Lease', async () => {
+  test('a request that ignores its signal is aborted in time to release the Lease', async () => {
     const cluster = await StoredCluster.start(objects);
     const action = { type: 'delay', ms: 3_600_000 } as const;
     const fault = cluster.server.faults.add({ match: { resource: 'persistentvolumeclaims', verb: 'get' }, action });
@@ -137,7 +137,7 @@ describe('at the end of a shutdown', () => {
     assert.equal(run.lease.holderIdentity, '');
   });
 
-  test('work that ended in time is no failure, also if the release of the Lease takes longer', async () => {
+  test('work that ended in time is no failure, even if the release of the Lease takes too long', async () => {
     const cluster = await StoredCluster.start(objects);
     const begun = Promise.withResolvers<undefined>();
     const work = Promise.withResolvers<undefined>();
@@ -160,7 +160,7 @@ describe('at the end of a shutdown', () => {
     assert.ok(slow.hits > 0 && run.lease.holderIdentity === '', `the lease was released after ${slow.hits} slow reads`);
   });
 
-  test('work that no signal ends keeps the Lease, for as long as it takes', async () => {
+  test('work that ignores its signal keeps the Lease for as long as it takes', async () => {
     const begun = Promise.withResolvers<undefined>();
     const work = Promise.withResolvers<never>();
     await using run = new Run(await StoredCluster.start(objects), {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { templateAnnotations } from '../../../src/csi/secrets/template-annotations.ts';
 
-test('the annotations that templates of a class name', () => {
+test('finds the annotations that templates of a class refer to', () => {
   const parameters = {
     type: 'ssd',
     'csi.storage.k8s.io/provisioner-secret-name': "${pvc.annotations['team']}-${pvc.annotations['example.com/key']}",

@@ -140,7 +140,7 @@ describe('EventCorrelator', () => {
     assert.equal(tell({ message: 'first', uid: 'old', type: 'Normal' }).action, 'create');
   });
 
-  test('of thousands of failures in one namespace 300 are written at once, and then 5 a second', async () => {
+  test('of thousands of failures in one namespace 300 are written immediately, and then 5 per second', async () => {
     const { tell, clock } = rig();
     const written = (from: number, count: number): number =>
       Array.from({ length: count }, (_, i) => tell({ message: 'x', uid: `u${from + i}` })).filter(
@@ -152,7 +152,7 @@ describe('EventCorrelator', () => {
     assert.equal(written(1000, 1000), 10);
   });
 
-  test('repetitions of a failure leave half of what is written to failures that are new', () => {
+  test('repetitions of a failure leave half of the limit to new failures', () => {
     const { tell } = rig();
     const tellAll = (count: number): EventDecision[] =>
       Array.from({ length: count }, (_, i) => tell({ message: 'x', uid: `u${i}` }));
@@ -161,7 +161,7 @@ describe('EventCorrelator', () => {
     assert.equal(tell({ message: 'x', uid: 'new' }).action, 'create');
   });
 
-  test('a failure that could not be written is new the next time', async () => {
+  test('a failure that was dropped counts as new the next time', async () => {
     const { tell, clock } = rig();
     for (let i = 0; i < 300; i++) tell({ message: 'x', uid: `u${i}` });
     assert.equal(tell({ message: 'x', uid: 'late' }).action, 'drop');

@@ -46,7 +46,7 @@ describe('the cached form of a claim', () => {
     });
   });
 
-  test('a large claim without a volume keeps what decides whether it is provisioned, in values of its own', () => {
+  test('a large claim without a volume keeps copies of what decides whether it is provisioned', () => {
     const annotations = {
       'volume.kubernetes.io/storage-provisioner': 'csi.example.com',
       'volume.kubernetes.io/selected-node': 'n'.repeat(5000),
@@ -74,7 +74,7 @@ describe('the cached form of a claim', () => {
     assert.deepEqual([spec.dataSource, spec.dataSourceRef, spec.storageClassName], [dataSource, undefined, 'c1']);
   });
 
-  test('a claim is large by all that it holds, and one of 8,000 characters is whole', () => {
+  test('all keys and values of a claim count for its size, and one of 8,000 characters is kept whole', () => {
     const whole = { annotations: { notes: 'x'.repeat(7000) } };
     assert.deepEqual(cached(whole).metadata.annotations, whole.annotations);
     assert.equal(isPartialClaim(cached(whole)), false);

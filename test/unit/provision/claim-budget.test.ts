@@ -25,7 +25,7 @@ const claim = (name: string, namespace: string, notes = ''): PersistentVolumeCla
   makeClaim({ name, namespace, uid: name, annotations: { notes } });
 
 describe('the budget of claims that are kept whole', () => {
-  test('holds 100,000 small claims, the further ones in part, and is free again when they are gone', () => {
+  test('is used up by 100,000 small claims, the rest of which are kept in part, and is free again when they are gone', () => {
     const { budget, store, form } = cache();
     const notes = 'x'.repeat(500);
     for (let index = 0; index < 100_000; index++)
@@ -49,18 +49,18 @@ describe('the budget of claims that are kept whole', () => {
     assert.equal(budget.storedChars, once);
     const known = store.get('n/a');
     assert.ok(known !== undefined);
-    store.set(known); // a list finds it unchanged
+    store.set(known); // a list has it unchanged
     assert.equal(budget.storedChars, once);
     store.set(form(claim('a', 'n', 'x'.repeat(140))));
     assert.equal(budget.storedChars, once + 40);
     store.delete('n/a');
-    store.set(known); // and it comes again
+    store.set(known); // again
     assert.equal(budget.storedChars, once);
     store.set(form(makeClaim({ name: 'a', namespace: 'n' }, { volumeName: 'v' })));
     assert.deepEqual([budget.storedChars, budget.top()], [0, []]);
   });
 
-  test('counts claims on their way into the cache, until they are collected if they never get there', async () => {
+  test('counts claims that are not in the cache yet, until they are garbage-collected if they are never stored', async () => {
     const { budget, form } = cache(100_000);
     const inPart = (): number =>
       Array.from({ length: 100 }, (_, index) => form(claim(`a${index}`, 'n', 'x'.repeat(1000)))).filter(isPartialClaim)

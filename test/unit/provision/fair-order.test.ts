@@ -5,15 +5,15 @@ import { ClaimTurns, type Flow } from '../../../src/provision/claim-turns.ts';
 import { FairOrder } from '../../../src/provision/fair-order.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
-/** Keys are `namespace/class/name`; one of which attempts failed is in `failed`. */
+/** Keys are `namespace/class/name`; those with failed attempts are in `failed`. */
 interface Scene {
   order: FairOrder;
   clock: ManualClock;
   failed: Set<string>;
   add: (...keys: string[]) => void;
-  /** Takes all that may be taken, at most `max`. */
+  /** Takes all keys that may be taken, at most `max`. */
   takeAll: (max?: number) => string[];
-  /** Takes a key and is done with it at once, as often as that goes. */
+  /** Takes each key that may be taken, and reports it as done immediately. */
   drain: () => string[];
 }
 
@@ -56,7 +56,7 @@ function keys(flow: string, count: number, name = 'c'): string[] {
   return Array.from({ length: count }, (_, index) => `${flow}/${name}${index}`);
 }
 
-/** How many there are of each namespace. */
+/** The number of keys of each namespace. */
 function byNamespace(taken: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const key of taken) {
@@ -84,20 +84,20 @@ describe('the order of claims', () => {
     assert.deepEqual(drain(), ['a/x/1', 'a/x/2', 'a/x/3']);
   });
 
-  test('lets namespaces take turns, and the classes in each', () => {
+  test('has namespaces take turns, and the classes in each', () => {
     const { add, drain } = scene();
     add('a/x/1', 'a/x/2', 'a/x/3', 'a/y/1', 'b/x/1', 'b/x/2', 'c/x/1');
     assert.deepEqual(drain(), ['a/x/1', 'b/x/1', 'c/x/1', 'a/y/1', 'b/x/2', 'a/x/2', 'a/x/3']);
   });
 
-  test('has a first attempt before all retries, of whatever namespace', () => {
+  test('puts a first attempt before all retries, in whatever namespace', () => {
     const { add, failed, drain } = scene();
     for (const key of keys('a/x', 40, 'old')) failed.add(key);
     add(...keys('a/x', 40, 'old'), 'a/x/new', 'b/x/new');
     assert.deepEqual(drain().slice(0, 2), ['a/x/new', 'b/x/new']);
   });
 
-  test('has a retry after three first attempts', () => {
+  test('lets a retry go after three first attempts', () => {
     const { add, failed, drain } = scene();
     for (const key of keys('a/x', 2, 'old')) failed.add(key);
     add(...keys('b/x', 9, 'new'), ...keys('a/x', 2, 'old'));
@@ -116,7 +116,7 @@ describe('the order of claims', () => {
     assert.deepEqual(takeAll(), ['c/x/1', 'd/x/1']);
   });
 
-  test('gives a namespace alone four fifths of the workers at once, and all after a second', async () => {
+  test('gives the only namespace four fifths of the workers immediately, and all after a second', async () => {
     const { order, add, takeAll, clock } = scene();
     add(...keys('a/x', 200));
     assert.equal(takeAll().length, 80);
@@ -127,7 +127,7 @@ describe('the order of claims', () => {
     assert.equal(takeAll().length, 20);
   });
 
-  test('gives a namespace nothing beyond its share once there is another one', async () => {
+  test('gives a namespace no more than its share once there is another one', async () => {
     const { order, add, takeAll, clock } = scene(10);
     add(...keys('a/x', 30));
     await clock.advance(1000);
@@ -140,7 +140,7 @@ describe('the order of claims', () => {
     assert.deepEqual(takeAll(), []);
   });
 
-  test('lets the other classes of a namespace pass one whose calls hang', () => {
+  test('lets other classes of a namespace go before one whose calls hang', () => {
     const { add, takeAll } = scene();
     add(...keys('a/slow', 200), 'b/x/1');
     takeAll();
@@ -148,13 +148,13 @@ describe('the order of claims', () => {
     assert.deepEqual(takeAll(), ['a/quick/1']);
   });
 
-  test('with one worker is by turns, too', () => {
+  test('lets namespaces take turns with a single worker, too', () => {
     const { add, drain } = scene(1);
     add('a/x/1', 'a/x/2', 'b/x/1');
     assert.deepEqual(drain(), ['a/x/1', 'b/x/1', 'a/x/2']);
   });
 
-  test('limits the retries of what keeps failing, and of nothing else', async () => {
+  test('limits the retries of a namespace and class that keeps failing, and no others', async () => {
     const rig = scene();
     const { order, add, failed, drain, clock } = rig;
     makeFailing(rig, 'a/x');
@@ -169,7 +169,7 @@ describe('the order of claims', () => {
     assert.deepEqual(drain(), []);
   });
 
-  test('limits no retries any more once an attempt of their namespace and class succeeds', () => {
+  test('lifts the limit once an attempt of the namespace and class succeeds', () => {
     const rig = scene();
     const { order, add, failed, drain, takeAll } = rig;
     makeFailing(rig, 'a/x');
@@ -234,7 +234,7 @@ describe('the order of claims', () => {
     assert.equal(order.size, 0);
   });
 
-  test('never has more claims processed than there are workers, and hands out each in the end', async () => {
+  test('never exceeds the number of workers, and hands out each claim in the end', async () => {
     const step = fc.record({
       key: fc.nat({ max: 30 }),
       fails: fc.boolean(),

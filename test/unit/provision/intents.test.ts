@@ -112,7 +112,7 @@ describe('the intents that are open', () => {
     assert.deepEqual(asked, ['put create', 'note unclear', 'put delete', 'note stuck', 'remove u1']);
   });
 
-  test('are not replaced by one that was planned when another process had begun it already', async () => {
+  test('are not replaced by one that was planned after another process had begun one for the same claim', async () => {
     const { intents, asked, find } = await scene();
     find({ record: makeRecord('u1', { plan: { node: 'theirs' } }), owner: 'foreign' });
     await assert.rejects(intents.begin(makeRecord('u1', { plan: { node: 'ours' } }), signal), ForeignIntentError);

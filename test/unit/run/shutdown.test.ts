@@ -46,7 +46,7 @@ describe('shutdownTimes', () => {
     });
   }
 
-  test('leaves a call that began before the signal its whole time, and something to save what it made', () => {
+  test('leaves a call that began before the signal its whole time, and some time to save its volume', () => {
     for (const callTimeoutMs of [0, 20_000, 21_000, 600_000]) {
       assert.ok(shutdownTimes(callTimeoutMs).abortMs >= callTimeoutMs + 1000);
     }
@@ -66,7 +66,7 @@ describe('listenForShutdown', () => {
     assert.equal(shutdown.failure, undefined);
   });
 
-  test('goes through its stages within one time, whatever each of them needs', async () => {
+  test('begins each stage at its time, whatever the stages before it need', async () => {
     const { signals, clock, stages, overdue, lines } = listen();
     signals.emit('SIGTERM');
     assert.deepEqual(stages(), [true, false, false, false]);
@@ -91,7 +91,7 @@ describe('listenForShutdown', () => {
     assert.deepEqual([overdue, lines.length - before], [[], 0]);
   });
 
-  test('has the same time after a failure, in which the lease is to be released', async () => {
+  test('has the same time after a failure, so that the lease can be released', async () => {
     const { clock, shutdown, stages, overdue } = listen();
     shutdown.fail(new Error('the driver is gone'));
     assert.deepEqual(stages(), [true, true, false, false]);
@@ -99,7 +99,7 @@ describe('listenForShutdown', () => {
     assert.deepEqual([stages(), overdue], [[true, true, true, true], [25_000]]);
   });
 
-  test('logs once, at the start, which grace period the Pod needs', () => {
+  test('logs once, at the start, the grace period that the Pod needs', () => {
     const { lines } = listen({ callTimeoutMs: 150_000 });
     assert.deepEqual(
       lines.map(({ fields }) => fields),
@@ -169,7 +169,7 @@ describe('listenForShutdown', () => {
 });
 
 describe('onceAborted', () => {
-  test('calls once with the reason, also where the signal has aborted before', () => {
+  test('calls once with the reason, also if the signal has aborted before', () => {
     const reasons: Error[] = [];
     const note = (reason: Error): void => void reasons.push(reason);
     const controller = new AbortController();

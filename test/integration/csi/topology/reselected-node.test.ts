@@ -1,4 +1,4 @@
-/** The scheduler selects another node between two attempts: what was never sent follows it, what was sent stays. */
+/** The scheduler selects another node between two attempts: only a request that was never sent follows it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../../sandbox/api/client.ts';
@@ -32,7 +32,7 @@ describe('a claim whose attempts never reached the driver', () => {
   const createSecret = ({ scene }: TopologyScene): SandboxObject =>
     scene.api.create(resource.secrets, { metadata: { name: 'late', namespace: 'ns1' }, data: {} });
 
-  /** A class whose Secret is missing, and a claim whose first attempt has failed for it. */
+  /** A class whose Secret is missing, and a claim whose first attempt has failed because of it. */
   async function failedScene(selected: string, more: Partial<TopologySceneOptions> = {}) {
     const topology = await startTopologyScene({ cluster, strict, parameters, delayed: selected !== '', ...more });
     const claim = topology.addClaim('testpvc', selected);
@@ -41,11 +41,11 @@ describe('a claim whose attempts never reached the driver', () => {
   }
 
   for (const strict of [true, false]) {
-    test(`gets its volume where the node is that was selected last, ${strict ? 'strict' : 'preferred'}`, async () => {
+    test(`gets its volume in the topology of the node that was selected last, ${strict ? 'strict' : 'preferred'}`, async () => {
       const { claim, ...it } = await failedScene('n1', { strict });
       await using topology = it.topology;
       topology.select('testpvc', 'n2');
-      await topology.seen('n1', noSecret); // made after the selection
+      await topology.seen('n1', noSecret); // an event from after the selection
       createSecret(topology);
       const all = { requisite: terms('{R=rA,Z=z1} {R=rB,Z=z2} {R=rC,Z=z3}') };
       const preferred = terms('{R=rB,Z=z2} {R=rC,Z=z3} {R=rA,Z=z1}');
@@ -55,7 +55,7 @@ describe('a claim whose attempts never reached the driver', () => {
     });
   }
 
-  test('waits while no node is selected, and gets its volume where the next one is', async () => {
+  test('waits while no node is selected, and gets its volume in the topology of the next one', async () => {
     const { claim, ...it } = await failedScene('n1');
     await using topology = it.topology;
     topology.select('testpvc', undefined);
@@ -68,7 +68,7 @@ describe('a claim whose attempts never reached the driver', () => {
     assert.deepEqual(await topology.asked(claim), zone2);
   });
 
-  test('loses a selected node that is gone by now', async () => {
+  test('loses a selected node that does not exist any more', async () => {
     const { claim, ...it } = await failedScene('n1');
     await using topology = it.topology;
     topology.removeNode('n1');
@@ -80,7 +80,7 @@ describe('a claim whose attempts never reached the driver', () => {
     assert.deepEqual(await topology.asked(claim), zone2);
   });
 
-  test('without a selected node is offered the nodes of now', async () => {
+  test('without a selected node may use all current nodes', async () => {
     const { claim, ...it } = await failedScene('');
     await using topology = it.topology;
     topology.removeNode('n1');
@@ -91,7 +91,7 @@ describe('a claim whose attempts never reached the driver', () => {
     assert.deepEqual(asked?.requisite, terms('{R=rB,Z=z2} {R=rC,Z=z3} {R=rD,Z=z4}'));
   });
 
-  test('as the driver was away, gets its volume where the node is that was selected last', async () => {
+  test('because the driver was away gets its volume in the topology of the node that was selected last', async () => {
     await using topology = await startTopologyScene({ cluster, strict, delayed: true });
     const { driver, program } = topology.scene;
     await program.logged('Started provisioner controller');
@@ -154,7 +154,7 @@ describe('a CreateVolume that was sent and has no clear result', () => {
   ];
   for (const { where, options, cases } of journals) {
     for (const { what, change } of cases) {
-      test(`${where} is repeated as it was, though ${what}`, async () => {
+      test(`${where} is repeated unchanged, though ${what}`, async () => {
         await using topology = await startTopologyScene({ cluster, strict, delayed: true, ...options });
         const held = topology.hold('DEADLINE_EXCEEDED', 'UNAVAILABLE');
         const claim = topology.addClaim('testpvc', 'n1');

@@ -8,7 +8,7 @@ import { KubeClient } from '../../../../src/kube/kube-client.ts';
 import { clusterJournal } from '../../../../src/provision/intent-journal/cluster-journal.ts';
 import { never, recordOf, Rig } from './rig.ts';
 
-test('a write ends with the journal, whatever error the journal is ended with', async () => {
+test('a write ends when the journal ends, whatever the reason of the end', async () => {
   await using rig = await Rig.start();
   const { transport } = await rig.open();
   const journal = clusterJournal({

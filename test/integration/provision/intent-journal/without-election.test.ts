@@ -76,7 +76,7 @@ test('a put takes over the record of another process, which is gone for that one
   assert.deepEqual(rig.stored, [uidOf(1)]);
 });
 
-test('a record that was closed as never sent, and begun again from another plan, stays that of a process that took it over', async () => {
+test('a record that another process took over is not replaced by one with a new plan, though its request was never sent', async () => {
   await using rig = await Rig.start();
   const a = await rig.open({ ...shared, writer: 'a' });
   await a.journal.put(recordOf(1, { plan: { node: 'n1' } }), never);

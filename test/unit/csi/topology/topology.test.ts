@@ -106,7 +106,7 @@ describe('Topology, asked again for the same claim', () => {
   };
   const nodeGone = { name: 'SelectedNodeGoneError', message: 'failed to get selected Node n1: node "n1" not found' };
 
-  test('the node that is selected now counts', () => {
+  test('the topology is that of the node that is selected now', () => {
     for (const strict of [false, true]) {
       const { topology } = start('three racks in three zones', { strict });
       assert.deepEqual(topology.requirements(n1), wanted(strict ? '{R=rA,Z=z1}' : all));
@@ -116,7 +116,7 @@ describe('Topology, asked again for the same claim', () => {
     }
   });
 
-  test('a selected node that is gone by now asks for another node', () => {
+  test('a selected node that does not exist any more leads to the selection of another one', () => {
     const { topology, nodes, csiNodes } = start('three racks in three zones');
     topology.requirements(n1);
     nodes.delete('n1');
@@ -137,7 +137,7 @@ describe('Topology, asked again for the same claim', () => {
     );
   });
 
-  test('without a selected node the nodes of now count', () => {
+  test('without a selected node the current nodes count', () => {
     const { topology, nodes, csiNodes } = start('three racks in three zones');
     assert.deepEqual(topology.requirements(question()), wanted(all, '{R=rC,Z=z3} {R=rA,Z=z1} {R=rB,Z=z2}'));
     nodes.delete('n1');
@@ -177,7 +177,7 @@ describe('Topology, asked again for the same claim', () => {
     assert.deepEqual(topology.requirements(n1), wanted('{Z=z2} {Z=z3} {Z=z4} {Z=z9}', '{Z=z9} {Z=z2} {Z=z3} {Z=z4}'));
   });
 
-  test('the node whose keys count is drawn each time', () => {
+  test('the node whose keys count is chosen at random each time', () => {
     const draws = [0, 0.9];
     const { topology } = start('different keys', { random: () => draws.shift() ?? 0 });
     assert.deepEqual(topology.requirements(question()), wanted('{Z=z1}'));

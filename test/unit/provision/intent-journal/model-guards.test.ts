@@ -1,4 +1,6 @@
-/** The model check bites: with one guard broken it finds a leak, the deletion of something in use, or another request than before. */
+/**
+ * The model check is effective: without a guard it finds a leak, a deletion of something in use, or a changed request.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -66,7 +66,8 @@ export class Backend {
   /**
    * @param options.maxWorkMs - work goes on at most this long after its call was sent, in milliseconds.
    * @param options.handlesFromNames - a volume that is made again has the handle of the one before.
-   * @param options.onOtherArgs - called when a volume is requested that is there, or being made, from other arguments.
+   * @param options.onOtherArgs - called when a volume that exists, or is being created, is requested with other
+   * arguments.
    */
   constructor(options: {
     nowMs: () => number;

@@ -29,7 +29,9 @@ export interface BrokenGuards {
   journal?: (journal: IntentJournal, version: () => string) => IntentJournal;
   maxCallMs?: number;
   believesFirstFinal?: boolean;
-  /** What was sent is not repeated: each attempt is made from what class and claim say then. */
+  /**
+   * A request that was sent is not repeated unchanged: each attempt has the arguments that class and claim imply then.
+   */
   plansAnew?: boolean;
   /** A process that goes on after a pause sends what it was about to send. */
   noPermit?: boolean;
@@ -62,7 +64,7 @@ export interface SimProcessOptions {
 /** Renewals of the lease may fail for so long, in milliseconds. */
 const renewDeadlineMs = 10_000;
 
-/** What the volume of a claim would be made from now; undefined: the claim is gone. */
+/** The arguments that the volume of a claim would have now; undefined: the claim is gone. */
 function argsNow(api: Api, volumeName: string): string | undefined {
   const claims = api.all<PersistentVolumeClaim>('persistentvolumeclaims');
   const claim = claims.find((each) => volumeName.endsWith(`-${claimUid(each)}`));

@@ -30,7 +30,7 @@ export interface SimProvisionerOptions {
   onDelete: (handle: string, purpose: 'reclaim' | 'revoke', looks: Looks) => void;
   /** When the process last looked. */
   looks: () => Looks;
-  /** A provisioner that follows the claim instead of its plan: the arguments of a volume as they would be now. */
+  /** For a provisioner that ignores its plan: the arguments that the volume of the claim would have now. */
   argsNow?: ((volumeName: string) => string | undefined) | undefined;
   /** A provisioner that takes every final answer for a proof that nothing is left. */
   believesFirstFinal?: boolean;
@@ -40,7 +40,7 @@ export interface SimProvisionerOptions {
 
 type SimPlan = { name: string; args: string; node: string };
 
-/** What a volume is made from: the class, and the node that is selected for the claim. */
+/** The arguments of a volume: the class, and the node that is selected for the claim. */
 export function argsOf({ parameters }: { parameters?: Record<string, string> | undefined }, node: string): string {
   return `${parameters?.['args'] ?? ''} on ${node}`;
 }

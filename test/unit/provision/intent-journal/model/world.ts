@@ -344,10 +344,10 @@ export class World {
     }
   }
 
-  /** What may have been requested is requested again as it was, until it is clear what became of it. */
+  /** A request that may have been sent is repeated unchanged, until its outcome is known. */
   #onOtherArgs(name: string, existing: BackendVolume | undefined): void {
     if (this.anotherWorked || this.wasRestored) return; // nobody knows of what was requested then
-    if (existing !== undefined && this.ledger.wasHeld(existing)) return; // a claim that is served, as not everybody knows yet
+    if (existing !== undefined && this.ledger.wasHeld(existing)) return; // the claim is served, which not every process knows yet
     this.#broken ??= `${name} is requested from other arguments than before`;
   }
 
