@@ -18,7 +18,7 @@ interface CoreEvent extends KubeObject {
   reportingComponent?: string;
 }
 
-/** Claims that fail at once. @returns seconds of the good claim, CPU seconds, event writes. */
+/** Claims that fail immediately. @returns seconds of the good claim, CPU seconds, event writes. */
 export async function flood(run: Run): Promise<Measured[]> {
   const claims = run.short ? 1000 : 4000;
   const windowMs = run.short ? 15_000 : 60_000;

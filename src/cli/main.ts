@@ -46,7 +46,8 @@ function dieLikeTheOriginal(signal: NodeJS.Signals): void {
 }
 
 /**
- * How long a credential plugin that hangs, or the like, may keep the process alive once all has ended, in milliseconds.
+ * How long something, such as a credential plugin that hangs, may keep the process alive once the work has ended, in
+ * milliseconds.
  */
 const lingerMs = 1000;
 

@@ -8,7 +8,7 @@ import type { PersistentVolumeClaim } from './objects.ts';
 import { selectedNode } from './claim-facts.ts';
 import { sameButVersion } from './same-but-version.ts';
 
-/** The largest claim without a volume that is kept whole, in characters of its keys and values: it may have 1.5 MB. */
+/** Max size of a claim without a volume that is kept whole, in characters of its keys and values. */
 const maxWholeChars = 8192;
 /** The longest value that is kept of a larger claim, in characters: names of classes and nodes are shorter. */
 const maxValueChars = 1024;

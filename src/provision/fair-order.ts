@@ -4,7 +4,7 @@ import { LruMap } from '../kube/lru-map.ts';
 import { ClaimTurns, type Flow } from './claim-turns.ts';
 
 export interface FairOrderOptions {
-  /** Max claims processed at once. */
+  /** Max claims processed at the same time. */
   workers: number;
   /** Returns namespace and class of the claim with this key. */
   flowOf: (key: string) => Flow;
@@ -23,14 +23,14 @@ const maxHeldToFreeOfNewClass = 8;
 const aloneMs = 1000;
 /** After this many consecutive failures the retries of a flow are rate-limited ("paced"). */
 const failingFrom = 50;
-/** Max retries of all failing flows together within `paceMs`; to wake up once for several costs less than for each. */
+/** Max retries of all failing flows together in each `paceMs`: one wake-up for several costs less than one for each. */
 const paceCount = 20;
 const paceMs = 200;
 /** Max flows whose consecutive failures are counted. */
 const maxStreaks = 4096;
 
 /**
- * The order of claims, in which the failures of one namespace do not delay the claims of another.
+ * The order of claims, in which the failures of one namespace delay the claims of others as little as possible.
  *
  * - Namespaces take turns, and so do the classes in each.
  * - First attempts go before retries, but at most three of them in a row while a retry waits.

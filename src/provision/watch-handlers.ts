@@ -85,8 +85,8 @@ export class WatchHandlers {
   }
 
   /**
-   * Whether the change leaves the claim where it is: an attempt is under way, or the next one is not due, and the
-   * change cannot alter its result.
+   * Whether the claim need not be queued for this change: an attempt is under way, or the next one is not due yet, and
+   * the change cannot alter its result.
    */
   #keepsWaiting(claim: PersistentVolumeClaim, old: PersistentVolumeClaim | undefined): boolean {
     const uid = claimUid(claim);

@@ -16,8 +16,8 @@ export interface Shutdown extends Disposable {
   /** Shuts down because of a failure as a signal would: what is under way may end in time. */
   drain(error: Error): void;
   /**
-   * To be called when the work has ended, by itself or aborted. An abort after that does not count as one of the work,
-   * only of what follows it, such as the release of the lease.
+   * To be called when the work has ended, by itself or aborted. A later abort does not count as one of the work: it
+   * concerns only what follows, such as the release of the lease.
    */
   readonly workEnded: () => void;
   /** Whether work was aborted. */
@@ -26,7 +26,7 @@ export interface Shutdown extends Disposable {
   readonly failure: Error | undefined;
 }
 
-/** When the stages of a shutdown begin, in milliseconds after its start. */
+/** When the stages of a shutdown begin, in milliseconds after its start; see the signals of `Shutdown`. */
 export interface ShutdownTimes {
   readonly abortMs: number;
   readonly quietMs: number;
@@ -43,12 +43,9 @@ const minTotalMs = 25_000;
 const besideCallMs = 5000;
 /** The last part of a shutdown, for everything after the work has ended or was aborted, in milliseconds. */
 const closingMs = 4000;
-/**
- * The part of `closingMs` from which on only the lease is released, in milliseconds: a read and a write of a slow API
- * server.
- */
+/** The last part of `closingMs`, for the lease alone, in milliseconds: a read and a write of a slow API server. */
 const leavingMs = 2500;
-/** The part of `leavingMs` for open connections, such as those of the HTTP endpoint, in milliseconds. */
+/** The last part of `leavingMs`, for open connections, such as those of the HTTP endpoint, in milliseconds. */
 const lastMs = 1000;
 /** The margin of the grace period, in milliseconds: the kubelet starts to count before it sends the signal. */
 const marginMs = 5000;
