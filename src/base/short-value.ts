@@ -22,6 +22,6 @@ function isPair(text: string, index: number): boolean {
 }
 
 /** A substring keeps the whole text in memory; a copy of it does not. */
-function copied(part: string): string {
+export function copied(part: string): string {
   return Buffer.from(part, 'utf16le').toString('utf16le');
 }

@@ -41,8 +41,7 @@ const maxMessages = 10;
 /** The longest message that is itself part of a key, in characters; of longer ones the hash is. */
 const maxKeyChars = 1024;
 /** Rate limit for the events of one object and type. */
-const spamBurst = 25;
-const spamQps = 1 / 300;
+const spamLimit = { burst: 25, qps: 1 / 300 };
 
 /** Rate limits for Warnings and repetitions: those about objects of one namespace, of all namespaces together, and about cluster-scoped objects. */
 const namespaceLimit = { burst: 300, qps: 5 };
@@ -79,7 +78,7 @@ export class EventCorrelator {
     const { event, key } = this.#aggregate(fresh, `${about} ${fresh.reason}`);
     const counted = this.#count(event, key);
     // counted before the budget is checked, so a suppressed event later shows as a jump of the count
-    if (!this.#withinBudget(about)) return { action: 'drop', event: counted, key };
+    if (!this.#bucket(this.#budgets, about, spamLimit).tryTake()) return { action: 'drop', event: counted, key };
     const action = counted.count > 1 ? 'patch' : 'create';
     if (this.#isAffordable(counted, action)) return { action, event: counted, key };
     if (action === 'create') this.#seen.delete(key); // the next one is created, not patched
@@ -135,8 +134,7 @@ export class EventCorrelator {
    */
   #isAffordable({ involvedObject: { namespace = '' }, type }: CoreEvent, action: 'create' | 'patch'): boolean {
     const limit = namespace === '' ? clusterLimit : namespaceLimit;
-    const budget = this.#namespaces.get(namespace) ?? new TokenBucket({ ...limit, clock: this.#clock });
-    this.#namespaces.set(namespace, budget);
+    const budget = this.#bucket(this.#namespaces, namespace, limit);
     const isNew = action === 'create';
     if (type === 'Normal' && isNew) return budget.has(1);
     if (!budget.has(isNew ? 1 : limit.burst / 2)) return false;
@@ -145,13 +143,13 @@ export class EventCorrelator {
     return budget.tryTake();
   }
 
-  #withinBudget(key: string): boolean {
-    let budget = this.#budgets.get(key);
-    if (budget === undefined) {
-      budget = new TokenBucket({ qps: spamQps, burst: spamBurst, clock: this.#clock });
-      this.#budgets.set(key, budget);
+  #bucket(buckets: LruMap<TokenBucket>, key: string, limit: { burst: number; qps: number }): TokenBucket {
+    let bucket = buckets.get(key);
+    if (bucket === undefined) {
+      bucket = new TokenBucket({ ...limit, clock: this.#clock });
+      buckets.set(key, bucket);
     }
-    return budget.tryTake();
+    return bucket;
   }
 }
 

@@ -1,3 +1,4 @@
+import { copied } from '../base/short-value.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
 import { markReduced } from '../kube/reduced-object.ts';
 import type { SharedValues } from '../kube/shared-values.ts';
@@ -85,7 +86,7 @@ function decisiveAnnotations(annotations: Record<string, string>): Record<string
 
 /** The first characters of a long text, as many as each cached form has; as a copy: a substring would keep the whole text in memory. */
 export function start(text: string): string {
-  return text.length <= maxValueChars ? text : Buffer.from(text.slice(0, maxValueChars)).toString();
+  return text.length <= maxValueChars ? text : copied(text.slice(0, maxValueChars));
 }
 
 /** Characters of all keys and values; numbers, booleans and null count as eight. */

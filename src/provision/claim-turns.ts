@@ -4,6 +4,11 @@ export interface Flow {
   readonly className: string;
 }
 
+export interface Turn {
+  readonly key: string;
+  readonly flow: Flow;
+}
+
 export interface TurnLimits {
   isFull: (namespace: string) => boolean;
   mayTake: (flow: Flow) => boolean;
@@ -30,14 +35,15 @@ export class ClaimTurns {
    *
    * @param limits.isFull - whether `mayTake` allows no class of the namespace: then it is not called for any.
    */
-  take({ isFull, mayTake }: TurnLimits): string | undefined {
+  take({ isFull, mayTake }: TurnLimits): Turn | undefined {
     for (const [namespace, classes] of this.#namespaces) {
       if (isFull(namespace)) continue;
       for (const [className, keys] of classes) {
-        if (!mayTake({ namespace, className })) continue;
+        const flow = { namespace, className };
+        if (!mayTake(flow)) continue;
         moveToEnd(classes, className);
         moveToEnd(this.#namespaces, namespace);
-        return this.#takeFirst(keys, { namespace, className });
+        return this.#takeFirst(keys, flow);
       }
     }
     return undefined;
@@ -52,7 +58,7 @@ export class ClaimTurns {
   }
 
   /** Takes out all keys. */
-  clear(): { key: string; flow: Flow }[] {
+  clear(): Turn[] {
     const all = [...this.#namespaces].flatMap(([namespace, classes]) =>
       [...classes].flatMap(([className, keys]) => [...keys].map((key) => ({ key, flow: { namespace, className } }))),
     );
@@ -61,12 +67,12 @@ export class ClaimTurns {
     return all;
   }
 
-  #takeFirst(keys: Set<string>, flow: Flow): string | undefined {
+  #takeFirst(keys: Set<string>, flow: Flow): Turn | undefined {
     for (const key of keys) {
       keys.delete(key);
       this.#size--;
       if (keys.size === 0) this.#drop(flow);
-      return key;
+      return { key, flow };
     }
     return undefined;
   }

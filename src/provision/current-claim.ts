@@ -3,23 +3,28 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import { claimUid } from './claim-facts.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from './objects.ts';
 
-/**
- * Reads the claim from the API server; undefined when it is gone, also when another one has its name.
- *
- * @throws what the client throws.
- */
+/** The claim of this name on the API server; undefined if there is none. @throws whatever the client throws. */
+export async function liveClaim(
+  client: Pick<KubeClient, 'get'>,
+  { namespace, name }: { namespace?: string | undefined; name: string },
+  signal: AbortSignal,
+): Promise<PersistentVolumeClaim | undefined> {
+  const place = { name, ...(namespace !== undefined && { namespace }) };
+  try {
+    return await client.get<PersistentVolumeClaim>(persistentVolumeClaims, place, { signal });
+  } catch (error) {
+    // any other 404 is that of a proxy, or of a server that is still starting
+    if (error instanceof NotFoundError && !isUnservedResource(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The claim on the API server; undefined if it is gone, also if another one has its name. @throws as `liveClaim`. */
 export async function currentClaim(
   client: Pick<KubeClient, 'get'>,
   claim: PersistentVolumeClaim,
   signal: AbortSignal,
 ): Promise<PersistentVolumeClaim | undefined> {
-  const { namespace, name } = claim.metadata;
-  const place = { name, ...(namespace !== undefined && { namespace }) };
-  try {
-    const live = await client.get<PersistentVolumeClaim>(persistentVolumeClaims, place, { signal });
-    return claimUid(live) === claimUid(claim) ? live : undefined;
-  } catch (error) {
-    if (error instanceof NotFoundError && !isUnservedResource(error)) return undefined;
-    throw error;
-  }
+  const live = await liveClaim(client, claim.metadata, signal);
+  return live !== undefined && claimUid(live) === claimUid(claim) ? live : undefined;
 }

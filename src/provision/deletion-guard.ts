@@ -3,14 +3,14 @@
  * nothing is deleted that may ever have had one.
  */
 import type { Clock } from '../base/clock.ts';
-import { isUnservedResource, NotFoundError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { type ClaimWish, claimWish, type ClaimWishOptions, type WishedVolume } from './claim-wish.ts';
+import { liveClaim } from './current-claim.ts';
 import type { ReportReason } from './intent-journal/journal-metrics.ts';
 import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
 import { type DeletionProof, isNameUnique } from './deletion-proof.ts';
-import { type PersistentVolumeClaim, persistentVolumeClaims } from './objects.ts';
+import type { PersistentVolumeClaim } from './objects.ts';
 import type { Provisioner } from './provisioner.ts';
 import type { Recoverable } from './recoverable.ts';
 
@@ -71,12 +71,7 @@ export class DeletionGuard {
   async wish(record: WishedVolume, signal: AbortSignal): Promise<ClaimWish> {
     const { client, provisioner, isKnownProvisioner } = this.#options;
     const { namespace, name } = record.claim;
-    const read = client.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name }, { signal });
-    const claim = await read.catch((error: unknown) => {
-      // any other 404 is that of a proxy, or of a server that is still starting
-      if (error instanceof NotFoundError && !isUnservedResource(error)) return undefined;
-      throw error;
-    });
+    const claim = await liveClaim(client, record.claim, signal);
     if (claim !== undefined && !isClaim(claim, name)) {
       throw new Error(`the API server's answer is not the claim ${namespace}/${name}`);
     }

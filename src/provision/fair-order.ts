@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { WaitingOrder } from '../kube/waiting-order.ts';
 import { LruMap } from '../kube/lru-map.ts';
-import { ClaimTurns, type Flow } from './claim-turns.ts';
+import { ClaimTurns, type Flow, type Turn } from './claim-turns.ts';
 
 export interface FairOrderOptions {
   /** Max claims processed at the same time. */
@@ -52,7 +52,6 @@ export class FairOrder implements WaitingOrder {
   readonly #held = new Map<string, number>();
   /** How many keys wait or are taken, by namespace. */
   readonly #present = new Map<string, number>();
-  readonly #flows = new Map<string, Flow>();
   /** Failures since the last success, by flow. */
   readonly #streaks = new LruMap<number>(maxStreaks);
   #aloneSinceMs = -Infinity;
@@ -77,7 +76,6 @@ export class FairOrder implements WaitingOrder {
 
   add(key: string): void {
     const flow = this.#options.flowOf(key);
-    this.#flows.set(key, flow);
     this.#count(this.#present, flow.namespace, 1);
     if (this.#options.failures(key) === 0) this.#firsts.add(key, flow);
     else if (this.#isFailing(flow)) this.#paced.add(key, flow);
@@ -86,13 +84,11 @@ export class FairOrder implements WaitingOrder {
 
   take(): string | undefined {
     this.#nextAtMs = undefined;
-    const key = this.#next();
-    const flow = key === undefined ? undefined : this.#flows.get(key);
-    if (key === undefined || flow === undefined) return undefined;
-    this.#flows.delete(key);
-    this.#taken.set(key, flow);
-    this.#hold(flow, 1);
-    return key;
+    const next = this.#next();
+    if (next === undefined) return undefined;
+    this.#taken.set(next.key, next.flow);
+    this.#hold(next.flow, 1);
+    return next.key;
   }
 
   done(key: string): void {
@@ -115,32 +111,32 @@ export class FairOrder implements WaitingOrder {
     this.#ending = true;
   }
 
-  #next(): string | undefined {
+  #next(): Turn | undefined {
     const turns =
       this.#firstsInRow < maxFirstsInRow ? [this.#takeFirst, this.#takeRetry] : [this.#takeRetry, this.#takeFirst];
     for (const turn of turns) {
-      const key = turn.call(this);
-      if (key !== undefined) return key;
+      const next = turn.call(this);
+      if (next !== undefined) return next;
     }
     return undefined;
   }
 
-  #takeFirst(): string | undefined {
-    const key = this.#takeFrom(this.#firsts);
-    if (key !== undefined) this.#firstsInRow = this.#retries.size + this.#paced.size === 0 ? 0 : this.#firstsInRow + 1;
-    return key;
+  #takeFirst(): Turn | undefined {
+    const next = this.#takeFrom(this.#firsts);
+    if (next !== undefined) this.#firstsInRow = this.#retries.size + this.#paced.size === 0 ? 0 : this.#firstsInRow + 1;
+    return next;
   }
 
-  #takeRetry(): string | undefined {
+  #takeRetry(): Turn | undefined {
     const turns = this.#isPacedDue() ? [this.#paced, this.#retries] : [this.#retries];
     if (this.#wasPaced) turns.reverse();
     for (const turn of turns) {
-      const key = this.#takeFrom(turn);
-      if (key === undefined) continue;
+      const next = this.#takeFrom(turn);
+      if (next === undefined) continue;
       this.#wasPaced = turn === this.#paced;
       if (this.#wasPaced) this.#pace();
       this.#firstsInRow = 0;
-      return key;
+      return next;
     }
     return undefined;
   }
@@ -158,7 +154,7 @@ export class FairOrder implements WaitingOrder {
     this.#pacedCount = isOver ? 1 : this.#pacedCount + 1;
   }
 
-  #takeFrom(turns: ClaimTurns): string | undefined {
+  #takeFrom(turns: ClaimTurns): Turn | undefined {
     return turns.take({
       isFull: (namespace) => !this.#mayHave(namespace, maxHeldToFreeOfNewClass),
       mayTake: (flow) =>

@@ -13,7 +13,7 @@ class TemplateError extends Error {
  *
  * @throws {TemplateError} `invalid tokens: ["a" "b"]` with every token that `values` lacks.
  */
-export function expandTemplate(template: string, values: ReadonlyMap<string, string>): string {
+export function expandTemplate(template: string, values: Pick<ReadonlyMap<string, string>, 'get'>): string {
   const unknown = new Set<string>();
   let expanded = '';
   let at = 0;
