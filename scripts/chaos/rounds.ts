@@ -13,6 +13,12 @@ import { insist, type World } from './world.ts';
 /** Claims that nobody disturbs are bound within that, also on a busy machine, in milliseconds. */
 const boundWithinMs = 600_000;
 
+/**
+ * Share of the lives that are longer than --timeout. Only such a process undoes volumes, as nothing is deleted for that long after a
+ * take-over: with too few of them, the records of all deleted claims would still be open whenever the API server forgets its history.
+ */
+const longLives = 0.2;
+
 /** The lives of the sidecar, one after the other. */
 export class Rounds {
   readonly #options: ChaosOptions;
@@ -91,7 +97,7 @@ export class Rounds {
     const early = random.chance(0.1);
     const lifeMs = early
       ? random.between(0, 400)
-      : random.chance(0.05)
+      : random.chance(longLives)
         ? random.between(2500, 5000)
         : random.between(50, 900);
     const way = random.next();
