@@ -1,5 +1,5 @@
 /** The steps of a volume that is to be deleted. */
-import { sharedStorageText } from '../provision/event-reasons.ts';
+import { deletedAfterText, deletedOnceText, sharedStorageText } from '../provision/event-reasons.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { found } from './cluster-reader.ts';
 import type { Finding } from './explanation.ts';
@@ -108,8 +108,8 @@ export function lookAtDeletion(facts: VolumeFacts): Finding {
   }
   const { failed, waiting } = deletionHistory(found(events) ?? []);
   if (waiting !== undefined && waiting.atMs >= (failed?.atMs ?? 0)) {
-    const shared = sharedStorage(waiting);
-    if (shared !== undefined) return shared;
+    const wait = sharedStorage(waiting) ?? earlierCall(waiting, nowMs);
+    if (wait !== undefined) return wait;
   }
   if (failed !== undefined) {
     return {
@@ -141,6 +141,19 @@ function sharedStorage({ text }: Recorded): Finding | undefined {
     cure: isKept
       ? `If ${other} is to keep the storage, set the policy of this volume to Retain and delete it; else delete ${other}`
       : `See why ${other} stays: csi-provisioner why pv/${other}`,
+  };
+}
+
+/** A call may still be creating the storage. Undefined once the moment that the event names has passed. */
+function earlierCall({ text }: Recorded, nowMs: number): Finding | undefined {
+  const [, end] = new RegExp(`${deletedAfterText} (\\S+): `).exec(text) ?? [];
+  const isWaiting = end === undefined ? text.includes(deletedOnceText) : Date.parse(end) > nowMs;
+  if (!isWaiting) return undefined;
+  return {
+    state: 'waiting',
+    cause: 'deleting',
+    message: `A call may still be creating the storage, which is deleted ${end === undefined ? 'once that has ended' : `after ${end}`}.`,
+    cure: 'Nothing to do: the provisioner deletes it then',
   };
 }
 

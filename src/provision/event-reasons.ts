@@ -6,3 +6,6 @@ export const waitingReason = 'ProvisioningWaiting';
 export const deletionWaitingReason = 'VolumeDeletionWaiting';
 /** Between the names of the two volumes. */
 export const sharedStorageText = 'has the same storage as persistentvolume';
+/** Between the name of a volume and what its deletion waits for: a moment, in RFC 3339, or the end of a call. */
+export const deletedAfterText = 'is deleted after';
+export const deletedOnceText = 'is deleted once a call has ended';

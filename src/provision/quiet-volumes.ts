@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Recorder } from '../kube/recorder.ts';
 import type { PersistentVolume } from './objects.ts';
-import { deletionWaitingReason } from './event-reasons.ts';
+import { deletedAfterText, deletedOnceText, deletionWaitingReason } from './event-reasons.ts';
 import { volumeReference } from './volume-reference.ts';
 
 export interface QuietVolumesOptions {
@@ -57,8 +57,8 @@ export class QuietVolumes {
     wait.isRecorded = true;
     const end = new Date(Math.ceil((clock.wallMs() + waitMs) / 1000) * 1000).toISOString();
     const message = hasEnd
-      ? `persistentvolume ${name} is deleted after ${end}: until then a call of a former process may still be creating its storage`
-      : `persistentvolume ${name} is deleted once a call has ended that may still be creating its storage`;
+      ? `persistentvolume ${name} ${deletedAfterText} ${end}: until then a call of a former process may still be creating its storage`
+      : `persistentvolume ${name} ${deletedOnceText} that may still be creating its storage`;
     recorder.event(volumeReference(volume), 'Normal', deletionWaitingReason, message, { once: true });
   }
 }

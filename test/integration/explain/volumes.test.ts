@@ -21,6 +21,9 @@ const attached = (rig: ExplainRig): void => {
   });
 };
 
+const formerCallText = (end: string): string =>
+  `persistentvolume v is deleted after ${end}: until then a call of a former process may still be creating its storage`;
+
 /** What the cluster has, and what `why pv/v` says of it. */
 const rows: readonly {
   name: string;
@@ -126,6 +129,40 @@ const rows: readonly {
     verdict: 'waiting',
     cause: 'shared-storage',
     says: /PersistentVolume old has the same storage/,
+  },
+  {
+    name: 'a call of a former process that may not have ended yet',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      rig.addEvent(volume, 'VolumeDeletionWaiting', formerCallText('2126-01-01T00:00:00.000Z'));
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /A call may still be creating the storage, which is deleted after 2126-01-01T00:00:00\.000Z/,
+  },
+  {
+    name: 'a call of a former process that must have ended',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      rig.addEvent(volume, 'VolumeDeletionWaiting', formerCallText('2026-01-01T00:00:00.000Z'));
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /no attempt has failed/,
+  },
+  {
+    name: 'a call whose end nobody knows',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      const text = 'persistentvolume v is deleted once a call has ended that may still be creating its storage';
+      rig.addEvent(volume, 'VolumeDeletionWaiting', text);
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /A call may still be creating the storage, which is deleted once that has ended/,
   },
   {
     name: 'a volume that is no longer attached, as an old event says',
