@@ -46,7 +46,10 @@ export class RecordIntake {
     const old = shard?.wanted.get(uid);
     if (old !== undefined && old.writer !== me && old.phase === 'delete') throw foreignIntent(uid);
     const entry = this.#entryOf(record, old);
-    if (!fits(entry, shard, old)) return this.#reportOversize(record, entry);
+    if (!fits(entry, shard, old)) {
+      await this.#meetMarks(signal);
+      return this.#reportOversize(record, entry);
+    }
     queue.onRecord();
     const waiting = Promise.withResolvers<Protection>();
     const waiters: Waiter[] = protection.isRefused ? [] : [{ uid, ...waiting }];
@@ -124,6 +127,17 @@ export class RecordIntake {
     shard.discarding.delete(entry.uid);
     shard.waiters.push(...waiters);
     shard.urgent = true;
+  }
+
+  /** Writes the first shard, as the write of a record would: what operators and other processes have set there is known then. */
+  async #meetMarks(signal: AbortSignal): Promise<void> {
+    const { shards, queue, protection } = this.#options;
+    if (!queue.isRunning || protection.isRefused) return;
+    const waiting = Promise.withResolvers<Protection>();
+    shards.root.touch(this.#nowMs, { urgent: true });
+    shards.root.waiters.push({ uid: '', ...waiting });
+    queue.wake();
+    await settled(waiting, signal);
   }
 
   #reportOversize({ claim }: IntentRecord, entry: JournalEntry): Protection {

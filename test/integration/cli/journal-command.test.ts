@@ -112,6 +112,14 @@ describe('csi-provisioner journal drain', () => {
     assert.equal(it.sidecar.journal.isDraining, true);
   });
 
+  test('is met, too, by a record that is too large to be written', async () => {
+    await using it = await scene();
+    await it.run(['drain']);
+    const tooLarge = recordOf(1, { plan: { filler: randomBytes(200_000).toString('hex') } });
+    assert.equal(await it.sidecar.journal.put(tooLarge, never), 'unprotected');
+    assert.equal(it.sidecar.journal.isDraining, true);
+  });
+
   test('waits for the records that are open, in every shard', async () => {
     await using it = await scene();
     for (const n of [1, 2, 3, 4])
