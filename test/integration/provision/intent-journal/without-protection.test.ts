@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultAction } from '../../../../sandbox/api/faults.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
-import { never, open, recordOf, Rig, uidOf } from './rig.ts';
+import { never, open, prefix, recordOf, Rig, uidOf } from './rig.ts';
+
+const headerKey = `${prefix}shard`;
 
 const refusals: Record<string, FaultAction> = {
   'a missing permission': {
@@ -89,6 +91,27 @@ test('records that wait when a permission is withdrawn go on unprotected, and th
   refusal.remove();
   await clock.until(() => process.protected.at(-1) === true, { withinMs: 80_000 });
   assert.deepEqual(rig.stored, [uidOf(2)]);
+});
+
+test('a header that is edited to that of a newer version leaves records unprotected, which is said once, until it is put right', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const process = await rig.open({ clock });
+  await process.journal.put(recordOf(1), never);
+  const header = rig.shard()?.metadata.annotations?.[headerKey];
+  rig.annotate(0, { [headerKey]: '{"format":99,"uid":"u"}' });
+  assert.equal(await process.journal.put(recordOf(2), never), 'unprotected');
+  await clock.advance(200_000);
+  assert.deepEqual(process.protected, [true, false]);
+  const errors = process.log.filter(({ level }) => level === 'error');
+  assert.equal(errors.length, 1, JSON.stringify(process.log));
+  assert.match(errors[0]?.message ?? '', /cannot be written/);
+  const { err } = errors[0]?.fields as { err?: Error };
+  assert.match(String(err), /lock-journal-0 is in a newer format than this version can read/);
+  rig.annotate(0, { [headerKey]: header });
+  await clock.until(() => process.protected.length > 2, { withinMs: 80_000 });
+  await process.journal.flush(never);
+  assert.deepEqual(rig.stored, [1, 2].map(uidOf));
 });
 
 test('a namespace that does not exist makes records unprotected until it is there', async () => {
