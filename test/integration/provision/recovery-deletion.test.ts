@@ -80,6 +80,7 @@ describe('storage that a PersistentVolume holds is not deleted', () => {
       await rig.settle();
       assert.deepEqual(scene.backend.deleted, []);
       assert.deepEqual(scene.seen.reported, ['unproved']);
+      assert.ok(!scene.journal.writes.includes('put delete'), 'no deletion is recorded either');
     });
   }
 
