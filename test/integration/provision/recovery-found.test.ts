@@ -247,30 +247,32 @@ describe('a record that must only be reported', () => {
     assert.equal(rig.log.filter(({ message }) => message.includes('needs an operator')).length, 1);
   });
 
-  test('as nobody knows since when a volume may have had its name, deletes nothing either, and can be discarded', async () => {
-    const record = (uid: string) => leftRecord(uid, { phase: 'delete', handle: `handle-pvc-${uid}`, since: '' });
-    const scene = await recoveryScene({ found: (uid) => [{ record: record(uid), owner: 'own' }] });
-    await using rig = scene.rig;
-    const { backend, clock, seen, journal, uid, handle } = scene;
-    rig.deleteClaim();
-    await rig.start();
-    await clock.advance(2 * maxCallMs);
-    await rig.until('the report', () => seen.reported.length > 0);
-    assert.deepEqual(seen.reported, ['unproved']);
-    assert.deepEqual(backend.revokes, []);
-    assert.deepEqual(backend.released.length, 1, 'its source is free');
-    const { phase, problem, handle: kept } = journal.records.get(uid) ?? {};
-    assert.deepEqual([phase, kept], ['unproved', handle]);
-    assert.match(problem ?? '', /not known since when/);
-    assert.equal(rig.log.filter(({ message }) => message.startsWith('A volume may be kept on purpose')).length, 1);
-    await clock.advance(20 * maxCallMs);
-    assert.deepEqual(seen.reported, ['unproved'], 'once');
-    journal.discard(uid);
-    await rig.until('the release', () => backend.released.length === 2);
-    assert.deepEqual(seen.open, noRecords());
-    await clock.advance(20 * maxCallMs);
-    assert.deepEqual(backend.deleted, []);
-  });
+  for (const since of ['', '0']) {
+    test(`as nobody knows since when a volume may have had its name, deletes nothing either, and can be discarded: ${JSON.stringify(since)}`, async () => {
+      const record = (uid: string) => leftRecord(uid, { phase: 'delete', handle: `handle-pvc-${uid}`, since });
+      const scene = await recoveryScene({ found: (uid) => [{ record: record(uid), owner: 'own' }] });
+      await using rig = scene.rig;
+      const { backend, clock, seen, journal, uid, handle } = scene;
+      rig.deleteClaim();
+      await rig.start();
+      await clock.advance(2 * maxCallMs);
+      await rig.until('the report', () => seen.reported.length > 0);
+      assert.deepEqual(seen.reported, ['unproved']);
+      assert.deepEqual(backend.revokes, []);
+      assert.deepEqual(backend.released.length, 1, 'its source is free');
+      const { phase, problem, handle: kept } = journal.records.get(uid) ?? {};
+      assert.deepEqual([phase, kept], ['unproved', handle]);
+      assert.match(problem ?? '', /not known since when/);
+      assert.equal(rig.log.filter(({ message }) => message.startsWith('A volume may be kept on purpose')).length, 1);
+      await clock.advance(20 * maxCallMs);
+      assert.deepEqual(seen.reported, ['unproved'], 'once');
+      journal.discard(uid);
+      await rig.until('the release', () => backend.released.length === 2);
+      assert.deepEqual(seen.open, noRecords());
+      await clock.advance(20 * maxCallMs);
+      assert.deepEqual(backend.deleted, []);
+    });
+  }
 
   test('as its volume has a name of which the claim knows only a part, deletes nothing either', async () => {
     const record = (uid: string) => {
