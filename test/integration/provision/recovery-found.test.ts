@@ -39,6 +39,12 @@ describe('a record that is found at the start', () => {
     await rig.settle();
     assert.deepEqual(backend.deleted, []);
     assert.equal(journal.records.size, 1);
+    const waits = rig.events.filter(({ reason }) => reason === 'VolumeDeletionWaiting');
+    assert.equal(waits.length, 1, 'an event, once');
+    assert.match(
+      waits[0]?.message ?? '',
+      /is deleted after 20\d\d-.*Z: until then a call of a former process may still/,
+    );
     await scene.closedInTime();
     await rig.until('the storage to be deleted', () => backend.deleted.length > 0);
     assert.deepEqual(backend.deleted, [handle]);
@@ -445,6 +451,35 @@ describe('a record of another process', () => {
     assert.deepEqual([...backend.storage.keys()], [], `${name} is left behind`);
   });
 
+  test('that was closed by it while our own call made storage, and may not be written any more, is an error with the handle', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal, uid, name, handle, seen } = scene;
+    const call = Promise.withResolvers<undefined>();
+    backend.fulfilSteps.push(async (plan) => {
+      await call.promise;
+      return backend.make(plan.name);
+    });
+    rig.startOnly();
+    await rig.until('the call', () => backend.fulfils.length === 1);
+    rig.deleteClaim();
+    journal.records.delete(uid);
+    journal.listener.onGone(uid);
+    journal.onPut = () => Promise.reject(new Error('the lease was lost'));
+    call.resolve(undefined);
+    const isTold = ({ message }: { message: string }): boolean =>
+      message === 'A volume may be left behind: its record was closed while it was created';
+    await rig.until('the error', () => rig.log.some(isTold));
+    const { level, fields } = rig.log.find(isTold)!;
+    assert.equal(level, 'error');
+    assert.match(JSON.stringify(fields), new RegExp(`"volume":"${name}".*"volumeHandle":"${handle}"`));
+    assert.deepEqual(seen.reported, ['lost']);
+    await scene.pass(2 * maxCallMs);
+    assert.deepEqual([...journal.records.keys()], [], 'nothing is written');
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(rig.volume(name), undefined);
+  });
+
   test('that was closed by it may have had a PersistentVolume: what is made afterwards is not deleted', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
     await using rig = scene.rig;
@@ -480,6 +515,10 @@ describe('a record of another process', () => {
     assert.deepEqual(backend.deleted, []);
     await clock.advance(1000);
     await rig.synced(name, 2);
+    assert.deepEqual(backend.deleted, []);
+    await scene.passUntil('the event', () =>
+      rig.events.some(({ message }) => message.includes('is deleted once a call has ended that may still be creating')),
+    );
     assert.deepEqual(backend.deleted, []);
     call.reject(unclear());
     await scene.closed();
