@@ -1,9 +1,11 @@
 /** What happened to PersistentVolumes while no process ran decides what may be deleted. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { untilAborted } from '../../../src/base/abort.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
 import { lateMs, leftRecord, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
 import { resource, type Rig, type VolumeSketch } from './rig.ts';
+import { unclear } from './scripted-backend.ts';
 
 const historyWatch = { match: { verb: 'watch', resource: 'persistentvolumes', watch: true } } as const;
 const expired = { type: 'watchError', code: 410, reason: 'Expired' } as const;
@@ -257,4 +259,24 @@ test('the version of a record that another process has left is renewed within tw
   await clock.advance(2000);
   const renewed = journal.records.get(uid)?.since ?? '';
   assert.ok(Number(renewed) > Number(since), `${since} became ${renewed}`);
+});
+
+test('the version of a record is not renewed past a PersistentVolume of its name, so that its storage stays', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, journal, name, uid } = scene;
+  const call = Promise.withResolvers<never>();
+  backend.fulfilSteps.push((_plan, { signal }) => untilAborted(call.promise, signal));
+  rig.startOnly();
+  await rig.until('the call', () => backend.fulfils.length === 1);
+  backend.make(name);
+  const since = journal.records.get(uid)?.since;
+  comeAndGo(rig, name, { spec: { claimRef: { namespace: 'ns', name: 'a', uid } } });
+  rig.addVolume('other', 'Available');
+  await scene.pass(60_000);
+  assert.equal(journal.records.get(uid)?.since, since);
+  rig.deleteClaim();
+  call.reject(unclear());
+  await scene.undone();
+  assert.deepEqual(backend.deleted, []);
 });
