@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { untilAborted } from '../../../src/base/abort.ts';
 import { ForeignIntentError } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
+import type { MemoryJournal } from './memory-journal.ts';
 import { annotation, resource } from './rig.ts';
 import { lateMs, leftRecord, maxCallMs, recoveryScene } from './recovery-scene.ts';
 import { unclear } from './scripted-backend.ts';
@@ -335,6 +336,32 @@ test('a record that is discarded while its storage is about to be deleted stops 
   await rig.stop();
   assert.deepEqual(backend.deleted, []);
 });
+
+for (const [who, close] of [
+  ['an operator discards', (journal: MemoryJournal, uid: string) => journal.discard(uid)],
+  [
+    'another process takes from us',
+    (journal: MemoryJournal, uid: string) => {
+      journal.records.delete(uid);
+      journal.listener.onGone(uid);
+    },
+  ],
+] as const) {
+  test(`a record that ${who} while its deletion is recorded stops that`, async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    const { backend, journal, uid } = scene;
+    journal.onPut = ({ phase }) => {
+      if (phase === 'delete') close(journal, uid);
+      return Promise.resolve();
+    };
+    rig.deleteClaim();
+    await rig.start();
+    await scene.passUntil('the deletion to be recorded', () => journal.writes.includes('put delete'));
+    await scene.pass(maxCallMs);
+    assert.deepEqual(backend.deleted, []);
+  });
+}
 
 describe('a record of another process', () => {
   test('is taken over for a claim that wants its volume', async () => {
