@@ -13,7 +13,7 @@ import { VolumeLog } from '../../../src/provision/volume-log.ts';
 import { recordOf } from '../../integration/provision/intent-journal/rig.ts';
 
 /** An attempt of this process, begun at version 100 under a durable record, and a log that was listed there. */
-function scene(changes: Partial<Intent> = {}) {
+function scene(changes: Partial<Intent> = {}, { cacheVersion = '100' } = {}) {
   const log = new VolumeLog({
     storageKeys: ({ spec }) => [spec.csi?.volumeHandle ?? ''],
     oldestNeeded: () => 100,
@@ -32,7 +32,7 @@ function scene(changes: Partial<Intent> = {}) {
   // `check` sends nothing: it needs the log, the version of the cache and the keys of handles
   const parts = {
     log,
-    volumes: { version: '100' },
+    volumes: { version: cacheVersion },
     provisioner: { handleKey: (handle: string) => handle },
   };
   const proof = new DeletionProof(parts as unknown as DeletionProofOptions);
@@ -88,4 +88,10 @@ test('an attempt whose history was read is proved, whoever has begun it', () => 
   log.listed('200', { rewound: false });
   log.close(100, 200);
   check();
+});
+
+test('an attempt is not proved by a cache that lacks what was seen of its storage before the attempt began', () => {
+  const { log, check } = scene({}, { cacheVersion: '50' });
+  log.note('ADDED', volume('imported', 80, 'h')); // the live look in the cache does not find it
+  assert.throws(check, UnprovedError);
 });
