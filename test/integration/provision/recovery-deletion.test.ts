@@ -549,6 +549,22 @@ describe('a volume that is not fit for its claim', () => {
     assert.deepEqual(backend.deleted, []);
   });
 
+  test('that a PersistentVolume of another name has stays: the backend has returned what somebody uses', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal, uid, handle } = scene;
+    rig.addVolume('imported', 'Bound', { annotations: {}, spec: { csi: { driver: 'drv', volumeHandle: handle } } });
+    backend.otherwiseFulfil = unfit(backend);
+    rig.startOnly();
+    await scene.passUntil(
+      'the report',
+      () => journal.records.get(uid)?.phase === 'stuck' || backend.deleted.length > 0,
+    );
+    assert.match(journal.records.get(uid)?.problem ?? '', /PersistentVolume "imported" exists and has the storage/);
+    await scene.pass(2 * maxCallMs);
+    assert.deepEqual(backend.deleted, []);
+  });
+
   test('that has no handle stays', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
