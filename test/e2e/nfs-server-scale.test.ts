@@ -1,4 +1,7 @@
-/** Many exports of one nfs-provisioner: made at once, served after a kill, deleted at once. It prints how long that takes. */
+/**
+ * Many exports of one nfs-provisioner: made at once, served after a kill, restored, deleted at once. It prints how long that takes.
+ * `NFS_EXPORTS` sets how many, up to 10,000.
+ */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test';
@@ -6,9 +9,12 @@ import type { V1PersistentVolume } from '@kubernetes/client-node';
 import { exportsIn } from '../../provisioners/nfs-server/ganesha-config.ts';
 import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
 import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
+import { patienceMs } from '../support/patience.ts';
 
 const programs = await findNfsPrograms();
 const count = Number(process.env['NFS_EXPORTS'] ?? 200);
+/** Ganesha reads its whole configuration for each new export, so that many take longer than in proportion. */
+const waiting = { withinMs: patienceMs * Math.max(1, (count / 200) ** 2) };
 
 describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? false }, () => {
   let scene: NfsScene;
@@ -28,6 +34,10 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
 
   const create = (number: number): Promise<NamedClaim[]> =>
     Promise.all(Array.from({ length: number }, () => scene.createClaim(storageClass)));
+  const volumesOfClass = async (): Promise<V1PersistentVolume[]> => {
+    const { items } = await scene.admin.core.listPersistentVolume();
+    return items.filter(({ spec }) => spec?.storageClassName === storageClass);
+  };
   /** Directories that stand in the configuration. */
   const listed = async (): Promise<Set<string>> => new Set(exportsIn(await scene.config()).map(({ path }) => path));
   /** What of these a client can mount; one client at a time, as each is a process. */
@@ -40,10 +50,7 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
   test('are made by claims that come at once, each with an id of its own', async (context) => {
     const stopwatch = await Stopwatch.start(scene.program.pid);
     claims = await create(count);
-    await scene.waitFor(async () => {
-      const { items } = await scene.admin.core.listPersistentVolume();
-      assert.equal(items.filter(({ spec }) => spec?.storageClassName === storageClass).length, count);
-    });
+    await scene.waitFor(async () => assert.equal((await volumesOfClass()).length, count), waiting);
     await stopwatch.report(context, `${count} volumes made, from the first claim on,`);
     for (const claim of claims) volumes.push(await scene.bound(claim));
     const ids = volumes.map(({ metadata }) => Number(metadata?.annotations?.['Export_Id']));
@@ -60,7 +67,7 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
     const servedAgain = /All exports are served/g;
     const times = (): number => scene.program.log().match(servedAgain)?.length ?? 0;
     const before = times();
-    await scene.waitFor(() => assert.ok(times() > before));
+    await scene.waitFor(() => assert.ok(times() > before), waiting);
     await stopwatch.report(context, `${count} exports served again`);
     assert.equal(await mountable(claims), count);
   });
@@ -70,7 +77,7 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
     await scene.rig.writeConfig();
     await scene.start();
     const stopwatch = await Stopwatch.start(scene.program.pid);
-    await scene.waitFor(() => assert.match(scene.program.log(), /Exports that were lost have been restored/));
+    await scene.waitFor(() => assert.match(scene.program.log(), /Exports that were lost have been restored/), waiting);
     await stopwatch.report(context, `${count} exports restored`);
     assert.equal(await mountable(claims), count);
     assert.equal(exportsIn(await scene.config()).length, count);
@@ -90,7 +97,7 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
   test('go with their claims, and nothing is left', async (context) => {
     const stopwatch = await Stopwatch.start(scene.program.pid);
     await Promise.all(claims.map((claim) => scene.deleteClaim(claim)));
-    for (const claim of claims) await scene.gone({ metadata: { name: `pvc-${claim.uid}` } });
+    await scene.waitFor(async () => assert.deepEqual(await volumesOfClass(), []), waiting);
     await stopwatch.report(context, `${claims.length} volumes deleted`);
     assert.equal((await listed()).size, 0);
     const left = (await readdir(scene.rig.exports)).filter((name) => name.startsWith('pvc-'));

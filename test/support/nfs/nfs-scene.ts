@@ -106,9 +106,9 @@ export class NfsScene implements AsyncDisposable {
   }
 
   /** Repeats a check until it holds, as long as the provisioner runs. */
-  waitFor<T>(check: () => T | Promise<T>): Promise<T> {
+  waitFor<T>(check: () => T | Promise<T>, options: { withinMs?: number } = {}): Promise<T> {
     const hopeless = (): string | undefined => (this.program.running() ? undefined : 'the provisioner has ended');
-    return eventually(check, { hopeless });
+    return eventually(check, { hopeless, ...options });
   }
 
   /** The volume of a claim, once it is bound. */
