@@ -110,12 +110,7 @@ export class Exports {
     return this.#exclusive(signal, async () => {
       const failures = new Map<string, Error>();
       const wanted = lost.filter(({ path }) => isWanted(path));
-      const added = this.#writable(wanted, failures);
-      if (added.length > 0) await this.#write(this.#text + added.map(({ text }) => text).join(''));
-      for (const entry of added) {
-        this.#entries.set(entry.path, [entry]);
-        this.#ids.keep(entry.id);
-      }
+      await this.#append(this.#writable(wanted, failures), failures);
       const entries = wanted.flatMap(({ path }) => this.find(path) ?? []);
       await this.#serve(
         entries.filter(({ path }) => !failures.has(path)),
@@ -208,6 +203,21 @@ export class Exports {
       owners.set(id, path);
       return [{ ...export_, text: this.#options.format.write(export_) }];
     });
+  }
+
+  /** Writes all of them to the file, or none. */
+  async #append(added: readonly ExportEntry[], failures: Map<string, Error>): Promise<void> {
+    if (added.length === 0) return;
+    try {
+      await this.#write(this.#text + added.map(({ text }) => text).join(''));
+    } catch (error) {
+      for (const { path } of added) failures.set(path, error as Error);
+      return;
+    }
+    for (const entry of added) {
+      this.#entries.set(entry.path, [entry]);
+      this.#ids.keep(entry.id);
+    }
   }
 
   /** Has the server export what it does not export yet, and remembers what it refuses. Never rejects. */

@@ -1,8 +1,8 @@
 /** Restores exports that the server's file has lost: what PersistentVolumes name is the truth, and the file a copy of it. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger, PersistentVolume, Recorder } from '../../src/index.ts';
 import type { Exports, LostExport } from './exports.ts';
 import type { OwnVolumes } from './own-volumes.ts';
+import { PendingNames } from './pending-names.ts';
 import { recordedExport } from './recorded-export.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
 
@@ -20,8 +20,6 @@ export interface LostExportsOptions {
   retryMs?: number;
 }
 
-/** Volumes that change within this time, in milliseconds, are checked together: the file is written once for all of them. */
-const gatherMs = 100;
 /** A server with thousands of exports needs a while for each. */
 const restoreTimeoutMs = 600_000;
 
@@ -30,17 +28,17 @@ const maxLeaving = 10_000;
 
 export class LostExports {
   readonly #options: LostExportsOptions;
-  /** Volumes to check, by name. */
-  readonly #pending = new Set<string>();
+  /** Volumes to check. The file is written once for all that change together. */
+  readonly #pending: PendingNames;
   /** Why volumes are not exported, by name. */
   readonly #problems = new Map<string, string>();
   /** Directories that are being removed, or have been. */
   readonly #leaving = new Set<string>();
   readonly #restored = Promise.withResolvers<undefined>();
-  #woken = Promise.withResolvers<undefined>();
 
   constructor(options: LostExportsOptions) {
     this.#options = options;
+    this.#pending = new PendingNames({ retryMs: options.retryMs ?? 60_000 });
   }
 
   /** PersistentVolumes of this provisioner that are not exported. */
@@ -51,7 +49,6 @@ export class LostExports {
   /** The volume is new, has changed or is gone. */
   changed(name: string): void {
     this.#pending.add(name);
-    this.#woken.resolve(undefined);
   }
 
   /** The directory is about to be removed: it is not exported again, though its PersistentVolume may be there for a while. */
@@ -66,10 +63,14 @@ export class LostExports {
     this.#leaving.delete(directory);
   }
 
+  /** Whether the directory is being removed, or has been. */
+  isLeaving(directory: string): boolean {
+    return this.#leaving.has(directory);
+  }
+
   /** The server has been restarted, or the file has been read: all volumes are checked. */
   lookAtAll(): void {
-    for (const name of this.#options.volumes.names) this.#pending.add(name);
-    this.#woken.resolve(undefined);
+    this.#pending.add(...this.#options.volumes.names);
   }
 
   /** Resolves once all volumes were checked for the first time. @throws when that takes too long. */
@@ -94,40 +95,29 @@ export class LostExports {
     const following = volumes.run(stop);
     await Promise.race([volumes.synced, following]);
     while (!stop.aborted) {
-      this.#woken = Promise.withResolvers();
+      this.#pending.begin();
       if (this.#options.isServing()) {
         await this.#lookQuietly(stop);
         this.#restored.resolve(undefined);
       }
-      await this.#pause(stop);
+      await this.#pending.wait(stop);
     }
     await following;
   }
 
   async #lookQuietly(stop: AbortSignal): Promise<void> {
+    const names = new Set([...this.#pending.take(), ...this.#problems.keys()]);
     try {
-      await this.#look(stop);
+      await this.#look(names, stop);
     } catch (err) {
-      if (!stop.aborted) this.#options.logger.error({ err }, 'The check for lost exports failed');
+      this.#pending.putBack(names);
+      if (!stop.aborted) this.#options.logger.error({ err }, 'The check for lost exports failed, and is repeated');
     }
   }
 
-  /** Until volumes change, or it is time to try again. */
-  async #pause(stop: AbortSignal): Promise<void> {
-    const { retryMs = 60_000 } = this.#options;
-    const over = new AbortController();
-    const signal = AbortSignal.any([stop, over.signal]);
-    const waiting = delay(retryMs, undefined, { signal }).catch(() => undefined);
-    await Promise.race([this.#woken.promise, waiting]);
-    over.abort();
-    await delay(gatherMs, undefined, { signal: stop }).catch(() => undefined);
-  }
-
-  async #look(stop: AbortSignal): Promise<void> {
+  async #look(names: ReadonlySet<string>, stop: AbortSignal): Promise<void> {
     const { volumes, exports, checkDisk, logger } = this.#options;
     checkDisk();
-    const names = new Set([...this.#pending, ...this.#problems.keys()]);
-    this.#pending.clear();
     const lost = new Map<PersistentVolume, LostExport>();
     for (const name of names) {
       const volume = volumes.get(name);

@@ -9,6 +9,7 @@ import {
   type Transport,
 } from '../../src/index.ts';
 import { exportIdOf } from './recorded-export.ts';
+import { projectIdOf } from './recorded-quota.ts';
 import { identityOf } from './volume-object.ts';
 
 export interface OwnVolumesOptions {
@@ -20,15 +21,16 @@ export interface OwnVolumesOptions {
   logger: Logger;
 }
 
-const readAnnotations = ['Provisioner_Id', 'Export_Id', 'EXPORT_block'] as const;
+const readAnnotations = ['Provisioner_Id', 'Export_Id', 'EXPORT_block', 'Project_Id'] as const;
 
 /** Follows all PersistentVolumes, and keeps those of this provisioner; of others only the name. */
 export class OwnVolumes {
   readonly #options: OwnVolumesOptions;
   readonly #informer: Informer<PersistentVolume>;
   readonly #own = new Map<string, PersistentVolume>();
-  /** How many volumes name each export id. */
-  readonly #ids = new Map<number, number>();
+  /** How many volumes name each id. */
+  readonly #exportIds = new Map<number, number>();
+  readonly #projectIds = new Map<number, number>();
 
   constructor(options: OwnVolumesOptions) {
     this.#options = options;
@@ -67,7 +69,12 @@ export class OwnVolumes {
 
   /** Whether a volume names the export id. */
   hasId(id: number): boolean {
-    return this.#ids.has(id);
+    return this.#exportIds.has(id);
+  }
+
+  /** Whether a volume names the id of a project of its quota. */
+  hasProjectId(id: number): boolean {
+    return this.#projectIds.has(id);
   }
 
   #set(volume: PersistentVolume): void {
@@ -88,13 +95,17 @@ export class OwnVolumes {
     this.#options.onChange(name);
   }
 
-  #count({ metadata }: PersistentVolume, change: 1 | -1): void {
-    const id = exportIdOf(metadata.annotations ?? {});
-    if (id === undefined) return;
-    const count = (this.#ids.get(id) ?? 0) + change;
-    if (count > 0) this.#ids.set(id, count);
-    else this.#ids.delete(id);
+  #count({ metadata: { annotations = {} } }: PersistentVolume, change: 1 | -1): void {
+    count(this.#exportIds, exportIdOf(annotations), change);
+    count(this.#projectIds, projectIdOf(annotations), change);
   }
+}
+
+function count(counts: Map<number, number>, id: number | undefined, change: 1 | -1): void {
+  if (id === undefined) return;
+  const number = (counts.get(id) ?? 0) + change;
+  if (number > 0) counts.set(id, number);
+  else counts.delete(id);
 }
 
 function reduced(volume: PersistentVolume, identity: string): PersistentVolume {
@@ -111,11 +122,11 @@ function reduced(volume: PersistentVolume, identity: string): PersistentVolume {
   const annotations = Object.fromEntries(keys.map((key) => [key, given[key] ?? '']));
   return {
     metadata: { ...kept, annotations },
-    spec: { ...(spec.nfs && { nfs: spec.nfs }) },
+    spec: { ...(spec.nfs && { nfs: spec.nfs }), ...(spec.capacity && { capacity: spec.capacity }) },
     status: { phase: status?.phase ?? '' },
   };
 }
 
-function contentOf({ metadata: { uid, annotations }, spec: { nfs }, status }: PersistentVolume): string {
-  return JSON.stringify([uid, annotations, nfs?.path, status?.phase]);
+function contentOf({ metadata: { uid, annotations }, spec: { nfs, capacity }, status }: PersistentVolume): string {
+  return JSON.stringify([uid, annotations, nfs?.path, capacity, status?.phase]);
 }

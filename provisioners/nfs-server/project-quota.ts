@@ -4,6 +4,7 @@ import { type Clock, KeyedLocks, type Logger, systemClock } from '../../src/inde
 import type { AtomicFile } from './atomic-file.ts';
 import { IdPool } from './export-ids.ts';
 import { UsageError } from './flags.ts';
+import { largestProjectId, type LostQuota } from './recorded-quota.ts';
 import { xfsQuota } from './xfs-quota.ts';
 
 /** `project -s` visits every file of the volume. */
@@ -29,6 +30,8 @@ export interface ProjectQuotaOptions {
   /** The export directory, which is the mount point. */
   mountPoint: string;
   file: AtomicFile;
+  /** Whether an id is that of a PersistentVolume, whose line may be lost: no other volume gets it. Default: none is. */
+  isTaken?: (id: number) => boolean;
   logger: Logger;
   /** Default: the machine's. */
   clock?: Clock;
@@ -37,12 +40,14 @@ export interface ProjectQuotaOptions {
 /** Project ids of all volumes, in a file of lines `<id>:<directory>:<bytes>`. */
 export class ProjectQuota {
   readonly #options: ProjectQuotaOptions;
-  readonly #ids = new IdPool({ max: 2 ** 31 - 1 });
+  readonly #ids: IdPool;
   readonly #lines = new Map<string, ProjectLine>();
   readonly #lock = new KeyedLocks();
 
   private constructor(options: ProjectQuotaOptions) {
     this.#options = options;
+    const { isTaken } = options;
+    this.#ids = new IdPool({ max: largestProjectId, ...(isTaken && { isReserved: isTaken }) });
   }
 
   /**
@@ -66,18 +71,36 @@ export class ProjectQuota {
       const old = this.#lines.get(directory);
       const id = old?.id ?? this.#ids.take();
       if (id === undefined) throw new Error('all project ids are in use');
-      const line = { id, directory, bytes, block: `\n${id}:${directory}:${bytes}\n` };
-      try {
-        this.#lines.set(directory, line);
-        await this.#write();
-        await this.#limit(line, signal);
-      } catch (error) {
-        if (old === undefined) await this.#forget(line);
-        throw error;
-      }
+      const line = lineOf({ id, directory, bytes });
+      await this.#add(line, signal);
       return { id, block: line.block };
     };
     return this.#lock.run('projects', section, { ...(signal && { signal }) });
+  }
+
+  /** Whether the directory has a quota. */
+  has(directory: string): boolean {
+    return this.#lines.has(directory);
+  }
+
+  /**
+   * Sets a quota again that the file has lost, with its id. Safe to repeat.
+   *
+   * @param isWanted - called directly before: a volume may be deleted meanwhile.
+   * @returns whether it was set; not if the directory has a quota, or is not wanted.
+   * @throws when another directory has the id, and when the quota cannot be set.
+   */
+  restore({ id, directory, bytes }: LostQuota, isWanted: () => boolean, signal: AbortSignal): Promise<boolean> {
+    const section = async (): Promise<boolean> => {
+      if (this.has(directory) || !isWanted()) return false;
+      const owner = [...this.#lines.values()].find((line) => line.id === id);
+      if (owner !== undefined) {
+        throw new Error(`the project id ${id} is not free: ${owner.directory} has it`);
+      }
+      await this.#add(lineOf({ id, directory, bytes }), signal);
+      return true;
+    };
+    return this.#lock.run('projects', section, { signal });
   }
 
   /** The directory is gone. Safe to repeat. */
@@ -86,6 +109,20 @@ export class ProjectQuota {
       const line = this.#lines.get(directory);
       if (line !== undefined) await this.#forget(line);
     });
+  }
+
+  /** A new one leaves nothing behind when it cannot be set. */
+  async #add(line: ProjectLine, signal: AbortSignal | undefined): Promise<void> {
+    const isNew = !this.has(line.directory);
+    try {
+      this.#lines.set(line.directory, line);
+      this.#ids.keep(line.id);
+      await this.#write();
+      await this.#limit(line, signal);
+    } catch (error) {
+      if (isNew) await this.#forget(line);
+      throw error;
+    }
   }
 
   async #forget({ directory, id }: ProjectLine): Promise<void> {
@@ -98,7 +135,7 @@ export class ProjectQuota {
     const text = (await this.#options.file.read()) ?? '';
     for (const [, id = '', directory = '', bytes = ''] of text.matchAll(/^(\d+):(.+):(\d+)$/gm)) {
       if (!(await isDirectory(directory))) continue;
-      const line = { id: Number(id), directory, bytes: BigInt(bytes), block: `\n${id}:${directory}:${bytes}\n` };
+      const line = lineOf({ id: Number(id), directory, bytes: BigInt(bytes) });
       this.#lines.set(directory, line);
       this.#ids.keep(line.id);
     }
@@ -153,6 +190,10 @@ export class ProjectQuota {
     const { logger, clock = systemClock } = this.#options;
     return xfsQuota(args, { maxMs, clock, logger, signal });
   }
+}
+
+function lineOf({ id, directory, bytes }: LostQuota): ProjectLine {
+  return { id, directory, bytes, block: `\n${id}:${directory}:${bytes}\n` };
 }
 
 async function isDirectory(directory: string): Promise<boolean> {

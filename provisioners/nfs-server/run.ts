@@ -21,6 +21,7 @@ import { UsageError } from './flags.ts';
 import { ownIdentity } from './identity-file.ts';
 import { LimitEvents } from './limit-events.ts';
 import { LostExports } from './lost-exports.ts';
+import { LostQuotas } from './lost-quotas.ts';
 import { NfsProvisioner } from './nfs-provisioner.ts';
 import { OwnVolumes } from './own-volumes.ts';
 import { ProjectQuota } from './project-quota.ts';
@@ -36,6 +37,14 @@ const nfsMagic = 0x6969;
 /** How long calls of a killed process may still have an effect, in milliseconds: ganesha and its bus are killed with it. */
 const maxCallMs = 15_000;
 
+/** What is called by parts that are made before it. */
+interface Late {
+  volumes?: OwnVolumes;
+  lost?: LostExports;
+  quotas?: LostQuotas;
+  onDisk?: (problem: string | undefined) => void;
+}
+
 /**
  * Runs until a signal ends it.
  *
@@ -50,17 +59,21 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     ...(settings.master !== '' && { master: settings.master }),
   };
   await using transport = connect({ ...connection, logger }); // an error in it is reported before anything is written
-  const quota = settings.xfsQuota ? await openQuota(settings, logger) : undefined;
+  const late: Late = {};
+  const quota = settings.xfsQuota ? await openQuota(settings, late, logger) : undefined;
   const identity = await ownIdentity(paths.identity);
   const directories = new VolumeDirectories(paths.exportDirectory);
   let controller: ProvisionController | undefined;
-  const late: { lost?: LostExports; onDisk?: (problem: string | undefined) => void } = {};
   const ownVolumes = new OwnVolumes({
     transport,
     identity: identity.id,
-    onChange: (name) => late.lost?.changed(name),
+    onChange: (name) => {
+      late.lost?.changed(name);
+      late.quotas?.changed(name);
+    },
     logger,
   });
+  late.volumes = ownVolumes;
   await using disk = settings.probe && watchDisk(settings, logger, (problem) => late.onDisk?.(problem));
   const checkDisk = (): void => disk?.check();
   await using serving = await startServing(settings, {
@@ -93,7 +106,13 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     if (problem === undefined) controller?.retryFailed();
     else recordOnPod(settings, recorder, problem);
   };
-  await using _background = inBackground((stop) => lostExports.run(stop));
+  const isLeaving = (directory: string): boolean => lostExports.isLeaving(directory);
+  const lostQuotas =
+    quota && new LostQuotas({ volumes: ownVolumes, quota, directories, isLeaving, recorder, checkDisk, logger });
+  if (lostQuotas !== undefined) late.quotas = lostQuotas;
+  await using _background = inBackground(async (stop) => {
+    await Promise.all([lostExports.run(stop), lostQuotas?.run(stop)]);
+  });
   const limit = new ExportLimit({
     max: settings.maxExports,
     count: () => exports.count,
@@ -143,7 +162,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
       ready: () => disk?.problem ?? serving.problem ?? (serving.isReady ? undefined : 'the NFS server is starting'),
     },
     ...(httpEndpoint !== '' && { http: { address: httpEndpoint } }),
-    registry: serverMetrics(serving, { lost: lostExports, disk }),
+    registry: serverMetrics(serving, { lost: lostExports, lostQuotas, disk }),
     onController: (made) => {
       controller = made;
     },
@@ -190,6 +209,8 @@ async function checkExportDirectory(directory: string): Promise<void> {
   }
 }
 
-function openQuota({ paths }: Settings, logger: Logger): Promise<ProjectQuota> {
-  return ProjectQuota.open({ mountPoint: paths.exportDirectory, file: new AtomicFile(paths.projects), logger });
+function openQuota({ paths }: Settings, late: Pick<Late, 'volumes'>, logger: Logger): Promise<ProjectQuota> {
+  const isTaken = (id: number): boolean => late.volumes?.hasProjectId(id) ?? false;
+  const file = new AtomicFile(paths.projects);
+  return ProjectQuota.open({ mountPoint: paths.exportDirectory, file, isTaken, logger });
 }

@@ -47,7 +47,10 @@ describe('exports that were lost', () => {
   });
   afterEach(() => stack.disposeAsync());
 
-  const start = async (isServing = () => true): Promise<{ lost: LostExports; exports: Exports }> => {
+  const start = async (
+    isServing = () => true,
+    checkDisk: () => void = () => undefined,
+  ): Promise<{ lost: LostExports; exports: Exports }> => {
     const transport = stack.use(connect({ kubeconfig: sandbox.kubeconfig }));
     const directories = new VolumeDirectories(root);
     const own = new OwnVolumes({
@@ -70,7 +73,7 @@ describe('exports that were lost', () => {
       directories,
       recorder,
       isServing,
-      checkDisk: () => undefined,
+      checkDisk,
       logger: silentLogger,
       retryMs: 200,
     };
@@ -192,6 +195,27 @@ describe('exports that were lost', () => {
     await eventually(() => assert.equal(lost.count, 0));
     assert.equal(server.served.get(1), path.join(root, 'pvc-a'));
     assert.deepEqual(await ids(), [0, 1]);
+  });
+
+  test('come back once the file can be written, and have an event until then', async () => {
+    await mkdir(path.join(root, '.vfs.conf.new')); // where the new file is written
+    await createVolume('pvc-a', { id: 1 });
+    const { lost, exports } = await start();
+    assert.equal(lost.count, 1);
+    await eventually(() => assert.match(eventsOn('pvc-a').join(), /The volume is not exported: .*EISDIR/));
+    await rm(path.join(root, '.vfs.conf.new'), { recursive: true });
+    await eventually(() => assert.ok(exports.isServed(path.join(root, 'pvc-a'))));
+    assert.equal(lost.count, 0);
+  });
+
+  test('come back once the disk answers', async () => {
+    let hangs = true;
+    const checkDisk = (): void => assert.equal(hangs, false, 'it does not answer');
+    await createVolume('pvc-a', { id: 1 });
+    const { exports } = await start(() => true, checkDisk);
+    assert.equal(exports.isServed(path.join(root, 'pvc-a')), false);
+    hangs = false;
+    await eventually(() => assert.ok(exports.isServed(path.join(root, 'pvc-a'))));
   });
 
   test('stay away while their volume is being removed', async () => {

@@ -1,6 +1,6 @@
-/** XFS project quota: a fake `xfs_quota` on the path writes down what it is told, as hardly a test machine has such a file system. */
+/** XFS project quota: with a fake `xfs_quota`, as hardly a test machine has such a file system. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
@@ -10,33 +10,21 @@ import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { AtomicFile } from '../../../provisioners/nfs-server/atomic-file.ts';
 import { ProjectQuota } from '../../../provisioners/nfs-server/project-quota.ts';
+import { installXfsQuota, xfsMount } from './fake-xfs-quota.ts';
 
 describe('project quota', () => {
   let folder: string;
   let mountPoint: string;
-  const oldPath = process.env['PATH'];
+  let restorePath: () => void;
 
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'quota-'));
     mountPoint = path.join(folder, 'export');
     await mkdir(path.join(mountPoint, 'pvc-1'), { recursive: true });
-    const script = [
-      '#!/bin/sh',
-      '[ "$1" = -V ] && exit 0',
-      `cd ${folder}`,
-      'echo "$@" >> calls',
-      'echo begun >> course',
-      '[ -e broken ] && { echo no such project >&2; exit 1; }',
-      'while [ -e hanging ]; do sleep 0.01; done',
-      'echo ended >> course',
-    ];
-    await mkdir(path.join(folder, 'bin'));
-    await writeFile(path.join(folder, 'bin/xfs_quota'), `${script.join('\n')}\n`);
-    await chmod(path.join(folder, 'bin/xfs_quota'), 0o755);
-    process.env['PATH'] = `${folder}/bin:${oldPath ?? ''}`;
+    restorePath = await installXfsQuota(folder);
   });
   afterEach(async () => {
-    process.env['PATH'] = oldPath;
+    restorePath();
     await rm(folder, { recursive: true });
   });
 
@@ -52,9 +40,7 @@ describe('project quota', () => {
     mount = `xfs /dev/sdb rw,prjquota`,
     more: { clock?: Clock; logger?: Logger } = {},
   ): Promise<ProjectQuota> => {
-    const mountInfo = path.join(folder, 'mountinfo');
-    const root = '22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n';
-    await writeFile(mountInfo, `${root}${mount === '' ? '' : `36 22 8:16 / ${mountPoint} rw shared:1 - ${mount}\n`}`);
+    const mountInfo = await xfsMount(folder, { mountPoint, mount });
     const file = new AtomicFile(path.join(mountPoint, 'projects'));
     return ProjectQuota.open({ mountPoint, file, logger: silentLogger, ...more }, mountInfo);
   };

@@ -1,0 +1,100 @@
+/** Sets quotas again that the file of the projects has lost: the volumes could grow without limit, and their ids be given to others. */
+import type { Logger, PersistentVolume, Recorder } from '../../src/index.ts';
+import type { OwnVolumes } from './own-volumes.ts';
+import { PendingNames } from './pending-names.ts';
+import type { ProjectQuota } from './project-quota.ts';
+import { recordedQuota } from './recorded-quota.ts';
+import type { VolumeDirectories } from './volume-directory.ts';
+
+export interface LostQuotasOptions {
+  /** Followed by others. */
+  volumes: Pick<OwnVolumes, 'get' | 'synced'>;
+  quota: Pick<ProjectQuota, 'has' | 'restore'>;
+  directories: VolumeDirectories;
+  /** Whether the directory is about to be removed, or has been. */
+  isLeaving: (directory: string) => boolean;
+  recorder: Recorder;
+  /** @throws while the export directory does not answer. */
+  checkDisk: () => void;
+  logger: Logger;
+  /** Pause until what could not be set is tried again, in milliseconds. Default 60,000. */
+  retryMs?: number;
+}
+
+/** Beside the restoration of exports, which does not wait for it: `xfs_quota` visits every file of a volume. */
+export class LostQuotas {
+  readonly #options: LostQuotasOptions;
+  readonly #pending: PendingNames;
+  /** Why quotas are not set, by the name of the volume. */
+  readonly #problems = new Map<string, string>();
+
+  constructor(options: LostQuotasOptions) {
+    this.#options = options;
+    this.#pending = new PendingNames({ retryMs: options.retryMs ?? 60_000 });
+  }
+
+  /** PersistentVolumes of this provisioner whose quota cannot be set. */
+  get count(): number {
+    return this.#problems.size;
+  }
+
+  /** The volume is new, has changed or is gone. */
+  changed(name: string): void {
+    this.#pending.add(name);
+  }
+
+  /** Works until the signal aborts; resolves then. To be called once. */
+  async run(stop: AbortSignal): Promise<void> {
+    await Promise.race([this.#options.volumes.synced, aborted(stop)]);
+    while (!stop.aborted) {
+      this.#pending.begin();
+      const names = new Set([...this.#pending.take(), ...this.#problems.keys()]);
+      for (const name of names) await this.#check(name, stop);
+      await this.#pending.wait(stop);
+    }
+  }
+
+  async #check(name: string, stop: AbortSignal): Promise<void> {
+    if (stop.aborted) return;
+    const volume = this.#options.volumes.get(name);
+    if (volume === undefined) {
+      this.#problems.delete(name);
+      return;
+    }
+    this.#report(volume, await this.#restore(volume, stop).catch((error: unknown) => (error as Error).message), stop);
+  }
+
+  /** @returns why the quota is not set; undefined when it is, or when there is none to set. */
+  async #restore(volume: PersistentVolume, stop: AbortSignal): Promise<string | undefined> {
+    const { quota, directories, isLeaving, checkDisk, logger } = this.#options;
+    const found = recordedQuota(volume, directories);
+    if (found === undefined) return undefined;
+    if ('problem' in found) return found.problem;
+    const { directory, id, bytes } = found;
+    if (quota.has(directory) || isLeaving(directory)) return undefined;
+    checkDisk();
+    if (!(await directories.isDirectory(directory))) {
+      this.#pending.putBack([volume.metadata.name]); // the event about its export says so
+      return undefined;
+    }
+    const isSet = await quota.restore(found, () => !isLeaving(directory), stop);
+    if (isSet)
+      logger.warn({ directory, projectId: id, bytes: String(bytes) }, 'A quota that was lost has been set again');
+    return undefined;
+  }
+
+  #report({ metadata: { name, uid } }: PersistentVolume, problem: string | undefined, stop: AbortSignal): void {
+    if (stop.aborted) return; // then that is the problem
+    const known = this.#problems.get(name);
+    if (problem === undefined) this.#problems.delete(name);
+    else this.#problems.set(name, problem);
+    if (problem === undefined || problem === known) return;
+    const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
+    const message = `The quota of the volume is not set: ${problem}`;
+    this.#options.recorder.event(about, 'Warning', 'QuotaNotSet', message, { once: true });
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}

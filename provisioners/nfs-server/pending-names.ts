@@ -1,0 +1,49 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Names that are added within this time, in milliseconds, are worked on together. */
+const gatherMs = 100;
+
+/** Names of objects to check, from those who see a change to the one that checks. */
+export class PendingNames {
+  readonly #retryMs: number;
+  #names = new Set<string>();
+  #added = Promise.withResolvers<undefined>();
+
+  /** @param options.retryMs - after this time `wait` ends also without a new name, in milliseconds. */
+  constructor({ retryMs }: { retryMs: number }) {
+    this.#retryMs = retryMs;
+  }
+
+  /** Ends the wait. Safe to repeat: a name is checked once. */
+  add(...names: readonly string[]): void {
+    this.putBack(names);
+    this.#added.resolve(undefined);
+  }
+
+  /** Names that could not be checked: they are tried again with the next ones, or after the pause. */
+  putBack(names: Iterable<string>): void {
+    for (const name of names) this.#names.add(name);
+  }
+
+  /** All that are there, which are removed. */
+  take(): ReadonlySet<string> {
+    const names = this.#names;
+    this.#names = new Set();
+    return names;
+  }
+
+  /** From here on `wait` ends for names that are added. To be called before `take`. */
+  begin(): void {
+    this.#added = Promise.withResolvers();
+  }
+
+  /** Resolves when names were added since `begin`, when it is time to try again, and when the signal aborts. */
+  async wait(stop: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([stop, over.signal]);
+    const waiting = delay(this.#retryMs, undefined, { signal }).catch(() => undefined);
+    await Promise.race([this.#added.promise, waiting]);
+    over.abort();
+    await delay(gatherMs, undefined, { signal: stop }).catch(() => undefined);
+  }
+}
