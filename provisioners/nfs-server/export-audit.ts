@@ -19,6 +19,7 @@ import { CannotLookError, NotDeletableError } from '../shared-audit/storage-audi
 import { knownIdentity } from './identity-file.ts';
 import { type SeenExport, type SeenExports, seenExports } from './seen-exports.ts';
 import type { Settings } from './settings.ts';
+import { requestUnexport } from './unexport-requests.ts';
 import { VolumeDirectories } from './volume-directory.ts';
 import { VolumeHolders } from './volume-holders.ts';
 import { identityOf } from './volume-object.ts';
@@ -78,7 +79,15 @@ export class ExportAudit implements AuditedStorage {
     return folder && (await folderBytes(folder, signal));
   }
 
-  async delete({ id: name }: StorageFinding, signal: AbortSignal): Promise<string> {
+  deletionOf({ state, detail }: StorageFinding): string | undefined {
+    return state === exportState ? `This export will be removed; the data stays. ${detail}` : undefined;
+  }
+
+  async delete({ state, id }: StorageFinding, signal: AbortSignal): Promise<string> {
+    return await (state === exportState ? this.#unexport(id, signal) : this.#removeDirectory(id, signal));
+  }
+
+  async #removeDirectory(name: string, signal: AbortSignal): Promise<string> {
     if (!this.#directories.isVolume(this.#directories.named(name))) {
       throw new NotDeletableError(`it is not a directory pvc-... directly below ${this.#directories.root}`);
     }
@@ -90,6 +99,25 @@ export class ExportAudit implements AuditedStorage {
     signal.throwIfAborted();
     await removeTree(root, name, { signal });
     return 'the directory is removed';
+  }
+
+  /** The running provisioner removes it, which has the file of the server in memory. */
+  async #unexport(exportId: string, signal: AbortSignal): Promise<string> {
+    const seen = await this.#seen(signal);
+    const [found, ...others] = seen.exports.entries.filter(({ id }) => idOf({ id }) === exportId);
+    if (found === undefined) throw new NotDeletableError('it is gone');
+    if (others.length > 0)
+      throw new NotDeletableError(`several directories have the id: ${howToUnexport(seen.exports.file)}`);
+    if (!this.#directories.isVolume(found.path)) throw new NotDeletableError(`${found.path} is no volume`);
+    const why = use(path.basename(found.path), seen);
+    if (why !== undefined) throw new NotDeletableError(why);
+    await requestUnexport(this.#directories.root, found, signal);
+    const { entries, unknown } = await seenExports(this.#settings, signal);
+    if (unknown.length > 0) throw new Error(`the exports cannot be read again: ${unknown.join(', ')}`);
+    if (entries.some(({ path: directory }) => directory === found.path)) {
+      throw new Error('the provisioner has not removed it; its log says why');
+    }
+    return `${found.path} is not exported any more`;
   }
 
   /** In the order in which a volume comes to be: of one that is being made something is seen in any case. */
@@ -158,10 +186,8 @@ export class ExportAudit implements AuditedStorage {
   }
 
   /** An export of a volume whose directory or PersistentVolume is gone. */
-  async #strayExport(
-    { id, path: directory }: SeenExport,
-    { holders, planned, exports }: Seen,
-  ): Promise<StorageFinding[]> {
+  async #strayExport({ id, path: directory }: SeenExport, seen: Seen): Promise<StorageFinding[]> {
+    const { holders, planned } = seen;
     const name = path.basename(directory);
     if (!this.#directories.isVolume(directory) || planned.has(name)) return [];
     const problems = [
@@ -169,10 +195,12 @@ export class ExportAudit implements AuditedStorage {
       ...(holders.of(name) === undefined ? ['no PersistentVolume has it'] : []),
     ];
     if (problems.length === 0) return [];
-    const detail = `${directory}: ${problems.join(', and ')}. ${howToUnexport(exports.file)}`;
+    const why = use(name, seen);
+    const detail = `${directory}: ${problems.join(', and ')}${why === undefined ? '' : `; not deletable: ${why}`}`;
     const volume = holders.of(name);
     const persistentVolume = volume === undefined ? {} : { persistentVolume: volume };
-    return [{ state: 'export', id: `export-${id}`, ...persistentVolume, detail, isDeletable: false, isTrouble: true }];
+    const isDeletable = why === undefined;
+    return [{ state: exportState, id: idOf({ id }), ...persistentVolume, detail, isDeletable, isTrouble: true }];
   }
 }
 
@@ -185,11 +213,25 @@ async function unclaimed(root: OpenedDirectory, name: string, seen: Seen): Promi
   return [{ state: 'unclaimed', id: name, since, detail, isDeletable: why === undefined, isTrouble: true }];
 }
 
+const exportState = 'export';
+
+function idOf({ id }: Pick<SeenExport, 'id'>): string {
+  return `export-${id}`;
+}
+
 /** Why a directory must not be deleted, with the way out; undefined: it may be. */
-function obstacle(
-  name: string,
-  { identity, own, holders, planned, claims, exports, unknown }: Seen,
-): string | undefined {
+function obstacle(name: string, seen: Seen): string | undefined {
+  const { names, entries, file } = seen.exports;
+  const used = use(name, seen);
+  if (used !== undefined || !names.has(name)) return used;
+  const entry = entries.find(({ path: directory }) => path.basename(directory) === name);
+  return entry === undefined
+    ? `${file} names it. ${howToUnexport(file)}`
+    : `it is exported. Remove the export first: --delete ${idOf(entry)}`;
+}
+
+/** Why neither the directory nor its export may go, with the way out; undefined: nobody is known to use it. */
+function use(name: string, { identity, own, holders, planned, claims, unknown }: Seen): string | undefined {
   const [first] = unknown;
   if (first !== undefined) return `not everything is known: ${first}`;
   if (own.length === 0) {
@@ -204,7 +246,6 @@ function obstacle(
     return 'the journal has a record of the volume, which may be in the making or be kept on purpose';
   const claim = claims.get(name);
   if (claim !== undefined) return `it is the directory of the claim ${claim}, which exists: delete that first`;
-  if (exports.names.has(name)) return `it is exported, or ${exports.file} names it. ${howToUnexport(exports.file)}`;
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 /** Sets quotas again that the file of the projects has lost: the volumes could grow without limit, and their ids be given to others. */
+import { once } from 'node:events';
 import type { Logger, PersistentVolume, Recorder } from '../../src/index.ts';
 import type { OwnVolumes } from './own-volumes.ts';
 import { PendingNames } from './pending-names.ts';
@@ -45,7 +46,7 @@ export class LostQuotas {
 
   /** Works until the signal aborts; resolves then. To be called once. */
   async run(stop: AbortSignal): Promise<void> {
-    await Promise.race([this.#options.volumes.synced, aborted(stop)]);
+    if (!stop.aborted) await Promise.race([this.#options.volumes.synced, once(stop, 'abort')]);
     while (!stop.aborted) {
       this.#pending.begin();
       const names = new Set([...this.#pending.take(), ...this.#problems.keys()]);
@@ -93,8 +94,4 @@ export class LostQuotas {
     const message = `The quota of the volume is not set: ${problem}`;
     this.#options.recorder.event(about, 'Warning', 'QuotaNotSet', message, { once: true });
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
 }

@@ -29,6 +29,7 @@ import { serverAddress } from './server-address.ts';
 import { serverMetrics } from './server-metrics.ts';
 import { startServing } from './serving.ts';
 import type { Settings } from './settings.ts';
+import { UnexportRequests } from './unexport-requests.ts';
 import { VolumeDirectories } from './volume-directory.ts';
 
 /** `statfs` of a directory that is itself on NFS (statfs(2)). */
@@ -110,13 +111,21 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
   const lostQuotas =
     quota && new LostQuotas({ volumes: ownVolumes, quota, directories, isLeaving, recorder, checkDisk, logger });
   if (lostQuotas !== undefined) late.quotas = lostQuotas;
-  await using _background = inBackground(async (stop) => {
-    await Promise.all([lostExports.run(stop), lostQuotas?.run(stop)]);
-  });
   const limit = new ExportLimit({
     max: settings.maxExports,
     count: () => exports.count,
     wake: (uid) => controller?.wakeClaim(uid),
+  });
+  const requests = new UnexportRequests({
+    volumes: ownVolumes,
+    exports,
+    directories,
+    isDiskUp: () => disk?.problem === undefined,
+    onRemoved: () => limit.freed(),
+    logger,
+  });
+  await using _background = inBackground(async (stop) => {
+    await Promise.all([lostExports.run(stop), lostQuotas?.run(stop), requests.run(stop)]);
   });
   const onUnstable = (): void =>
     logger.warn(

@@ -34,6 +34,8 @@ export interface StorageAuditCommand {
   description: string;
   /** What the help says last. */
   notes: string;
+  /** What `--delete` deletes, for the help. Default: the directory with the id, with all data in it. */
+  deletes?: string;
   /** Instead of the usual kubeconfig. */
   connection?: { kubeconfig?: string; master?: string };
   /** Called once the arguments are understood. @throws {SubcommandError} for settings with which nothing can be audited. */
@@ -86,13 +88,14 @@ const codes = `
 Exit codes: 0 nothing needs attention; 1 wrong arguments, or something that must not be deleted;
 2 findings that need attention; 3 not everything could be checked.`;
 
-function argumentsOf(call: SubcommandCall, { description, notes }: StorageAuditCommand): Arguments | undefined {
+function argumentsOf(call: SubcommandCall, command: StorageAuditCommand): Arguments | undefined {
+  const { description, notes, deletes = 'the directory with this id in the output, with all data in it' } = command;
   const usageCode = auditCodes.usage;
   const parser = subcommandParser(call)
     .description(description)
     .option('--second-look <duration>', 'pause before findings are checked a second time; 0: no second look', '1m')
     .option('-o, --output <format>', 'table or json', 'table')
-    .option('--delete <id>', 'delete the directory with this id in the output, with all data in it')
+    .option('--delete <id>', `delete ${deletes}`)
     .option('--yes', 'delete without confirmation')
     .option('--context <name>', 'context in the kubeconfig (default: its current one)')
     .addHelpText('after', `\n${notes}\n${codes}`);
@@ -119,8 +122,9 @@ async function deleteOne(
   const finding = audit.findings.find((each) => each.id === id);
   const unknown = 'the audit found nothing with this id that may be deleted';
   if (finding?.isDeletable !== true) return refused(finding === undefined ? unknown : `${unknown}: ${finding.detail}`);
+  const usual = `This directory of ${printable(storage.name)} will be deleted, with all data in it:`;
   const ask = {
-    heading: `This directory of ${printable(storage.name)} will be deleted, with all data in it:`,
+    heading: printable(storage.deletionOf?.(finding) ?? usual),
     items: [`${id} (${finding.state})`],
     question: 'Delete it?',
   };

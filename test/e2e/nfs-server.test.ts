@@ -169,7 +169,7 @@ describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? fals
     assert.equal(await isThere(directory), false);
   });
 
-  test('has an audit that finds what a retained volume leaves, and deletes what ganesha does not export', async () => {
+  test('has an audit that finds what a retained volume leaves, and removes first its export and then its data', async () => {
     const claim = await scene.createClaim(await scene.createClass({}, { reclaimPolicy: 'Retain' }));
     const volume = await scene.bound(claim);
     const directory = scene.directory(claim);
@@ -183,9 +183,25 @@ describe('nfs-provisioner with a real ganesha', { skip: programs.missing ?? fals
     const states = retained.findings.filter(({ detail, id }) => `${id} ${detail}`.includes(basename(directory)));
     assert.deepEqual(states.map(({ state }) => state).sort(), ['export', 'unclaimed']);
     assert.equal(retained.deletions[0]?.result, 'refused');
-    assert.match(retained.deletions[0].detail, /it is exported/);
+    const [, exportId = ''] = /--delete (export-\d+)$/.exec(retained.deletions[0].detail) ?? [];
     assert.ok(await isThere(directory));
     assert.deepEqual(retained.incomplete, []);
+    const unexported = await scene.audit('--delete', exportId, '--yes');
+    assert.deepEqual(
+      unexported.deletions.map(({ result }) => result),
+      ['deleted'],
+      unexported.deletions[0]?.detail,
+    );
+    assert.ok(!(await scene.config()).includes(directory));
+    await assert.rejects(scene.rig.list(directory));
+    assert.ok(await isThere(directory), 'the data stays');
+    const removed = await scene.audit('--delete', basename(directory), '--yes');
+    assert.deepEqual(
+      removed.deletions.map(({ result }) => result),
+      ['deleted'],
+      removed.deletions[0]?.detail,
+    );
+    assert.equal(await isThere(directory), false);
     const { deletions } = await scene.audit('--delete', 'pvc-stray', '--yes');
     assert.deepEqual(deletions, [{ volumeId: 'pvc-stray', result: 'deleted', detail: 'the directory is removed' }]);
     assert.equal(await isThere(stray), false);

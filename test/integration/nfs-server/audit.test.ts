@@ -135,12 +135,15 @@ describe('the audit of nfs-server', () => {
     assert.ok(
       (byId('pvc-orphan')?.bytes ?? 0) >= 100_000 && !Number.isNaN(Date.parse(byId('pvc-orphan')?.since ?? '')),
     );
-    assert.match(byId('export-2')?.detail ?? '', /pvc-lost: the directory does not exist\. Remove it from .*exports/);
-    assert.match(byId('export-3')?.detail ?? '', /pvc-retained: no PersistentVolume has it\./);
-    assert.match(byId('export-4')?.detail ?? '', /the directory does not exist, and no PersistentVolume has it\./);
+    assert.match(
+      byId('export-2')?.detail ?? '',
+      /pvc-lost: the directory does not exist; not deletable: PersistentVolume pvc-lost has it/,
+    );
+    assert.match(byId('export-3')?.detail ?? '', /pvc-retained: no PersistentVolume has it$/);
+    assert.match(byId('export-4')?.detail ?? '', /the directory does not exist, and no PersistentVolume has it$/);
     assert.deepEqual(
       findings.filter(({ isDeletable }) => isDeletable).map(({ id }) => id),
-      ['pvc-orphan'],
+      ['pvc-orphan', 'export-3', 'export-4'],
     );
     const { stdout } = await audit();
     assert.match(stdout, /^unclaimed +pvc-orphan +- +20\d\d-.*\n/m);
@@ -169,11 +172,21 @@ describe('the audit of nfs-server', () => {
     assert.ok(existsSync(path.join(root, 'pvc-orphan/f')));
   });
 
-  for (const id of ['pvc-own', 'pvc-own/f', '..', '', 'lost+found', 'pvc-link', 'export-7', 'pvc-orphan/..']) {
+  for (const id of [
+    'pvc-own',
+    'pvc-own/f',
+    '..',
+    '',
+    'lost+found',
+    'pvc-link',
+    'export-1',
+    'export-9',
+    'pvc-orphan/..',
+  ]) {
     test(`refuses to delete what is not a stray directory of a volume: ${JSON.stringify(id)}`, async () => {
       for (const file of ['pvc-orphan/f', 'lost+found/f', '../elsewhere/f']) write(file);
       symlinkSync(path.join(folder, 'elsewhere'), path.join(root, 'pvc-link'));
-      exported(line('pvc-gone', 7));
+      exported(line('pvc-own', 1), '/srv/others *(ro,fsid=9)');
       const { code, deletions } = await report('--yes', `--delete=${id}`);
       assert.equal(deletions[0]?.result, 'refused');
       assert.equal(code, 1);
@@ -244,9 +257,9 @@ describe('the audit of nfs-server', () => {
 
     test('that is exported, or that the file of the server names', async () => {
       exported(line('pvc-x', 3));
-      await refuses(/it is exported, or .*exports names it\. Remove it from .*, and restart the provisioner/);
+      await refuses(/it is exported\. Remove the export first: --delete export-3/);
       exported(`"${root}/pvc-x/part" 10.0.0.0/8(rw)`);
-      await refuses(/it is exported, or .*exports names it/);
+      await refuses(/exports names it\. Remove it from .*, and restart the provisioner/);
     });
 
     test('while the file of the server is missing', async () => {
