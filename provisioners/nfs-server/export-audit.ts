@@ -101,7 +101,7 @@ export class ExportAudit implements AuditedStorage {
     return 'the directory is removed';
   }
 
-  /** The running provisioner removes it, which has the file of the server in memory. */
+  /** The running provisioner removes it, from the file and from the server. */
   async #unexport(exportId: string, signal: AbortSignal): Promise<string> {
     const seen = await this.#seen(signal);
     const [found, ...others] = seen.exports.entries.filter(({ id }) => idOf({ id }) === exportId);
@@ -249,9 +249,9 @@ function use(name: string, { identity, own, holders, planned, claims, unknown }:
   return undefined;
 }
 
-/** The running provisioner has the file in memory, and writes it as a whole. */
+/** The server goes on exporting what the file does not name any more. */
 function howToUnexport(file: string): string {
-  return `Remove it from ${file}, and restart the provisioner directly after that, which writes the file from its memory`;
+  return `Remove it from ${file}, and restart the provisioner`;
 }
 
 /** @throws {NotDeletableError} for what is gone, or no directory itself. */

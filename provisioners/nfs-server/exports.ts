@@ -1,4 +1,5 @@
 /** The exports: what stands in the file of the server, and what the server has been told. */
+import { writeFile } from 'node:fs/promises';
 import { KeyedLocks, type Logger } from '../../src/index.ts';
 import type { AtomicFile } from './atomic-file.ts';
 import { IdPool } from './export-ids.ts';
@@ -9,6 +10,8 @@ export interface ExportFormat {
   /** The text of one export, line breaks around it included. */
   write(entry: Omit<ExportEntry, 'text'>): string;
   read(file: string): ExportEntry[];
+  /** Whether a file that somebody else has written can be used. Default: each that is not empty can. */
+  isWhole?(file: string): boolean;
 }
 
 /** The server that reads the file. */
@@ -34,6 +37,8 @@ export interface ExportsOptions {
   server: ExportServer;
   /** Whether an id is that of a PersistentVolume, whose export may be lost: no other volume gets it. Default: none is. */
   isTaken?: (id: number) => boolean;
+  /** Called when somebody else has changed the file: it may have lost exports. */
+  onEdited?: () => void;
   logger: Logger;
 }
 
@@ -68,10 +73,7 @@ export class Exports {
     const { isTaken = () => false } = options;
     this.#ids = new IdPool({ max: largestId, isReserved: (id) => !isVolumeId(id) || isTaken(id) });
     this.#text = text;
-    for (const entry of options.format.read(text)) {
-      this.#ids.keep(entry.id);
-      this.#entries.set(entry.path, [...this.#all(entry.path), entry]);
-    }
+    this.#read();
   }
 
   /** @throws when there is no file. */
@@ -159,7 +161,11 @@ export class Exports {
   remove(directory: string, signal: AbortSignal): Promise<void> {
     return this.#exclusive(signal, async () => {
       const hadEntries = await this.#take(directory, signal);
-      if (!hadEntries) await this.#deactivateUnlisted(signal, (path) => path === directory);
+      if (hadEntries) return;
+      const { server } = this.#options;
+      if (server.active === undefined)
+        await server.reload?.(signal); // it may have the export still
+      else await this.#deactivateUnlisted(signal, (path) => path === directory);
     });
   }
 
@@ -300,6 +306,39 @@ export class Exports {
     await this.#options.server.reload?.(signal);
   }
 
+  #read(): void {
+    for (const entry of this.#options.format.read(this.#text)) {
+      this.#ids.keep(entry.id);
+      this.#entries.set(entry.path, [...this.#all(entry.path), entry]);
+    }
+  }
+
+  /**
+   * Takes over what an administrator, or another program, has changed in the file: we replace it as a whole. One that is empty or
+   * damaged, as while an editor writes it, is not taken over.
+   */
+  async #adopt(): Promise<void> {
+    const { file, format, onEdited, logger } = this.#options;
+    const text = (await file.read()) ?? '';
+    if (text === this.#text) return;
+    const isWhole = text.trim() !== '' && (format.isWhole?.(text) ?? true);
+    if (!isWhole) {
+      const copy = `${file.path}.damaged`;
+      if (text !== '') await writeFile(copy, text, { mode: 0o600 });
+      logger.warn(
+        { file: file.path, copy },
+        'The file of the exports is empty or damaged, and is replaced at the next change',
+      );
+      return;
+    }
+    for (const [{ id } = { id: 0 }] of this.#entries.values()) this.#ids.release(id);
+    this.#entries.clear();
+    this.#text = text;
+    this.#read();
+    logger.info({ file: file.path, exports: this.count }, 'The file of the exports was changed by others');
+    onEdited?.();
+  }
+
   async #write(text: string): Promise<void> {
     await this.#options.file.write(text);
     this.#text = text;
@@ -310,6 +349,10 @@ export class Exports {
   }
 
   #exclusive<T>(signal: AbortSignal, section: () => Promise<T>): Promise<T> {
-    return this.#lock.run('exports', section, { signal });
+    const current = async (): Promise<T> => {
+      await this.#adopt();
+      return section();
+    };
+    return this.#lock.run('exports', current, { signal });
   }
 }

@@ -76,6 +76,12 @@ export function exportsIn(config: string): ExportEntry[] {
   return entries;
 }
 
+/** Whether ganesha can read the configuration. */
+export function isWhole(config: string): boolean {
+  const { blocks, damaged } = readBlocks(config);
+  return blocks.length > 0 && damaged.length === 0;
+}
+
 /**
  * The blocks of a configuration that are whole. Ganesha could not read one that is damaged, such as one that was being written when
  * the machine went down: it would start with its defaults and serve nothing, on all addresses. A required block that is not whole

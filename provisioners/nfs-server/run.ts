@@ -81,6 +81,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     directories,
     mayRestart: () => disk?.answersWithin(settings.probe?.intervalMs ?? 0) ?? Promise.resolve(true),
     isTaken: (id) => ownVolumes.hasId(id),
+    onEdited: () => late.lost?.lookAtAll(),
     onServing: () => {
       controller?.retryFailed();
       late.lost?.lookAtAll();

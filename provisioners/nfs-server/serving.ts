@@ -4,7 +4,7 @@ import { AtomicFile } from './atomic-file.ts';
 import { Exports } from './exports.ts';
 import { UsageError } from './flags.ts';
 import { GaneshaBus } from './ganesha-bus.ts';
-import { exportBlock, exportsIn } from './ganesha-config.ts';
+import { exportBlock, exportsIn, isWhole } from './ganesha-config.ts';
 import { ganeshaExports } from './ganesha-exports.ts';
 import { kernelFormat, kernelServer } from './kernel-exports.ts';
 import { NfsServer, prepareConfig } from './nfs-server.ts';
@@ -32,6 +32,8 @@ interface ServingOptions {
   directories: VolumeDirectories;
   /** As in `ExportsOptions`. */
   isTaken: (id: number) => boolean;
+  /** As in `ExportsOptions`. */
+  onEdited: () => void;
   /** As in `NfsServer.start`. */
   mayRestart: () => Promise<boolean>;
   /** Called each time that a server of our own serves all exports again. */
@@ -42,11 +44,11 @@ interface ServingOptions {
 /** @throws {UsageError} when a file is missing that a server of others has to have. */
 export async function startServing(settings: Settings, options: ServingOptions): Promise<Serving> {
   const { mode, paths, exportSubnet } = settings;
-  const { isTaken, logger } = options;
+  const { isTaken, onEdited, logger } = options;
   if (mode === 'kernel') {
     const file = await existing(new AtomicFile(paths.kernelExports, 0o644));
     const format = kernelFormat(exportSubnet);
-    return foreign(await Exports.open({ file, format, server: kernelServer, isTaken, logger }));
+    return foreign(await Exports.open({ file, format, server: kernelServer, isTaken, onEdited, logger }));
   }
   if (exportSubnet !== '*') logger.warn({ exportSubnet }, '-export-subnet has no effect with ganesha');
   const isOwn = mode === 'own-ganesha';
@@ -55,8 +57,8 @@ export async function startServing(settings: Settings, options: ServingOptions):
   const own: { server?: NfsServer } = {};
   const hangUp = isOwn ? () => own.server?.hangUp() : undefined;
   const server = ganeshaExports({ bus, configFile: paths.config, hangUp, logger });
-  const format = { write: exportBlock, read: exportsIn };
-  const exports = await Exports.open({ file, format, server, isTaken, logger });
+  const format = { write: exportBlock, read: exportsIn, isWhole };
+  const exports = await Exports.open({ file, format, server, isTaken, onEdited, logger });
   return isOwn
     ? startOwn(settings, { ...options, bus, exports, onStarted: (started) => (own.server = started) })
     : foreign(exports);

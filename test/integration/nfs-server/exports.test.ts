@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { silentLogger } from '../../../src/index.ts';
 import { AtomicFile } from '../../../provisioners/nfs-server/atomic-file.ts';
 import { Exports } from '../../../provisioners/nfs-server/exports.ts';
-import { defaultConfig, exportBlock, exportsIn } from '../../../provisioners/nfs-server/ganesha-config.ts';
+import { defaultConfig, exportBlock, exportsIn, isWhole } from '../../../provisioners/nfs-server/ganesha-config.ts';
 import { ServerInMemory } from './server-in-memory.ts';
 
 const { signal } = new AbortController();
@@ -26,11 +26,12 @@ describe('the exports of a ganesha', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  const open = (): Promise<Exports> =>
+  const open = (onEdited: () => void = () => undefined): Promise<Exports> =>
     Exports.open({
       file: new AtomicFile(file),
-      format: { write: exportBlock, read: exportsIn },
+      format: { write: exportBlock, read: exportsIn, isWhole },
       server,
+      onEdited,
       logger: silentLogger,
     });
   const text = (): Promise<string> => readFile(file, 'utf8');
@@ -112,6 +113,47 @@ describe('the exports of a ganesha', () => {
     ]);
     assert.equal(server.calls, 1, 'what was served already is left alone');
   });
+
+  test('leave alone what an administrator changes in the file meanwhile', async () => {
+    const exports = await open();
+    const one = await add(exports, '/export/pvc-1');
+    const theirs = exportBlock({ id: 2, path: '/srv/data', squash: 'root_id_squash' });
+    const edited = base.replace('MNT_Port = 20048;', 'MNT_Port = 20049;');
+    await writeFile(file, edited + one.text + theirs);
+    const two = await add(exports, '/export/pvc-2');
+    assert.equal(two.id, 3, 'the id of theirs is not given away');
+    assert.equal(await text(), edited + one.text + theirs + two.text);
+    await exports.remove('/export/pvc-1', signal);
+    assert.equal(await text(), edited + theirs + two.text);
+  });
+
+  test('come back where an administrator took out the block of a volume', async () => {
+    let edits = 0;
+    const exports = await open(() => (edits += 1));
+    const one = await add(exports, '/export/pvc-1');
+    await writeFile(file, base);
+    const two = await add(exports, '/export/pvc-2');
+    assert.equal(edits, 1, 'the volumes are looked at again');
+    assert.equal(exports.isServed('/export/pvc-1'), false);
+    assert.equal((await exports.restore([one], () => true, signal)).size, 0);
+    assert.equal(await text(), base + two.text + one.text);
+    assert.ok(exports.isServed('/export/pvc-1'));
+  });
+
+  for (const { title, content } of [
+    { title: 'is emptied', content: () => '' },
+    { title: 'is cut off, as while an editor writes it', content: (whole: string) => whole.slice(0, -20) },
+  ]) {
+    test(`do not go when the file ${title}`, async () => {
+      const exports = await open();
+      const one = await add(exports, '/export/pvc-1');
+      const damaged = content(await text());
+      await writeFile(file, damaged);
+      const two = await add(exports, '/export/pvc-2');
+      assert.equal(await text(), base + one.text + two.text);
+      assert.equal(await readFile(`${file}.damaged`, 'utf8').catch(() => ''), damaged, 'a copy is kept');
+    });
+  }
 
   test('stay as they were when the file cannot be written', async () => {
     const exports = await open();

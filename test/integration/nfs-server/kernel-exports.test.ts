@@ -61,6 +61,17 @@ describe('exports of the NFS server of the kernel', () => {
     for (const id of [1, 2]) await exports.remove(`/export/pvc-${id}`, signal);
   });
 
+  test('leave alone lines that an administrator adds meanwhile', async () => {
+    const exports = await open();
+    const before = await readFile(file(), 'utf8');
+    const { text } = await exports.add({ directory: '/export/pvc-1', squash: 'no_root_squash' }, signal);
+    const theirs = '/srv 10.0.0.0/8(ro)\n';
+    await writeFile(file(), before + text + theirs);
+    await exports.remove('/export/pvc-1', signal);
+    assert.equal(await readFile(file(), 'utf8'), before + theirs);
+    await writeFile(file(), before);
+  });
+
   test('do not stay in the file when exportfs fails', async () => {
     const exports = await open();
     const before = await readFile(file(), 'utf8');
