@@ -213,7 +213,7 @@ describe('the exports of nfs-provisioner', { skip: programs.missing ?? false }, 
 
   test('are all gone with their claims, however often the provisioner is killed meanwhile', async () => {
     await scene.program.stop();
-    for (let round = 1; round <= 6; round++) {
+    for (let round = 1; round <= Number(process.env['KILL_ROUNDS'] ?? 6); round++) {
       await scene.start(); // with its defaults
       const claims = await Promise.all(Array.from({ length: 8 }, () => scene.createClaim(storageClass)));
       const isMade = async (): Promise<boolean> =>

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
@@ -182,15 +183,17 @@ describe('nfs-subdir-external-provisioner', () => {
     assert.ok(existsSync(path.join(mount, `archived-default-${name}-pvc-${uid}`)));
   });
 
-  test('processes that are killed leave nothing of claims that go meanwhile', { timeout: 300_000 }, async () => {
+  test('processes that are killed leave nothing of claims that go meanwhile', { timeout: 3_600_000 }, async () => {
+    const rounds = Number(process.env['KILL_ROUNDS'] ?? 2);
     const className = createClass({ onDelete: 'delete' });
     const before = new Set(readdirSync(mount));
     const made = () => readdirSync(mount).filter((name) => !before.has(name) && name !== '.share-identity');
-    for (let round = 1; round <= 2; round++) {
+    for (let round = 1; round <= rounds; round++) {
       const program = await start();
       await watched(() => assert.match(program.log(), /Started provisioner controller/));
       const names = Array.from({ length: 12 }, () => createClaim(className).name);
       await watched(() => assert.notEqual(made().length, 0));
+      await delay(Math.random() * 200); // at whatever step
       await program.stop('SIGKILL');
       for (const name of names) deleteClaim(name);
     }
