@@ -33,7 +33,7 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
   after(() => scene[Symbol.asyncDispose]());
 
   const create = (number: number): Promise<NamedClaim[]> =>
-    Promise.all(Array.from({ length: number }, () => scene.createClaim(storageClass)));
+    forEach(Array.from({ length: number }), 50, () => scene.createClaim(storageClass));
   const volumesOfClass = async (): Promise<V1PersistentVolume[]> => {
     const { items } = await scene.admin.core.listPersistentVolume();
     return items.filter(({ spec }) => spec?.storageClassName === storageClass);
@@ -45,12 +45,8 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
   const listed = async (): Promise<Set<string>> => new Set(exportsIn(await scene.config()).map(({ path }) => path));
   /** What of these a client can mount; two clients at a time, as each is a process. */
   const mountable = async (wanted: readonly NamedClaim[]): Promise<number> => {
-    const rest = wanted.values();
     let served = 0;
-    const mountAll = async (): Promise<void> => {
-      for (const claim of rest) await scene.rig.list(scene.directory(claim)).then(() => (served += 1));
-    };
-    await Promise.all([mountAll(), mountAll()]);
+    await forEach(wanted, 2, (claim) => scene.rig.list(scene.directory(claim)).then(() => (served += 1)));
     return served;
   };
 
@@ -104,7 +100,7 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
 
   test('go with their claims, and nothing is left', async (context) => {
     const stopwatch = await Stopwatch.start(scene.program.pid);
-    await Promise.all(claims.map((claim) => scene.deleteClaim(claim)));
+    await forEach(claims, 50, (claim) => scene.deleteClaim(claim));
     await scene.waitFor(async () => assert.equal((await directories()).length, 0), waiting);
     await scene.waitFor(async () => assert.equal((await volumesOfClass()).length, 0));
     await stopwatch.report(context, `${claims.length} volumes deleted`);
@@ -112,6 +108,17 @@ describe(`${count} exports of nfs-provisioner`, { skip: programs.missing ?? fals
     for (const claim of claims.slice(0, 3)) assert.equal(await isThere(scene.directory(claim)), false);
   });
 });
+
+/** Does something with each, so many at a time: a thousand connections at once would run into the time limits of clients. */
+async function forEach<T, R>(all: readonly T[], atOnce: number, work: (each: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const rest = all.values();
+  const worker = async (): Promise<void> => {
+    for (const each of rest) results.push(await work(each));
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return results;
+}
 
 /** Time on the clock, and time that a process computed. */
 class Stopwatch {
