@@ -57,6 +57,8 @@ export interface ControllerParts {
   /** That one, or the caller's. */
   recorder: Recorder;
   claimQueue: WorkQueue;
+  /** Of the queue of claims. */
+  claimOrder: Pick<FairOrder, 'succeeded'>;
   volumeQueue: WorkQueue;
   store: VolumeStore;
   slowSet: SlowSet;
@@ -266,6 +268,7 @@ export function makeControllerParts(
     ownRecorder,
     recorder,
     claimQueue,
+    claimOrder,
     volumeQueue,
     store,
     slowSet,

@@ -38,8 +38,8 @@ const maxStreaks = 4096;
  *   times as many as are free. So some stay free for namespaces that come later, even if all calls hang. A namespace
  *   that has been the only one for a second may have all.
  * - Once 50 attempts of a namespace and class have failed in a row, its retries are limited, together with those of all
- *   other such flows, to 100 per second, until one of its attempts succeeds. So an outage of the backend costs little
- *   CPU.
+ *   other such flows, to 100 per second, until one of its attempts makes a volume. So an outage of the backend costs
+ *   little CPU.
  */
 export class FairOrder implements WaitingOrder {
   readonly #options: FairOrderOptions;
@@ -54,6 +54,8 @@ export class FairOrder implements WaitingOrder {
   readonly #present = new Map<string, number>();
   /** Failures since the last success, by flow. */
   readonly #streaks = new LruMap<number>(maxStreaks);
+  /** Taken keys whose attempt has succeeded. */
+  readonly #succeeded = new Set<string>();
   #aloneSinceMs = -Infinity;
   #pacedFromMs = -Infinity;
   #pacedCount = 0;
@@ -91,14 +93,22 @@ export class FairOrder implements WaitingOrder {
     return next.key;
   }
 
+  /**
+   * The attempt for a key that is taken has made a volume. To be called before `done`: an end without failure can also mean
+   * that the claim is gone or that there was nothing to do, and a tenant can cause that at any time.
+   */
+  succeeded(key: string): void {
+    if (this.#taken.has(key)) this.#succeeded.add(key);
+  }
+
   done(key: string): void {
     const flow = this.#taken.get(key);
     if (flow === undefined) return;
     this.#taken.delete(key);
     this.#hold(flow, -1);
     this.#count(this.#present, flow.namespace, -1);
-    if (this.#options.failures(key) > 0) this.#failed(flow);
-    else this.#succeeded(flow);
+    if (this.#succeeded.delete(key)) this.#endStreak(flow);
+    else if (this.#options.failures(key) > 0) this.#failed(flow);
   }
 
   /** The cause of the failures is gone. */
@@ -204,7 +214,7 @@ export class FairOrder implements WaitingOrder {
     this.#streaks.set(key, (this.#streaks.get(key) ?? 0) + 1);
   }
 
-  #succeeded(flow: Flow): void {
+  #endStreak(flow: Flow): void {
     const wasFailing = this.#isFailing(flow);
     this.#streaks.delete(flowKey(flow));
     if (wasFailing) for (const key of this.#paced.removeFlow(flow)) this.#retries.add(key, flow);

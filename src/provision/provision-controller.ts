@@ -181,7 +181,10 @@ export class ProvisionController {
         stop: ending,
         what: 'claim',
         queue: this.#parts.claimQueue,
-        sync: (uid, signal) => this.#parts.claimSyncer.sync(uid, signal),
+        sync: async (uid, signal) => {
+          const outcome = await this.#parts.claimSyncer.sync(uid, signal);
+          if (outcome === 'provisioned') this.#parts.claimOrder.succeeded(uid);
+        },
         failureThreshold: failedProvisionThreshold,
         onGiveUp: (uid) => {
           this.#parts.claimSyncer.giveUp(uid);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
-import { ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
+import { IgnoredError, ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, resource, Rig, type RigOptions } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
@@ -140,5 +140,29 @@ describe('claims of many namespaces', () => {
     const uid = addTo('good', 'c');
     await rig.until('its volume', () => rig.volume(`pvc-${uid}`) !== undefined);
     assert.ok(rig.provisioner.provisions.length <= 10, 'no more calls than workers');
+  });
+
+  test('whose attempts all fail stay limited until one of them gets a volume, whatever else ends without a failure', async () => {
+    const clock = new ManualClock();
+    const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 });
+    await using rig = await Rig.prepare({ clock, limiter });
+    rig.addClass();
+    for (let count = 0; count < 60; count++) rig.addClaim(`c${count}`);
+    rig.provisioner.otherwiseProvision = failure();
+    await rig.start();
+    const { provisions } = rig.provisioner;
+    const calls = (count: number): Promise<unknown> => rig.until(`${count} calls`, () => provisions.length === count);
+    await calls(60);
+    await rig.until('the back-off', () => rig.controller.queueLengths.claims === 0);
+    await clock.advance(1000);
+    await calls(80); // 20 of the retries, all that are allowed at a time
+    rig.provisioner.provisionSteps.push(new IgnoredError('not now'));
+    rig.addClaim('without-a-volume');
+    await calls(81);
+    await rig.settle();
+    assert.equal(provisions.length, 81);
+    rig.provisioner.provisionSteps.push(({ volumeName }) => madeVolume(volumeName));
+    rig.addClaim('good');
+    await calls(122);
   });
 });

@@ -178,8 +178,22 @@ describe('the order of claims', () => {
     assert.equal(drain().length, 20);
     add('a/x/good');
     assert.deepEqual(takeAll(1), ['a/x/good']);
+    order.succeeded('a/x/good');
     order.done('a/x/good');
     assert.equal(drain().length, 80);
+  });
+
+  test('keeps the limit when an attempt of the namespace and class ends without a volume, such as for a deleted claim', () => {
+    const rig = scene();
+    const { order, add, failed, drain, takeAll } = rig;
+    makeFailing(rig, 'a/x');
+    for (const key of keys('a/x', 100)) failed.add(key);
+    add(...keys('a/x', 100));
+    assert.equal(drain().length, 20);
+    add('a/x/deleted');
+    assert.deepEqual(takeAll(1), ['a/x/deleted']);
+    order.done('a/x/deleted');
+    assert.deepEqual(drain(), []);
   });
 
   test('with few workers leaves one to another namespace that waits for a retry', () => {
