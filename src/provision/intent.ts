@@ -25,7 +25,10 @@ export interface Intent {
   saveAttempted: boolean;
   /** This process has sent a request that creates it. */
   saveSent: boolean;
-  /** How many of these requests have had no response that rules out that they are carried out. */
+  /**
+   * How many of these requests, with one for those of an earlier process, have had no response that rules out that they are
+   * carried out.
+   */
   unansweredSaves: number;
   /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */
   mayBeSavedUntilMs: number;
@@ -89,6 +92,9 @@ export function lateUntil(nowMs: number, maxCallMs: number): number {
   return nowMs + lateFactor * maxCallMs;
 }
 
+/** For how long the API server may still carry out a request that nobody waits for any more, in milliseconds. */
+export const lateSaveMs = 65_000;
+
 /** Pause until a volume whose storage is being made or revoked is synced again, in milliseconds. */
 const busyPauseMs = 1000;
 
@@ -100,6 +106,13 @@ export function isLeftAlone({ record: { phase } }: Intent): boolean {
 /** Monotonic time from which on an intent may be undone, in milliseconds. */
 export function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs }: Intent): number {
   return Math.max(deleteNotBeforeMs, mayBeSavedUntilMs, record.phase === 'revoked' ? lateUntilMs : -Infinity);
+}
+
+/** Whether the API server may still create its PersistentVolume after the process has ended. */
+export function mayBeSavedLate(intent: Intent, nowMs: number): boolean {
+  const { unansweredSaves, served, revoking, mayBeSavedUntilMs } = intent;
+  if (unansweredSaves === 0 || served || isLeftAlone(intent)) return false;
+  return !revoking || mayBeSavedUntilMs > nowMs; // nothing is sent any more for what is being undone
 }
 
 /** The revoker may be at work on it: a claim that wants the volume waits. It does not wait until a second look is due. */
@@ -162,6 +175,8 @@ export function foundIntent(
     unclearAtMs: nowMs,
     saveAttempted: true,
     saveSent: true,
+    unansweredSaves: record.lateSave === true ? 1 : 0,
+    mayBeSavedUntilMs: record.lateSave === true ? nowMs + lateSaveMs : -Infinity,
     deleteSent: record.handle !== undefined && record.phase !== 'unproved',
     deleteNotBeforeMs: nowMs + holdMs(maxCallMs),
     lateUntilMs: lateUntil(nowMs, maxCallMs),

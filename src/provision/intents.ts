@@ -17,7 +17,9 @@ import {
   holdMs,
   type Intent,
   isLeftAlone,
+  lateSaveMs,
   lateUntil,
+  mayBeSavedLate,
   newIntent,
   quietInMs,
   type WaitReason,
@@ -47,8 +49,6 @@ const renewMs = 20_000;
 const firstRenewMs = 1000;
 /** Max records whose version is renewed at once: each write holds a whole shard. */
 const maxRenewed = 500;
-/** For how long the API server may still carry out a request that nobody waits for any more, in milliseconds. */
-const lateSaveMs = 65_000;
 
 export class Intents {
   readonly #options: IntentsOptions;
@@ -290,6 +290,22 @@ export class Intents {
     // one without a window was found again meanwhile: what was sent before is not known
     const isUnclear = unansweredSaves > 0 || mayBeSavedUntilMs === -Infinity;
     intent.mayBeSavedUntilMs = isUnclear ? this.#nowMs + lateSaveMs : -Infinity;
+  }
+
+  /**
+   * The process ends: records which PersistentVolumes the API server may still create, for the next process to wait for that. Safe
+   * to repeat.
+   *
+   * @returns whether there are any.
+   */
+  noteLateSaves(): boolean {
+    let found = false;
+    for (const intent of this.#open.list()) {
+      if (intent.owner === 'foreign' || !mayBeSavedLate(intent, this.#nowMs)) continue;
+      found = true;
+      if (intent.record.lateSave !== true) this.#note(intent, { ...intent.record, lateSave: true });
+    }
+    return found;
   }
 
   /** An attempt ended without a clear result: the backend may still be at work. */

@@ -19,6 +19,8 @@ import { runWorkers } from './run-workers.ts';
 
 /** Thousands of claims that waited for a backend must not be retried all at once. */
 const retrySpreadMs = 1000;
+/** For the last write of the journal when a run is aborted, in milliseconds: the shutdown of the sidecar has 1.5 s for it. */
+const lastWriteMs = 1000;
 
 /**
  * Watches claims, volumes and classes; provisions storage for the claims that name `provisionerName`, saves the volumes
@@ -130,16 +132,25 @@ export class ProvisionController {
       this.#loaded.resolve(undefined);
       await this.#work(ending.signal, aborting.signal);
       await untilAborted(this.#parts.store.settled(), aborting.signal);
+      this.#parts.intents.noteLateSaves();
       await this.#parts.journal.flush(aborting.signal);
     } catch (error) {
       if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
       this.#parts.stopTraces();
+      if (aborting.signal.aborted) await this.#recordLateSaves();
       background.abort(new Error('the provision controller has ended'));
       await background.ended().finally(() => this.#parts.ownRecorder[Symbol.asyncDispose]());
       this.#parts.logger.info({ component: this.component }, 'Stopped provisioner controller');
     }
+  }
+
+  /** The requests that were aborted may still be carried out. A process that has lost its lease cannot write that. */
+  async #recordLateSaves(): Promise<void> {
+    if (!this.#parts.intents.noteLateSaves()) return;
+    using limit = joinSignals([], { clock: this.#parts.clock, timeoutMs: lastWriteMs });
+    await this.#parts.journal.flush(limit.signal);
   }
 
   /** What earlier processes were making is looked at first. */

@@ -60,6 +60,8 @@ export interface IntentRecord {
   problem?: string;
   /** A PersistentVolume of the name has other storage: what was made for the claim is in none. */
   nameTaken?: true;
+  /** The process ended without a clear answer to a request that creates the PersistentVolume, which may still be carried out. */
+  lateSave?: true;
   /** RFC 3339. */
   createdAt: string;
 }

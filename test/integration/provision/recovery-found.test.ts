@@ -142,6 +142,23 @@ describe('a record that is found at the start', () => {
     });
   }
 
+  test('of a claim that is gone is undone after 65 s if the request for its PersistentVolume may still be carried out', async () => {
+    const scene = await recoveryScene({
+      found: (uid) => [{ record: leftRecord(uid, { lateSave: true }), owner: 'own' }],
+      rig: { controller: { maxCallMs: 10_000 } },
+    });
+    await using rig = scene.rig;
+    const { backend, clock, seen, handle } = scene;
+    rig.deleteClaim();
+    await rig.start();
+    await clock.advance(65_000 - 1);
+    assert.deepEqual(backend.revokes, []);
+    assert.equal(seen.waiting().get('late-save'), 1);
+    await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+    assert.deepEqual(backend.deleted, [handle]);
+    await scene.undone();
+  });
+
   test('of a deletion is brought to its end first, and then the claim gets another volume', async () => {
     const scene = await recoveryScene({
       found: (uid) => [{ record: leftRecord(uid, { phase: 'delete', handle: `handle-pvc-${uid}` }), owner: 'own' }],

@@ -490,6 +490,43 @@ describe('volumes that are being undone', () => {
   });
 });
 
+describe('when the run is aborted, a volume that is not saved', () => {
+  for (const { title, code, lateSave } of [
+    { title: 'is recorded as one that the API server may still save', code: 500, lateSave: true as const },
+    { title: 'is not, where the API server has rejected it', code: 422, lateSave: undefined },
+  ]) {
+    test(title, async () => {
+      const limiter = new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 });
+      const scene = await recoveryScene({ rig: { controller: { save: { kind: 'queue', limiter } } } });
+      await using rig = scene.rig;
+      const { journal, uid } = scene;
+      rig.refuse('create', 'persistentvolumes', { code });
+      rig.startOnly();
+      await rig.until('the response', () => rig.unsavedLines > 0);
+      rig.abort();
+      await rig.stop();
+      assert.equal(journal.records.get(uid)?.phase, 'create');
+      assert.equal(journal.records.get(uid)?.lateSave, lateSave);
+      assert.equal(journal.flushed, lateSave === true);
+    });
+  }
+
+  test('is recorded in that way, too, while its request is under way', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const hanging = rig.fault({
+      match: { verb: 'create', resource: 'persistentvolumes' },
+      action: { type: 'delay', ms: 3_600_000 },
+    });
+    rig.startOnly();
+    await rig.until('the request', () => hanging.hits > 0);
+    rig.abort();
+    await rig.stop();
+    assert.equal(scene.journal.records.get(scene.uid)?.lateSave, true);
+    assert.equal(scene.journal.flushed, true);
+  });
+});
+
 test('of closed records nothing is kept', async () => {
   const scene = await recoveryScene();
   await using rig = scene.rig;
