@@ -1,10 +1,17 @@
 import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
+import { type RequestKind, RequestTurns } from './request-turns.ts';
 
 /** Tokens are counted in fractions: a token that lacks less than this counts as whole. */
 const rounding = 1e-9;
 
-/** A bucket of tokens that refills at a steady rate. Starts full. Waiters are served in the order they came. */
+/** The kind of those that do not give one. */
+const anyKind: RequestKind = { name: '', inRow: 1 };
+
+/**
+ * A bucket of tokens that refills at a steady rate. Starts full. Waiters are served in the order they came, but kinds of them
+ * take turns.
+ */
 export class TokenBucket {
   readonly #perMs: number;
   readonly #burst: number;
@@ -12,8 +19,7 @@ export class TokenBucket {
   /** May go below zero: reservations are debts that later callers wait behind. */
   #tokens: number;
   #filledAtMs: number;
-  /** Those that wait, in order of arrival. */
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new RequestTurns();
   /** Aborted once nobody waits. */
   #pause: AbortController | undefined;
 
@@ -49,19 +55,24 @@ export class TokenBucket {
     return true;
   }
 
-  /** Waits for a token; resolves to the milliseconds waited. A wait that is aborted takes none: those behind it move up. */
-  async wait(signal?: AbortSignal): Promise<number> {
+  /**
+   * Waits for a token. A wait that is aborted takes none: those behind it move up.
+   *
+   * @param kind - takes turns with the others. Default: the same for all that give none.
+   * @returns the milliseconds waited.
+   */
+  async wait(signal?: AbortSignal, kind: RequestKind = anyKind): Promise<number> {
     signal?.throwIfAborted();
     if (this.#waiting.size === 0 && this.tryTake()) return 0;
     const startedMs = this.#clock.monotonicMs();
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const proceed = (): void => resolve(undefined);
-    this.#waiting.add(proceed);
+    this.#waiting.add(proceed, kind);
     this.#arm();
     try {
       await (signal === undefined ? promise : untilAborted(promise, signal));
     } catch (error) {
-      this.#waiting.delete(proceed);
+      this.#waiting.remove(proceed, kind);
       if (this.#waiting.size === 0) this.#endPause();
       throw error;
     }
@@ -88,11 +99,7 @@ export class TokenBucket {
 
   #serve(): void {
     this.#pause = undefined;
-    for (const proceed of this.#waiting) {
-      if (!this.tryTake()) break;
-      this.#waiting.delete(proceed);
-      proceed();
-    }
+    while (this.#waiting.size > 0 && this.tryTake()) this.#waiting.take()?.();
     if (this.#waiting.size > 0) this.#arm();
   }
 

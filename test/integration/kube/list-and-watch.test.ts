@@ -6,6 +6,7 @@ import {
   bookmark,
   comparisons,
   configMap,
+  configMaps,
   contents,
   heard,
   listOf,
@@ -186,29 +187,46 @@ describe('listing', () => {
     assert.equal(waitedMs, 60_800);
   });
 
-  test('where 350 requests always wait for the rate limit, a list in pages fills the cache', async () => {
-    await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 5, burst: 10, clock }) });
-    rig.server.next(
-      lists,
-      (reply) => reply.json(200, listOf([configMap('a', 5)], 10, 'more')),
-      (reply) => reply.json(200, listOf([configMap('b', 6)], 10)),
-    );
-    rig.server.always({ path: '/waits' }, (reply) => reply.json(200, {}));
-    rig.server.otherwise(quiet);
-    const informer = rig.newInformer();
-    const waiting = Array.from({ length: 350 }, async () => {
-      while (!informer.hasSynced) await rig.client.raw('/waits');
+  for (const { what, wait, isFilledIn } of [
+    {
+      what: 'lists',
+      wait: ({ client }: Rig) => client.list(configMaps, { labelSelector: 'waits' }),
+      isFilledIn: (ms: number) => ms > 60_000, // longer than a list may be silent
+    },
+    {
+      what: 'requests of other kinds',
+      wait: ({ client }: Rig) => client.get(configMaps, { namespace: 'ns', name: 'waits' }),
+      isFilledIn: (ms: number) => ms < 1000,
+    },
+  ]) {
+    test(`where 350 ${what} always wait for the rate limit, a list in pages fills the cache`, async () => {
+      await using rig = await Rig.start({ rateLimit: (clock) => new TokenBucket({ qps: 5, burst: 10, clock }) });
+      const ofCache = { path: lists.path ?? '', query: { watch: undefined, labelSelector: undefined } };
+      rig.server.next(
+        ofCache,
+        (reply) => reply.json(200, listOf([configMap('a', 5)], 10, 'more')),
+        (reply) => reply.json(200, listOf([configMap('b', 6)], 10)),
+      );
+      rig.server.always({ query: { labelSelector: 'waits' } }, (reply) => reply.json(200, listOf([], 10)));
+      rig.server.always({ path: '/api/v1/namespaces/ns/configmaps/waits' }, (reply) =>
+        reply.json(200, configMap('waits', 1)),
+      );
+      rig.server.otherwise(quiet);
+      const informer = rig.newInformer();
+      const waiting = Array.from({ length: 350 }, async () => {
+        while (!informer.hasSynced) await wait(rig);
+      });
+      const stop = new AbortController();
+      const running = informer.run(stop.signal);
+      await rig.clock.until(() => informer.hasSynced);
+      assert.deepEqual([informer.size, rig.server.matching(ofCache).length], [2, 2]);
+      assert.ok(isFilledIn(rig.clock.monotonicMs()), `after ${rig.clock.monotonicMs()} ms`);
+      stop.abort(new Error('the test is over'));
+      let ended = false;
+      void Promise.all([running, ...waiting]).then(() => (ended = true));
+      await rig.clock.until(() => ended);
     });
-    const stop = new AbortController();
-    const running = informer.run(stop.signal);
-    await rig.clock.until(() => informer.hasSynced);
-    assert.deepEqual([informer.size, rig.server.matching(lists).length], [2, 2]);
-    assert.ok(rig.clock.monotonicMs() > 60_000, 'longer than a list may be silent');
-    stop.abort(new Error('the test is over'));
-    let ended = false;
-    void Promise.all([running, ...waiting]).then(() => (ended = true));
-    await rig.clock.until(() => ended);
-  });
+  }
 
   test('a list that is truncated half way reaches the cache in no part', async () => {
     await using rig = await Rig.start();
