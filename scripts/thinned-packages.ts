@@ -21,6 +21,7 @@ const usedParts: Record<string, string> = {
     import { setup as setupPickFirst } from '@grpc/grpc-js/build/src/load-balancer-pick-first.js';
     import { ChannelCredentials } from '@grpc/grpc-js/build/src/channel-credentials.js';
     export { Client } from '@grpc/grpc-js/build/src/client.js';
+    export { InterceptingCall } from '@grpc/grpc-js/build/src/client-interceptors.js';
     export { Metadata } from '@grpc/grpc-js/build/src/metadata.js';
     export { ConnectivityState as connectivityState } from '@grpc/grpc-js/build/src/connectivity-state.js';
     export { Status as status } from '@grpc/grpc-js/build/src/constants.js';

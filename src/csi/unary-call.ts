@@ -11,6 +11,7 @@ import type { SecretFields } from './csi-proto.ts';
 import { errorMessage } from './error-message.ts';
 import { LoggedMessage } from './logged-message.ts';
 import { deadlineExceeded, isServiceError, serviceCallError } from './service-error.ts';
+import { withoutStackTraces, withoutStatusStackTrace } from './stack-traces.ts';
 import { decodeStrictly } from './strict-decoding.ts';
 
 /** One finished call, for metrics. */
@@ -139,19 +140,21 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
   let cancel = (): void => undefined;
   try {
     return await new Promise<ResponseOutput>((resolve, reject) => {
-      const call = connection.client.makeUnaryRequest<Buffer, ResponseOutput>(
-        method.path,
-        (encoded) => encoded,
-        (answer) => decodeStrictly(method.responseDeserialize, answer),
-        body,
-        metadata,
-        { deadline: Date.now() + timeoutMs },
-        (error, response) => {
-          if (error !== null) reject(error);
-          else if (response === undefined)
-            reject(new CsiCallError(status.INTERNAL, 'the response of the driver has no message'));
-          else resolve(response);
-        },
+      const call = withoutStackTraces(() =>
+        connection.client.makeUnaryRequest<Buffer, ResponseOutput>(
+          method.path,
+          (encoded) => encoded,
+          (answer) => decodeStrictly(method.responseDeserialize, answer),
+          body,
+          metadata,
+          { deadline: Date.now() + timeoutMs, interceptors: [withoutStatusStackTrace] },
+          (error, response) => {
+            if (error !== null) reject(error);
+            else if (response === undefined)
+              reject(new CsiCallError(status.INTERNAL, 'the response of the driver has no message'));
+            else resolve(response);
+          },
+        ),
       );
       cancel = () => call.cancel();
       signal?.addEventListener('abort', cancel, { once: true });

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DeadlineError } from '../../../src/base/abort.ts';
 import { SecretString } from '../../../src/base/secret-string.ts';
-import { codeName, type CsiCallError } from '../../../src/csi/call-error.ts';
+import { codeName, CsiCallError } from '../../../src/csi/call-error.ts';
 import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { Rig } from '../../support/csi-rig.ts';
@@ -47,6 +47,15 @@ describe('unaryCall', () => {
       );
     });
   }
+
+  test('a failure has a stack trace, but its cause, the error of grpc-js, has none: nobody reads it', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('Probe', new DriverFailure(status.INTERNAL, 'the reason'));
+    const error = await rig.calls.probe().catch((caught: unknown) => caught as CsiCallError);
+    assert.ok(error instanceof CsiCallError && error.cause instanceof Error);
+    assert.match(error.stack ?? '', /unaryCall/);
+    assert.doesNotMatch(error.cause.stack ?? '', /\n +at /);
+  });
 
   test('a code unknown to gRPC keeps its number', () => assert.equal(codeName(77), 'Code(77)'));
 
