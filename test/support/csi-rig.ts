@@ -20,6 +20,7 @@ import type { FinishedCall } from '../../src/csi/unary-call.ts';
 import { volumeName } from '../../src/csi/volume-name.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../src/provision/objects.ts';
 import { ProvisionError, type ProvisionOptions } from '../../src/provision/provisioner.ts';
+import { Attempts } from './attempts.ts';
 import { ScriptedApiServer } from './fakes/api-server.ts';
 import { RecordingDriver } from './fakes/recording-driver.ts';
 
@@ -104,6 +105,7 @@ export class Rig implements AsyncDisposable {
   readonly classes: Store<StorageClass>;
   readonly attachments: Store<VolumeAttachment>;
   readonly grants: Store<ReferenceGrant>;
+  readonly #attempts: Attempts;
   #opened = new AsyncDisposableStack();
   #capabilities = driverCapabilities([], []);
 
@@ -151,6 +153,7 @@ export class Rig implements AsyncDisposable {
       ...options.settings,
     };
     this.provisioner = new CsiProvisioner(this.settings);
+    this.#attempts = new Attempts(this.provisioner);
   }
 
   static async start(options: RigOptions = {}): Promise<Rig> {
@@ -193,7 +196,7 @@ export class Rig implements AsyncDisposable {
     return { claim, storageClass, volumeName: name, selectedNodeName };
   }
 
-  /** One attempt, in the way the controller makes it. */
+  /** One attempt, as the controller makes it: after one with an unclear result the same plan is carried out again. */
   async provision(
     claim: PersistentVolumeClaim = makeClaim(),
     storageClass: StorageClass = makeClass(),
@@ -202,7 +205,7 @@ export class Rig implements AsyncDisposable {
     const { selectedNodeName = '', signal = new AbortController().signal } = more;
     try {
       const options = this.options(claim, storageClass, selectedNodeName);
-      return { volume: await this.provisioner.provision(options, { signal }) };
+      return { volume: await this.#attempts.make(options, { signal }) };
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       const { state, infeasible } = error instanceof ProvisionError ? error : { state: error.name, infeasible: false };

@@ -9,15 +9,7 @@ import { type FulfilContext, isRecoverable } from '../../../src/provision/recove
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { base64, makeClaim, Rig, uid } from '../../support/csi-rig.ts';
-import {
-  claim,
-  makePlan,
-  secretPath,
-  sourcePath,
-  startFullRig,
-  storageClass,
-  storedPlan,
-} from '../../support/full-plan.ts';
+import { makePlan, secretPath, sourcePath, startFullRig, storedPlan } from '../../support/full-plan.ts';
 
 const { signal } = new AbortController();
 
@@ -92,14 +84,6 @@ describe('CsiProvisioner, fulfilling a plan', () => {
     const [sent, repeated] = rig.driver.callsOf('CreateVolume');
     assert.equal(onWire(repeated), onWire(sent));
     assert.deepEqual(rig.api.log.slice(before), [`GET ${secretPath}`], 'the source is not looked up');
-  });
-
-  test('makes the same volume as an attempt in one piece', async () => {
-    await using rig = await startFullRig();
-    const volume = await rig.provisioner.fulfil(await makePlan(rig), first());
-    assert.deepEqual(await rig.provisioner.provision(rig.options(claim, storageClass, 'n1'), { signal }), volume);
-    const [planned, whole] = rig.driver.callsOf('CreateVolume');
-    assert.equal(onWire(whole), onWire(planned));
   });
 
   test('reads a secret once for plan and first attempt, and again for each further one', async () => {

@@ -13,6 +13,7 @@ import { Store } from '../../../../src/kube/store.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
 import { IgnoredError, type ProvisionOptions, ProvisionError } from '../../../../src/provision/provisioner.ts';
 import type { ReferenceGrant } from '../../../../src/provision/reference-grant.ts';
+import { Attempts } from '../../../support/attempts.ts';
 import type { Rig } from '../../../support/csi-rig.ts';
 import { DriverFailure, type RecordedCall } from '../../../support/fakes/recording-driver.ts';
 
@@ -98,7 +99,7 @@ export async function provision(rig: Rig, given: ProvisionCase): Promise<object>
     grants: storeOf(given.Grants),
     nodes: given,
   });
-  const outcome = await provisioner.provision(optionsOf(given), context).then(
+  const outcome = await new Attempts(provisioner).make(optionsOf(given), context).then(
     ({ metadata, spec }) => ({ pv: { metadata, spec }, state: 'Finished' }),
     (error: unknown) => failureOf(error),
   );

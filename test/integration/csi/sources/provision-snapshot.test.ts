@@ -300,6 +300,18 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     assert.deepEqual(finalizers(rig), ['a', 'b']);
   });
 
+  test('an exception that no step foresaw, after the request was sent, leaves the outcome open', async () => {
+    const plannedSources = (): never => {
+      throw new TypeError('surprise');
+    };
+    await using rig = await startRig({ plannedSources });
+    assertFailed(await rig.provision(restore), 'in-background', 'surprise');
+    assertFailed(await rig.provision(restore), 'in-background', 'surprise');
+    const [first, second] = rig.driver.callsOf('CreateVolume');
+    assert.ok(first !== undefined);
+    assert.deepEqual(second?.request, first.request);
+  });
+
   for (const [code, reason] of [
     [403, 'Forbidden'],
     [404, 'NotFound'],
