@@ -10,7 +10,6 @@ import {
   type PersistentVolume,
   type Plan,
   ProvisionError,
-  type Provisioner,
   type ProvisionOptions,
   pvFor,
   quantityBytes,
@@ -24,7 +23,7 @@ import {
 const root = path.resolve(process.argv[2] ?? 'volumes');
 await mkdir(root, { recursive: true });
 
-class ImageFiles implements Provisioner, Recoverable {
+class ImageFiles implements Recoverable {
   async plan({ claim, storageClass, volumeName }: ProvisionOptions): Promise<Plan> {
     const minimum = readParameters(storageClass, { keys: ['minimumSize'] }).bytes('minimumSize') ?? 4096n;
     const requested = quantityBytes(claim.spec.resources?.requests?.['storage'] ?? 0);
@@ -57,10 +56,6 @@ class ImageFiles implements Provisioner, Recoverable {
 
   handleKey(handle: string): string {
     return handle;
-  }
-
-  async provision(options: ProvisionOptions): Promise<PersistentVolume> {
-    return this.fulfil(await this.plan(options));
   }
 
   async delete({ metadata }: PersistentVolume): Promise<void> {

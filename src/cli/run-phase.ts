@@ -13,7 +13,6 @@ import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/rate-li
 import { provisionInformers } from '../provision/informers.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
-import type { Provisioner } from '../provision/provisioner.ts';
 import { type Feature, runFeatures } from '../run/feature.ts';
 import { RunningCaches } from '../run/running-caches.ts';
 import type { Config } from './config.ts';
@@ -114,7 +113,7 @@ function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOpt
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */
 function makeController(
   options: FeatureOptions,
-  { provisioner, capacity }: { provisioner: Provisioner; capacity: CapacityFeature | undefined },
+  { provisioner, capacity }: { provisioner: CsiProvisioner; capacity: CapacityFeature | undefined },
 ): ProvisionController {
   const { config, driver, transport, permit, informers, metrics, clock, logger } = options;
   const { workerThreads, retryIntervalStartMs, retryIntervalMaxMs } = config.provisioning;

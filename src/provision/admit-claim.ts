@@ -15,7 +15,7 @@ import { storedVolume } from './stored-volume.ts';
 export interface AdmissionOptions {
   provisionerName: string;
   isKnownProvisioner: (name: string) => boolean;
-  provisioner: Provisioner;
+  provisioner: Pick<Provisioner, 'supportsBlock'>;
   volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'isFollowing'>;
   /** Names of volumes that were saved and may not be in the cache yet. */
   recentlySaved: { has(volumeName: string): boolean };

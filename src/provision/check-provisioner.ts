@@ -1,5 +1,6 @@
 /** Checks for programs in JavaScript, whose mistakes no type checker finds. */
 import type { Provisioner } from './provisioner.ts';
+import { missingOf, type Recoverable } from './recoverable.ts';
 
 /** @throws {TypeError} when it is not a text, or empty. */
 export function checkProvisionerName(name: unknown): void {
@@ -9,9 +10,13 @@ export function checkProvisionerName(name: unknown): void {
   );
 }
 
-/** @throws {TypeError} naming the method that is missing. */
-export function checkProvisioner(provisioner: Partial<Provisioner> | undefined): void {
-  for (const method of ['provision', 'delete'] as const) {
-    if (typeof provisioner?.[method] !== 'function') throw new TypeError(`provisioner must have a method ${method}`);
+/** @throws {TypeError} naming what is missing: a `Recoverable` provisioner needs no `provision`. */
+export function checkProvisioner(provisioner: Partial<Provisioner & Recoverable> = {}): void {
+  const missing = missingOf(provisioner);
+  if (typeof provisioner.provision !== 'function' && missing.length > 0) {
+    throw new TypeError(
+      `provisioner must have a method provision, or those of Recoverable, of which it lacks ${missing.join(', ')}`,
+    );
   }
+  if (typeof provisioner.delete !== 'function') throw new TypeError('provisioner must have a method delete');
 }

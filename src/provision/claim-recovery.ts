@@ -18,7 +18,7 @@ import type { Intents } from './intents.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
-import type { ProvisionOptions, Provisioner } from './provisioner.ts';
+import type { ProvisionOptions } from './provisioner.ts';
 import type { RecentlySaved } from './recently-saved.ts';
 import type { Plan, Recoverable } from './recoverable.ts';
 import { reportStuck } from './report-stuck.ts';
@@ -33,7 +33,7 @@ import { waitingText } from './waiting-text.ts';
 const journalPatienceMs = 30_000;
 
 export interface ClaimRecoveryOptions {
-  provisioner: Provisioner & Recoverable;
+  provisioner: Recoverable;
   intents: Intents;
   guard: DeletionGuard;
   revoker: Pick<Revoker, 'add' | 'closeServed'>;

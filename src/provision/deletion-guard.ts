@@ -11,7 +11,6 @@ import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
 import { type DeletionProof, isNameUnique } from './deletion-proof.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
-import type { Provisioner } from './provisioner.ts';
 import type { Recoverable } from './recoverable.ts';
 
 /** Nothing may be deleted because of this record. */
@@ -39,7 +38,7 @@ export interface DeletionGuardOptions {
   clock: Clock;
   intents: Intents;
   proof: Pick<DeletionProof, 'check' | 'lookAtNew' | 'lookLive'>;
-  provisioner: Provisioner & Recoverable;
+  provisioner: Recoverable;
   client: KubeClient;
   isKnownProvisioner: (name: string) => boolean;
 }

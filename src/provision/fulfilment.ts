@@ -11,7 +11,7 @@ import type { Intent } from './intent.ts';
 import type { Intents } from './intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
-import { ProvisionError, type Provisioner } from './provisioner.ts';
+import { ProvisionError } from './provisioner.ts';
 import type { Recoverable } from './recoverable.ts';
 import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from './revoker.ts';
@@ -20,7 +20,7 @@ const goneText = 'the claim was deleted meanwhile';
 const reselectedText = 'another node was selected meanwhile';
 
 export interface FulfilmentOptions {
-  provisioner: Provisioner & Recoverable;
+  provisioner: Recoverable;
   intents: Intents;
   guard: DeletionGuard;
   revoker: Pick<Revoker, 'add'>;

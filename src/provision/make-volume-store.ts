@@ -6,7 +6,7 @@ import { BlockingVolumeStore } from './blocking-volume-store.ts';
 import { type ProvisionInformers, uidIndex } from './informers.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
-import { isRecoverable } from './recoverable.ts';
+import { isRecoverable, type Recoverable } from './recoverable.ts';
 import { QueueVolumeStore } from './queue-volume-store.ts';
 import type { RecentlySaved } from './recently-saved.ts';
 import type { VolumeStore, VolumeStoreParts } from './volume-store.ts';
@@ -32,7 +32,7 @@ export type SavePolicy =
 
 export interface VolumeStoreOptions extends VolumeStoreParts {
   save: SavePolicy | undefined;
-  provisioner: Provisioner;
+  provisioner: Provisioner | Recoverable;
   observer: Required<ProvisionObserver>;
   informers: ProvisionInformers;
   recentlySaved: RecentlySaved;

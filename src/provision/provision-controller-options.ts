@@ -15,6 +15,7 @@ import type { SavePolicy } from './make-volume-store.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
+import type { Recoverable } from './recoverable.ts';
 
 /** The options of a `ProvisionController`: most have defaults. */
 export interface ProvisionControllerOptions {
@@ -22,7 +23,7 @@ export interface ProvisionControllerOptions {
   provisionerName: string;
   /** Further names of this provisioner, such as the in-tree plugin a driver replaces. Default none. */
   additionalProvisionerNames?: readonly string[];
-  provisioner: Provisioner;
+  provisioner: Provisioner | Recoverable;
   transport: Transport;
   /** Notified of what the provisioner did. Default: none. */
   observer?: ProvisionObserver | undefined;

@@ -37,16 +37,19 @@ export interface RevokeContext extends ProvisionContext {
   beforeDelete(handle: string): Promise<void>;
 }
 
-/** The further methods of a provisioner whose attempts are journaled. `provision` is not called then. */
-export interface Recoverable {
+/**
+ * A provisioner whose attempts are journaled. In place of `provision`, which is not called even if it is there, it has `plan`,
+ * `fulfil` and `revoke`; the other methods are those of `Provisioner`.
+ */
+export interface Recoverable extends Omit<Provisioner, 'provision'> {
   /**
    * Decides what to create. Has no side effects; called again until a request of a plan has been sent to the backend.
    *
-   * @throws {ProvisionError} and {IgnoredError} as `provision` does.
+   * @throws {ProvisionError} and {IgnoredError} as `Provisioner.provision` does.
    */
   plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan>;
   /**
-   * Makes the storage and describes it, as `provision` does. May be repeated with the same plan, and then finds what an
+   * Makes the storage and describes it, as `Provisioner.provision` does. May be repeated with the same plan, and then finds what an
    * earlier attempt made. The volume gets the name that `plan` was given.
    *
    * @throws {ProvisionError} whose state says what this attempt reveals about the backend; what it says about earlier ones is
@@ -75,10 +78,16 @@ export interface Recoverable {
   release?(plan: Plan, context: ProvisionContext): Promise<void>;
 }
 
+const recoverableMethods = ['plan', 'fulfil', 'revoke', 'storageKeys', 'handleKey'] as const;
+
 /** Whether the provisioner has all methods of `Recoverable`. */
-export function isRecoverable(provisioner: Provisioner): provisioner is Provisioner & Recoverable {
-  const { plan, fulfil, revoke, storageKeys, handleKey } = provisioner as Partial<Recoverable>;
-  return [plan, fulfil, revoke, storageKeys, handleKey].every((method) => typeof method === 'function');
+export function isRecoverable(provisioner: Provisioner | Recoverable): provisioner is Recoverable {
+  return missingOf(provisioner).length === 0;
+}
+
+/** The methods besides `delete` that a provisioner lacks to be `Recoverable`. */
+export function missingOf(provisioner: Partial<Recoverable>): string[] {
+  return recoverableMethods.filter((method) => typeof provisioner[method] !== 'function');
 }
 
 /** Whether a volume has the storage of the handle; in doubt it has. */

@@ -17,7 +17,7 @@ import { uidIndex } from './informers.ts';
 import { type Intent, revocableAtMs } from './intent.ts';
 import type { Intents } from './intents.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
-import { ProvisionError, type Provisioner } from './provisioner.ts';
+import { ProvisionError } from './provisioner.ts';
 import type { Recoverable } from './recoverable.ts';
 import { storedVolume } from './stored-volume.ts';
 import { NotReachedError } from './volume-log-reader.ts';
@@ -43,7 +43,7 @@ const wantedPauseMs = 1000;
 export interface RevokerOptions {
   intents: Intents;
   guard: DeletionGuard;
-  provisioner: Provisioner & Recoverable;
+  provisioner: Recoverable;
   client: KubeClient;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;

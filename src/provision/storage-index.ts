@@ -10,7 +10,7 @@ import { storedVolume } from './stored-volume.ts';
 export type StorageKeys = (volume: PersistentVolume) => readonly string[];
 
 /** What `provisionInformers` takes for a provisioner. */
-export function storageKeysOf(provisioner: Provisioner): StorageKeys | undefined {
+export function storageKeysOf(provisioner: Pick<Provisioner, 'storageKeys'>): StorageKeys | undefined {
   if (provisioner.storageKeys === undefined) return undefined;
   return (volume) => provisioner.storageKeys?.(volume) ?? [];
 }

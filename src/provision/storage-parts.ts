@@ -16,7 +16,8 @@ export interface StoragePartsOptions extends Pick<
   SharedStorageOptions,
   'recorder' | 'isKnownProvisioner' | 'addFinalizer' | 'onWake'
 > {
-  provisioner: Provisioner & Partial<Pick<Recoverable, 'handleKey'>>;
+  provisioner: Pick<Provisioner, 'storageKeys' | 'handlesSharedStorage' | 'shouldDelete'> &
+    Partial<Pick<Recoverable, 'handleKey'>>;
   volumes: Informer<PersistentVolume>;
   client: KubeClient;
   transport: Transport;

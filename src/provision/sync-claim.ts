@@ -23,13 +23,15 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './ob
 import { handleFailure, toProvisionError } from './provision-failure.ts';
 import { ProvisionStopped } from './provision-stopped.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
-import { IgnoredError, ProvisionError, type ProvisionOptions } from './provisioner.ts';
+import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from './provisioner.ts';
+import type { Recoverable } from './recoverable.ts';
 import { Rescheduler } from './rescheduler.ts';
 import { type ClaimDecision, shouldProvision } from './should-provision.ts';
 import type { SlowSet } from './slow-set.ts';
 import type { VolumeStore } from './volume-store.ts';
 
 export interface ClaimSyncerOptions extends AdmissionOptions {
+  provisioner: Provisioner | Recoverable;
   observer: Required<ProvisionObserver>;
   claims: Lister<PersistentVolumeClaim>;
   classes: Lister<StorageClass>;
@@ -264,7 +266,8 @@ export class ClaimSyncer {
     this.#recordStart(claim);
     await this.#makeAndSave(options, signal, async () => {
       if (recovery !== undefined) return recovery.make(options, signal);
-      const made = await permitted(permit, signal, () => provisioner.provision(options, { signal, permit }));
+      const plain = provisioner as Provisioner; // else there were a recovery
+      const made = await permitted(permit, signal, () => plain.provision(options, { signal, permit }));
       return completeVolume(made, volumeTemplate(options), { addFinalizer });
     });
   }

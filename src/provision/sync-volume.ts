@@ -22,7 +22,7 @@ import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume
 
 export interface VolumeSyncerOptions {
   isKnownProvisioner: (name: string) => boolean;
-  provisioner: Provisioner;
+  provisioner: Pick<Provisioner, 'delete' | 'shouldDelete'>;
   observer: Required<ProvisionObserver>;
   volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
   client: KubeClient;

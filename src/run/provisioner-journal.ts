@@ -9,7 +9,7 @@ import type { ClusterJournalOptions } from '../provision/intent-journal/journal-
 import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
-import { isRecoverable } from '../provision/recoverable.ts';
+import { isRecoverable, type Recoverable } from '../provision/recoverable.ts';
 import type { ElectionSettings } from './election.ts';
 import { journalLock } from './journal-names.ts';
 import { leaseName } from './lease-name.ts';
@@ -49,7 +49,11 @@ export function provisionerJournal(
     clock,
     logger,
   }: JournalSettings,
-  { provisioner, client, registry }: { provisioner: Provisioner; client: KubeClient; registry: MetricRegistry },
+  {
+    provisioner,
+    client,
+    registry,
+  }: { provisioner: Provisioner | Recoverable; client: KubeClient; registry: MetricRegistry },
 ): Pick<ProvisionControllerOptions, 'intentJournal' | 'journalMetrics'> {
   if (intentJournal === 'off' || !isRecoverable(provisioner)) return {};
   const metrics = journalMetrics(registry, clock);
@@ -86,7 +90,7 @@ function journalAddress({
 /** Warns of records where the journal is with other settings of the election. Undefined where there is no journal. */
 export function otherJournals(
   settings: JournalSettings,
-  { provisioner, client }: { provisioner: Provisioner; client: KubeClient },
+  { provisioner, client }: { provisioner: Provisioner | Recoverable; client: KubeClient },
 ): OtherJournals | undefined {
   const { provisionerName, additionalProvisionerNames = [], intentJournal = 'lease', clock, logger } = settings;
   if (intentJournal === 'off' || !isRecoverable(provisioner)) return undefined;

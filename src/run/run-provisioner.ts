@@ -24,6 +24,7 @@ import type { RunOptions } from '../provision/run-options.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
+import type { Recoverable } from '../provision/recoverable.ts';
 import { StorageIndex, storageKeysOf } from '../provision/storage-index.ts';
 import { type ElectionSettings, leadAndWork, type Leading } from './election.ts';
 import { type HttpOptions, startEndpoint } from './endpoint.ts';
@@ -81,7 +82,10 @@ export interface RunProvisionerOptions extends Omit<
   | 'permit'
 > {
   /** The provisioner, or what makes it, once this process leads: before the first claim is served. */
-  provisioner: Provisioner | ((parts: ProvisionerParts) => Provisioner | Promise<Provisioner>);
+  provisioner:
+    | Provisioner
+    | Recoverable
+    | ((parts: ProvisionerParts) => Provisioner | Recoverable | Promise<Provisioner | Recoverable>);
   /** Where the API server is. Default: `KUBECONFIG`, else the service account of the pod. */
   connection?: Omit<ConnectOptions, 'environment' | 'logger' | 'clock'>;
   /**

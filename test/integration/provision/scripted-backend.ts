@@ -1,10 +1,5 @@
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import {
-  ProvisionError,
-  type ProvisionContext,
-  type Provisioner,
-  type ProvisionOptions,
-} from '../../../src/provision/provisioner.ts';
+import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '../../../src/provision/provisioner.ts';
 import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../../../src/provision/recoverable.ts';
 import { madeVolume } from './scripted-provisioner.ts';
 
@@ -26,7 +21,7 @@ export type ScriptedPlan = Plan & { name: string; parameters: unknown; node?: st
  * A `Recoverable` provisioner with storage that it keeps by name. Calls follow a script, and are served when nothing more
  * was said. Handles are `handle-<name>`, for storage that is made again with a number.
  */
-export class ScriptedBackend implements Provisioner, Recoverable {
+export class ScriptedBackend implements Recoverable {
   readonly storage = new Map<string, Storage>();
   readonly plans: ScriptedPlan[] = [];
   readonly fulfils: { plan: ScriptedPlan; mayExist: boolean }[] = [];
@@ -41,7 +36,7 @@ export class ScriptedBackend implements Provisioner, Recoverable {
   /** What calls beyond the steps do. */
   otherwiseFulfil: FulfilStep = ({ name, parameters }) => Promise.resolve(this.make(name, parameters));
   otherwiseRevoke: RevokeStep = (plan, context) => this.undo(plan, context);
-  declare shouldProvision?: NonNullable<Provisioner['shouldProvision']>;
+  declare shouldProvision?: NonNullable<Recoverable['shouldProvision']>;
   /** How often each name was made. */
   readonly #made = new Map<string, number>();
 
@@ -69,10 +64,6 @@ export class ScriptedBackend implements Provisioner, Recoverable {
   deleteStorage(handle: string): void {
     this.deleted.push(handle);
     for (const [name, storage] of this.storage) if (storage.handle === handle) this.storage.delete(name);
-  }
-
-  provision(): Promise<never> {
-    return Promise.reject(new Error('a recoverable provisioner is not asked to provision'));
   }
 
   delete({ spec }: PersistentVolume): Promise<void> {

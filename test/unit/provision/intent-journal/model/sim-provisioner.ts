@@ -3,7 +3,6 @@ import { type Permit, permitted } from '../../../../../src/base/permit.ts';
 import type { PersistentVolume } from '../../../../../src/provision/objects.ts';
 import {
   ProvisionError,
-  type Provisioner,
   type ProvisionContext,
   type ProvisionOptions,
 } from '../../../../../src/provision/provisioner.ts';
@@ -45,17 +44,13 @@ export function argsOf({ parameters }: { parameters?: Record<string, string> | u
   return `${parameters?.['args'] ?? ''} on ${node}`;
 }
 
-export class SimProvisioner implements Provisioner, Recoverable {
+export class SimProvisioner implements Recoverable {
   readonly #options: SimProvisionerOptions;
   /** Names of the volumes that were revoked. */
   readonly #revoked = new Set<string>();
 
   constructor(options: SimProvisionerOptions) {
     this.#options = options;
-  }
-
-  provision(): Promise<PersistentVolume> {
-    return Promise.reject(new Error('a recoverable provisioner is not asked to provision'));
   }
 
   plan({ volumeName: name, storageClass, selectedNodeName: node }: ProvisionOptions): Promise<Plan> {
