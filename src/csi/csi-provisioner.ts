@@ -1,17 +1,11 @@
-/** Provisioning through a CSI driver: the `Provisioner` that the controller calls. */
+/** Provisioning through a CSI driver: the `Recoverable` provisioner that the controller calls. */
 import { goQuote } from '../base/go-quote.ts';
 import { shortValue } from '../base/short-value.ts';
 import { objectKey } from '../kube/kube-object.ts';
 import { claimReference, requestedProvisioner } from '../provision/claim-facts.ts';
 import { migratedToKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
-import {
-  IgnoredError,
-  ProvisionError,
-  type Provisioner,
-  type ProvisionContext,
-  type ProvisionOptions,
-} from '../provision/provisioner.ts';
+import { IgnoredError, type ProvisionContext, type ProvisionOptions } from '../provision/provisioner.ts';
 import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../provision/recoverable.ts';
 import { AttachmentGate } from './attachment-gate.ts';
 import { type PlannedVolume, planVolume, type VolumePlan } from './create-request.ts';
@@ -35,14 +29,12 @@ import { PopulatorError } from './validate-claim.ts';
  * Makes and deletes volumes with a CSI driver. Every method may be called again for the same claim or volume: names
  * and requests stay the same.
  */
-export class CsiProvisioner implements Provisioner, Recoverable {
+export class CsiProvisioner implements Recoverable {
   readonly #options: CsiProvisionerOptions;
   readonly #attachmentGate: AttachmentGate;
   readonly #handOver: SecretHandOver;
   readonly #storage: CsiStorage;
   readonly #requisite = new SharedRequisite();
-  /** By UID of the claim: what `provision` has requested without a clear result. A retry must request the same. */
-  readonly #unclear = new Map<string, VolumePlan>();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
   readonly #copied = new Set<string>();
   /** Plans whose source this process has protected. */
@@ -67,35 +59,6 @@ export class CsiProvisioner implements Provisioner, Recoverable {
       this.#options.logger.info({ err: error, claim: objectKey(claim) }, 'Node check failed');
       return true;
     }
-  }
-
-  /**
-   * `plan` and `fulfil` in one, for callers that keep no record: a request without a clear result is kept in memory and
-   * repeated unchanged, until its outcome is known or `forget` is called.
-   *
-   * @throws {ProvisionError} and {IgnoredError} as the interface says; the texts are those of the reference.
-   */
-  provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume> {
-    // Every step gives its failure a state; after an unforeseen exception a volume may be in the making.
-    return failingAs('in-background', async () => {
-      await this.#checkOurs(options);
-      const { plan, secrets } = await this.#planOrRepeat(options, context);
-      const beforeDelete = (): Promise<void> => Promise.resolve();
-      const attempt = async (): Promise<PersistentVolume> => {
-        // for a volume that may be in the making the source may be gone already
-        const protect = this.#unclear.has(plan.claim.uid) ? protectFoundSource : protectSource;
-        await protect(this.#options, plan.source, context.signal);
-        return createVolume(this.#options, plan, { ...context, secrets, beforeDelete });
-      };
-      const volume = await attempt().catch((error: unknown) => {
-        this.#noteFailure(plan, error);
-        throw error;
-      });
-      this.#unclear.delete(plan.claim.uid);
-      await this.#unprotect(plan, context);
-      if (plan.spec.volumeAttributesClassName === undefined) this.#recordUnusedClass(options.claim);
-      return volume;
-    });
   }
 
   /** The plan is complete: nothing that was looked up for it is needed again, whatever happens to it. */
@@ -169,7 +132,6 @@ export class CsiProvisioner implements Provisioner, Recoverable {
 
   /** Drops what was kept for retries of the claim. */
   forget(claimUid: string): void {
-    this.#unclear.delete(claimUid);
     this.#copied.delete(claimUid);
     this.#options.node?.forgetClaim(claimUid);
     this.#options.attributesClasses?.forget(claimUid);
@@ -190,12 +152,6 @@ export class CsiProvisioner implements Provisioner, Recoverable {
     if (reason !== undefined) throw new IgnoredError(reason);
   }
 
-  async #planOrRepeat(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
-    const plan = this.#unclear.get(options.claim.metadata.uid ?? '');
-    if (plan === undefined) return this.#plan(options, context);
-    return { plan, secrets: await secretsOf(this.#options, plan, context.signal) };
-  }
-
   async #plan(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
     try {
       return await planVolume(this.#options, options, context);
@@ -203,15 +159,6 @@ export class CsiProvisioner implements Provisioner, Recoverable {
       if (error instanceof PopulatorError) this.#recordPopulator(options.claim);
       throw error;
     }
-  }
-
-  #noteFailure(plan: VolumePlan, error: unknown): void {
-    const state = error instanceof ProvisionError ? error.state : 'in-background';
-    const { uid } = plan.claim;
-    const { topology } = plan;
-    if (state === 'in-background')
-      this.#unclear.set(uid, { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) });
-    else if (state !== 'no-change') this.#unclear.delete(uid); // one that was never sent says nothing about earlier ones
   }
 
   async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
