@@ -9,7 +9,6 @@ import {
   type PersistentVolumeClaim,
   type Plan,
   ProvisionError,
-  type Provisioner,
   type ProvisionContext,
   type ProvisionOptions,
   type Recoverable,
@@ -51,7 +50,7 @@ export interface NfsProvisionerOptions {
 const patienceMs = 15_000;
 
 /** Makes and deletes volumes. A repeat takes over what an earlier attempt left, also one of an earlier process. */
-export class NfsProvisioner implements Provisioner, Recoverable {
+export class NfsProvisioner implements Recoverable {
   readonly #options: NfsProvisionerOptions;
   readonly #locks = new KeyedLocks();
 
@@ -71,16 +70,6 @@ export class NfsProvisioner implements Provisioner, Recoverable {
   forget(claimUid: string): void {
     this.#options.limit.forget(claimUid);
     this.#options.limitEvents.forget(claimUid);
-  }
-
-  async provision(options: ProvisionOptions, { signal }: ProvisionContext): Promise<PersistentVolume> {
-    const plan = await this.plan(options, { signal });
-    try {
-      return await this.fulfil(plan, { signal, mayExist: false, beforeDelete: () => Promise.resolve() });
-    } catch (error) {
-      await this.release(plan);
-      throw error;
-    }
   }
 
   async plan(options: ProvisionOptions, { signal }: ProvisionContext): Promise<VolumePlan> {

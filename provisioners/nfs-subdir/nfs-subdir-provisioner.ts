@@ -10,7 +10,6 @@ import {
   type Plan,
   ProvisionError,
   type ProvisionContext,
-  type Provisioner,
   type ProvisionerParts,
   type ProvisionOptions,
   pvFor,
@@ -63,7 +62,7 @@ export interface NfsSubdirOptions {
 const unending: ProvisionContext = { signal: new AbortController().signal };
 
 /** Volumes are directories of one NFS export, which is mounted here. */
-export class NfsSubdirProvisioner implements Provisioner, Recoverable {
+export class NfsSubdirProvisioner implements Recoverable {
   readonly #options: NfsSubdirOptions;
   readonly #holds = new PathHolds();
 
@@ -105,10 +104,6 @@ export class NfsSubdirProvisioner implements Provisioner, Recoverable {
     using _hold = this.#holds.making(path);
     this.#options.neighbours.making(volume.metadata.name, { path, claimUid });
     await this.#options.share.make(path, signal);
-  }
-
-  async provision(options: ProvisionOptions, context: ProvisionContext = unending): Promise<PersistentVolume> {
-    return this.fulfil(await this.plan(options, context), context);
   }
 
   async delete(volume: PersistentVolume, { signal }: ProvisionContext): Promise<void> {

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import {
   type FulfilContext,
   GidAllocator,
+  type PersistentVolume,
   type PersistentVolumeClaim,
   type ProvisionOptions,
   silentLogger,
@@ -21,6 +22,7 @@ import { LimitEvents } from '../../../provisioners/nfs-server/limit-events.ts';
 import { NfsProvisioner } from '../../../provisioners/nfs-server/nfs-provisioner.ts';
 import { VolumeDirectories } from '../../../provisioners/nfs-server/volume-directory.ts';
 import { hasStorage } from '../../../src/provision/recoverable.ts';
+import { Attempts } from '../../support/attempts.ts';
 import { recoveryScene } from '../provision/recovery-scene.ts';
 import { ServerInMemory } from './server-in-memory.ts';
 
@@ -35,6 +37,10 @@ const optionsFor = (uid: string, more: Partial<StorageClass> = {}): ProvisionOpt
   };
   return { claim, storageClass: { ...storageClass, ...more }, volumeName: `pvc-${uid}`, selectedNodeName: '' };
 };
+
+/** A first attempt for a claim. */
+const make = (provisioner: NfsProvisioner, options: ProvisionOptions): Promise<PersistentVolume> =>
+  new Attempts(provisioner).make(options, { signal });
 
 describe('NfsProvisioner', () => {
   let root: string;
@@ -96,9 +102,9 @@ describe('NfsProvisioner', () => {
   });
 
   test('gives the same volume at every repeat, also in another process', async () => {
-    const first = await (await open()).provision(optionsFor('a'), { signal });
+    const first = await make(await open(), optionsFor('a'));
     await writeFile(path.join(root, 'pvc-a/file'), 'data');
-    const second = await (await open()).provision(optionsFor('a'), { signal });
+    const second = await make(await open(), optionsFor('a'));
     assert.deepEqual(second, first);
     assert.equal(await readFile(path.join(root, 'pvc-a/file'), 'utf8'), 'data');
     assert.equal(first.metadata.annotations?.['Project_Id'], '5');
@@ -108,38 +114,35 @@ describe('NfsProvisioner', () => {
     const key = 'volume.beta.kubernetes.io/mount-options';
     const provisioner = await open();
     const parameters = { mountOptions: 'vers=4.1' };
-    const old = await provisioner.provision(optionsFor('a', { parameters }), { signal });
+    const old = await make(provisioner, optionsFor('a', { parameters }));
     assert.equal(old.metadata.annotations?.[key], 'vers=4.1');
     const both = optionsFor('b', { parameters, mountOptions: ['nolock'] });
-    assert.equal((await provisioner.provision(both, { signal })).metadata.annotations?.[key], undefined);
+    assert.equal((await make(provisioner, both)).metadata.annotations?.[key], undefined);
   });
 
   test('leaves nothing behind when the export fails, and succeeds later', async () => {
     const provisioner = await open();
     server.refusal = new Error('refused');
-    await assert.rejects(provisioner.provision(optionsFor('a'), { signal }), {
+    await assert.rejects(make(provisioner, optionsFor('a')), {
       message: 'error creating export for volume: refused',
       state: 'finished',
     });
     assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
     server.refusal = undefined;
-    await provisioner.provision(optionsFor('a'), { signal });
+    await make(provisioner, optionsFor('a'));
     assert.equal(await isThere('pvc-a'), true);
   });
 
   test('takes export and directory back when the quota fails', async () => {
     quotaFailure = new Error('no such project');
-    await assert.rejects(
-      (await open()).provision(optionsFor('a'), { signal }),
-      /^.*error creating quota for volume: no/,
-    );
+    await assert.rejects(make(await open(), optionsFor('a')), /^.*error creating quota for volume: no/);
     assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
   });
 
   test('keeps a volume that was there before a failed attempt', async () => {
-    await (await open()).provision(optionsFor('a'), { signal });
+    await make(await open(), optionsFor('a'));
     quotaFailure = new Error('no such project');
-    await assert.rejects((await open()).provision(optionsFor('a'), { signal }), /error creating quota/);
+    await assert.rejects(make(await open(), optionsFor('a')), /error creating quota/);
     assert.equal(await isThere('pvc-a'), true);
     assert.equal(server.served.get(1), path.join(root, 'pvc-a'));
   });
@@ -181,7 +184,7 @@ describe('NfsProvisioner', () => {
 
   test('serves no more volumes than it may, and wakes who waits', async () => {
     const provisioner = await open({ max: 1 });
-    const made = await provisioner.provision(optionsFor('a'), { signal });
+    const made = await make(provisioner, optionsFor('a'));
     const { claim } = optionsFor('b');
     assert.equal(provisioner.shouldProvision(claim), false);
     assert.equal(
@@ -189,7 +192,7 @@ describe('NfsProvisioner', () => {
       true,
       'it has its export, and may not be saved yet',
     );
-    await assert.rejects(provisioner.provision(optionsFor('c'), { signal }), {
+    await assert.rejects(make(provisioner, optionsFor('c')), {
       name: 'IgnoredError',
       reason: 'export limit of 1 has been reached',
     });
@@ -201,23 +204,23 @@ describe('NfsProvisioner', () => {
 
   test('records an event on a claim that waits for a volume to be deleted, once for each limit', async () => {
     const provisioner = await open({ max: 2 });
-    const made = await provisioner.provision(optionsFor('a'), { signal });
+    const made = await make(provisioner, optionsFor('a'));
     const ofClass = optionsFor('b', { parameters: { maxExports: '0' } });
     const waits = async (options: ProvisionOptions): Promise<void> => {
-      await assert.rejects(provisioner.provision(options, { signal }), { name: 'IgnoredError' });
+      await assert.rejects(make(provisioner, options), { name: 'IgnoredError' });
     };
     await waits(ofClass);
     await waits(ofClass);
     const text = 'claim-b Normal ProvisioningWaiting Waiting for the deletion of a volume: all that';
     assert.deepEqual(events, [`${text} maxExports=0 of StorageClass "nfs" allows exist`]);
-    await provisioner.provision(optionsFor('c'), { signal });
+    await make(provisioner, optionsFor('c'));
     for (let times = 0; times < 3; times++) assert.equal(provisioner.shouldProvision(ofClass.claim), false);
     await waits(optionsFor('b'));
     assert.deepEqual(events.slice(1), [`${text} -max-exports=2 allows exist`]);
     await provisioner.delete(made, { signal });
     assert.equal(provisioner.shouldProvision(ofClass.claim), true);
     provisioner.forget('b');
-    await provisioner.provision(optionsFor('d'), { signal });
+    await make(provisioner, optionsFor('d'));
     assert.equal(provisioner.shouldProvision(optionsFor('b').claim), false);
     assert.equal(events.length, 3, 'what was recorded is not kept for a claim that is settled');
   });
@@ -241,7 +244,7 @@ describe('NfsProvisioner', () => {
 
   test('knows the storage of a volume that was imported under another name', async () => {
     const provisioner = await open();
-    const volume = await provisioner.provision(optionsFor('a'), { signal });
+    const volume = await make(provisioner, optionsFor('a'));
     const imported = { metadata: { name: 'imported' }, spec: { nfs: { ...volume.spec.nfs!, server: 'renamed' } } };
     const keys = provisioner.storageKeys(volume);
     assert.ok(provisioner.storageKeys(imported).some((key) => keys.includes(key)));
@@ -262,7 +265,7 @@ describe('NfsProvisioner', () => {
     }
     const above = { metadata: { name: 'root' }, spec: { nfs: { server: 'any', path: root } } };
     assert.ok(!provisioner.storageKeys(above).some((key) => keys.includes(key)), 'of what lies above');
-    const other = await provisioner.provision(optionsFor('b'), { signal });
+    const other = await make(provisioner, optionsFor('b'));
     assert.ok(!provisioner.storageKeys(other).some((key) => keys.includes(key)));
     assert.deepEqual(provisioner.storageKeys({ metadata: { name: 'pvc-a' }, spec: {} }), []);
   });
@@ -287,7 +290,7 @@ describe('NfsProvisioner', () => {
   for (const name of ['vfs.conf', 'nfs-provisioner.identity', 'v4recov', '..', 'pvc-a/../vfs.conf']) {
     test(`refuses to delete a volume that is called ${name}`, async () => {
       const provisioner = await open();
-      const { metadata, spec } = await provisioner.provision(optionsFor('a'), { signal });
+      const { metadata, spec } = await make(provisioner, optionsFor('a'));
       await mkdir(path.join(root, 'v4recov'));
       const forged = { metadata: { ...metadata, name }, spec };
       await assert.rejects(provisioner.delete(forged, { signal }), /is not the name of a volume/);
@@ -297,7 +300,7 @@ describe('NfsProvisioner', () => {
 
   test('deletes by the name, and says which annotation is missing', async () => {
     const provisioner = await open();
-    const { metadata, spec } = await provisioner.provision(optionsFor('a'), { signal });
+    const { metadata, spec } = await make(provisioner, optionsFor('a'));
     const annotations = { ...metadata.annotations };
     delete annotations['Export_Id'];
     const broken = { metadata: { ...metadata, annotations }, spec };
@@ -311,7 +314,7 @@ describe('NfsProvisioner', () => {
 
   test('follows no symbolic link when it deletes', async () => {
     const provisioner = await open();
-    const volume = await provisioner.provision(optionsFor('a'), { signal });
+    const volume = await make(provisioner, optionsFor('a'));
     await mkdir(path.join(root, 'bait'));
     await writeFile(path.join(root, 'bait/precious'), 'data');
     await symlink(path.join(root, 'bait'), path.join(root, 'pvc-a/link'));

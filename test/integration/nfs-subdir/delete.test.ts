@@ -63,7 +63,7 @@ describe('a deleted volume of nfs-subdir', () => {
       [{}, ['archived-ns-c-pvc-1']],
     ] as const) {
       const storageClass = rig.storageClass(parameters);
-      const made = await rig.provisioner.provision(rig.options(storageClass, rig.claim()));
+      const made = await rig.make(rig.options(storageClass, rig.claim()));
       const unsaved = { ...made, spec: { ...made.spec, storageClassName: storageClass.metadata.name } };
       await rig.provisioner.delete(unsaved, { signal: new AbortController().signal });
       assert.deepEqual(rig.entries(), want);
@@ -278,7 +278,7 @@ describe('a deleted volume of nfs-subdir', () => {
     test('does not take the directory of one that is made but not yet saved', async () => {
       const storageClass = rig.storageClass({ pathPattern: '${.PVC.namespace}', onDelete: 'delete' });
       const old = await rig.provision(storageClass, { name: 'a' }, 'pvc-1');
-      await rig.provisioner.provision(rig.options(storageClass, rig.claim({ name: 'b' }), 'pvc-2'));
+      await rig.make(rig.options(storageClass, rig.claim({ name: 'b' }), 'pvc-2'));
       await rig.delete(old);
       assert.ok(rig.exists('ns'));
     });
@@ -291,12 +291,12 @@ describe('a deleted volume of nfs-subdir', () => {
       while (rig.exists('ns/a/0') && rig.exists('ns/a/499')) await new Promise((resolve) => setImmediate(resolve));
       const below = rig.options(storageClass, rig.claim(annotated('a/b')), 'pvc-2');
       if (rig.exists('ns/a')) {
-        await assert.rejects(rig.provisioner.provision(below), /ns\/a is being removed/);
+        await assert.rejects(rig.make(below), /ns\/a is being removed/);
         const beside = rig.options(storageClass, rig.claim(annotated('b')), 'pvc-3');
-        await rig.provisioner.provision(beside);
+        await rig.make(beside);
       }
       await removal;
-      await rig.provisioner.provision(below);
+      await rig.make(below);
       assert.ok(rig.exists('ns/a/b'));
     });
   });

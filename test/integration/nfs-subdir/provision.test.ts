@@ -49,9 +49,9 @@ describe('a volume of nfs-subdir', () => {
   test('is the same one at a repeat, with what is in it', async () => {
     const storageClass = rig.storageClass();
     const claim = rig.claim();
-    const first = await rig.provisioner.provision(rig.options(storageClass, claim));
+    const first = await rig.make(rig.options(storageClass, claim));
     rig.write('ns-c-pvc-1/file', 'kept');
-    assert.deepEqual(await rig.provisioner.provision(rig.options(storageClass, claim)), first);
+    assert.deepEqual(await rig.make(rig.options(storageClass, claim)), first);
     assert.equal(rig.read('ns-c-pvc-1/file'), 'kept');
     assert.deepEqual(rig.entries(), ['ns-c-pvc-1']);
   });
@@ -221,7 +221,7 @@ test(
     for (let free = 1; free <= 2; free++) {
       rmSync(rig.path(`fill/${files - free}`));
       const claim = rig.options(rig.storageClass({ pathPattern: 'there/a/b/c' }), rig.claim());
-      await assert.rejects(rig.provisioner.provision(claim), finished(/^unable to create directory.*ENOSPC/));
+      await assert.rejects(rig.make(claim), finished(/^unable to create directory.*ENOSPC/));
       assert.deepEqual(rig.entries(), ['fill', 'there']);
       assert.ok(!rig.exists('there/a'));
     }

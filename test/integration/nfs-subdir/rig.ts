@@ -15,9 +15,10 @@ import { ShareGuard, type ShareGuardOptions } from '../../../provisioners/nfs-su
 import { identityFile } from '../../../provisioners/nfs-subdir/share-identity.ts';
 import { PatientCalls } from '../../../provisioners/nfs-subdir/patient-calls.ts';
 import { Share } from '../../../provisioners/nfs-subdir/share.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/index.ts';
+import type { PersistentVolume, PersistentVolumeClaim, ProvisionOptions, StorageClass } from '../../../src/index.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { systemClock } from '../../../src/base/clock.ts';
+import { Attempts } from '../../support/attempts.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { SandboxApi } from '../../support/sandbox-api.ts';
 
@@ -149,13 +150,18 @@ export class SubdirRig implements AsyncDisposable {
     return { storageClass, claim, volumeName, selectedNodeName: '' };
   }
 
+  /** A first attempt to make a volume; nothing is saved. */
+  make(options: ProvisionOptions): Promise<PersistentVolume> {
+    return new Attempts(this.provisioner).make(options, { signal: new AbortController().signal });
+  }
+
   /** Provisions a volume and puts it into the cache, as the controller saves it. */
   async provision(
     storageClass: StorageClass,
     sketch: ClaimSketch = {},
     volumeName = 'pvc-1',
   ): Promise<PersistentVolume> {
-    const made = await this.provisioner.provision(this.options(storageClass, this.claim(sketch), volumeName));
+    const made = await this.make(this.options(storageClass, this.claim(sketch), volumeName));
     return this.save(made, storageClass.metadata.name);
   }
 

@@ -42,7 +42,7 @@ describe('the share of nfs-subdir', () => {
     try {
       await assert.rejects(rig.delete(volume), ShareError);
       const claim = rig.options(rig.storageClass(), rig.claim(), 'pvc-2');
-      await assert.rejects(rig.provisioner.provision(claim), (error: unknown) => {
+      await assert.rejects(rig.make(claim), (error: unknown) => {
         assert.ok(error instanceof ProvisionError);
         assert.equal(error.state, 'no-change');
         assert.match(error.message, /^the export is not mounted at .*ENOENT.*Nothing is created or deleted$/);
