@@ -53,6 +53,8 @@ const patienceMs = 15_000;
 export class NfsProvisioner implements Recoverable {
   readonly #options: NfsProvisionerOptions;
   readonly #locks = new KeyedLocks();
+  /** By UID of the claim: names of volumes that were planned here and not made. */
+  readonly #planned = new Map<string, string>();
 
   constructor(options: NfsProvisionerOptions) {
     this.#options = options;
@@ -70,6 +72,10 @@ export class NfsProvisioner implements Recoverable {
   forget(claimUid: string): void {
     this.#options.limit.forget(claimUid);
     this.#options.limitEvents.forget(claimUid);
+    const planned = this.#planned.get(claimUid);
+    if (planned === undefined) return;
+    this.#planned.delete(claimUid);
+    this.#releaseGid(planned);
   }
 
   async plan(options: ProvisionOptions, { signal }: ProvisionContext): Promise<VolumePlan> {
@@ -77,7 +83,9 @@ export class NfsProvisioner implements Recoverable {
     this.#checkDisk();
     const isMade = exports.find(directories.of(options.volumeName)) !== undefined;
     const freeBytes = async (): Promise<bigint> => (isMade ? 2n ** 63n : directories.freeBytes());
-    return planVolume(options, { identity, gids, freeBytes, signal });
+    const plan = await planVolume(options, { identity, gids, freeBytes, signal });
+    this.#planned.set(plan.claimUid, plan.volumeName);
+    return plan;
   }
 
   async fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
@@ -118,9 +126,7 @@ export class NfsProvisioner implements Recoverable {
   }
 
   release(plan: Plan): Promise<void> {
-    const { volumeName } = plan as VolumePlan;
-    const { gids, exports, directories } = this.#options;
-    if (exports.find(directories.of(volumeName)) === undefined) gids.release(volumeName);
+    this.#releaseGid((plan as VolumePlan).volumeName);
     return Promise.resolve();
   }
 
@@ -130,6 +136,12 @@ export class NfsProvisioner implements Recoverable {
     const { name } = volume.metadata;
     this.#options.directories.of(name); // throws for a name that is none of ours, before anything is touched
     await this.#locks.run(name, () => this.#remove(name, signal), { signal });
+  }
+
+  /** The group id of a volume that was not made. */
+  #releaseGid(volumeName: string): void {
+    const { gids, exports, directories } = this.#options;
+    if (exports.find(directories.of(volumeName)) === undefined) gids.release(volumeName);
   }
 
   /** Called before each step on the disk: a call that hangs would occupy a thread of this process, and a worker. */
@@ -174,6 +186,7 @@ export class NfsProvisioner implements Recoverable {
       step = 'error creating quota for volume: ';
       const project = await this.#limitSize(directory, plan, signal);
       classVolumes.add(volumeName, className);
+      this.#planned.delete(plan.claimUid);
       return volumeObject(plan, { server, entry, project });
     } catch (error) {
       throw await this.#undone(prefixed(step, error), { plan, canUndo: isNew && !context.mayExist });

@@ -48,6 +48,7 @@ describe('NfsProvisioner', () => {
   let woken: string[];
   let events: string[];
   let quotaFailure: Error | undefined;
+  let diskFailure: Error | undefined;
   const config = (): string => path.join(root, 'vfs.conf');
   const text = (): Promise<string> => readFile(config(), 'utf8');
   const isThere = async (name: string): Promise<boolean> =>
@@ -60,6 +61,7 @@ describe('NfsProvisioner', () => {
     woken = [];
     events = [];
     quotaFailure = undefined;
+    diskFailure = undefined;
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
@@ -91,7 +93,9 @@ describe('NfsProvisioner', () => {
       gids: new GidAllocator({ client }),
       serverAddress: () => Promise.resolve('10.0.0.1'),
       whenServing: () => Promise.resolve(),
-      checkDisk: () => undefined,
+      checkDisk: () => {
+        if (diskFailure !== undefined) throw diskFailure;
+      },
       logger: silentLogger,
     });
   };
@@ -180,6 +184,21 @@ describe('NfsProvisioner', () => {
     await provisioner.revoke(plan, { ...context(deleted), handle: undefined });
     assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
     assert.deepEqual(deleted, [path.join(root, 'pvc-a')]);
+  });
+
+  test('gives the group id of a volume that was planned and not made to another one once its claim is settled', async () => {
+    const provisioner = await open();
+    const parameters = { gidMin: '3000', gidMax: '3000' };
+    const plan = await provisioner.plan(optionsFor('a', { parameters }), { signal });
+    diskFailure = new Error('the disk does not answer');
+    await assert.rejects(provisioner.fulfil(plan, { ...context(), mayExist: false }), { state: 'no-change' });
+    diskFailure = undefined;
+    await assert.rejects(make(provisioner, optionsFor('b', { parameters })), /all 1 group ids from 3000 to 3000 are/);
+    provisioner.forget('a');
+    const made = await make(provisioner, optionsFor('b', { parameters }));
+    assert.equal(made.metadata.annotations?.['pv.beta.kubernetes.io/gid'], '3000');
+    provisioner.forget('b');
+    await assert.rejects(make(provisioner, optionsFor('a', { parameters })), /all 1 group ids from 3000 to 3000 are/);
   });
 
   test('serves no more volumes than it may, and wakes who waits', async () => {
