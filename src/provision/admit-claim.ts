@@ -8,8 +8,8 @@ import { failedReason } from './event-reasons.ts';
 import { isReservedFor } from './existing-volume.ts';
 import { unboundForIndex } from './informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
-import { ProvisionStopped } from './provision-stopped.ts';
 import type { Provisioner } from './provisioner.ts';
+import { Stopped } from './stopped.ts';
 import { storedVolume } from './stored-volume.ts';
 
 export interface AdmissionOptions {
@@ -26,13 +26,13 @@ export interface AdmissionOptions {
 /**
  * The last checks before the backend is asked; none of them touches it.
  *
- * @throws {ProvisionStopped} when there is nothing to provision, anything else for a retry.
+ * @returns why there is nothing to provision. @throws for a retry.
  */
 export async function admitClaim(
   { claim, storageClass, volumeName }: { claim: PersistentVolumeClaim; storageClass: StorageClass; volumeName: string },
   options: AdmissionOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Stopped | undefined> {
   const { provisioner, provisionerName, isKnownProvisioner, volumes, recentlySaved, recorder, client } = options;
   const recordFailure = (message: string): void =>
     recorder.event(claimReference(claim), 'Warning', failedReason, message);
@@ -48,7 +48,7 @@ export async function admitClaim(
         `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`,
       );
     }
-    throw new ProvisionStopped(`volume ${volumeName} exists already`);
+    return new Stopped(`volume ${volumeName} exists already`);
   }
   const made = volumes.byIndex(unboundForIndex, claimUid(claim)).find(({ metadata }) => metadata.name !== volumeName);
   if (made !== undefined) {
@@ -59,13 +59,14 @@ export async function admitClaim(
   if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
     const message = `${provisionerName} does not support block volume provisioning`;
     recordFailure(message);
-    throw new ProvisionStopped(message);
+    return new Stopped(message);
   }
   if (!isKnownProvisioner(storageClass.provisioner)) {
     const { name } = storageClass.metadata;
     const asked = requestedProvisioner(claim) ?? '';
     const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(shortValue(storageClass.provisioner))}, and the claim asks for ${JSON.stringify(shortValue(asked))}. Nothing is provisioned until both agree`;
     recordFailure(message);
-    throw new ProvisionStopped(message);
+    return new Stopped(message);
   }
+  return undefined;
 }

@@ -8,6 +8,7 @@ import { KubeClient, maxFieldManagerLength } from '../kube/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
 import type { WaitingOrder } from '../kube/waiting-order.ts';
 import { WorkQueue } from '../kube/work-queue.ts';
+import type { AttemptSteps } from './attempt-steps.ts';
 import { claimUid, className } from './claim-facts.ts';
 import { ClaimTraces } from './claim-traces.ts';
 import type { Flow } from './claim-turns.ts';
@@ -32,6 +33,7 @@ import { isRecoverable } from './recoverable.ts';
 import { SlowSet } from './slow-set.ts';
 import { storageKeysOf } from './storage-index.ts';
 import { storageParts } from './storage-parts.ts';
+import { UnrecordedSteps } from './unrecorded-steps.ts';
 import { VolumeLog } from './volume-log.ts';
 import { VolumeLogReader } from './volume-log-reader.ts';
 import { ClaimSyncer } from './sync-claim.ts';
@@ -161,14 +163,14 @@ export function makeControllerParts(
   const recentlyServed = new RecentlySaved({ clock, lifeMs: recentlyServedMs });
   const store = makeVolumeStore({
     ...parts,
-    beforeSave: async (volume, signal) => recovery?.recovery.beforeSave(volume, signal),
+    beforeSave: async (volume, signal) => recovery?.saveGuard.beforeSave(volume, signal),
     onSaved: (volume) => {
       recentlyServed.add(volume.spec.claimRef?.uid ?? '');
-      recovery?.recovery.saved(volume);
+      recovery?.saveGuard.saved(volume);
     },
-    onTaken: (volume) => recovery?.recovery.taken(volume),
+    onTaken: (volume) => recovery?.saveGuard.taken(volume),
     onDropped: (volume) => {
-      recovery?.recovery.unsaved(volume);
+      recovery?.saveGuard.unsaved(volume);
       if (recovery !== undefined) claimQueue.addRateLimited(volume.spec.claimRef?.uid ?? '');
     },
     save: options.save,
@@ -184,6 +186,7 @@ export function makeControllerParts(
     abort: () => running.abort,
     onWake: (name, afterMs) => (afterMs > 0 ? volumeQueue.addAfter(name, afterMs) : volumeQueue.add(name)),
   });
+  let steps: AttemptSteps;
   if (isRecoverable(provisioner)) {
     informers.volumes.addTrail(log);
     recovery = makeRecovery({
@@ -205,7 +208,8 @@ export function makeControllerParts(
       },
       onServed: (uid) => watchHandlers.settleClaim(uid),
     });
-  }
+    ({ steps } = recovery);
+  } else steps = new UnrecordedSteps({ ...parts, provisioner });
   const { tracer } = options;
   const traces = tracer && new ClaimTraces({ tracer, clock });
   const deletionTraces = tracer && new DeletionTraces({ tracer, clock });
@@ -233,7 +237,7 @@ export function makeControllerParts(
     slowSet,
     volumeName,
     recentlySaved,
-    recovery: recovery?.recovery,
+    steps,
   });
   const status = new ControllerStatus({
     isKnownProvisioner,

@@ -1,9 +1,12 @@
 import type { Clock } from '../base/clock.ts';
-import { ClaimRecovery, type ClaimRecoveryOptions } from './claim-recovery.ts';
+import type { Logger } from '../base/logger.ts';
 import { DeletionGuard } from './deletion-guard.ts';
 import { DeletionProof } from './deletion-proof.ts';
 import type { JournalMetrics } from './intent-journal/journal-metrics.ts';
+import type { RecentlySaved } from './recently-saved.ts';
+import { RecordedSteps, type RecordedStepsOptions } from './recorded-steps.ts';
 import { Revoker } from './revoker.ts';
+import { SaveGuard } from './save-guard.ts';
 import type { StorageHolders } from './storage-holders.ts';
 import type { StorageIndex } from './storage-index.ts';
 import type { VolumeLog } from './volume-log.ts';
@@ -11,11 +14,14 @@ import type { VolumeLogReader } from './volume-log-reader.ts';
 
 /** The parts that a `Recoverable` provisioner adds to a controller. */
 export interface Recovery {
-  recovery: ClaimRecovery;
+  steps: RecordedSteps;
+  saveGuard: SaveGuard;
   revoker: Revoker;
 }
 
-export interface RecoveryOptions extends Omit<ClaimRecoveryOptions, 'guard' | 'revoker'> {
+export interface RecoveryOptions extends Omit<RecordedStepsOptions, 'guard' | 'revoker' | 'saveGuard'> {
+  recentlyServed: RecentlySaved;
+  logger: Logger;
   log: VolumeLog;
   reader: VolumeLogReader;
   holders: StorageHolders;
@@ -36,5 +42,6 @@ export function makeRecovery(options: RecoveryOptions): Recovery {
   const proof = new DeletionProof({ ...options, onRewound: () => intents.lostHistory() });
   const guard = new DeletionGuard({ ...options, proof });
   const revoker = new Revoker({ ...options, guard, metrics });
-  return { recovery: new ClaimRecovery({ ...options, guard, revoker }), revoker };
+  const saveGuard = new SaveGuard({ ...options, guard, revoker });
+  return { steps: new RecordedSteps({ ...options, guard, revoker, saveGuard }), saveGuard, revoker };
 }

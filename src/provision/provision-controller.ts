@@ -159,7 +159,7 @@ export class ProvisionController {
     await this.#parts.intents.load(
       {
         changed: (uid) => this.#parts.claimQueue.add(uid),
-        lost: (intent) => this.#parts.recovery?.recovery.lost(intent),
+        lost: (intent) => this.#parts.recovery?.saveGuard.lost(intent),
         discarded: ({ record }) => {
           if (!isRecoverable(provisioner)) return;
           background.start(async (ending) => {

@@ -6,10 +6,10 @@ import { claimReference, claimUid, className } from './claim-facts.ts';
 import { failedReason } from './event-reasons.ts';
 import { selectedNodeKey } from './keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from './objects.ts';
-import { ProvisionStopped } from './provision-stopped.ts';
 import { ProvisionError } from './provisioner.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import type { SlowSet } from './slow-set.ts';
+import { Stopped } from './stopped.ts';
 
 export interface FailureOptions {
   classes: Lister<StorageClass>;
@@ -22,14 +22,14 @@ export interface FailureOptions {
 /**
  * Handles a failed attempt: the event on the claim, the pause of an infeasible one, and the selection of another node.
  *
- * @returns what the attempt ends with: a retry for a `ProvisionError`, none for `ProvisionStopped`.
+ * @returns what the attempt ends with: a retry for a `ProvisionError`, none for `Stopped`.
  */
 export async function handleFailure(
   claim: PersistentVolumeClaim,
   failure: ProvisionError,
   options: FailureOptions,
   signal: AbortSignal,
-): Promise<ProvisionError | ProvisionStopped> {
+): Promise<ProvisionError | Stopped> {
   const { recorder, slowSet, rescheduler, classes, logger } = options;
   const recordFailure = (message: string): void =>
     recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
@@ -44,7 +44,7 @@ export async function handleFailure(
   const hasNode = claim.metadata.annotations?.[selectedNodeKey] !== undefined;
   if (failure.state === 'reschedule' && hasNode && (await rescheduler.removeNode(claim, signal))) {
     logger.info({ err: failure, claim: objectKey(claim) }, 'Another node is to be selected for the claim');
-    return new ProvisionStopped(`another node is to be selected: ${failure.message}`);
+    return new Stopped(`another node is to be selected: ${failure.message}`);
   }
   return failure;
 }

@@ -101,7 +101,7 @@ export class WatchHandlers {
 
   #onClaimGone(uid: string): void {
     const { claimSyncer, claimQueue } = this.#options;
-    if (claimSyncer.hasIntent(uid)) claimQueue.add(uid);
+    if (claimSyncer.hasRecord(uid)) claimQueue.add(uid);
     else this.settleClaim(uid);
   }
 
