@@ -3,9 +3,9 @@
  * `docs/write-a-provisioner.md` leads through it. Nothing else in the package is meant to be imported.
  */
 import './base/require-node.ts'; // first: what follows may not even load on an older Node.js
-import { connect as connectTo, type ConnectOptions as FullConnectOptions } from './kube/connect.ts';
-import { KubeConfigError } from './kube/kube-config-error.ts';
-import type { Transport } from './kube/transport.ts';
+import { connect as connectTo, type ConnectOptions as FullConnectOptions } from './kube/client/connect.ts';
+import { KubeConfigError } from './kube/credentials/kube-config-error.ts';
+import type { Transport } from './kube/client/transport.ts';
 
 /** Where the API server is; every field has a default. */
 export interface ConnectOptions extends Omit<FullConnectOptions, 'environment'> {
@@ -41,13 +41,13 @@ export type { SignalSource } from './run/shutdown.ts';
 
 // The controller, and what a kind of storage has to fulfil
 export { ProvisionController } from './provision/provision-controller.ts';
-export type { ClaimProgress, ClaimStep } from './provision/claim-progress.ts';
+export type { ClaimProgress, ClaimStep } from './provision/claim/claim-progress.ts';
 export type { ControllerStatus, OpenIntent, QueueStatus } from './provision/controller-status.ts';
-export type { LastError } from './provision/last-errors.ts';
+export type { LastError } from './provision/claim/last-errors.ts';
 export type { Span, SpanAttributes, Tracer } from './base/tracing.ts';
 export type { RunOptions } from './provision/run-options.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';
-export type { SavePolicy } from './provision/make-volume-store.ts';
+export type { SavePolicy } from './provision/volume/make-volume-store.ts';
 export type { ProvisionObserver } from './provision/provision-observer.ts';
 export {
   type Evidence,
@@ -73,8 +73,8 @@ export {
   type ProvisionInformers,
   type ProvisionInformersOptions,
   uidIndex,
-} from './provision/informers.ts';
-export type { KeptFields } from './provision/kept-fields.ts';
+} from './provision/cache/informers.ts';
+export type { KeptFields } from './provision/cache/kept-fields.ts';
 
 // The objects of Kubernetes
 export {
@@ -107,7 +107,7 @@ export type {
   NfsVolumeSource,
   SecretReference,
   VolumeSources,
-} from './provision/volume-source.ts';
+} from './provision/cache/volume-source.ts';
 export type {
   KubeObject,
   ObjectMeta,
@@ -131,10 +131,16 @@ export { removeTree } from './base/remove-tree.ts';
 export { errnoOf } from './base/errno.ts';
 
 // The Kubernetes client
-export type { Transport } from './kube/transport.ts';
+export type { Transport } from './kube/client/transport.ts';
 export { KubeConfigError };
-export { type CallOptions, type GetOptions, KubeClient, type ListOptions, type PatchType } from './kube/kube-client.ts';
-export type { RequestObservation } from './kube/request.ts';
+export {
+  type CallOptions,
+  type GetOptions,
+  KubeClient,
+  type ListOptions,
+  type PatchType,
+} from './kube/client/kube-client.ts';
+export type { RequestObservation } from './kube/client/request.ts';
 export {
   AlreadyExistsError,
   ApiError,
@@ -149,7 +155,7 @@ export {
   TooManyRequestsError,
   TransportError,
   UnauthorizedError,
-} from './kube/api-error.ts';
+} from './kube/client/api-error.ts';
 export {
   type HandlerOptions,
   type HandlerRegistration,
@@ -157,24 +163,24 @@ export {
   type InformerHandler,
   type InformerOptions,
   Tombstone,
-} from './kube/informer.ts';
-export type { Lister } from './kube/lister.ts';
-export type { ReflectorMetrics } from './kube/reflector-metrics.ts';
-export type { IndexFunction } from './kube/store.ts';
-export { EventRecorder, type EventRecorderOptions } from './kube/event-recorder.ts';
-export type { EventType, Recorder } from './kube/recorder.ts';
-export { type ElectionOutcome, LeaderElector, LeaseLostError } from './kube/leader-elector.ts';
-export type { LeaderElectorMetrics, LeaderElectorOptions } from './kube/leader-elector-options.ts';
-export type { LockName } from './kube/lock-kind.ts';
+} from './kube/cache/informer.ts';
+export type { Lister } from './kube/cache/lister.ts';
+export type { ReflectorMetrics } from './kube/cache/reflector-metrics.ts';
+export type { IndexFunction } from './kube/cache/store.ts';
+export { EventRecorder, type EventRecorderOptions } from './kube/events/event-recorder.ts';
+export type { EventType, Recorder } from './kube/events/recorder.ts';
+export { type ElectionOutcome, LeaderElector, LeaseLostError } from './kube/election/leader-elector.ts';
+export type { LeaderElectorMetrics, LeaderElectorOptions } from './kube/election/leader-elector-options.ts';
+export type { LockName } from './kube/election/lock-kind.ts';
 
 // Queues, back-off and metrics
-export type { WaitingOrder } from './kube/waiting-order.ts';
-export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/work-queue.ts';
-export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/rate-limiter.ts';
+export type { WaitingOrder } from './kube/queue/waiting-order.ts';
+export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/queue/work-queue.ts';
+export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/queue/rate-limiter.ts';
 export { createRegistry, gauge, type MetricOptions, type MetricRegistry } from './base/metrics.ts';
 export type { ControllerMetrics } from './provision/controller-metrics.ts';
 export { prometheusMetrics } from './provision/prometheus-metrics.ts';
-export { workQueueMetrics, type WorkQueueMetricsProvider } from './kube/work-queue-metrics.ts';
+export { workQueueMetrics, type WorkQueueMetricsProvider } from './kube/queue/work-queue-metrics.ts';
 
 // What everything is given
 export { untilAborted } from './base/abort.ts';

@@ -1,6 +1,6 @@
-import { ForbiddenError } from '../../src/kube/api-error.ts';
-import type { KubeClient } from '../../src/kube/kube-client.ts';
-import type { LockName } from '../../src/kube/lock-kind.ts';
+import { ForbiddenError } from '../../src/kube/client/api-error.ts';
+import type { KubeClient } from '../../src/kube/client/kube-client.ts';
+import type { LockName } from '../../src/kube/election/lock-kind.ts';
 import { compatibleElection } from '../../src/run/compatible-election.ts';
 import { leaseName } from '../../src/run/lease-name.ts';
 import { LockNotes } from '../../src/run/lock-notes.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts';
-import { ForbiddenError } from '../../src/kube/api-error.ts';
-import type { KubeClient } from '../../src/kube/kube-client.ts';
+import { ForbiddenError } from '../../src/kube/client/api-error.ts';
+import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import { readJournal } from '../../src/provision/intent-journal/read-journal.ts';
 import type { Plan } from '../../src/provision/recoverable.ts';
 import { journalLock } from '../../src/run/journal-names.ts';

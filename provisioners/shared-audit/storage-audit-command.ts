@@ -15,9 +15,9 @@ import {
   subcommandParser,
   usageError,
 } from '../../src/cli/subcommand-call.ts';
-import { ApiError, TransportError } from '../../src/kube/api-error.ts';
-import { KubeClient } from '../../src/kube/kube-client.ts';
-import type { Transport } from '../../src/kube/transport.ts';
+import { ApiError, TransportError } from '../../src/kube/client/api-error.ts';
+import { KubeClient } from '../../src/kube/client/kube-client.ts';
+import type { Transport } from '../../src/kube/client/transport.ts';
 import { type AuditedStorage, auditStorage, type StorageAudit } from './storage-audit.ts';
 import {
   auditCodes,

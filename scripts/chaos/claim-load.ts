@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KubeClient } from '../../src/kube/kube-client.ts';
+import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
 import {
   type PersistentVolumeClaim,

@@ -1,6 +1,6 @@
-import type { KubeClient } from '../../src/kube/kube-client.ts';
+import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { KubeObject } from '../../src/kube/kube-object.ts';
-import { leases } from '../../src/kube/lease-record.ts';
+import { leases } from '../../src/kube/election/lease-record.ts';
 import type { IntentRecord } from '../../src/provision/intent-journal/intent-record.ts';
 import type { OpenRecord } from './count.ts';
 

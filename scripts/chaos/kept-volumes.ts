@@ -1,6 +1,6 @@
 /** What an administrator does with a volume whose storage is to stay. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KubeClient } from '../../src/kube/kube-client.ts';
+import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,

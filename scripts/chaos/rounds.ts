@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { leases, type Lease, microTime } from '../../src/kube/lease-record.ts';
+import { leases, type Lease, microTime } from '../../src/kube/election/lease-record.ts';
 import type { Administrator } from './administrator.ts';
 import type { ClaimLoad } from './claim-load.ts';
 import type { WantedClaim } from './count.ts';

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { ApiError, TransportError } from '../../src/kube/api-error.ts';
-import { Credentials } from '../../src/kube/credentials.ts';
-import { Informer } from '../../src/kube/informer.ts';
-import { loadKubeConfig } from '../../src/kube/kube-config.ts';
-import { KubeClient } from '../../src/kube/kube-client.ts';
+import { ApiError, TransportError } from '../../src/kube/client/api-error.ts';
+import { Credentials } from '../../src/kube/credentials/credentials.ts';
+import { Informer } from '../../src/kube/cache/informer.ts';
+import { loadKubeConfig } from '../../src/kube/credentials/kube-config.ts';
+import { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
-import { Transport } from '../../src/kube/transport.ts';
+import { Transport } from '../../src/kube/client/transport.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,

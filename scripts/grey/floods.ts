@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { cpuMs } from '../../bench/process-usage.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { Informer } from '../../src/kube/informer.ts';
+import { Informer } from '../../src/kube/cache/informer.ts';
 import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
 import { count, type Measured, seconds } from './goals.ts';
 import { openStage, type Run, type SidecarOptions, type Stage } from './stage.ts';

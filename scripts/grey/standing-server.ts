@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { leaseName } from '../../src/run/lease-name.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { NotFoundError } from '../../src/kube/api-error.ts';
-import { type Lease, leases } from '../../src/kube/lease-record.ts';
+import { NotFoundError } from '../../src/kube/client/api-error.ts';
+import { type Lease, leases } from '../../src/kube/election/lease-record.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { StartedProcess } from '../../test/support/started-process.ts';
 import { type Measured, share } from './goals.ts';

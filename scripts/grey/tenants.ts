@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inParallel } from '../../bench/bench-cluster.ts';
-import type { KubeClient } from '../../src/kube/kube-client.ts';
+import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
 import {
   type PersistentVolumeClaim,

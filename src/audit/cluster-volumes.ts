@@ -3,12 +3,12 @@ import type { Clock } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MigrationHook } from '../csi/migration/migration-hook.ts';
-import { CodingChoice } from '../kube/coding-choice.ts';
-import { pagedList, pageSize } from '../kube/paged-list.ts';
+import { CodingChoice } from '../kube/cache/coding-choice.ts';
+import { pagedList, pageSize } from '../kube/cache/paged-list.ts';
 import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
-import type { Transport } from '../kube/transport.ts';
+import type { Transport } from '../kube/client/transport.ts';
 import { type PersistentVolume, persistentVolumes } from '../provision/objects.ts';
-import { ownsVolume } from '../provision/owns-volume.ts';
+import { ownsVolume } from '../provision/volume/owns-volume.ts';
 
 /**
  * Whether the driver that is asked has the volume's storage, if there is any. Not so in node deployment, where each node's

@@ -1,4 +1,4 @@
-import { isNameUnique } from '../provision/deletion-proof.ts';
+import { isNameUnique } from '../provision/revoke/deletion-proof.ts';
 import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';
 

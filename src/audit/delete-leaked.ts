@@ -2,12 +2,12 @@
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
 import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
-import { claimWish } from '../provision/claim-wish.ts';
+import { claimWish } from '../provision/claim/claim-wish.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';
 import { discardRecord } from '../provision/intent-journal/discard-record.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, type SecretReference } from '../provision/objects.ts';
-import { StorageHolders } from '../provision/storage-holders.ts';
-import { storedVolume } from '../provision/stored-volume.ts';
+import { StorageHolders } from '../provision/revoke/storage-holders.ts';
+import { storedVolume } from '../provision/volume/stored-volume.ts';
 import { absentAsUndefined, deletionSecrets } from './deletion-secrets.ts';
 import { NotDeletableError } from './deletable-record.ts';
 import { type JournalPlace, type LookOptions, provisionersOf } from './look.ts';

@@ -1,9 +1,9 @@
 import type { SecretString } from '../base/secret-string.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
-import { recordedPlan } from '../csi/recorded-plan.ts';
+import { recordedPlan } from '../csi/create/recorded-plan.ts';
 import { readSecret } from '../csi/secrets/read-secret.ts';
 import { secretReference } from '../csi/secrets/secret-reference.ts';
-import { NotFoundError } from '../kube/api-error.ts';
+import { NotFoundError } from '../kube/client/api-error.ts';
 import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
 import { type SecretReference, type StorageClass, storageClasses } from '../provision/objects.ts';
 import { ProvisionError } from '../provision/provisioner.ts';

@@ -1,6 +1,6 @@
 /** Which version of the API a cluster has for capacity objects. */
-import { ApiError, InvalidError, NotFoundError } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import { ApiError, InvalidError, NotFoundError } from '../kube/client/api-error.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import { type CapacityApiVersion, storageCapacities, type StorageCapacity } from './storage-capacity.ts';
 
 /** The API server's response does not reveal the version. */

@@ -1,9 +1,9 @@
 import { inSlices } from '../base/event-loop.ts';
 import { TaskGroup } from '../base/task-group.ts';
-import { type Informer, Tombstone } from '../kube/informer.ts';
-import { ExponentialLimiter, type RateLimiter } from '../kube/rate-limiter.ts';
-import { waitForSync } from '../kube/wait-for-sync.ts';
-import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
+import { type Informer, Tombstone } from '../kube/cache/informer.ts';
+import { ExponentialLimiter, type RateLimiter } from '../kube/queue/rate-limiter.ts';
+import { waitForSync } from '../kube/cache/wait-for-sync.ts';
+import { WorkQueue, type WorkQueueMetrics } from '../kube/queue/work-queue.ts';
 import type { StorageClass } from '../provision/objects.ts';
 import { runWorkers } from '../provision/run-workers.ts';
 import { type CapacityItem, CapacityItems } from './capacity-items.ts';

@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { Informer } from '../kube/informer.ts';
-import type { ReflectorMetrics } from '../kube/reflector-metrics.ts';
-import type { Transport } from '../kube/transport.ts';
-import { withoutManagedFields } from '../provision/informers.ts';
+import { Informer } from '../kube/cache/informer.ts';
+import type { ReflectorMetrics } from '../kube/cache/reflector-metrics.ts';
+import type { Transport } from '../kube/client/transport.ts';
+import { withoutManagedFields } from '../provision/cache/informers.ts';
 import { capacitySelector, type ObjectFrame } from './desired-object.ts';
 import type { StorageCapacity } from './storage-capacity.ts';
 

@@ -1,10 +1,10 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
-import { ConflictError, NotFoundError } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import { ConflictError, NotFoundError } from '../kube/client/api-error.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import { objectKey } from '../kube/kube-object.ts';
-import type { Lister } from '../kube/lister.ts';
+import type { Lister } from '../kube/cache/lister.ts';
 import type { StorageClass } from '../provision/objects.ts';
 import type { CapacityItem, CapacityItems } from './capacity-items.ts';
 import { changeObject, newObject, type ObjectFrame } from './desired-object.ts';

@@ -3,8 +3,8 @@ import type { Clock } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import { type NodeInformers, topologyKeysOf } from '../csi/topology/topology-nodes.ts';
-import { ExponentialLimiter } from '../kube/rate-limiter.ts';
-import { WorkQueue, type WorkQueueMetrics } from '../kube/work-queue.ts';
+import { ExponentialLimiter } from '../kube/queue/rate-limiter.ts';
+import { WorkQueue, type WorkQueueMetrics } from '../kube/queue/work-queue.ts';
 import { type Segment, segmentOf, type SegmentListener, type SegmentSource } from './segment.ts';
 
 export interface ClusterSegmentsOptions {

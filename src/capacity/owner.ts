@@ -1,5 +1,5 @@
 /** The object that capacity objects belong to: when it goes, the garbage collector takes them along. */
-import type { KubeClient } from '../kube/kube-client.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { KubeObject, ObjectName, OwnerReference, Resource } from '../kube/kube-object.ts';
 
 /** The owner cannot be found; the message names the object at which the chain of owners ends. */

@@ -1,6 +1,6 @@
 import { millisecondsOf } from '../base/go-duration.ts';
 import type { FeatureGates } from './feature-gates.ts';
-import { listedFiles } from '../kube/kubeconfig-files.ts';
+import { listedFiles } from '../kube/credentials/kubeconfig-files.ts';
 import { fatalExit, failureExit } from '../run/exit.ts';
 import type { FlagName, FlagValues } from './flags.ts';
 import type { LoggingConfig } from './logging.ts';

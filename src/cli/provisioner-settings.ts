@@ -5,7 +5,7 @@ import { driverMigration } from '../csi/migration/driver-migration.ts';
 import type { ReferenceGrant } from '../provision/reference-grant.ts';
 import type { OpenSource } from '../csi/sources/open-source.ts';
 import type { TopologyHook } from '../csi/topology/topology-hook.ts';
-import type { Lister } from '../kube/lister.ts';
+import type { Lister } from '../kube/cache/lister.ts';
 import type { AttributesClassesFeature } from './features/attributes-classes-feature.ts';
 import type { FeatureOptions } from './run-phase-options.ts';
 

@@ -2,19 +2,19 @@
 import { goQuote } from '../base/go-quote.ts';
 import { shortValue } from '../base/short-value.ts';
 import { objectKey } from '../kube/kube-object.ts';
-import { claimReference, requestedProvisioner } from '../provision/claim-facts.ts';
+import { claimReference, requestedProvisioner } from '../provision/claim/claim-facts.ts';
 import { migratedToKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
 import { IgnoredError, type ProvisionContext, type ProvisionOptions } from '../provision/provisioner.ts';
 import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../provision/recoverable.ts';
 import { AttachmentGate } from './attachment-gate.ts';
-import { type PlannedVolume, planVolume, type VolumePlan } from './create-request.ts';
-import { createVolume } from './create-volume.ts';
+import { type PlannedVolume, planVolume, type VolumePlan } from './create/create-request.ts';
+import { createVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteVolume } from './delete-volume.ts';
 import { errorMessage } from './error-message.ts';
 import { failingAs, failingInBackground } from './failing-as.ts';
-import { recordedPlan } from './recorded-plan.ts';
+import { recordedPlan } from './create/recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
 import { SecretHandOver } from './secrets/secret-hand-over.ts';
 import { templateAnnotations } from './secrets/template-annotations.ts';
@@ -23,7 +23,7 @@ import { protectFoundSource, protectSource, unprotectSource } from './sources/pl
 import { snapshotsInUse } from './sources/snapshot-sweep.ts';
 import { type CsiStorage, csiStorage } from './storage-keys.ts';
 import { SharedRequisite } from './topology/planned-topology.ts';
-import { PopulatorError } from './validate-claim.ts';
+import { PopulatorError } from './create/validate-claim.ts';
 
 /**
  * Makes and deletes volumes with a CSI driver. Every method may be called again for the same claim or volume: names

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { NotFoundError } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import { NotFoundError } from '../kube/client/api-error.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import { apiVersion, type Resource } from '../kube/kube-object.ts';
 
 /** Pause between two checks for an API that is not served, in milliseconds. */

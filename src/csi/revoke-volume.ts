@@ -1,9 +1,9 @@
 /** Undoes a plan: finds the volume that an earlier attempt may have made, and deletes it. */
 import type { Permit } from '../base/permit.ts';
-import { isUnservedResource, NotFoundError } from '../kube/api-error.ts';
+import { isUnservedResource, NotFoundError } from '../kube/client/api-error.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
-import type { VolumePlan } from './create-request.ts';
-import { callOptions, type ProvisionerSecrets, sendCreateVolume } from './create-volume.ts';
+import type { VolumePlan } from './create/create-request.ts';
+import { callOptions, type ProvisionerSecrets, sendCreateVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteProved } from './delete-proved.ts';
 import { errorMessage } from './error-message.ts';

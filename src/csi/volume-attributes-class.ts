@@ -1,7 +1,7 @@
 import { goQuote } from '../base/go-quote.ts';
 import { shortValue } from '../base/short-value.ts';
-import { ApiError, isUnservedResource } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import { ApiError, isUnservedResource } from '../kube/client/api-error.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
 import type { AttributesClassApi } from './attributes-class-api.ts';

@@ -1,6 +1,6 @@
 /** The first steps of a claim: what it says itself, and the volume that it names. */
 import { quantityBytes } from '../base/quantity.ts';
-import { className } from '../provision/claim-facts.ts';
+import { className } from '../provision/claim/claim-facts.ts';
 import { betaStorageClassKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../provision/objects.ts';
 import type { ClaimFacts } from './claim-facts-reader.ts';

@@ -1,6 +1,6 @@
 /** The steps between a claim and its provisioner: class, node, selector, hand-over. */
 import { shortValue } from '../base/short-value.ts';
-import { className, requestedProvisioner, selectedNode } from '../provision/claim-facts.ts';
+import { className, requestedProvisioner, selectedNode } from '../provision/claim/claim-facts.ts';
 import { betaStorageClassKey } from '../provision/keys.ts';
 import { claimHistory, failedAttempt } from './attempt-step.ts';
 import type { ClaimFacts } from './claim-facts-reader.ts';

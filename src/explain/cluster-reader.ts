@@ -1,6 +1,6 @@
 /** Reads from the cluster what an explanation needs. What cannot be read is a fact, too. */
-import { ApiError, ForbiddenError, isUnservedResource, NotFoundError } from '../kube/api-error.ts';
-import type { KubeClient, ListOptions } from '../kube/kube-client.ts';
+import { ApiError, ForbiddenError, isUnservedResource, NotFoundError } from '../kube/client/api-error.ts';
+import type { KubeClient, ListOptions } from '../kube/client/kube-client.ts';
 import type { KubeObject, ObjectName, Resource } from '../kube/kube-object.ts';
 
 /**

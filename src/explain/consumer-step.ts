@@ -1,5 +1,5 @@
 /** The Pod that a claim of a late-binding class waits for (Kubernetes page "Storage Classes", "Volume binding mode"). */
-import { requestedProvisioner, selectedNode } from '../provision/claim-facts.ts';
+import { requestedProvisioner, selectedNode } from '../provision/claim/claim-facts.ts';
 import { claimHistory, failedAttempt } from './attempt-step.ts';
 import { type ClaimFacts, waitsForConsumer } from './claim-facts-reader.ts';
 import { noProvisioner, staticOnly } from './class-steps.ts';

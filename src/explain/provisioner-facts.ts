@@ -1,6 +1,6 @@
 /** Signs of a provisioner in the cluster. Who serves a name is written nowhere, so several are looked at. */
 import type { KubeObject } from '../kube/kube-object.ts';
-import { type Lease, leases } from '../kube/lease-record.ts';
+import { type Lease, leases } from '../kube/election/lease-record.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type CsiNode, csiDrivers, csiNodes } from './cluster-objects.ts';
 

@@ -1,5 +1,5 @@
 /** Whether a provisioner of this name exists, and works. */
-import type { Lease } from '../kube/lease-record.ts';
+import type { Lease } from '../kube/election/lease-record.ts';
 import type { ClusterEvent } from './cluster-objects.ts';
 import { found, type Reading } from './cluster-reader.ts';
 import type { Cause, Finding } from './explanation.ts';

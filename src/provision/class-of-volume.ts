@@ -1,6 +1,6 @@
 import { shortValue } from '../base/short-value.ts';
-import { NotFoundError } from '../kube/api-error.ts';
-import type { CallOptions, KubeClient } from '../kube/kube-client.ts';
+import { NotFoundError } from '../kube/client/api-error.ts';
+import type { CallOptions, KubeClient } from '../kube/client/kube-client.ts';
 import { betaStorageClassKey } from './keys.ts';
 import { type PersistentVolume, type StorageClass, storageClasses } from './objects.ts';
 

@@ -1,5 +1,5 @@
-import type { WorkQueue } from '../kube/work-queue.ts';
-import { claimProgress, type ClaimProgress, type ClaimProgressParts } from './claim-progress.ts';
+import type { WorkQueue } from '../kube/queue/work-queue.ts';
+import { claimProgress, type ClaimProgress, type ClaimProgressParts } from './claim/claim-progress.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 

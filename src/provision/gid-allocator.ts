@@ -1,7 +1,7 @@
 /** A group id for each volume, from a range of the class: for storage that separates users by group. */
 import { KeyedLocks } from '../base/keyed-locks.ts';
 import { shortValue } from '../base/short-value.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import { betaStorageClassKey } from './keys.ts';
 import { type PersistentVolume, persistentVolumes, type StorageClass } from './objects.ts';
 import { ProvisionError } from './provisioner.ts';

@@ -1,5 +1,5 @@
 import type { KubeObject, ObjectReference, Resource } from '../kube/kube-object.ts';
-import type { CsiVolumeSource, SecretReference, VolumeSources } from './volume-source.ts';
+import type { CsiVolumeSource, SecretReference, VolumeSources } from './cache/volume-source.ts';
 
 /** A quantity in JSON: usually a string such as `5Gi`, sometimes a bare number. */
 export type QuantityText = string | number;

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import { TaskGroup } from '../base/task-group.ts';
-import type { WorkQueue } from '../kube/work-queue.ts';
+import type { WorkQueue } from '../kube/queue/work-queue.ts';
 
 export interface WorkersOptions {
   queue: WorkQueue;

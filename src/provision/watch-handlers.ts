@@ -1,18 +1,18 @@
 /** From watch events to keys in the queues: an object that needs no sync is neither queued nor remembered. */
-import { type HandlerRegistration, Tombstone } from '../kube/informer.ts';
-import type { WorkQueue } from '../kube/work-queue.ts';
-import { claimUid } from './claim-facts.ts';
-import type { ClaimTraces } from './claim-traces.ts';
-import { type ClaimReaders, isDecisiveChange } from './decisive-change.ts';
-import type { DeletionTraces } from './deletion-traces.ts';
-import type { ProvisionInformers } from './informers.ts';
-import { claimNeedsSync, volumeNeedsSync } from './needs-sync.ts';
+import { type HandlerRegistration, Tombstone } from '../kube/cache/informer.ts';
+import type { WorkQueue } from '../kube/queue/work-queue.ts';
+import { claimUid } from './claim/claim-facts.ts';
+import type { ClaimTraces } from './claim/claim-traces.ts';
+import { type ClaimReaders, isDecisiveChange } from './claim/decisive-change.ts';
+import type { DeletionTraces } from './volume/deletion-traces.ts';
+import type { ProvisionInformers } from './cache/informers.ts';
+import { claimNeedsSync, volumeNeedsSync } from './cache/needs-sync.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
-import type { RecentlySaved } from './recently-saved.ts';
-import type { SharedStorage } from './shared-storage.ts';
-import { shouldDelete } from './should-delete.ts';
-import type { ClaimSyncer } from './sync-claim.ts';
-import type { VolumeSyncer } from './sync-volume.ts';
+import type { RecentlySaved } from './volume/recently-saved.ts';
+import type { SharedStorage } from './volume/shared-storage.ts';
+import { shouldDelete } from './volume/should-delete.ts';
+import type { ClaimSyncer } from './claim/sync-claim.ts';
+import type { VolumeSyncer } from './volume/sync-volume.ts';
 
 export interface WatchHandlersOptions extends ClaimReaders {
   informers: ProvisionInformers;

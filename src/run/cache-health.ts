@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import type { Informer } from '../kube/informer.ts';
+import type { Informer } from '../kube/cache/informer.ts';
 import type { Health } from './health.ts';
 
 /** An informer, whatever it holds. */

@@ -1,5 +1,5 @@
 import { counter, gauge, type MetricRegistry } from '../base/metrics.ts';
-import type { LeaderElectorMetrics } from '../kube/leader-elector-options.ts';
+import type { LeaderElectorMetrics } from '../kube/election/leader-elector-options.ts';
 
 /** The metrics of Kubernetes' own controllers. The label is empty, as in the original: dashboards select it so. */
 export function electionMetrics(registry: MetricRegistry): LeaderElectorMetrics {

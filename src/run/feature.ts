@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { TaskGroup } from '../base/task-group.ts';
-import { waitForSync } from '../kube/wait-for-sync.ts';
+import { waitForSync } from '../kube/cache/wait-for-sync.ts';
 import type { RunOptions } from '../provision/run-options.ts';
 import type { Caches } from './cache-health.ts';
 import type { RunningCaches } from './running-caches.ts';

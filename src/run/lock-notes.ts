@@ -1,8 +1,8 @@
 /** What a provisioner notes on the objects that hold its lock: they outlive every process, and only the leader writes them. */
-import { ConflictError, NotFoundError } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import { ConflictError, NotFoundError } from '../kube/client/api-error.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { KubeObject, ObjectReference } from '../kube/kube-object.ts';
-import { lockKinds, type LockName } from '../kube/lock-kind.ts';
+import { lockKinds, type LockName } from '../kube/election/lock-kind.ts';
 
 export interface LockNotesOptions {
   client: KubeClient;

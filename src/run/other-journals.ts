@@ -1,7 +1,7 @@
 /** Journals at the other places that this process can know: where it had its own before its settings were changed. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';
 import { ShardStorage } from '../provision/intent-journal/shard-storage.ts';
 

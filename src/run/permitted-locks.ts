@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { mayUse } from '../kube/access-review.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import { lockKinds, type LockName } from '../kube/lock-kind.ts';
+import { mayUse } from '../kube/client/access-review.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
+import { lockKinds, type LockName } from '../kube/election/lock-kind.ts';
 
 /** Pause until a question that the API server did not answer is repeated, in milliseconds. */
 const pauseMs = 2000;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Clock } from '../base/clock.ts';
 import { type Logger, silentLogger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
 import type { ClusterJournalOptions } from '../provision/intent-journal/journal-options.ts';
 import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';

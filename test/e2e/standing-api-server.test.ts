@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '../../src/base/logger.ts';
-import { connect } from '../../src/kube/connect.ts';
-import { type ElectionOutcome, LeaderElector } from '../../src/kube/leader-elector.ts';
+import { connect } from '../../src/kube/client/connect.ts';
+import { type ElectionOutcome, LeaderElector } from '../../src/kube/election/leader-elector.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 
 const retryPeriodMs = 5000;

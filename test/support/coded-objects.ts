@@ -1,5 +1,5 @@
 /** Objects of every kind that is read as protobuf, with all fields of all sources: what a coding could get wrong. */
-import type { KubeClient } from '../../src/kube/kube-client.ts';
+import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import { apiVersion, type KubeObject, type Resource } from '../../src/kube/kube-object.ts';
 import type { MessageName } from '../../src/kube/protobuf/message-decoder.ts';
 import { volumeAttachments } from '../../src/csi/attachments.ts';

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
-import { Credentials } from '../../src/kube/credentials.ts';
-import { KubeClient } from '../../src/kube/kube-client.ts';
-import { loadKubeConfig } from '../../src/kube/kube-config.ts';
+import { Credentials } from '../../src/kube/credentials/credentials.ts';
+import { KubeClient } from '../../src/kube/client/kube-client.ts';
+import { loadKubeConfig } from '../../src/kube/credentials/kube-config.ts';
 import type { ObjectReference } from '../../src/kube/kube-object.ts';
-import { Store } from '../../src/kube/store.ts';
-import { Transport } from '../../src/kube/transport.ts';
+import { Store } from '../../src/kube/cache/store.ts';
+import { Transport } from '../../src/kube/client/transport.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment } from '../../src/csi/attachments.ts';
 import { CsiConnection } from '../../src/csi/connection.ts';
 import { csiCalls, type CsiCalls } from '../../src/csi/csi-calls.ts';
@@ -17,7 +17,7 @@ import type { CsiProvisionerOptions } from '../../src/csi/csi-provisioner-option
 import { driverCapabilities, readCapabilities } from '../../src/csi/driver-info.ts';
 import type { ReferenceGrant } from '../../src/provision/reference-grant.ts';
 import type { FinishedCall } from '../../src/csi/unary-call.ts';
-import { volumeName } from '../../src/csi/volume-name.ts';
+import { volumeName } from '../../src/csi/create/volume-name.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../src/provision/objects.ts';
 import { ProvisionError, type ProvisionOptions } from '../../src/provision/provisioner.ts';
 import { Attempts } from './attempts.ts';

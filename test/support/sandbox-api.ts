@@ -1,11 +1,11 @@
 /** The sandbox's API server with our transport and caches on it, for controllers that watch. */
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
-import { Credentials } from '../../src/kube/credentials.ts';
-import { Informer } from '../../src/kube/informer.ts';
-import { KubeClient } from '../../src/kube/kube-client.ts';
-import { loadKubeConfig } from '../../src/kube/kube-config.ts';
-import { Transport } from '../../src/kube/transport.ts';
+import { Credentials } from '../../src/kube/credentials/credentials.ts';
+import { Informer } from '../../src/kube/cache/informer.ts';
+import { KubeClient } from '../../src/kube/client/kube-client.ts';
+import { loadKubeConfig } from '../../src/kube/credentials/kube-config.ts';
+import { Transport } from '../../src/kube/client/transport.ts';
 import { persistentVolumeClaims, type PersistentVolumeClaim } from '../../src/provision/objects.ts';
 import { ApiServer, type ApiServerOptions } from '../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../sandbox/api/client.ts';

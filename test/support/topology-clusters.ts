@@ -4,7 +4,7 @@
  */
 import { silentLogger } from '../../src/base/logger.ts';
 import type { CsiNode, TopologyNode } from '../../src/csi/topology/topology-nodes.ts';
-import { Store } from '../../src/kube/store.ts';
+import { Store } from '../../src/kube/cache/store.ts';
 import type { TopologySelectorTerm } from '../../src/provision/objects.ts';
 
 export const driverName = 'd.example.com';

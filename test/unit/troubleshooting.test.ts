@@ -14,9 +14,9 @@ const texts = sourceTexts();
 /** Texts that are not written where they are used, with the texts that they may be. */
 const elsewhere = new Map([
   ['src/cli/main.ts: message', ['Arguments that are not flags are ignored']], // and those of the next test
-  ['src/kube/credentials.ts: this.#loaded.problem', ['is missing, the CAs of the system are used']],
+  ['src/kube/credentials/credentials.ts: this.#loaded.problem', ['is missing, the CAs of the system are used']],
   [
-    'src/provision/blocking-volume-store.ts: logMessage',
+    'src/provision/volume/blocking-volume-store.ts: logMessage',
     ['The volume could not be saved', 'The storage of an unsaved volume stays'],
   ],
   [

@@ -5,7 +5,7 @@ import { ClusterSegments } from '../../capacity/cluster-segments.ts';
 import { NodeSegment } from '../../capacity/node-segment.ts';
 import type { SegmentSource } from '../../capacity/segment.ts';
 import type { NodeInformers } from '../../csi/topology/topology-nodes.ts';
-import { KubeClient } from '../../kube/kube-client.ts';
+import { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { CapacityFamilies, CapacitySetup } from '../capacity.ts';
 import { fieldManager } from '../kubernetes.ts';

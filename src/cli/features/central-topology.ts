@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { Topology, type TopologyOptions } from '../../csi/topology/topology.ts';
 import type { TopologyHook } from '../../csi/topology/topology-hook.ts';
 import type { NodeInformers } from '../../csi/topology/topology-nodes.ts';
-import { waitForSync } from '../../kube/wait-for-sync.ts';
+import { waitForSync } from '../../kube/cache/wait-for-sync.ts';
 
 export interface CentralTopologyOptions extends Omit<TopologyOptions, 'nodes'> {
   nodes: NodeInformers;

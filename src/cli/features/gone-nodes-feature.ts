@@ -1,4 +1,4 @@
-import { ForbiddenError } from '../../kube/api-error.ts';
+import { ForbiddenError } from '../../kube/client/api-error.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 import { journalObjects } from '../sidecar-journal.ts';

@@ -1,8 +1,8 @@
 import { OptionalApi } from '../../csi/optional-api.ts';
 import { type ReferenceGrant, referenceGrants } from '../../provision/reference-grant.ts';
-import { Informer } from '../../kube/informer.ts';
-import type { Lister } from '../../kube/lister.ts';
-import { withoutManagedFields } from '../../provision/informers.ts';
+import { Informer } from '../../kube/cache/informer.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { withoutManagedFields } from '../../provision/cache/informers.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 import { onceServed } from './once-served.ts';

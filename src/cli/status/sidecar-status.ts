@@ -9,7 +9,7 @@ import type { CallObserver } from '../../csi/unary-call.ts';
 import { RecentCalls } from '../../diagnostics/status-page/recent-calls.ts';
 import { StatusPage } from '../../diagnostics/status-page/status-page.ts';
 import type { ReportedClaim, ReportedPhase, StatusReport } from '../../diagnostics/status-page/status-report.ts';
-import type { RequestObservation } from '../../kube/request.ts';
+import type { RequestObservation } from '../../kube/client/request.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { Health } from '../../run/health.ts';
 import type { Config } from '../config.ts';

@@ -1,6 +1,6 @@
 /** The parts of a class that several in-tree plugins shared (Kubernetes, "Storage Classes", "Allowed Topologies"). */
 import type { StorageClass, TopologySelectorTerm } from '../../provision/objects.ts';
-import { fsTypeKey } from '../class-parameters.ts';
+import { fsTypeKey } from '../create/class-parameters.ts';
 
 /** Labels of nodes that plugins took for a zone: today's, and the one before it. */
 const zoneLabels = new Set(['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone']);

@@ -1,5 +1,5 @@
 import type { CsiVolumeSource, PersistentVolume, StorageClass } from '../../provision/objects.ts';
-import type { InTreeSourceField } from '../../provision/volume-source.ts';
+import type { InTreeSourceField } from '../../provision/cache/volume-source.ts';
 
 /** A volume source as an in-tree plugin keeps it, and what else it keeps on the volume. */
 export interface InTreeSource {

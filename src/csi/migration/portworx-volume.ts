@@ -1,5 +1,5 @@
 import type { CsiVolumeSource } from '../../provision/objects.ts';
-import { reservedPrefix } from '../class-parameters.ts';
+import { reservedPrefix } from '../create/class-parameters.ts';
 import { type ParameterRule, withParameters } from './class-translation.ts';
 import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
 

@@ -1,4 +1,4 @@
-import { ExponentialLimiter, type RateLimiter } from '../../kube/rate-limiter.ts';
+import { ExponentialLimiter, type RateLimiter } from '../../kube/queue/rate-limiter.ts';
 
 /**
  * How long a node waits before it takes a claim that any node may take: `base` doubling with each try up to `max`, less

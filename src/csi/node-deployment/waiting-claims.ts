@@ -1,9 +1,9 @@
 /** Records why a claim stays Pending although nothing failed: each node leaves it to another. */
 import type { Clock, Timer } from '../../base/clock.ts';
-import type { Lister } from '../../kube/lister.ts';
-import type { Recorder } from '../../kube/recorder.ts';
-import { claimReference, claimUid, selectedNode } from '../../provision/claim-facts.ts';
-import { uidIndex } from '../../provision/informers.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { claimReference, claimUid, selectedNode } from '../../provision/claim/claim-facts.ts';
+import { uidIndex } from '../../provision/cache/informers.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { waitingReason } from '../../provision/event-reasons.ts';
 

@@ -1,5 +1,5 @@
 import { SecretString } from '../../base/secret-string.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { KubeObject, Resource } from '../../kube/kube-object.ts';
 import type { SecretReference } from '../../provision/objects.ts';
 import { errorMessage } from '../error-message.ts';

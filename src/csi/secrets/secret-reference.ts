@@ -1,7 +1,7 @@
 /** From class parameters to the name of a Secret (Kubernetes CSI documentation, "Secrets & Credentials"). */
 import type { Logger } from '../../base/logger.ts';
 import type { SecretReference } from '../../provision/objects.ts';
-import { reservedPrefix, warnDeprecated } from '../class-parameters.ts';
+import { reservedPrefix, warnDeprecated } from '../create/class-parameters.ts';
 import { errorMessage } from '../error-message.ts';
 import { goQuote } from '../../base/go-quote.ts';
 import { shortValue } from '../../base/short-value.ts';

@@ -1,13 +1,13 @@
 /** Checks of a claim that a new volume is to be cloned from (Kubernetes, "CSI Volume Cloning"). */
 import { quantityBytes } from '../../base/quantity.ts';
 import { shortValue } from '../../base/short-value.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
-import type { Lister } from '../../kube/lister.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import { persistentVolumes, type PersistentVolume, type PersistentVolumeClaim } from '../../provision/objects.ts';
 import { claimStatusText } from '../claim-status-text.ts';
 import type { DataSource } from './data-source.ts';
 import { addFinalizer, cloningProtection, cloningProtectionFinalizer } from './finalizers.ts';
-import { storageRequestBytes } from '../requested-capacity.ts';
+import { storageRequestBytes } from '../create/requested-capacity.ts';
 
 export interface CloneOptions {
   client: KubeClient;

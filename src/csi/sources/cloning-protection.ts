@@ -1,14 +1,14 @@
 /** Removes the cloning protection from claims that are being deleted, once no pending claim and no volume in the making clones them. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { ForbiddenError, NotFoundError } from '../../kube/api-error.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import { ForbiddenError, NotFoundError } from '../../kube/client/api-error.ts';
+import type { Informer } from '../../kube/cache/informer.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
-import type { Recorder } from '../../kube/recorder.ts';
-import { ExponentialLimiter } from '../../kube/rate-limiter.ts';
-import { WorkQueue, type WorkQueueMetrics } from '../../kube/work-queue.ts';
-import { claimReference } from '../../provision/claim-facts.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
+import { WorkQueue, type WorkQueueMetrics } from '../../kube/queue/work-queue.ts';
+import { claimReference } from '../../provision/claim/claim-facts.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { runWorkers } from '../../provision/run-workers.ts';
 import { cloningProtection, cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';

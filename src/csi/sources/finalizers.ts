@@ -1,5 +1,5 @@
-import { ConflictError } from '../../kube/api-error.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import { ConflictError } from '../../kube/client/api-error.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { KubeObject, ObjectName, Resource } from '../../kube/kube-object.ts';
 import { persistentVolumeClaims } from '../../provision/objects.ts';
 

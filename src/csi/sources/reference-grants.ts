@@ -1,4 +1,4 @@
-import type { Lister } from '../../kube/lister.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import { allowsSource, type ReferenceGrant } from '../../provision/reference-grant.ts';
 import type { DataSource } from './data-source.ts';
 

@@ -2,14 +2,14 @@
 import { quantityBytes } from '../../base/quantity.ts';
 import type { Logger } from '../../base/logger.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/api-error.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/client/api-error.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { apiVersion, type ObjectName } from '../../kube/kube-object.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { DataSource } from './data-source.ts';
 import { errorMessage } from '../error-message.ts';
 import { addFinalizer, removeFinalizer, snapshotProtectionFinalizer, type FinalizerChange } from './finalizers.ts';
-import { storageRequestBytes } from '../requested-capacity.ts';
+import { storageRequestBytes } from '../create/requested-capacity.ts';
 import {
   volumeSnapshotContents,
   volumeSnapshots,

@@ -1,14 +1,14 @@
 /** What topology reads of the cluster's nodes, and the caches that hold no more than that. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { Informer } from '../../kube/informer.ts';
-import type { Lister } from '../../kube/lister.ts';
+import { Informer } from '../../kube/cache/informer.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import type { KubeObject, Resource } from '../../kube/kube-object.ts';
 import { messageDecoder } from '../../kube/protobuf/message-decoder.ts';
-import { markReduced } from '../../kube/reduced-object.ts';
-import type { ReflectorMetrics } from '../../kube/reflector-metrics.ts';
-import { SharedValues } from '../../kube/shared-values.ts';
-import type { Transport } from '../../kube/transport.ts';
+import { markReduced } from '../../kube/cache/reduced-object.ts';
+import type { ReflectorMetrics } from '../../kube/cache/reflector-metrics.ts';
+import { SharedValues } from '../../kube/cache/shared-values.ts';
+import type { Transport } from '../../kube/client/transport.ts';
 
 /** core/v1 Node: topology reads its name and labels. */
 export type TopologyNode = KubeObject;

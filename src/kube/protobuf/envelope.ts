@@ -1,5 +1,5 @@
 /** What the protobuf coding puts around an object (Kubernetes API concepts, "Kubernetes Protobuf encoding"). */
-import type { Status } from '../api-error.ts';
+import type { Status } from '../client/api-error.ts';
 import type { KubeObject } from '../kube-object.ts';
 import { messageDecoder } from './message-decoder.ts';
 import { MalformedMessageError, type Span } from './wire-reader.ts';

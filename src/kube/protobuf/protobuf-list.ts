@@ -1,6 +1,6 @@
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
-import { asBuffer } from '../line-stream.ts';
-import type { ListEnvelope, ListReader } from '../list-stream.ts';
+import { asBuffer } from '../cache/line-stream.ts';
+import type { ListEnvelope, ListReader } from '../cache/list-stream.ts';
 import { checkEncoding, checkMagic, magicBytes, type ObjectDecoder, type Unknown } from './envelope.ts';
 import { messageDecoder } from './message-decoder.ts';
 import { PendingBytes } from './pending-bytes.ts';

@@ -1,7 +1,7 @@
-import type { Status } from '../api-error.ts';
+import type { Status } from '../client/api-error.ts';
 import type { KubeObject } from '../kube-object.ts';
-import { asBuffer } from '../line-stream.ts';
-import type { WatchEvent } from '../watch-event.ts';
+import { asBuffer } from '../cache/line-stream.ts';
+import type { WatchEvent } from '../cache/watch-event.ts';
 import { type ObjectDecoder, openEnvelope, type TypeMeta } from './envelope.ts';
 import { type MessageDecoder, messageDecoder } from './message-decoder.ts';
 import { PendingBytes } from './pending-bytes.ts';

@@ -1,4 +1,4 @@
-import { ConflictError } from '../../kube/api-error.ts';
+import { ConflictError } from '../../kube/client/api-error.ts';
 import type { ShardObject, ShardStorage } from './shard-storage.ts';
 
 /** Max conflicts in a row: even a busy sidecar leaves time between two writes. */

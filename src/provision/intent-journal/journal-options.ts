@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { JournalMetrics } from './journal-metrics.ts';
 
 /** Options of `clusterJournal`. */

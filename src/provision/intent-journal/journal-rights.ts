@@ -1,5 +1,5 @@
-import { mayUse } from '../../kube/access-review.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import { mayUse } from '../../kube/client/access-review.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { journalLeases, ShardStorage } from './shard-storage.ts';
 
 /**

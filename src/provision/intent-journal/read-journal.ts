@@ -1,6 +1,6 @@
 /** The journal for those who only look: nothing is taken over, nothing is written. */
 import type { Clock } from '../../base/clock.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { IntentRecord } from './intent-record.ts';
 import { recordOf } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';

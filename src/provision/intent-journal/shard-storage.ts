@@ -1,8 +1,8 @@
 /** The Leases of the API that keep a journal's shards. */
-import type { CallOptions, KubeClient } from '../../kube/kube-client.ts';
+import type { CallOptions, KubeClient } from '../../kube/client/kube-client.ts';
 import type { KubeObject, ObjectMeta, Resource } from '../../kube/kube-object.ts';
-import { NotFoundError } from '../../kube/api-error.ts';
-import { leases } from '../../kube/lease-record.ts';
+import { NotFoundError } from '../../kube/client/api-error.ts';
+import { leases } from '../../kube/election/lease-record.ts';
 
 /** A shard as the API server has it. */
 export interface ShardObject {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { type Moment, momentOf } from '../../base/permit.ts';
-import { TooManyRequestsError } from '../../kube/api-error.ts';
+import { TooManyRequestsError } from '../../kube/client/api-error.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
 import { headerKey, journalFormat, type ShardHeader } from './shard-header.ts';

@@ -1,4 +1,4 @@
-import { orderOf } from '../../kube/resource-version.ts';
+import { orderOf } from '../../kube/client/resource-version.ts';
 import { type JournalEntry, withHead } from './journal-entry.ts';
 import type { ShardContents } from './shard-contents.ts';
 import { headerKey, type ShardHeader } from './shard-header.ts';

@@ -1,7 +1,7 @@
 /** A journal that nobody works on any more. */
 import type { Clock } from '../../base/clock.ts';
-import { NotFoundError } from '../../kube/api-error.ts';
-import { type Lease, leases } from '../../kube/lease-record.ts';
+import { NotFoundError } from '../../kube/client/api-error.ts';
+import { type Lease, leases } from '../../kube/election/lease-record.ts';
 import { type JournalLocation, type ReadJournal, readJournal, type ReadJournalOptions } from './read-journal.ts';
 import { ShardStorage } from './shard-storage.ts';
 

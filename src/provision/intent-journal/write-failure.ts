@@ -6,7 +6,7 @@ import {
   isRefusal,
   NotFoundError,
   TransportError,
-} from '../../kube/api-error.ts';
+} from '../../kube/client/api-error.ts';
 
 /**
  * What the failure of a request means for the journal.

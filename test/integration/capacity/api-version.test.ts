@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { type CapacityApi, CapacityApiError, detectCapacityApi } from '../../../src/capacity/api-version.ts';
-import { connect } from '../../../src/kube/connect.ts';
-import { KubeClient } from '../../../src/kube/kube-client.ts';
+import { connect } from '../../../src/kube/client/connect.ts';
+import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 
 /** What comes of the API server's answer to the probe. */
 async function detectedFrom(code: number, body: object | string): Promise<CapacityApi> {

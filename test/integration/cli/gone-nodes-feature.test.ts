@@ -5,7 +5,7 @@ import { createRegistry } from '../../../src/base/metrics.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { goneNodesFeature } from '../../../src/cli/features/gone-nodes-feature.ts';
 import { controllerMetrics, type FeatureOptions } from '../../../src/cli/run-phase-options.ts';
-import { leases } from '../../../src/kube/lease-record.ts';
+import { leases } from '../../../src/kube/election/lease-record.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';

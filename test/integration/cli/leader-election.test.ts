@@ -9,7 +9,7 @@ import type { Environment } from '../../../src/cli/config.ts';
 import { sanitised } from '../../../src/run/lease-name.ts';
 import { ownNamespace } from '../../../src/run/own-namespace.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
-import type { Lease, LeaseRecord } from '../../../src/kube/lease-record.ts';
+import type { Lease, LeaseRecord } from '../../../src/kube/election/lease-record.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../csi/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';

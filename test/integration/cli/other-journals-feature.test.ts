@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { otherJournalsFeature } from '../../../src/cli/features/other-journals-feature.ts';
 import type { FeatureOptions } from '../../../src/cli/run-phase-options.ts';
-import { leases } from '../../../src/kube/lease-record.ts';
+import { leases } from '../../../src/kube/election/lease-record.ts';
 import { clusterJournal } from '../../../src/provision/intent-journal/cluster-journal.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { attachmentInformer, attachmentsByVolume, volumeAttachments } from '../../../src/csi/attachments.ts';
 import { objectKey } from '../../../src/kube/kube-object.ts';
-import { resourcePath } from '../../../src/kube/resource-path.ts';
+import { resourcePath } from '../../../src/kube/client/resource-path.ts';
 import { encodeList, encodeMessage } from '../../support/protobuf-encoding.ts';
 import { noReflectorMetrics } from '../capacity/no-metrics.ts';
 import { Rig } from '../kube/rig.ts';

@@ -9,10 +9,10 @@ import {
   volumeAttributesClasses,
 } from '../../../src/csi/volume-attributes-class.ts';
 import { FoundAttributesClassApi } from '../../../src/csi/attributes-class-api.ts';
-import { Credentials } from '../../../src/kube/credentials.ts';
-import { KubeClient } from '../../../src/kube/kube-client.ts';
-import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
-import { Transport } from '../../../src/kube/transport.ts';
+import { Credentials } from '../../../src/kube/credentials/credentials.ts';
+import { KubeClient } from '../../../src/kube/client/kube-client.ts';
+import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
+import { Transport } from '../../../src/kube/client/transport.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type Answer, ScriptedServer } from '../../support/fakes/scripted-server.ts';
 import { startBalancer } from '../../support/tcp-balancer.ts';

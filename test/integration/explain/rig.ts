@@ -6,10 +6,10 @@ import { ClusterReader } from '../../../src/explain/cluster-reader.ts';
 import { explainClaim } from '../../../src/explain/explain-claim.ts';
 import { explainVolume } from '../../../src/explain/explain-volume.ts';
 import type { Explanation } from '../../../src/explain/explanation.ts';
-import { Credentials } from '../../../src/kube/credentials.ts';
-import { KubeClient } from '../../../src/kube/kube-client.ts';
-import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
-import { Transport } from '../../../src/kube/transport.ts';
+import { Credentials } from '../../../src/kube/credentials/credentials.ts';
+import { KubeClient } from '../../../src/kube/client/kube-client.ts';
+import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
+import { Transport } from '../../../src/kube/client/transport.ts';
 import { ApiServer } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CoreEvent } from '../../../src/kube/event-correlator.ts';
-import { EventRecorder } from '../../../src/kube/event-recorder.ts';
+import type { CoreEvent } from '../../../src/kube/events/event-correlator.ts';
+import { EventRecorder } from '../../../src/kube/events/event-recorder.ts';
 import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import type { Answer, ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import { nothing, Rig } from './rig.ts';

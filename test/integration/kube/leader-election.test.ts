@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { queryObjects } from 'node:v8';
-import { LeaseLostError } from '../../../src/kube/leader-elector.ts';
-import { checkElectionTimings } from '../../../src/kube/leader-elector-options.ts';
-import { KubeClient } from '../../../src/kube/kube-client.ts';
-import { type Lease, leases as leaseResource } from '../../../src/kube/lease-record.ts';
-import type { RequestCredentials } from '../../../src/kube/request-credentials.ts';
-import { Transport } from '../../../src/kube/transport.ts';
+import { LeaseLostError } from '../../../src/kube/election/leader-elector.ts';
+import { checkElectionTimings } from '../../../src/kube/election/leader-elector-options.ts';
+import { KubeClient } from '../../../src/kube/client/kube-client.ts';
+import { type Lease, leases as leaseResource } from '../../../src/kube/election/lease-record.ts';
+import type { RequestCredentials } from '../../../src/kube/client/request-credentials.ts';
+import { Transport } from '../../../src/kube/client/transport.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { LeaseServer } from './lease-server.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { permitted } from '../../../src/base/permit.ts';
-import { LeaseLostError } from '../../../src/kube/leader-elector.ts';
+import { LeaseLostError } from '../../../src/kube/election/leader-elector.ts';
 import { TwoClocks } from '../../support/fakes/two-clocks.ts';
 import { type Candidate, LeaseServer } from './lease-server.ts';
 

@@ -1,12 +1,12 @@
 /** A scripted API server that holds one Lease, and electors that compete for it, all under one clock. */
 import type { Clock } from '../../../src/base/clock.ts';
-import { Credentials } from '../../../src/kube/credentials.ts';
-import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
-import { LeaderElector } from '../../../src/kube/leader-elector.ts';
-import type { LeaderElectorOptions } from '../../../src/kube/leader-elector-options.ts';
-import type { Lease, LeaseRecord } from '../../../src/kube/lease-record.ts';
+import { Credentials } from '../../../src/kube/credentials/credentials.ts';
+import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
+import { LeaderElector } from '../../../src/kube/election/leader-elector.ts';
+import type { LeaderElectorOptions } from '../../../src/kube/election/leader-elector-options.ts';
+import type { Lease, LeaseRecord } from '../../../src/kube/election/lease-record.ts';
 import type { ObjectReference } from '../../../src/kube/kube-object.ts';
-import { Transport } from '../../../src/kube/transport.ts';
+import { Transport } from '../../../src/kube/client/transport.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { type ScriptedReply, type ScriptedRequest, ScriptedServer } from '../../support/fakes/scripted-server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { TokenBucket } from '../../../src/kube/token-bucket.ts';
+import { TokenBucket } from '../../../src/kube/client/token-bucket.ts';
 import { failure, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import {
   bookmark,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Permit } from '../../../src/base/permit.ts';
-import { KubeClient } from '../../../src/kube/kube-client.ts';
+import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import type { Answer, ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import { configMap, configMaps, Rig } from './rig.ts';
 

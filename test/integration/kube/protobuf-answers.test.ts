@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { messageDecoder } from '../../../src/kube/protobuf/message-decoder.ts';
-import type { Informer } from '../../../src/kube/informer.ts';
+import type { Informer } from '../../../src/kube/cache/informer.ts';
 import type { Resource } from '../../../src/kube/kube-object.ts';
 import { type Answer, failure, type RequestMatch, type ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import { encodeEvent, encodeList, encodeMessage, encodeStatus, envelope } from '../../support/protobuf-encoding.ts';

@@ -1,12 +1,12 @@
 /** A transport to a scripted API server, under a clock that the test moves. */
-import { Credentials } from '../../../src/kube/credentials.ts';
-import { Informer, type InformerOptions, Tombstone } from '../../../src/kube/informer.ts';
-import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
-import { KubeClient } from '../../../src/kube/kube-client.ts';
+import { Credentials } from '../../../src/kube/credentials/credentials.ts';
+import { Informer, type InformerOptions, Tombstone } from '../../../src/kube/cache/informer.ts';
+import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
+import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import { type KubeObject, objectKey, type Resource } from '../../../src/kube/kube-object.ts';
-import type { TokenBucket } from '../../../src/kube/token-bucket.ts';
-import type { RequestObservation } from '../../../src/kube/request.ts';
-import { Transport, type TransportOptions } from '../../../src/kube/transport.ts';
+import type { TokenBucket } from '../../../src/kube/client/token-bucket.ts';
+import type { RequestObservation } from '../../../src/kube/client/request.ts';
+import { Transport, type TransportOptions } from '../../../src/kube/client/transport.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { type RequestMatch, type ScriptedReply, ScriptedServer } from '../../support/fakes/scripted-server.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
-import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../../../src/kube/rate-limiter.ts';
+import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { IgnoredError, ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, resource, Rig, type RigOptions } from './rig.ts';

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
-import { WorkQueue } from '../../../src/kube/work-queue.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
+import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/provision/objects.ts';
-import { QueueVolumeStore } from '../../../src/provision/queue-volume-store.ts';
-import { ClassDroppedError } from '../../../src/provision/stored-volume.ts';
-import { savePersistentVolume } from '../../../src/provision/volume-store.ts';
+import { QueueVolumeStore } from '../../../src/provision/volume/queue-volume-store.ts';
+import { ClassDroppedError } from '../../../src/provision/volume/stored-volume.ts';
+import { savePersistentVolume } from '../../../src/provision/volume/volume-store.ts';
 import type { Answer } from '../../support/fakes/scripted-server.ts';
 import { Rig } from '../kube/rig.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { ProvisionError } from '../../../src/provision/provisioner.ts';
 import { resource, Rig } from './rig.ts';
 import type { SentRequest } from './wire.ts';

@@ -1,7 +1,7 @@
 /** When a provisioner may forget what it kept for the retries of a claim. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { ProvisionError, type ProvisioningState } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, resource, Rig } from './rig.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { connect } from '../../../src/kube/connect.ts';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
-import { LeaderElector } from '../../../src/kube/leader-elector.ts';
+import { connect } from '../../../src/kube/client/connect.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
+import { LeaderElector } from '../../../src/kube/election/leader-elector.ts';
 import { resource, Rig } from './rig.ts';
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };

@@ -1,4 +1,4 @@
-import type { RateLimiter } from '../../../src/kube/rate-limiter.ts';
+import type { RateLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 
 /** How a sync of a key ended: well (its failures are forgotten), or with a retry after so many milliseconds. */
 export type SyncEnd = { end: 'done' } | { end: 'retry'; delayMs: number };

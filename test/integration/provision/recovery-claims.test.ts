@@ -1,7 +1,7 @@
 /** What becomes of storage in the making when its claim changes its mind. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
 import { annotation, resource } from './rig.ts';
 import { recoveryScene } from './recovery-scene.ts';

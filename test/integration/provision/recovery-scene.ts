@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import type { FoundIntent } from '../../../src/provision/intent-journal/intent-journal.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
 import type { StorageClass } from '../../../src/provision/objects.ts';

@@ -1,7 +1,7 @@
 /** Names, stores, caches and the end of a run, with a recoverable provisioner. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
 import { resource } from './rig.ts';
 import { leftRecord, recoveryScene } from './recovery-scene.ts';

@@ -1,15 +1,15 @@
 /** A `ProvisionController` between a scripted provisioner and a real HTTP API, with the objects of the cases. */
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
-import { Credentials } from '../../../src/kube/credentials.ts';
-import { loadKubeConfig } from '../../../src/kube/kube-config.ts';
-import type { Informer } from '../../../src/kube/informer.ts';
-import { ExponentialLimiter, type RateLimiter } from '../../../src/kube/rate-limiter.ts';
-import { Transport } from '../../../src/kube/transport.ts';
-import { provisionInformers } from '../../../src/provision/informers.ts';
+import { Credentials } from '../../../src/kube/credentials/credentials.ts';
+import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
+import type { Informer } from '../../../src/kube/cache/informer.ts';
+import { ExponentialLimiter, type RateLimiter } from '../../../src/kube/queue/rate-limiter.ts';
+import { Transport } from '../../../src/kube/client/transport.ts';
+import { provisionInformers } from '../../../src/provision/cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
 import { ProvisionController } from '../../../src/provision/provision-controller.ts';
 import type { ProvisionControllerOptions } from '../../../src/provision/provision-controller-options.ts';
-import { storageKeysOf } from '../../../src/provision/storage-index.ts';
+import { storageKeysOf } from '../../../src/provision/volume/storage-index.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultRule, InjectedFault } from '../../../sandbox/api/faults.ts';

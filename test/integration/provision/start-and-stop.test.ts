@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { DeadlineError } from '../../../src/base/abort.ts';
 import { ProvisionError } from '../../../src/provision/provisioner.ts';
 import { CountingClock } from './counting-clock.ts';

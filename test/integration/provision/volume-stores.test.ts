@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { IgnoredError, ProvisionError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, F, pvProtection, Rig, type RigOptions } from './rig.ts';

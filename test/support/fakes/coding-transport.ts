@@ -1,6 +1,6 @@
-import { InvalidError } from '../../../src/kube/api-error.ts';
-import type { RequestOptions, StreamedAnswer } from '../../../src/kube/request.ts';
-import { Transport, type TransportOptions } from '../../../src/kube/transport.ts';
+import { InvalidError } from '../../../src/kube/client/api-error.ts';
+import type { RequestOptions, StreamedAnswer } from '../../../src/kube/client/request.ts';
+import { Transport, type TransportOptions } from '../../../src/kube/client/transport.ts';
 
 /** A transport to a server that lacks something. */
 export class CodingTransport extends Transport {

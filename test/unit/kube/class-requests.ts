@@ -1,4 +1,4 @@
-import type { RequestInfo } from '../../../src/kube/api-error.ts';
+import type { RequestInfo } from '../../../src/kube/client/api-error.ts';
 
 export const resource = {
   group: 'storage.k8s.io',

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { ExponentialLimiter } from '../../../src/kube/rate-limiter.ts';
-import { WorkQueue } from '../../../src/kube/work-queue.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
+import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import { runWorkers } from '../../../src/provision/run-workers.ts';
 import { hold, iterationsDuring } from '../../support/fakes/event-loop.ts';
 

@@ -7,9 +7,9 @@ import { NodeDeployment } from '../../../../src/csi/node-deployment/node-deploym
 import { staticNodes } from '../../../../src/csi/node-deployment/static-nodes.ts';
 import { nodeOfIdentity, provisionerIdentity } from '../../../../src/csi/identity.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
-import { Store } from '../../../../src/kube/store.ts';
-import { claimUid } from '../../../../src/provision/claim-facts.ts';
-import { uidIndex } from '../../../../src/provision/informers.ts';
+import { Store } from '../../../../src/kube/cache/store.ts';
+import { claimUid } from '../../../../src/provision/claim/claim-facts.ts';
+import { uidIndex } from '../../../../src/provision/cache/informers.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { patienceMs } from '../../../support/patience.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
-import type { Lister } from '../../../../src/kube/lister.ts';
+import type { Lister } from '../../../../src/kube/cache/lister.ts';
 import {
   runSnapshotSweep,
   type SnapshotSweepOptions,

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { connect } from '../../../../src/kube/connect.ts';
-import { KubeClient } from '../../../../src/kube/kube-client.ts';
+import { connect } from '../../../../src/kube/client/connect.ts';
+import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
 import { never, prefix, recordOf, Rig, uidOf } from './rig.ts';
 
 interface Annotated {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readJournal } from '../../../../src/provision/intent-journal/read-journal.ts';
 import type { IntentJournal } from '../../../../src/provision/intent-journal/intent-journal.ts';
-import { KubeClient } from '../../../../src/kube/kube-client.ts';
+import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { leaseResource, never, type Process, prefix, recordOf, Rig, uidOf } from './rig.ts';
 

@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
-import { TransportError } from '../../../../src/kube/api-error.ts';
-import { KubeClient } from '../../../../src/kube/kube-client.ts';
+import { TransportError } from '../../../../src/kube/client/api-error.ts';
+import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
 import { clusterJournal } from '../../../../src/provision/intent-journal/cluster-journal.ts';
 import { never, recordOf, Rig } from './rig.ts';
 

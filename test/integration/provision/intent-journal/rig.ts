@@ -1,10 +1,10 @@
 /** Journals of several processes over real HTTP on one API server. */
 import type { Clock } from '../../../../src/base/clock.ts';
 import { systemClock } from '../../../../src/base/clock.ts';
-import { Credentials } from '../../../../src/kube/credentials.ts';
-import { loadKubeConfig } from '../../../../src/kube/kube-config.ts';
-import { KubeClient } from '../../../../src/kube/kube-client.ts';
-import { Transport } from '../../../../src/kube/transport.ts';
+import { Credentials } from '../../../../src/kube/credentials/credentials.ts';
+import { loadKubeConfig } from '../../../../src/kube/credentials/kube-config.ts';
+import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
+import { Transport } from '../../../../src/kube/client/transport.ts';
 import { clusterJournal } from '../../../../src/provision/intent-journal/cluster-journal.ts';
 import { noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
 import type {

@@ -2,10 +2,10 @@
  * An API server in memory: the requests that provisioning makes, with optimistic concurrency, lists and watches. It forgets its
  * history as early as Kubernetes may, sends bookmarks as Kubernetes does, restarts, and goes back to a former state.
  */
-import type { RequestInfo } from '../../../../../src/kube/api-error.ts';
-import { errorFromStatus } from '../../../../../src/kube/error-from-status.ts';
+import type { RequestInfo } from '../../../../../src/kube/client/api-error.ts';
+import { errorFromStatus } from '../../../../../src/kube/client/error-from-status.ts';
 import { type KubeObject, objectKey } from '../../../../../src/kube/kube-object.ts';
-import type { RequestOptions } from '../../../../../src/kube/request.ts';
+import type { RequestOptions } from '../../../../../src/kube/client/request.ts';
 
 interface Change {
   version: number;

@@ -1,5 +1,5 @@
 /** The guards against leaks and deletions, each broken in turn, with commands that come across the gap soon. */
-import { errorFromStatus } from '../../../../../src/kube/error-from-status.ts';
+import { errorFromStatus } from '../../../../../src/kube/client/error-from-status.ts';
 import type { IntentJournal, JournalListener } from '../../../../../src/provision/intent-journal/intent-journal.ts';
 import type { IntentPhase } from '../../../../../src/provision/intent-journal/intent-record.ts';
 import type { CommandChoice } from './commands.ts';

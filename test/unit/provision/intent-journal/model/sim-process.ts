@@ -1,12 +1,12 @@
 /** One run of the program: the real controller and the real journal, on the simulated outside. */
-import { KubeClient } from '../../../../../src/kube/kube-client.ts';
+import { KubeClient } from '../../../../../src/kube/client/kube-client.ts';
 import type { Permit } from '../../../../../src/base/permit.ts';
 import type { Logger } from '../../../../../src/base/logger.ts';
-import { ExponentialLimiter } from '../../../../../src/kube/rate-limiter.ts';
-import type { RequestOptions } from '../../../../../src/kube/request.ts';
+import { ExponentialLimiter } from '../../../../../src/kube/queue/rate-limiter.ts';
+import type { RequestOptions } from '../../../../../src/kube/client/request.ts';
 import { clusterJournal } from '../../../../../src/provision/intent-journal/cluster-journal.ts';
 import type { IntentJournal } from '../../../../../src/provision/intent-journal/intent-journal.ts';
-import { claimUid, selectedNode } from '../../../../../src/provision/claim-facts.ts';
+import { claimUid, selectedNode } from '../../../../../src/provision/claim/claim-facts.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../../../../src/provision/objects.ts';
 import { ProvisionController } from '../../../../../src/provision/provision-controller.ts';
 import { ManualClock } from '../../../../support/fakes/manual-clock.ts';

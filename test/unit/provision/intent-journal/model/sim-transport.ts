@@ -2,10 +2,10 @@
 import { permitted } from '../../../../../src/base/permit.ts';
 import type { Clock } from '../../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../../src/base/logger.ts';
-import { TransportError } from '../../../../../src/kube/api-error.ts';
-import { MissingRights } from '../../../../../src/kube/missing-rights.ts';
-import type { RequestOptions, StreamedAnswer } from '../../../../../src/kube/request.ts';
-import type { Transport } from '../../../../../src/kube/transport.ts';
+import { TransportError } from '../../../../../src/kube/client/api-error.ts';
+import { MissingRights } from '../../../../../src/kube/client/missing-rights.ts';
+import type { RequestOptions, StreamedAnswer } from '../../../../../src/kube/client/request.ts';
+import type { Transport } from '../../../../../src/kube/client/transport.ts';
 import { persistentVolumeClaims, persistentVolumes } from '../../../../../src/provision/objects.ts';
 import type { Api, Watcher } from './api.ts';
 import type { Caller, Network } from './network.ts';

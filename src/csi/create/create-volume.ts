@@ -1,0 +1,120 @@
+/** Carries out a plan at the driver. */
+import { type Permit, permitted } from '../../base/permit.ts';
+import type { SecretString } from '../../base/secret-string.ts';
+import type { PersistentVolume } from '../../provision/objects.ts';
+import { ProvisionError } from '../../provision/provisioner.ts';
+import { checkResponse, type CreatedVolume } from './check-response.ts';
+import { cleanUpVolume } from './cleanup-volume.ts';
+import type { VolumePlan } from './create-request.ts';
+import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
+import { errorMessage } from '../error-message.ts';
+import { createVolumeError } from '../error-policy.ts';
+import { type BeforeDelete, failingAs } from '../failing-as.ts';
+import type { CreateVolumeResponse__Output } from '../generated/csi/v1/CreateVolumeResponse.ts';
+import { persistentVolume } from './persistent-volume.ts';
+import { topologyRequirement } from '../topology/planned-topology.ts';
+import type { CallOptions } from '../unary-call.ts';
+
+/** Values of the plan's provisioner secret, read for this attempt. */
+export type ProvisionerSecrets = Record<string, SecretString>;
+
+export interface CreateContext {
+  secrets: ProvisionerSecrets;
+  /** Awaited before a volume that does not fit the plan is deleted again; what it throws passes unchanged. */
+  beforeDelete: BeforeDelete;
+  signal: AbortSignal;
+  permit?: Permit | undefined;
+}
+
+/**
+ * Makes the volume and describes it. Needs neither claim nor class, but expects the source to be protected already. Safe to
+ * repeat with the same plan, also by another process.
+ *
+ * @throws {ProvisionError} with what is then known about the backend, and what `beforeDelete` throws.
+ */
+export async function createVolume(
+  settings: CsiProvisionerOptions,
+  plan: VolumePlan,
+  context: CreateContext,
+): Promise<PersistentVolume> {
+  const { mayReschedule } = plan;
+  const response = await sendCreateVolume(settings, plan, { ...context, mayReschedule });
+  const created = checkResponse(response, {
+    requestedBytes: BigInt(plan.request.capacity_range.required_bytes),
+    contentSource: plan.request.volume_content_source !== undefined,
+  });
+  if ('problem' in created) await discard(settings, plan, created, context);
+  return describe(settings, plan, created);
+}
+
+/**
+ * Calls CreateVolume as planned: a repeat finds the volume that an earlier call made.
+ *
+ * @throws {ProvisionError} as `createVolumeError`.
+ */
+export async function sendCreateVolume(
+  { controller }: Pick<CsiProvisionerOptions, 'controller'>,
+  plan: VolumePlan,
+  { secrets, mayReschedule, signal, permit }: Omit<CreateContext, 'beforeDelete'> & { mayReschedule: boolean },
+): Promise<CreateVolumeResponse__Output> {
+  const { request, topology } = plan;
+  const planned = {
+    ...request,
+    ...(topology && { accessibility_requirements: topologyRequirement(topology) }),
+    secrets,
+  };
+  const send = async (): Promise<CreateVolumeResponse__Output> => {
+    try {
+      return await controller.createVolume(planned, callOptions(plan, signal));
+    } catch (error) {
+      throw createVolumeError(error, { mayReschedule, contentSource: request.volume_content_source !== undefined });
+    }
+  };
+  // errors of `send` have a state; any other one means that the permit was refused, and nothing was sent
+  return failingAs('no-change', () => permitted(permit, signal, send));
+}
+
+/** Of every call for a plan. */
+export function callOptions({ claim, migrated }: VolumePlan, signal: AbortSignal): CallOptions {
+  return { signal, migrated, about: { claim: `${claim.namespace}/${claim.name}` } };
+}
+
+/** Deletes a volume that does not fit. The request is repeated in any case, under the same name. */
+async function discard(
+  { controller, clock, timeoutMs }: CsiProvisionerOptions,
+  plan: VolumePlan,
+  { volumeId, problem, cleanupLabel }: { volumeId: string; problem: string; cleanupLabel: string },
+  { secrets, beforeDelete, signal, permit }: CreateContext,
+): Promise<never> {
+  const failure =
+    volumeId === ''
+      ? new Error('the driver gave it no id')
+      : await cleanUpVolume({
+          controller,
+          clock,
+          timeoutMs,
+          volumeId,
+          secrets,
+          beforeDelete,
+          permit,
+          call: callOptions(plan, signal),
+        });
+  if (failure !== undefined) {
+    throw new ProvisionError(
+      `${problem}. ${cleanupLabel} of volume ${plan.request.name} failed, volume is orphaned: ${errorMessage(failure)}`,
+      { state: 'in-background', cause: failure },
+    );
+  }
+  throw new ProvisionError(problem, { state: 'in-background', afterUnclear: 'absent' });
+}
+
+async function describe(
+  settings: CsiProvisionerOptions,
+  plan: VolumePlan,
+  created: CreatedVolume,
+): Promise<PersistentVolume> {
+  const { migration } = settings;
+  const volume = persistentVolume(settings, plan, created);
+  if (migration === undefined || !plan.migrated) return volume;
+  return failingAs('in-background', () => migration.toInTree(volume));
+}

@@ -1,0 +1,75 @@
+import { capacityText } from '../../base/quantity.ts';
+import type { CsiVolumeSource, PersistentVolume, SecretReference } from '../../provision/objects.ts';
+import {
+  deletionSecretName,
+  deletionSecretNamespace,
+  identityKey,
+  modifySecretName,
+  modifySecretNamespace,
+} from '../annotation-keys.ts';
+import type { CreatedVolume } from './check-response.ts';
+import type { SecretReferences, VolumePlan } from './create-request.ts';
+import { nodeAffinity } from '../topology/node-affinity.ts';
+
+/**
+ * The PersistentVolume for a volume the driver made, without what the controller adds when it saves it (claim
+ * reference, class name, provisioned-by annotation, finalizer).
+ */
+export function persistentVolume(
+  settings: { driverName: string; identity: string; controllerPublishReadOnly: boolean },
+  plan: VolumePlan,
+  created: CreatedVolume,
+): PersistentVolume {
+  const { request, secretReferences, spec, topologySupported } = plan;
+  const affinity = topologySupported ? nodeAffinity(created.volume.accessible_topology ?? []) : undefined;
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: request.name, annotations: secretAnnotations(secretReferences) },
+    spec: {
+      ...spec,
+      capacity: { storage: capacityText(created.capacityBytes) },
+      csi: csiSource(settings, plan, created),
+      ...(affinity !== undefined && { nodeAffinity: affinity }),
+    },
+  };
+}
+
+/** Both deletion keys are always set: empty ones keep a later deletion from reading the class. */
+function secretAnnotations({ provisioner, controllerModify }: SecretReferences): Record<string, string> {
+  return {
+    [deletionSecretName]: provisioner?.name ?? '',
+    [deletionSecretNamespace]: provisioner?.namespace ?? '',
+    ...(controllerModify === undefined
+      ? {}
+      : { [modifySecretName]: controllerModify.name, [modifySecretNamespace]: controllerModify.namespace }),
+  };
+}
+
+function csiSource(
+  settings: { driverName: string; identity: string; controllerPublishReadOnly: boolean },
+  { fsType, secretReferences, spec: { accessModes = [] } }: VolumePlan,
+  { volume, volumeId }: CreatedVolume,
+): CsiVolumeSource {
+  const readOnly = settings.controllerPublishReadOnly && accessModes.length === 1 && accessModes[0] === 'ReadOnlyMany';
+  const { controllerPublish, nodeStage, nodePublish, controllerExpand, nodeExpand } = secretReferences;
+  const secretRefs = {
+    controllerPublishSecretRef: controllerPublish,
+    nodeStageSecretRef: nodeStage,
+    nodePublishSecretRef: nodePublish,
+    controllerExpandSecretRef: controllerExpand,
+    nodeExpandSecretRef: nodeExpand,
+  };
+  return {
+    driver: settings.driverName,
+    volumeHandle: volumeId,
+    ...(fsType === '' ? {} : { fsType }),
+    ...(readOnly ? { readOnly } : {}),
+    // The driver's own context wins, also over our key.
+    volumeAttributes: { [identityKey]: settings.identity, ...volume.volume_context },
+    ...(Object.fromEntries(Object.entries(secretRefs).filter(([, reference]) => reference !== undefined)) as Record<
+      keyof typeof secretRefs,
+      SecretReference
+    >),
+  };
+}

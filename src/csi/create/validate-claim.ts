@@ -1,0 +1,119 @@
+/** Checks that need only the claim, its class and the driver's capabilities. No requests, writes or events. */
+import { shortValue } from '../../base/short-value.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
+import { IgnoredError, ProvisionError } from '../../provision/provisioner.ts';
+import { fsTypeOf } from './class-parameters.ts';
+import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
+import { missingCapability } from '../driver-requirements.ts';
+import { errorMessage } from '../error-message.ts';
+import type { VolumeCapability } from '../generated/csi/v1/VolumeCapability.ts';
+import { storageRequestBytes } from './requested-capacity.ts';
+import { dataSourceOf, sourceHandling, type ContentSource, type DataSource } from '../sources/data-source.ts';
+import { isGranted } from '../sources/reference-grants.ts';
+import { volumeCapabilities } from './volume-capabilities.ts';
+import { checkVolumeName } from './volume-name.ts';
+
+/** What a claim is checked against; of these only the cache of grants holds objects. */
+export type ClaimRules = Pick<
+  CsiProvisionerOptions,
+  | 'capabilities'
+  | 'defaultFsType'
+  | 'gates'
+  | 'migration'
+  | 'referenceGrants'
+  | 'volumeNamePrefix'
+  | 'volumeNameUuidLength'
+>;
+
+/** A claim that passed the checks, and what it requests. */
+export interface ValidClaim {
+  requestedBytes: bigint;
+  capabilities: VolumeCapability[];
+  /** The class as the driver understands it. */
+  storageClass: StorageClass;
+  /** The class names the in-tree plugin that the driver replaced, and was translated. */
+  migrated: boolean;
+  /** As the class names it, also for block volumes, which have none. */
+  fsType: string;
+  source: ContentSource | undefined;
+}
+
+/** An external volume populator provisions and fills the volume. */
+export class PopulatorError extends IgnoredError {
+  constructor({ kind }: DataSource) {
+    super(
+      `data source (${shortValue(kind)}) is not handled by the provisioner, assuming an external populator will provision it`,
+    );
+  }
+}
+
+/**
+ * Checks the claim against its class and the driver. The first failure wins, and which one that is belongs to the
+ * contract: the order of the checks is the reference's.
+ *
+ * @param attributesClass - the attributes class that the volume is to be made with.
+ * @throws {ProvisionError} state `finished`.
+ * @throws {PopulatorError} when a populator will provision the volume.
+ */
+export function validateClaim(
+  rules: ClaimRules,
+  {
+    claim,
+    storageClass: given,
+    attributesClass,
+  }: { claim: PersistentVolumeClaim; storageClass: StorageClass; attributesClass?: string | undefined },
+): ValidClaim {
+  const { spec, metadata } = claim;
+  const dataSource = grantedSource(rules, claim);
+  const storageClass = finishing(
+    () => rules.migration?.translateClass(given) ?? given,
+    (error) => `failed to translate storage class: ${errorMessage(error)}`,
+  );
+  const source = dataSource && handledSource(dataSource, metadata.name);
+  const has = rules.capabilities();
+  const missing = missingCapability(has, {
+    snapshotRestore: source?.handling === 'snapshot',
+    clone: source?.handling === 'clone',
+    attributesClass: attributesClass !== undefined,
+  });
+  if (missing !== undefined) throw new ProvisionError(missing, { state: 'finished' });
+  if (spec.selector !== undefined) throw new ProvisionError('claim Selector is not supported', { state: 'finished' });
+  checkVolumeName(rules.volumeNamePrefix, metadata.uid, rules.volumeNameUuidLength);
+  const fsType = fsTypeOf(storageClass.parameters ?? {}, rules.defaultFsType);
+  const requestedBytes = finishing(() => storageRequestBytes(claim), errorMessage);
+  const capabilities = volumeCapabilities({
+    accessModes: spec.accessModes ?? [],
+    block: spec.volumeMode === 'Block',
+    fsType,
+    mountFlags: storageClass.mountOptions ?? [],
+    singleNodeMultiWriter: has.singleNodeMultiWriter,
+  });
+  const migrated = storageClass !== given; // as `translateClass` promises
+  return { requestedBytes, capabilities, storageClass, migrated, fsType, source };
+}
+
+function grantedSource({ gates, referenceGrants }: ClaimRules, claim: PersistentVolumeClaim): DataSource | undefined {
+  const source = dataSourceOf(claim, { crossNamespace: gates.crossNamespaceVolumeDataSource });
+  const { namespace = '', name } = claim.metadata;
+  if (source === undefined || source.namespace === namespace) return source;
+  if (referenceGrants !== undefined && isGranted(referenceGrants, namespace, source)) return source;
+  throw new ProvisionError(
+    `accessing ${shortValue(source.namespace)}/${shortValue(source.name)} of ${shortValue(source.kind)} dataSource from ${namespace}/${name} isn't allowed`,
+    { state: 'finished' },
+  );
+}
+
+function handledSource(source: DataSource, claimName: string): ContentSource {
+  const handling = sourceHandling(source, claimName);
+  if (handling === 'populator') throw new PopulatorError(source);
+  return { ...source, handling };
+}
+
+/** Runs one check whose failure is final for the attempt. */
+function finishing<T>(check: () => T, describe: (error: unknown) => string): T {
+  try {
+    return check();
+  } catch (error) {
+    throw new ProvisionError(describe(error), { state: 'finished', cause: error });
+  }
+}

@@ -1,0 +1,175 @@
+import type { Socket } from 'node:net';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
+import type { Clock } from '../../base/clock.ts';
+import { endWhenSilent, isHttp2, pingMs } from './live-connection.ts';
+import type { RequestCredentials, TlsSettings } from './request-credentials.ts';
+
+const connectTimeoutMs = 30_000;
+/** Shorter than the API server's own 90 s: a write must not go out over a connection that is being closed. */
+const idleConnectionMs = 60_000;
+
+/** After this silence the operating system probes whether the peer is there (TCP keep-alive), and gives up 10 s later. */
+const keepAliveDelayMs = 20_000;
+
+/**
+ * The connections to one API server, most of them kept alive, recreated when the certificates change, and when one of them turned
+ * out to be dead: the others may lead to the same dead server.
+ */
+export class ConnectionPools {
+  readonly #credentials: RequestCredentials;
+  readonly #maxConnections: number | null;
+  readonly #clock: Clock;
+  #madeAtMs: number;
+  readonly #onDead: (reason: Error, suspectSinceMs: number) => void;
+  #tls: TlsSettings;
+  #pools: Pools;
+
+  /**
+   * @param options.maxConnections - of unary requests; undefined: no limit.
+   * @param options.onDead - called when a connection of `streaming` is dead, with the moment from which it was suspect, in monotonic
+   * milliseconds: requests from before may be as dead.
+   */
+  constructor(options: {
+    credentials: RequestCredentials;
+    maxConnections: number | undefined;
+    clock: Clock;
+    onDead: (reason: Error, suspectSinceMs: number) => void;
+  }) {
+    this.#onDead = options.onDead;
+    this.#clock = options.clock;
+    this.#madeAtMs = options.clock.monotonicMs();
+    this.#credentials = options.credentials;
+    this.#maxConnections = options.maxConnections ?? null;
+    this.#tls = options.credentials.tls();
+    this.#pools = this.#makePools();
+  }
+
+  /** For requests with one small answer. */
+  get unary(): Dispatcher {
+    this.#renew();
+    return this.#pools.unary;
+  }
+
+  /** For lists and watches: can be destroyed when certificates change without aborting a write. */
+  get streaming(): Dispatcher {
+    this.#renew();
+    return this.#pools.streaming;
+  }
+
+  /** For a request that needs a new connection, which is closed with the response. */
+  get single(): Dispatcher {
+    this.#renew();
+    return this.#pools.single;
+  }
+
+  /** Aborts what is under way and closes all connections. */
+  async destroy(): Promise<void> {
+    await Promise.all(Object.values(this.#pools).map((pool) => pool.destroy()));
+  }
+
+  /**
+   * Called when a connection that was opened before this moment, in monotonic milliseconds, is dead: from now on no request is sent
+   * over one that is as old. Requests under way go on.
+   */
+  distrust(openedBeforeMs: number): void {
+    if (this.#madeAtMs > openedBeforeMs) return; // it belonged to earlier pools
+    const old = Object.values(this.#pools);
+    this.#pools = this.#makePools();
+    this.#madeAtMs = this.#clock.monotonicMs();
+    for (const pool of old) pool.close().catch(() => undefined); // ends after the requests under way
+  }
+
+  #renew(): void {
+    const tls = this.#credentials.tls();
+    if (tls === this.#tls) return;
+    this.#tls = tls;
+    const { unary, streaming, single } = this.#pools;
+    this.#pools = this.#makePools();
+    for (const pool of [unary, single]) pool.close().catch(() => undefined); // ends after the requests under way
+    streaming.destroy().catch(() => undefined); // watches break and resume over new connections
+  }
+
+  #makePools(): Pools {
+    return makePools({
+      tls: this.#tls,
+      proxyUrl: this.#credentials.proxyUrl,
+      maxConnections: this.#maxConnections,
+      onConnection: (socket) => {
+        if (!isHttp2(socket)) return;
+        const openedAtMs = this.#clock.monotonicMs();
+        let suspectSinceMs = openedAtMs;
+        endWhenSilent(socket, {
+          clock: this.#clock,
+          onSuspect: () => {
+            suspectSinceMs = this.#clock.monotonicMs();
+            this.distrust(openedAtMs);
+          },
+          onDead: (reason) => this.#onDead(reason, suspectSinceMs),
+        });
+      },
+    });
+  }
+}
+
+/** The transport bounds unary requests, the reflector bounds watches; undici's own timeouts would abort quiet watches. */
+const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
+
+type Pools = Record<'unary' | 'streaming' | 'single', Dispatcher>;
+
+/** @param options.onConnection - called for each new connection of `streaming`, except those through a proxy. */
+function makePools(options: {
+  tls: TlsSettings;
+  proxyUrl: string | undefined;
+  maxConnections: number | null;
+  onConnection: (socket: Socket) => void;
+}): Pools {
+  const { tls, proxyUrl, maxConnections, onConnection } = options;
+  const connect = {
+    ...prepared(tls),
+    timeout: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
+  };
+  const common = { keepAliveTimeout: idleConnectionMs, keepAliveMaxTimeout: idleConnectionMs, ...unbounded };
+  /** @param pipelining - 1 keeps connections alive, 0 closes each after its response. */
+  const makePool = (pipelining: 0 | 1, connections: number | null): Dispatcher => {
+    const options = { ...common, allowH2: false, pipelining, connections };
+    return proxyUrl === undefined
+      ? new Agent({ ...options, connect })
+      : new ProxyAgent({ ...options, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
+  };
+  const unary = makePool(1, maxConnections); // HTTP/2 costs a quarter more CPU for small answers
+  const streaming =
+    proxyUrl === undefined
+      ? new Agent({
+          ...common,
+          allowH2: true,
+          h2Options: { pingInterval: pingMs },
+          connect: observed({ ...connect, preferH2: true }, onConnection),
+        })
+      : makePool(1, null);
+  return { unary, streaming, single: makePool(0, null) };
+}
+
+function observed(
+  options: buildConnector.BuildOptions & { preferH2: boolean },
+  onConnection: (socket: Socket) => void,
+): buildConnector.connector {
+  const connect = buildConnector({ ...options, allowH2: true });
+  return (target, callback) =>
+    connect(target, (...[error, socket]) => {
+      if (error === null) onConnection(socket);
+      callback(...([error, socket] as Parameters<typeof callback>));
+    });
+}
+
+/** Reads the certificates once, which takes some 30 ms for a system's store, instead of for each connection. */
+function prepared(tls: TlsSettings): TlsSettings & { secureContext?: SecureContext } {
+  const { ca, cert, key, ...others } = tls;
+  try {
+    return { ...others, secureContext: createSecureContext({ ca, cert, key }) };
+  } catch {
+    return tls; // each connection then fails with the reason
+  }
+}

@@ -1,0 +1,328 @@
+/**
+ * HTTP to the API server: a pool of HTTP/1.1 connections for single requests and, apart from it, so that no number of watches can
+ * delay a write, one of HTTP/2 for lists and watches, which PING frames check. Sent again is what the
+ * server asks for (429, and 5xx except after a POST, with Retry-After), and a GET whose connection broke.
+ */
+import type { Dispatcher } from 'undici';
+import { joinSignals, untilAborted } from '../../base/abort.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { traced } from '../../base/tracing.ts';
+import { parseAnswer, readChunks, readText } from './answer-body.ts';
+import { ApiError, ForbiddenError, TransportError } from './api-error.ts';
+import { isProtobuf } from '../protobuf/envelope.ts';
+import { ConnectionPools } from './connection-pools.ts';
+import { errorFromAnswer } from './error-from-status.ts';
+import { type Answer, exchange } from './exchange.ts';
+import { MissingRights } from './missing-rights.ts';
+import type { RequestCredentials, RequestHeaders } from './request-credentials.ts';
+import { asTransportError, retryPauseMs } from './request-failure.ts';
+import type { RequestObservation, RequestOptions, StreamedAnswer, StreamOptions } from './request.ts';
+import { Silence } from '../cache/silence.ts';
+import { Throttle } from './throttle.ts';
+import type { TokenBucket } from './token-bucket.ts';
+
+export interface TransportOptions {
+  credentials: RequestCredentials;
+  userAgent: string;
+  clock: Clock;
+  logger: Logger;
+  /** Client-side rate limit; absent: none, the server's priority and fairness decides. Watches never wait for it. */
+  rateLimit?: TokenBucket | undefined;
+  /** Max time from sending a single request to the end of its response, in milliseconds. Default 30,000. */
+  requestTimeoutMs?: number;
+  /**
+   * Max connections for single requests; further requests wait up to a minute for one. Lists and watches have
+   * connections of their own. Default: no limit, each request that finds none idle opens one.
+   */
+  maxConnections?: number | undefined;
+  onRequest?: ((observation: RequestObservation) => void) | undefined;
+  /** Reports forbidden requests; several transports may share one. Default: one of its own, which only logs. */
+  missingRights?: MissingRights | undefined;
+}
+
+/** Max attempts after the first, whatever the reason. */
+const maxRetries = 10;
+/** How long a request may wait for a connection, in milliseconds; it was never sent then. */
+const maxUnsentMs = 60_000;
+
+/** The connections to one API server, with their credentials. Dispose it at the end. */
+export class Transport implements AsyncDisposable {
+  readonly missingRights: MissingRights;
+  readonly #options: TransportOptions;
+  readonly #origin: string;
+  readonly #pathPrefix: string;
+  readonly #fence = new AbortController();
+  readonly #pools: ConnectionPools;
+  readonly #throttle: Throttle | undefined;
+  /** What aborts each request under way, with when it was sent in monotonic milliseconds; `Infinity`: not yet. */
+  readonly #underWay = new Map<(reason: Error) => void, () => number>();
+  readonly #warnings = new Set<string>();
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.missingRights = options.missingRights ?? new MissingRights(options);
+    const { credentials, maxConnections, rateLimit } = options;
+    this.#origin = credentials.serverUrl.origin;
+    this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
+    const onDead = (reason: Error, suspectSinceMs: number): void => this.#abandon(reason, suspectSinceMs);
+    this.#pools = new ConnectionPools({ credentials, maxConnections, clock: options.clock, onDead });
+    this.#throttle = rateLimit && new Throttle({ ...options, rateLimit });
+  }
+
+  /**
+   * From now on no request leaves the process, and those under way are aborted: called when a lease is lost. Cannot be
+   * undone.
+   */
+  fence(reason: Error): void {
+    this.#fence.abort(reason);
+    this.#abandon(reason, Infinity);
+  }
+
+  /** Aborts what was sent before a moment in monotonic milliseconds; with `Infinity` all. */
+  #abandon(reason: Error, sentBeforeMs: number): void {
+    for (const [abort, sentAtMs] of this.#underWay) {
+      if (sentAtMs() < sentBeforeMs || sentBeforeMs === Infinity) abort(reason);
+    }
+  }
+
+  /** Aborted once no request leaves the process any more. */
+  get fenced(): AbortSignal {
+    return this.#fence.signal;
+  }
+
+  /** As `ConnectionPools.distrust`. */
+  distrust(openedBeforeMs: number): void {
+    this.#pools.distrust(openedBeforeMs);
+  }
+
+  /**
+   * Sends one request and reads the whole JSON response.
+   *
+   * @throws {ApiError} for a failure response of the server, {TransportError} when there is no response, or the
+   * signal's reason.
+   */
+  async request<T>(options: RequestOptions): Promise<T> {
+    const { verb, resource } = options.info;
+    const exchange = async (): Promise<string> => {
+      const answer = await this.#exchange(options);
+      return answer.statusCode < 300 ? answer.text : this.#failure(answer, answer.text, options);
+    };
+    const send = (): Promise<string> => this.#retrying(options, exchange);
+    const text = await traced(`${verb} ${resource.plural}`, send, { isCall: true });
+    return parseAnswer<T>(text, options.info);
+  }
+
+  /** Sends a GET and streams the body: lists and watches. */
+  async stream(options: StreamOptions): Promise<StreamedAnswer> {
+    const { watch, signal, maxSilenceMs, info } = options;
+    const { clock } = this.#options;
+    const silence = new Silence({ clock, maxMs: maxSilenceMs, what: `the ${info.resource.plural} ${info.verb}` });
+    const joined = joinSignals([signal, this.#fence.signal, silence.signal], { clock });
+    try {
+      const answer = await this.#retrying(
+        options,
+        async () => {
+          const opened = await this.#open(options, joined.signal, silence);
+          return opened.statusCode < 300 ? opened : this.#failure(opened, await readText(opened), options);
+        },
+        { retry: !watch, limited: !watch },
+      );
+      const chunks = readChunks(answer, joined.signal, () => joined[Symbol.dispose]());
+      const body = maxSilenceMs === undefined ? chunks : silence.guarded(chunks);
+      return { body, isProtobuf: isProtobuf(answer.headers['content-type']) };
+    } catch (error) {
+      joined[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.fence(new Error('the Kubernetes client is closed'));
+    await this.#pools.destroy();
+  }
+
+  async #retrying<T>(
+    options: RequestOptions,
+    attempt: () => Promise<T>,
+    how: { retry?: boolean; limited?: boolean } = {},
+  ): Promise<T> {
+    const { clock, credentials } = this.#options;
+    const { permit } = options;
+    let renewed = false;
+    for (let retries = 0; ;) {
+      options.signal?.throwIfAborted();
+      this.#fence.signal.throwIfAborted();
+      const throttle = how.limited === false ? undefined : this.#throttle;
+      if (throttle !== undefined) await this.#untilFenced(options, (signal) => throttle.wait(options, signal));
+      while (permit?.isValid === false) await this.#untilFenced(options, (signal) => permit.renewed(signal));
+      const generation = credentials.generation;
+      try {
+        return await attempt();
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        this.#fence.signal.throwIfAborted();
+        if (error instanceof NotPermittedError) continue;
+        if (error instanceof ApiError && error.code === 401 && !renewed) {
+          renewed = true;
+          credentials.renew(generation);
+          continue;
+        }
+        const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
+        if (pauseMs === undefined || retries >= maxRetries) throw error;
+        retries++;
+        await this.#untilFenced(options, (signal) => clock.sleep(pauseMs, { signal }));
+      }
+    }
+  }
+
+  /** Ends the wait when the request is aborted or the transport is fenced. */
+  async #untilFenced<T>({ signal }: RequestOptions, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    using ended = joinSignals([signal, this.#fence.signal], { clock: this.#options.clock });
+    return await wait(ended.signal);
+  }
+
+  /** One attempt at a unary request; its time begins when it is sent. */
+  async #exchange(options: RequestOptions): Promise<Answer> {
+    const { clock, requestTimeoutMs = 30_000 } = this.#options;
+    const { signal, permit, discardAnswer = false, newConnection = false } = options;
+    return this.#observed(options, async (request, onSent) => {
+      this.#fence.signal.throwIfAborted();
+      let timer: Timer | undefined;
+      let sentAtMs = Infinity;
+      const { answer, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
+        discardAnswer,
+        // headers and connection may have taken long
+        beforeSend: () => (permit?.isValid === false ? new NotPermittedError('the request was not sent') : undefined),
+        onSent: () => {
+          onSent();
+          timer?.cancel();
+          sentAtMs = clock.monotonicMs();
+          timer = clock.after(requestTimeoutMs, () => {
+            this.#pools.distrust(sentAtMs);
+            abort(new TransportError(`no response within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' }));
+          });
+        },
+      });
+      // over a connection that was idle it is sent by now
+      timer ??= clock.after(maxUnsentMs, () =>
+        abort(
+          new TransportError(`no connection was free within ${maxUnsentMs} ms, the request was not sent`, {
+            code: 'TIMEOUT',
+          }),
+        ),
+      );
+      const onAbort = (): void => abort(signal?.reason as Error);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      if (signal?.aborted === true) onAbort();
+      this.#underWay.set(abort, () => sentAtMs);
+      try {
+        return await answer;
+      } finally {
+        this.#underWay.delete(abort);
+        timer.cancel();
+        signal?.removeEventListener('abort', onAbort);
+      }
+    });
+  }
+
+  /** One attempt at a request whose response is streamed. */
+  #open(options: RequestOptions, signal: AbortSignal, silence: Silence): Promise<Dispatcher.ResponseData> {
+    return this.#observed(options, async (request, onSent) => {
+      onSent();
+      const pool = options.newConnection === true ? this.#pools.single : this.#pools.streaming;
+      silence.begin();
+      try {
+        return await pool.request({ ...request, signal });
+      } finally {
+        silence.end();
+      }
+    });
+  }
+
+  async #observed<T extends { statusCode: number; headers: Answer['headers'] }>(
+    options: RequestOptions,
+    send: (request: Dispatcher.DispatchOptions, onSent: () => void) => Promise<T>,
+  ): Promise<T> {
+    const { clock, credentials, onRequest } = this.#options;
+    const { method, info } = options;
+    const startedMs = clock.monotonicMs();
+    let code = '<error>';
+    let sent = false;
+    let date: string | undefined;
+    try {
+      const request = {
+        origin: this.#origin,
+        path: this.#pathPrefix + options.path + queryText(options.query),
+        method,
+        headers: await this.#headers(options),
+        body: options.body === undefined ? null : JSON.stringify(options.body),
+      };
+      const answer = await send(request, () => {
+        sent = true;
+      });
+      code = String(answer.statusCode);
+      date = single(answer.headers['date']);
+      this.#warnOnce(answer.headers['warning']);
+      return answer;
+    } catch (error) {
+      if (error instanceof NotPermittedError) throw error;
+      throw asTransportError(error, `${method} ${credentials.serverUrl.host}${options.path}`, sent);
+    } finally {
+      const seconds = (clock.monotonicMs() - startedMs) / 1000;
+      onRequest?.({ verb: info.verb, resource: info.resource.plural, method, code, seconds, date });
+    }
+  }
+
+  async #headers(options: RequestOptions): Promise<RequestHeaders> {
+    const { credentials, userAgent } = this.#options;
+    const { body, contentType, accept } = options;
+    const given = credentials.headers();
+    const authentication =
+      given instanceof Promise ? await this.#untilFenced(options, (signal) => untilAborted(given, signal)) : given;
+    const headers: RequestHeaders = {
+      ...authentication,
+      accept: accept ?? 'application/json',
+      'user-agent': userAgent,
+    };
+    if (!credentials.disableCompression) headers['accept-encoding'] = 'gzip';
+    if (body !== undefined) headers['content-type'] = contentType ?? 'application/json';
+    return headers;
+  }
+
+  #failure(answer: Pick<Answer, 'statusCode' | 'headers'>, body: string, { info }: RequestOptions): never {
+    const error = errorFromAnswer(answer.statusCode, body, info, retryAfter(answer.headers['retry-after']));
+    if (error instanceof ForbiddenError) this.missingRights.report(error);
+    throw error;
+  }
+
+  #warnOnce(header: string | string[] | undefined): void {
+    for (const line of typeof header === 'string' ? [header] : (header ?? [])) {
+      const text = /^299 \S+ "(.*)"$/.exec(line)?.[1] ?? line;
+      if (this.#warnings.has(text) || this.#warnings.size > 1000) continue;
+      this.#warnings.add(text);
+      this.#options.logger.warn({ warning: text }, 'The API server warns');
+    }
+  }
+}
+
+/** The permit of a request was not valid any more when it was to be sent. */
+class NotPermittedError extends Error {
+  override readonly name = 'NotPermittedError';
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.[0];
+}
+
+function queryText(query: RequestOptions['query']): string {
+  const parts: string[] = [];
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) parts.push(`${name}=${encodeURIComponent(value)}`);
+  }
+  return parts.length === 0 ? '' : `?${parts.join('&')}`;
+}
+
+function retryAfter(header: string | string[] | undefined): number | undefined {
+  return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : undefined;
+}

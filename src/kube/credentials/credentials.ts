@@ -1,0 +1,268 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { RequestOptions as HttpsOptions } from 'node:https';
+import { createSecureContext } from 'node:tls';
+import type { KubeConfig } from '@kubernetes/client-node';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { ExecPlugin, type ExecPluginConfig } from './exec-plugin.ts';
+import { KubeConfigError } from './kube-config-error.ts';
+import type { LoadedKubeConfig } from './kube-config.ts';
+import type { RequestCredentials, RequestHeaders, TlsSettings } from '../client/request-credentials.ts';
+import { systemRoots } from '../client/system-roots.ts';
+
+export interface CredentialsOptions {
+  /** Reads the configuration; called at start and at each renewal. */
+  load: () => LoadedKubeConfig;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** A token read from a file is used for 60 s less 10 s of leeway, as in client-go. */
+const tokenFileLifeMs = 50_000;
+/** Credentials of plugins are checked this often; a plugin itself runs only when its last ones have expired. */
+const pluginHeaderLifeMs = 10_000;
+/** Certificate files are compared at most this often, in milliseconds. */
+const certificateCheckMs = 300_000;
+
+/** Headers and TLS settings for requests, renewed when files or plugins give new ones. */
+export class Credentials implements RequestCredentials {
+  readonly serverUrl: URL;
+  readonly proxyUrl: string | undefined;
+  readonly disableCompression: boolean;
+  readonly #load: () => LoadedKubeConfig;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #loaded: LoadedKubeConfig;
+  #plugin: ExecPlugin | undefined;
+  /** From the plugin, instead of certificate files. */
+  #pluginPair: Pick<TlsSettings, 'cert' | 'key'> = {};
+  #headers: RequestHeaders = {};
+  #headersUntilMs = -Infinity;
+  #headersLoading: Promise<RequestHeaders> | undefined;
+  #tls: TlsSettings;
+  #tlsText: string;
+  #tlsCheckAtMs: number;
+  #generation = 0;
+  /** Read once, as in Go programs: there may be hundreds of files. */
+  #systemRoots: string | undefined;
+
+  /** @throws {KubeConfigError} when the configuration cannot be used. */
+  constructor(options: CredentialsOptions) {
+    this.#load = options.load;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.#loaded = options.load();
+    this.serverUrl = new URL(this.#loaded.config.getCurrentCluster()?.server ?? 'http://localhost');
+    this.proxyUrl = this.#loaded.proxyUrl;
+    this.disableCompression = this.#loaded.disableCompression === true;
+    if (this.#loaded.problem !== undefined) this.#logger.error({}, this.#loaded.problem);
+    this.#plugin = this.#makePlugin();
+    this.#tls = this.#readTls();
+    this.#tlsText = fingerprint(this.#tls);
+    this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
+  }
+
+  /** Rises with each renewal: shows whether a failed request used the newest credentials. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /**
+   * Whether TLS connections to others than the API server are made, that is to an identity provider or a proxy: these use the
+   * default certificate authorities of the process.
+   */
+  get needsDefaultTrust(): boolean {
+    const user = this.#loaded.config.getCurrentUser();
+    return Boolean(user?.authProvider) || this.proxyUrl?.startsWith('https:') === true;
+  }
+
+  /** The authentication headers; none for plain http, except to a loopback address. */
+  headers(): RequestHeaders | Promise<RequestHeaders> {
+    if (this.serverUrl.protocol === 'http:' && !isLoopback(this.serverUrl.hostname)) return {};
+    if (this.#clock.monotonicMs() < this.#headersUntilMs) return this.#headers;
+    this.#headersLoading ??= this.#loadHeaders().finally(() => {
+      this.#headersLoading = undefined;
+    });
+    return this.#headersLoading;
+  }
+
+  /** The TLS settings; compare by identity: another object means that connections should be recreated. */
+  tls(): TlsSettings {
+    if (this.#clock.monotonicMs() >= this.#tlsCheckAtMs) this.#checkTls();
+    return this.#tls;
+  }
+
+  /** The server returned 401 to a request made with `generation`: read everything again before the next one. */
+  renew(generation: number): void {
+    if (generation !== this.#generation) return; // another request has renewed them meanwhile
+    this.#generation++;
+    this.#headersUntilMs = -Infinity;
+    try {
+      this.#loaded = this.#load(); // a new KubeConfig forgets what client-node cached
+      this.#plugin = this.#makePlugin(); // and a new plugin has no credentials yet
+    } catch (error) {
+      this.#logger.error({ err: error }, 'Credentials could not be read again, the old ones stay in use');
+    }
+    this.#checkTls();
+  }
+
+  #makePlugin(): ExecPlugin | undefined {
+    const { config, environment } = this.#loaded;
+    const exec = config.getCurrentUser()?.exec as ExecPluginConfig | null | undefined;
+    if (exec === undefined || exec === null) return undefined;
+    const cluster = config.getCurrentCluster();
+    const ca = content(cluster?.caData, cluster?.caFile, 'certificate-authority');
+    return new ExecPlugin({
+      config: exec,
+      environment,
+      clock: this.#clock,
+      cluster: {
+        server: cluster?.server,
+        'tls-server-name': cluster?.tlsServerName,
+        'insecure-skip-tls-verify': cluster?.skipTLSVerify === true || undefined,
+        'certificate-authority-data': ca?.toString('base64'),
+        'proxy-url': cluster?.proxyUrl,
+      },
+    });
+  }
+
+  async #loadHeaders(): Promise<RequestHeaders> {
+    const { config, tokenFile } = this.#loaded;
+    const user = config.getCurrentUser();
+    const headers = this.#impersonation();
+    let lifeMs = tokenFileLifeMs;
+    if (tokenFile !== undefined) {
+      headers['authorization'] = await this.#tokenFromFile(tokenFile);
+    } else if (user?.token) {
+      headers['authorization'] = `Bearer ${user.token}`;
+    } else if (user?.username) {
+      const pair = `${user.username}:${user.password ?? ''}`;
+      headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`;
+    } else if (this.#plugin !== undefined) {
+      lifeMs = pluginHeaderLifeMs;
+      const { token, certificate, key } = await this.#plugin.credential();
+      if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
+      this.#usePair(certificate, key);
+    } else if (user?.authProvider) {
+      lifeMs = pluginHeaderLifeMs;
+      const options: HttpsOptions = {};
+      await withoutProxy(config).applyToHTTPSOptions(options);
+      const authorization = (options.headers as Record<string, string> | undefined)?.['Authorization'];
+      if (authorization !== undefined) headers['authorization'] = authorization;
+    }
+    this.#headers = headers;
+    this.#headersUntilMs = this.#clock.monotonicMs() + lifeMs;
+    return headers;
+  }
+
+  #impersonation(): RequestHeaders {
+    const as = this.#loaded.config.getCurrentUser()?.impersonateUser;
+    if (!as) return {};
+    const { groups = [], uid, extra = {} } = this.#loaded.impersonate ?? {};
+    const headers: RequestHeaders = { 'impersonate-user': as };
+    if (groups.length > 0) headers['impersonate-group'] = [...groups];
+    if (uid !== undefined) headers['impersonate-uid'] = uid;
+    for (const [key, values] of Object.entries(extra)) {
+      headers[`impersonate-extra-${encodeURIComponent(key.toLowerCase())}`] = [...values];
+    }
+    return headers;
+  }
+
+  /** A plugin's certificate replaces the files of the configuration, also when these are read again. */
+  #usePair(cert: string | undefined, key: string | undefined): void {
+    this.#pluginPair = cert === undefined || key === undefined ? {} : { cert, key };
+    this.#useTls({ ...this.#tls, ...this.#pluginPair });
+  }
+
+  async #tokenFromFile(file: string): Promise<string> {
+    try {
+      const token = (await readFile(file, 'utf8')).trim();
+      if (token === '') throw new Error(`${file} is empty`);
+      return `Bearer ${token}`;
+    } catch (error) {
+      const previous = this.#headers['authorization'];
+      if (typeof previous !== 'string') throw error;
+      this.#logger.error({ err: error, file }, 'The token file could not be read, the previous token stays in use');
+      return previous;
+    }
+  }
+
+  #checkTls(): void {
+    this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
+    try {
+      const tls = this.#readTls();
+      if (fingerprint(tls) === this.#tlsText) return;
+      checkUsable(tls);
+      this.#useTls(tls);
+    } catch (error) {
+      this.#logger.error({ err: error }, 'Certificate files could not be used, the previous ones stay in use');
+    }
+  }
+
+  #useTls(tls: TlsSettings): void {
+    const text = fingerprint(tls);
+    if (text === this.#tlsText) return;
+    this.#tls = tls;
+    this.#tlsText = text;
+    this.#logger.info({}, 'Certificates changed, recreating connections');
+  }
+
+  #readTls(): TlsSettings {
+    const { config } = this.#loaded;
+    const cluster = config.getCurrentCluster();
+    const user = config.getCurrentUser();
+    const tls: TlsSettings = {};
+    const ca = content(cluster?.caData, cluster?.caFile, 'certificate-authority');
+    const cert = content(user?.certData, user?.certFile, 'client-certificate');
+    const key = content(user?.keyData, user?.keyFile, 'client-key');
+    if (ca !== undefined) tls.ca = ca;
+    else if (this.serverUrl.protocol === 'https:' && cluster?.skipTLSVerify !== true) {
+      this.#systemRoots ??= systemRoots(this.#loaded.environment);
+      if (this.#systemRoots !== undefined) tls.ca = this.#systemRoots;
+    }
+    if (cert !== undefined) tls.cert = cert;
+    if (key !== undefined) tls.key = key;
+    if (cluster?.tlsServerName !== undefined) tls.servername = cluster.tlsServerName;
+    if (cluster?.skipTLSVerify === true) tls.rejectUnauthorized = false;
+    return { ...tls, ...this.#pluginPair };
+  }
+}
+
+/** The same credentials, for client-node to apply: the transport handles connections and proxies. */
+function withoutProxy(config: KubeConfig): KubeConfig {
+  const cluster = config.getCurrentCluster();
+  if (cluster?.proxyUrl === undefined && cluster?.server.startsWith('http:') !== true) return config;
+  const { proxyUrl: _proxy, ...direct } = cluster;
+  config.clusters = [{ ...direct, skipTLSVerify: direct.skipTLSVerify || direct.server.startsWith('http:') }];
+  return config;
+}
+
+/** @throws {Error} when a file is empty or half written, or the key belongs to another certificate. */
+function checkUsable(tls: TlsSettings): void {
+  if (tls.ca !== undefined) new X509Certificate(tls.ca); // a context takes any text for a CA
+  createSecureContext(tls);
+}
+
+/** Inline base64 data wins over the file form. @throws {KubeConfigError} for a file that cannot be read. */
+function content(data: string | undefined, file: string | undefined, field: string): Buffer | undefined {
+  if (data) return Buffer.from(data, 'base64'); // client-node gives null where a user has no fields at all
+  if (!file) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new KubeConfigError(`invalid configuration: unable to read ${field} ${file}: ${(error as Error).message}`, {
+      cure: `Correct the path, which starts at the folder of the kubeconfig file, or put the content into ${field}-data`,
+      cause: error,
+    });
+  }
+}
+
+function fingerprint(tls: TlsSettings): string {
+  return JSON.stringify([tls.ca, tls.cert, tls.key].map((part) => part?.toString()));
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+}

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto';
+import { v4 as uuid } from 'uuid';
+import { untilAborted } from '../../base/abort.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { maxTextChars, shortValue } from '../../base/short-value.ts';
+import { activeSpan, type Span, withinSpan } from '../../base/tracing.ts';
+import { warningLogger } from '../../base/text-logger.ts';
+import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from '../client/api-error.ts';
+import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
+import type { KubeClient } from '../client/kube-client.ts';
+import type { ObjectReference, Resource } from '../kube-object.ts';
+import type { EventType, Recorder } from './recorder.ts';
+
+export const events: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+  verbs: ['create', 'patch'],
+};
+
+/** The client of an `EventRecorder`, and the source of its events. */
+export interface EventRecorderOptions {
+  client: KubeClient;
+  /** Source of the events: `<driver>_<host>_<uuid>` for a provisioner; shown as "From" by kubectl describe. */
+  component: string;
+  /** Default: the machine's own time. */
+  clock?: Clock;
+  /** Default: warnings and errors, to standard error. */
+  logger?: Logger;
+  /** Uniform in [0, 1); default `Math.random`. */
+  random?: () => number;
+}
+
+/** Max events waiting to be sent; further ones are dropped and logged. */
+const bufferSize = 1000;
+/** How often dropped events are logged, in milliseconds. */
+const dropReportMs = 60_000;
+/** Max events being sent. One after another they could not keep up with a hundred claims a second. */
+const maxInFlight = 8;
+/** Max tries of one event over a broken connection, and the pause between them. */
+const maxTries = 12;
+const pauseMs = 10_000;
+/** How long closing waits for the events still to be sent, in milliseconds. */
+const drainMs = 5000;
+const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** Writes core/v1 events in the background, those about one object in their order. */
+export class EventRecorder implements Recorder, AsyncDisposable {
+  readonly #options: EventRecorderOptions & Required<Pick<EventRecorderOptions, 'clock' | 'logger'>>;
+  readonly #correlator: EventCorrelator;
+  /** With the work that each is about, where that is traced. */
+  readonly #waiting: { event: CoreEvent; span: Span | undefined }[] = [];
+  readonly #stop = new AbortController();
+  /** Nothing more can be sent: closing took too long, or the transport is fenced. */
+  readonly #ended: AbortSignal;
+  /** Events being sent, by the object they are about: the next one about it may be a PATCH of this one. */
+  readonly #sending = new Map<string, Promise<void>>();
+  #lastNanoseconds = 0n;
+  #closed = false;
+  #dropped = 0;
+  #dropReportAtMs = -Infinity;
+
+  constructor(options: EventRecorderOptions) {
+    const { clock = systemClock, logger = warningLogger } = options;
+    this.#options = { ...options, clock, logger };
+    this.#ended = AbortSignal.any([this.#stop.signal, options.client.fenced]);
+    this.#correlator = new EventCorrelator({ clock, newName: (about) => this.#newName(about) });
+  }
+
+  event(
+    about: ObjectReference,
+    type: EventType,
+    reason: string,
+    whole: string,
+    { once = false, logged = false }: { once?: boolean; logged?: boolean } = {},
+  ): void {
+    const { logger } = this.#options;
+    const message = shortValue(whole, maxTextChars);
+    const fields = { object: objectText(about), kind: about.kind, type, reason, message };
+    if (this.#closed) {
+      logger.error(fields, 'Event dropped, shutting down');
+      return;
+    }
+    if (this.#waiting.length >= bufferSize) {
+      this.#reportDrop(fields);
+      return;
+    }
+    if (!logged) logger.info(fields, 'Event occurred');
+    const name = once ? deterministicName(about, reason, message) : this.#newName(about);
+    this.#waiting.push({ event: this.#newEvent(name, about, type, reason, message), span: activeSpan() });
+    this.#sendWaiting();
+  }
+
+  /** Takes no more events, and waits up to 5 s for those still to be sent, less once the transport is fenced. Safe to repeat. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    const timer = this.#options.clock.after(drainMs, () =>
+      this.#stop.abort(new Error('events are dropped at shutdown')),
+    );
+    try {
+      await untilAborted(this.#sent(), this.#ended).catch(() => undefined);
+    } finally {
+      timer.cancel();
+      this.#stop.abort(new Error('the event recorder is closed'));
+    }
+  }
+
+  /** Events are dropped by the thousand: a line for each would slow down a process that already cannot keep up. */
+  #reportDrop(fields: object): void {
+    const { clock, logger } = this.#options;
+    this.#dropped++;
+    const nowMs = clock.monotonicMs();
+    if (nowMs < this.#dropReportAtMs) return;
+    this.#dropReportAtMs = nowMs + dropReportMs;
+    logger.error({ ...fields, dropped: this.#dropped }, 'Event dropped, too many are waiting');
+  }
+
+  #sendWaiting(): void {
+    while (this.#sending.size < maxInFlight && !this.#ended.aborted) {
+      const index = this.#waiting.findIndex(({ event }) => !this.#sending.has(laneOf(event.involvedObject)));
+      const [next] = index < 0 ? [] : this.#waiting.splice(index, 1);
+      if (next === undefined) return;
+      const { event, span } = next;
+      const lane = laneOf(event.involvedObject);
+      const sent = (span === undefined ? this.#send(event) : withinSpan(span, () => this.#send(event))).finally(() => {
+        this.#sending.delete(lane);
+        this.#sendWaiting();
+      });
+      this.#sending.set(lane, sent);
+    }
+  }
+
+  /** Resolves once no event is being sent any more. */
+  async #sent(): Promise<void> {
+    while (this.#sending.size > 0) await Promise.all(this.#sending.values());
+  }
+
+  async #send(fresh: CoreEvent): Promise<void> {
+    const { clock, logger, random = Math.random } = this.#options;
+    const { action, event, key } = this.#correlator.decide(fresh);
+    if (action === 'drop') return;
+    for (let tries = 1; ; tries++) {
+      try {
+        const answer = await this.#write(action, event);
+        if (answer === undefined) return;
+        this.#correlator.remember(key, {
+          name: answer.metadata.name,
+          count: answer.count,
+          firstTimestamp: answer.firstTimestamp,
+        });
+        return;
+      } catch (error) {
+        const fields = { err: error, object: objectText(event.involvedObject), reason: event.reason };
+        if (this.#ended.aborted) return;
+        if (error instanceof ApiError || error instanceof TypeError) {
+          const expected =
+            error instanceof AlreadyExistsError ||
+            (error instanceof ApiError && error.hasCause('NamespaceTerminating'));
+          const reported = error instanceof ForbiddenError && !error.isAdmission; // by `MissingRights`
+          logger[expected ? 'trace' : reported ? 'debug' : 'error'](fields, 'The API server rejected an event');
+          return;
+        }
+        if (tries >= maxTries || this.#closed) {
+          logger.error(fields, 'An event could not be sent');
+          return;
+        }
+        const waitMs = tries === 1 ? pauseMs * random() : pauseMs;
+        await clock.sleep(waitMs, { signal: this.#ended }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** @returns the event as it is stored; undefined when that is as it was sent. */
+  async #write(action: 'create' | 'patch', event: CoreEvent): Promise<CoreEvent | undefined> {
+    const { client } = this.#options;
+    const options = { signal: this.#stop.signal };
+    if (action === 'create') return client.createUnread(events, event, options);
+    try {
+      const { count, lastTimestamp, message } = event;
+      return await client.patch<CoreEvent>(
+        events,
+        event.metadata,
+        { type: 'strategic', body: { count, lastTimestamp, message } },
+        options,
+      );
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      return client.createUnread(events, event, options); // it expired on the server, or was never written
+    }
+  }
+
+  #newEvent(name: string, about: ObjectReference, type: EventType, reason: string, message: string): CoreEvent {
+    const now = new Date(this.#options.clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const { component } = this.#options;
+    const namespace = about.namespace === undefined || about.namespace === '' ? 'default' : about.namespace;
+    return {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name, namespace },
+      involvedObject: about,
+      type,
+      reason,
+      message,
+      count: 1,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      source: { component },
+      reportingComponent: component,
+      reportingInstance: '',
+    };
+  }
+
+  /**
+   * Object name and the time in hexadecimal nanoseconds, which sorts and never repeats; else a UUID. The clock counts
+   * milliseconds: the rest is random, so that two recorders do not choose the same name for one object.
+   */
+  #newName(about: ObjectReference): string {
+    const { clock, random = Math.random } = this.#options;
+    const now = BigInt(Math.trunc(clock.wallMs())) * 1_000_000n + BigInt(Math.floor(random() * 1_000_000));
+    this.#lastNanoseconds = now > this.#lastNanoseconds ? now : this.#lastNanoseconds + 1n;
+    const name = `${about.name ?? ''}.${this.#lastNanoseconds.toString(16)}`;
+    return isName(name) ? name : uuid();
+  }
+}
+
+/** The same name for the same event from any instance: the API server stores it once. */
+function deterministicName({ uid, namespace, name = '' }: ObjectReference, reason: string, message: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([uid, namespace, name, reason, message]));
+  const digest = hash.digest('hex').slice(0, 32);
+  return isName(`${name}.${digest}`) ? `${name}.${digest}` : digest;
+}
+
+function isName(text: string): boolean {
+  return text.length <= 253 && dnsSubdomain.test(text);
+}
+
+function laneOf(about: ObjectReference): string {
+  return about.uid ?? objectText(about);
+}
+
+function objectText({ namespace, name = '' }: ObjectReference): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}

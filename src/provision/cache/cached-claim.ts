@@ -1,0 +1,142 @@
+import { copied } from '../../base/short-value.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
+import { markReduced } from '../../kube/cache/reduced-object.ts';
+import type { SharedValues } from '../../kube/cache/shared-values.ts';
+import { decisiveAnnotationKeys } from '../keys.ts';
+import type { ClaimBudget } from './claim-budget.ts';
+import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
+import type { PersistentVolumeClaim } from '../objects.ts';
+import { selectedNode } from '../claim/claim-facts.ts';
+import { sameButVersion } from './same-but-version.ts';
+
+/** Max size of a claim without a volume that is kept whole, in characters of its keys and values. */
+const maxWholeChars = 8192;
+/** The longest value that is kept of a larger claim, in characters: names of classes and nodes are shorter. */
+const maxValueChars = 1024;
+
+/** Marks cached forms of claims without a volume that lack parts. */
+const partialMark = Symbol('partial');
+
+/**
+ * Makes the cached form of claims. A claim without a volume is kept whole, since a provisioner may read all of it, and
+ * only loses its managed fields, which an update may leave out. A large one keeps only what decides whether it is to be
+ * provisioned, see `isPartialClaim`, and so does a small one once `budget` is used up. A claim with a volume keeps what
+ * clones, source protection and deletion read, and `fields`. Reduced forms must never be sent back.
+ */
+export function claimTransform(
+  shared: SharedValues,
+  fields?: KeptFields<PersistentVolumeClaim>,
+  budget?: ClaimBudget,
+): (object: KubeObject) => PersistentVolumeClaim {
+  return (object) => {
+    const claim = object as PersistentVolumeClaim & { metadata: { managedFields?: unknown } };
+    if (!isWholeClaim(claim)) return boundClaim(claim, shared, fields && keptParts(claim, fields));
+    delete claim.metadata.managedFields;
+    const chars = charsOf(claim);
+    if (chars > maxWholeChars || budget?.take(claim, chars) === false) return partialClaim(claim, shared);
+    if (claim.metadata.namespace !== undefined) claim.metadata.namespace = shared.string(claim.metadata.namespace);
+    return claim;
+  };
+}
+
+/** Whether a claim without a volume is cached in part: it is read from the API server before it is provisioned. */
+export function isPartialClaim(claim: PersistentVolumeClaim): boolean {
+  return partialMark in claim;
+}
+
+/**
+ * The selected node, empty if there is none. A value that is too long for the name of a node is truncated, as in
+ * partial cached forms, so that both compare equal.
+ */
+export function nodeName(claim: PersistentVolumeClaim): string {
+  return start(selectedNode(claim));
+}
+
+/** Whether the cached form of a claim is whole if it is not too large: it has no volume. */
+export function isWholeClaim({ spec }: PersistentVolumeClaim): boolean {
+  return (spec.volumeName ?? '') === '';
+}
+
+function partialClaim(claim: PersistentVolumeClaim, shared: SharedValues): PersistentVolumeClaim {
+  const { metadata, spec } = claim;
+  const { creationTimestamp, finalizers = [] } = metadata;
+  const { dataSource, dataSourceRef } = spec;
+  const isSmall = (value: unknown): boolean => charsOf(value) <= maxValueChars;
+  const form = boundClaim(
+    {
+      ...claim,
+      metadata: { ...metadata, finalizers: isSmall(finalizers) ? finalizers : [] },
+      spec: {
+        ...spec,
+        dataSource: isSmall(dataSource) ? dataSource : undefined,
+        dataSourceRef: isSmall(dataSourceRef) ? dataSourceRef : undefined,
+      } as PersistentVolumeClaim['spec'],
+    },
+    shared,
+    { annotations: decisiveAnnotations(metadata.annotations ?? {}) },
+  );
+  if (creationTimestamp !== undefined) form.metadata.creationTimestamp = creationTimestamp;
+  return Object.assign(form, { [partialMark]: true });
+}
+
+function decisiveAnnotations(annotations: Record<string, string>): Record<string, string> {
+  const present = decisiveAnnotationKeys.filter((key) => Object.hasOwn(annotations, key));
+  return Object.fromEntries(present.map((key) => [key, start(annotations[key] ?? '')]));
+}
+
+/** The first characters of a long text, as many as each cached form has; as a copy: a substring would keep the whole text in memory. */
+export function start(text: string): string {
+  return text.length <= maxValueChars ? text : copied(text.slice(0, maxValueChars));
+}
+
+/** Characters of all keys and values; numbers, booleans and null count as eight. */
+function charsOf(value: unknown): number {
+  if (value === undefined) return 0;
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  return Object.entries(value).reduce((sum, [key, part]) => sum + key.length + charsOf(part), 0);
+}
+
+function boundClaim(
+  { metadata, spec, status }: PersistentVolumeClaim,
+  shared: SharedValues,
+  kept: KeptParts<PersistentVolumeClaim> | undefined,
+): PersistentVolumeClaim {
+  const storage = spec.resources?.requests?.['storage'];
+  const cached = {
+    metadata: {
+      name: metadata.name,
+      namespace: shared.string(metadata.namespace),
+      uid: metadata.uid,
+      resourceVersion: metadata.resourceVersion,
+      deletionTimestamp: metadata.deletionTimestamp,
+      finalizers: shared.value(metadata.finalizers),
+      ...(kept && { annotations: kept.annotations, labels: kept.labels }),
+    },
+    spec: {
+      volumeName: spec.volumeName,
+      storageClassName: shared.string(spec.storageClassName),
+      volumeMode: shared.string(spec.volumeMode),
+      resources: storage === undefined ? undefined : shared.value({ requests: { storage } }),
+      dataSource: spec.dataSource,
+      dataSourceRef: spec.dataSourceRef,
+      ...kept?.spec,
+    },
+    status: shared.value(status?.phase === undefined ? undefined : { phase: status.phase }),
+  };
+  // Absent fields are there as undefined, so that all cached claims have one shape; no reader sees a difference.
+  return markReduced(cached) as PersistentVolumeClaim;
+}
+
+/** Whether two cached forms differ in nothing that is read: then the change reaches no handler. */
+export function sameClaim(old: PersistentVolumeClaim, claim: PersistentVolumeClaim): boolean {
+  if (isWholeClaim(old) || isWholeClaim(claim)) return sameButVersion(old, claim);
+  return (
+    old.metadata.deletionTimestamp === claim.metadata.deletionTimestamp &&
+    old.metadata.finalizers === claim.metadata.finalizers && // shared values are equal when they are the same
+    old.status === claim.status &&
+    old.spec.volumeName === claim.spec.volumeName &&
+    old.spec.storageClassName === claim.spec.storageClassName &&
+    old.spec.resources === claim.spec.resources
+  );
+}

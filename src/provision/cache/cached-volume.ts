@@ -1,0 +1,96 @@
+import type { KubeObject } from '../../kube/kube-object.ts';
+import { markReduced } from '../../kube/cache/reduced-object.ts';
+import type { SharedValues } from '../../kube/cache/shared-values.ts';
+import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
+import { migratedToKey, provisionedByKey } from '../keys.ts';
+import type { PersistentVolume } from '../objects.ts';
+import { ownsVolume } from '../volume/owns-volume.ts';
+import { keepStorageHashes, sameStorageHashes } from '../volume/storage-hash.ts';
+
+/**
+ * Makes the cached form of volumes. Only those whose storage we may have to delete are kept whole; the event that
+ * releases a volume brings all of it. A bound one keeps what ownership and the finalizer need, and `fields`; a foreign
+ * one only its name. Each keeps hashes of its `storageKeys`.
+ */
+export function volumeTransform(options: {
+  shared: SharedValues;
+  isKnownProvisioner: (name: string) => boolean;
+  fields?: KeptFields<PersistentVolume> | undefined;
+  storageKeys?: ((volume: PersistentVolume) => readonly string[]) | undefined;
+}): (object: KubeObject) => PersistentVolume {
+  const { shared, isKnownProvisioner, fields, storageKeys } = options;
+  const formOf = (volume: PersistentVolume & { metadata: { managedFields?: unknown } }): PersistentVolume => {
+    if (!ownsVolume(volume, isKnownProvisioner)) return foreignVolume(volume);
+    if (isBound(volume)) return boundVolume(volume, shared, fields && keptParts(volume, fields));
+    delete volume.metadata.managedFields;
+    return volume;
+  };
+  if (storageKeys === undefined) return (object) => formOf(object as PersistentVolume);
+  return (object) => {
+    const volume = object as PersistentVolume;
+    const keys = storageKeys(volume);
+    return keepStorageHashes(formOf(volume), keys);
+  };
+}
+
+/** Whether the cached form of a volume is whole: it is ours, and not Bound. */
+export function isWholeVolume(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {
+  return !isBound(volume) && ownsVolume(volume, isKnownProvisioner);
+}
+
+function isBound({ status }: PersistentVolume): boolean {
+  return status?.phase === 'Bound';
+}
+
+function foreignVolume({ metadata }: PersistentVolume): PersistentVolume {
+  const { name, resourceVersion, uid } = metadata;
+  return markReduced({ metadata: { name, resourceVersion, uid }, spec: noSpec }) as PersistentVolume;
+}
+
+const noSpec = Object.freeze({});
+
+function boundVolume(
+  { metadata, spec, status }: PersistentVolume,
+  shared: SharedValues,
+  kept: KeptParts<PersistentVolume> | undefined,
+): PersistentVolume {
+  const { [provisionedByKey]: provisionedBy, [migratedToKey]: migratedTo } = metadata.annotations ?? {};
+  const annotations = {
+    ...(provisionedBy !== undefined && { [provisionedByKey]: provisionedBy }),
+    ...(migratedTo !== undefined && { [migratedToKey]: migratedTo }),
+  };
+  const readSpec = {
+    persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy,
+    storageClassName: spec.storageClassName,
+    ...(spec.csi !== undefined && { csi: { driver: spec.csi.driver } }),
+  };
+  const cached = {
+    metadata: {
+      name: metadata.name,
+      uid: metadata.uid,
+      resourceVersion: metadata.resourceVersion,
+      deletionTimestamp: metadata.deletionTimestamp,
+      finalizers: shared.value(metadata.finalizers),
+      // not shared: these values differ for each volume and would only fill the table
+      annotations: kept?.annotations ? { ...annotations, ...kept.annotations } : shared.value(annotations),
+      ...(kept && { labels: kept.labels }),
+    },
+    spec: kept?.spec ? { ...readSpec, ...kept.spec } : shared.value(readSpec),
+    status: shared.value({ phase: status?.phase }),
+  };
+  return markReduced(cached) as PersistentVolume;
+}
+
+/** Whether two cached forms differ in nothing that is read: then the change reaches no handler. */
+export function sameVolume(old: PersistentVolume, volume: PersistentVolume): boolean {
+  if (!sameStorageHashes(old, volume)) return false;
+  if (old.spec === noSpec && volume.spec === noSpec) return true;
+  return (
+    // shared values are equal when they are the same; whole volumes are never shared and so always differ
+    old.spec === volume.spec &&
+    old.status === volume.status &&
+    old.metadata.annotations === volume.metadata.annotations &&
+    old.metadata.finalizers === volume.metadata.finalizers &&
+    old.metadata.deletionTimestamp === volume.metadata.deletionTimestamp
+  );
+}

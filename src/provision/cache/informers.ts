@@ -1,0 +1,136 @@
+/** The caches of provisioning, made so that they can be shared: each keeps only what is read, and the fields asked for. */
+import { type Clock, systemClock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { warningLogger } from '../../base/text-logger.ts';
+import { Informer } from '../../kube/cache/informer.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
+import { messageDecoder } from '../../kube/protobuf/message-decoder.ts';
+import type { ReflectorMetrics } from '../../kube/cache/reflector-metrics.ts';
+import { SharedValues } from '../../kube/cache/shared-values.ts';
+import type { Transport } from '../../kube/client/transport.ts';
+import { claimTransform, sameClaim } from './cached-claim.ts';
+import { isWholeVolume, sameVolume, volumeTransform } from './cached-volume.ts';
+import { ClaimBudget } from './claim-budget.ts';
+import { claimUid } from '../claim/claim-facts.ts';
+import type { KeptFields } from './kept-fields.ts';
+import { claimDecoder, type StorageSources, volumeDecoder } from './object-decoders.ts';
+import { provisionedByKey } from '../keys.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+  type StorageClass,
+  storageClasses,
+} from '../objects.ts';
+import { sameButVersion } from './same-but-version.ts';
+import { storageHashes } from '../volume/storage-hash.ts';
+
+/** What the caches are made with. */
+export interface ProvisionInformersOptions {
+  transport: Transport;
+  /** The provisioner names of this process: of volumes of others only the names are kept. */
+  isKnownProvisioner: (name: string) => boolean;
+  /** Default: the machine's own time. */
+  clock?: Clock;
+  /** Default: warnings and errors, to standard error. */
+  logger?: Logger;
+  metrics?: (resource: string) => ReflectorMetrics;
+  /**
+   * What is kept of volumes of ours that are Bound, beyond what the controller reads: a program that exports them again
+   * after a restart wants `{ spec: ['nfs'], annotations: ['example.com/export'] }`. Other volumes of ours are kept whole.
+   * Default: nothing more.
+   */
+  volumeFields?: KeptFields<PersistentVolume> | undefined;
+  /**
+   * The same for claims that have a volume of any provisioner. Claims without one are kept whole up to 8,192
+   * characters; larger ones are read from the API server when they are provisioned. Default: nothing more.
+   */
+  claimFields?: KeptFields<PersistentVolumeClaim> | undefined;
+  /**
+   * What identifies the storage of a volume, as `Provisioner.storageKeys`. All volumes are indexed by it, also those of other
+   * provisioners, at some 50 bytes for each that has a key. Default: no index.
+   */
+  storageKeys?: ((volume: PersistentVolume) => readonly string[]) | undefined;
+  /**
+   * What `storageKeys` reads of a volume besides its labels and annotations that are kept: nothing more is decoded for
+   * it. Default: all of each volume.
+   */
+  storageSources?: StorageSources | undefined;
+  /** Makes writes into cached objects throw: for development and tests. Default false. */
+  freeze?: boolean;
+}
+
+/** The caches of one controller; the caller that makes them runs them. */
+export interface ProvisionInformers {
+  claims: Informer<PersistentVolumeClaim>;
+  volumes: Informer<PersistentVolume>;
+  classes: Informer<StorageClass>;
+}
+
+/** Name of the claims' index by UID. */
+export const uidIndex = 'uid';
+/** Name of the volumes' index by the UID of the claim that they were made for and are not bound to yet. */
+export const unboundForIndex = 'unboundFor';
+
+/** Name of the volumes' index by the hashes of their storage keys; only with `storageKeys`. */
+export const storageIndex = 'storage';
+
+/**
+ * Makes the three caches; nothing is read before they are run. Their objects are for reading: `KubeClient.update`
+ * refuses them, also those that are kept whole, since they lack fields that are newer than this version.
+ *
+ * @param budget - the limit for claims without a volume that are kept whole; those that exceed it are kept in part.
+ */
+export function provisionInformers(options: ProvisionInformersOptions, budget = new ClaimBudget()): ProvisionInformers {
+  const { transport, isKnownProvisioner, volumeFields, claimFields, metrics, freeze = false } = options;
+  const { clock = systemClock, logger = warningLogger, storageKeys } = options;
+  const storageSources = storageKeys === undefined ? [] : (options.storageSources ?? 'all');
+  const shared = new SharedValues();
+  const common = { transport, clock, logger, freeze };
+  return {
+    claims: new Informer({
+      ...common,
+      resource: persistentVolumeClaims,
+      transform: claimTransform(shared, claimFields, budget),
+      onStoreChange: (old, claim) => budget.changed(old, claim),
+      protobuf: claimDecoder(claimFields),
+      sameContent: claimFields === undefined ? sameClaim : sameButVersion,
+      indexers: { [uidIndex]: (claim) => [claimUid(claim)] },
+      metrics: metrics?.(persistentVolumeClaims.plural),
+    }),
+    volumes: new Informer({
+      ...common,
+      resource: persistentVolumes,
+      transform: volumeTransform({ shared, isKnownProvisioner, fields: volumeFields, storageKeys }),
+      protobuf: volumeDecoder((volume) => isWholeVolume(volume, isKnownProvisioner), volumeFields, storageSources),
+      sameContent: volumeFields === undefined ? sameVolume : sameButVersion,
+      indexers: {
+        [unboundForIndex]: unboundFor,
+        ...(storageKeys !== undefined && { [storageIndex]: storageHashes }),
+      },
+      metrics: metrics?.(persistentVolumes.plural),
+    }),
+    classes: new Informer({
+      ...common,
+      resource: storageClasses,
+      transform: withoutManagedFields<StorageClass>,
+      protobuf: messageDecoder('StorageClass'),
+      metrics: metrics?.(storageClasses.plural),
+    }),
+  };
+}
+
+/** Only whole volumes, which are ours, have what this reads: they are few, and so is what the index holds. */
+function unboundFor({ metadata, spec, status }: PersistentVolume): string[] {
+  const { phase = 'Pending' } = status ?? {};
+  const uid = spec.claimRef?.uid ?? '';
+  const isMade = metadata.annotations?.[provisionedByKey] !== undefined && metadata.deletionTimestamp === undefined;
+  return isMade && uid !== '' && ['Pending', 'Available'].includes(phase) ? [uid] : [];
+}
+
+/** An object as it came, less the fields that only the API server reads. */
+export function withoutManagedFields<T extends KubeObject>(object: KubeObject): T {
+  delete (object.metadata as { managedFields?: unknown }).managedFields;
+  return object as T;
+}

@@ -1,0 +1,236 @@
+/** One attempt for a claim, from top to bottom: decide, admit, plan, record, create, save. */
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { shortValue } from '../../base/short-value.ts';
+import { objectKey } from '../../kube/kube-object.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
+import type { Attempt, AttemptSteps } from './attempt-steps.ts';
+import { isPartialClaim } from '../cache/cached-claim.ts';
+import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
+import type { ControllerMetrics } from '../controller-metrics.ts';
+import { currentClaim } from './current-claim.ts';
+import { uidIndex } from '../cache/informers.ts';
+import type { LastErrors } from './last-errors.ts';
+import type { MissingClasses } from './missing-classes.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
+import { handleFailure, toProvisionError } from './provision-failure.ts';
+import type { ProvisionObserver } from '../provision-observer.ts';
+import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
+import type { Rescheduler } from './rescheduler.ts';
+import { type ClaimDecision, shouldProvision } from './should-provision.ts';
+import type { SlowSet } from './slow-set.ts';
+import { Stopped } from './stopped.ts';
+import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
+import type { VolumeStore } from '../volume/volume-store.ts';
+
+export interface ClaimAttemptOptions extends AdmissionOptions {
+  provisioner: Omit<Provisioner, 'provision'>;
+  /** What is recorded of an attempt, and how its storage is made. */
+  steps: AttemptSteps;
+  observer: Required<ProvisionObserver>;
+  claims: Lister<PersistentVolumeClaim>;
+  classes: Lister<StorageClass>;
+  missingClasses: MissingClasses;
+  rescheduler: Rescheduler;
+  store: VolumeStore;
+  slowSet: SlowSet;
+  metrics: ControllerMetrics;
+  volumeName: (claim: PersistentVolumeClaim) => string;
+  /** Undefined: nobody reads them. */
+  lastErrors: LastErrors | undefined;
+  clock: Clock;
+  logger: Logger;
+}
+
+/**
+ * What an attempt ended with, unless it is to be retried: then it throws. `recovered`: what an earlier attempt left was settled,
+ * and no new volume is needed. `stopped`: there is no volume, and no retry until something changes.
+ */
+export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped';
+
+export class ClaimAttempt {
+  readonly #options: ClaimAttemptOptions;
+
+  constructor(options: ClaimAttemptOptions) {
+    this.#options = options;
+  }
+
+  /** Safe to repeat at any time. @throws when the claim must be tried again later. */
+  async run(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
+    const { steps, logger } = this.#options;
+    const cached = await this.#currentClaim(uid, signal);
+    const open = await steps.resume(uid, cached, signal);
+    if (open === 'settled') return 'recovered';
+    if (open !== undefined) {
+      this.#checkSlowSet(open.options.claim);
+      return this.#measured(open.options.claim, () => this.#carryOut(open, signal));
+    }
+    const claim = cached ?? steps.keptClaim(uid);
+    if (claim === undefined) {
+      logger.debug({ uid }, 'Claim in work queue no longer exists');
+      return 'gone';
+    }
+    this.#checkSlowSet(claim);
+    const storageClass = await this.#decide(claim, signal);
+    const outcome =
+      storageClass === undefined
+        ? 'not-now'
+        : await this.#measured(claim, () => this.#begin(claim, storageClass, signal));
+    steps.ended(uid);
+    return outcome;
+  }
+
+  /** As the cache shows it; one that is cached in part is read if there is work to do. @returns undefined if it is gone. */
+  async #currentClaim(uid: string, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
+    const { rescheduler, steps, isKnownProvisioner, classes, claims, client } = this.#options;
+    const [claim] = claims.byIndex(uidIndex, uid);
+    if (claim === undefined) return undefined;
+    await rescheduler.checkVersion(claim, signal);
+    if (!isPartialClaim(claim)) return claim;
+    if (!steps.hasRecord(uid)) {
+      const getClass = (name: string): StorageClass | undefined => classes.get(name);
+      const decision = await shouldProvision({ claim, qualifies: () => true, isKnownProvisioner, getClass });
+      if (!decision.provision && decision.reason !== 'class-missing') return claim;
+    }
+    return currentClaim(client, claim, signal);
+  }
+
+  #checkSlowSet(claim: PersistentVolumeClaim): void {
+    const storageClass = this.#options.classes.get(className(claim));
+    if (storageClass === undefined) return;
+    const uid = claimUid(claim);
+    if (!this.#options.slowSet.holdsBack(uid, storageClass.metadata.uid ?? '')) return;
+    throw new Error(
+      `skipping volume provisioning for pvc ${uid}, because provisioning previously failed with infeasible error`,
+    );
+  }
+
+  /** @returns the class by which the claim is to be provisioned; undefined: not now. @throws for another try, which counts as failed. */
+  async #decide(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<StorageClass | undefined> {
+    const { metrics, logger, missingClasses } = this.#options;
+    try {
+      const decision = await this.#decision(claim, signal);
+      if (decision.provision) {
+        const fields = {
+          claim: objectKey(claim),
+          class: decision.storageClass.metadata.name,
+          node: shortValue(selectedNode(claim)),
+        };
+        logger.debug(fields, 'Provisioning the claim');
+        return decision.storageClass;
+      }
+      // a bound claim is the usual case
+      const level = decision.reason === 'bound' ? 'trace' : 'debug';
+      logger[level]({ claim: objectKey(claim), reason: decision.reason }, 'Not provisioning the claim now');
+      if (decision.reason !== 'class-missing') return undefined;
+      throw missingClasses.report(claim, decision.className);
+    } catch (error) {
+      metrics.provisionFailed(metricLabels(claim));
+      throw error;
+    }
+  }
+
+  async #decision(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<ClaimDecision> {
+    const { provisioner, isKnownProvisioner, classes, missingClasses } = this.#options;
+    const decision = await shouldProvision({
+      claim,
+      qualifies: () => provisioner.shouldProvision?.(claim, { signal }) ?? true,
+      isKnownProvisioner,
+      getClass: (name) => classes.get(name),
+    });
+    if (decision.provision || decision.reason !== 'class-missing') return decision;
+    const storageClass = await missingClasses.read(claim, decision.className, signal);
+    if (storageClass === undefined) return decision;
+    return shouldProvision({ claim, qualifies: () => true, isKnownProvisioner, getClass: () => storageClass });
+  }
+
+  async #measured(claim: PersistentVolumeClaim, work: () => Promise<Stopped | undefined>): Promise<ClaimOutcome> {
+    const { metrics, clock, logger, lastErrors } = this.#options;
+    const labels = metricLabels(claim);
+    const startedMs = clock.monotonicMs();
+    let stopped: Stopped | undefined;
+    try {
+      stopped = await work();
+    } catch (error) {
+      metrics.provisionFailed(labels);
+      throw error;
+    }
+    if (stopped !== undefined) {
+      metrics.provisionFailed(labels);
+      lastErrors?.add(claimUid(claim), stopped.reason);
+      logger.debug({ claim: objectKey(claim), reason: stopped.reason }, 'Provisioning stopped');
+      return 'stopped';
+    }
+    lastErrors?.delete(claimUid(claim));
+    metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
+    return 'provisioned';
+  }
+
+  /** A claim for which nothing is open. */
+  async #begin(
+    claim: PersistentVolumeClaim,
+    storageClass: StorageClass,
+    signal: AbortSignal,
+  ): Promise<Stopped | undefined> {
+    const { steps } = this.#options;
+    const volumeName = this.#options.volumeName(claim);
+    const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
+    const refusal = (await admitClaim(options, this.#options, signal)) ?? (await steps.admit(options, signal));
+    if (refusal !== undefined) return refusal;
+    return this.#carryOut({ options }, signal);
+  }
+
+  /** From the plan, or from the record of an open attempt, to the saved volume. */
+  async #carryOut(attempt: Attempt, signal: AbortSignal): Promise<Stopped | undefined> {
+    const { observer, store, steps } = this.#options;
+    const { claim } = attempt.options;
+    this.#recordStart(claim);
+    const made = await this.#make(attempt, signal);
+    if (made instanceof Stopped) return made;
+    observer.onProvisioned(made, attempt.options);
+    try {
+      await store.save(claim, made);
+    } catch (error) {
+      steps.unsaved(claim, made);
+      throw error;
+    }
+    return undefined;
+  }
+
+  #recordStart(claim: PersistentVolumeClaim): void {
+    this.#options.recorder.event(
+      claimReference(claim),
+      'Normal',
+      'Provisioning',
+      `External provisioner is provisioning volume for claim ${JSON.stringify(objectKey(claim))}`,
+    );
+  }
+
+  /** @throws {ProvisionError} for a retry. */
+  async #make(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
+    const { steps } = this.#options;
+    try {
+      const planned = attempt.intent === undefined ? await steps.plan(attempt.options, signal) : attempt;
+      return planned instanceof Stopped ? planned : await steps.create(planned, signal);
+    } catch (error) {
+      return await this.#afterFailure(error, attempt.options, signal);
+    }
+  }
+
+  /** @throws {ProvisionError} for a retry. */
+  async #afterFailure(error: unknown, options: ProvisionOptions, signal: AbortSignal): Promise<Stopped> {
+    if (error instanceof IgnoredError || error instanceof VolumeAbandonedError) return new Stopped(error.message);
+    const { observer, steps } = this.#options;
+    const failure = toProvisionError(error);
+    observer.onProvisionFailed(failure, options);
+    const end = await handleFailure(options.claim, failure, this.#options, signal);
+    if (!(end instanceof ProvisionError)) return end;
+    steps.failed(options.claim, end);
+    throw end;
+  }
+}
+
+function metricLabels(claim: PersistentVolumeClaim): { class: string; source: string } {
+  return { class: claim.spec.storageClassName ?? '', source: claim.spec.dataSource?.kind ?? '' };
+}

@@ -1,0 +1,45 @@
+/** What a claim says, read in the order that Kubernetes' own controllers read it. */
+import type { ObjectReference } from '../../kube/kube-object.ts';
+import {
+  alphaSelectedNodeKey,
+  betaStorageClassKey,
+  betaStorageProvisionerKey,
+  selectedNodeKey,
+  storageProvisionerKey,
+} from '../keys.ts';
+import type { PersistentVolumeClaim } from '../objects.ts';
+
+/** Name of the claim's class: the beta annotation if present, even empty, else `spec.storageClassName`, else empty. */
+export function className(claim: PersistentVolumeClaim): string {
+  return claim.metadata.annotations?.[betaStorageClassKey] ?? claim.spec.storageClassName ?? '';
+}
+
+/** The provisioner that is to make the volume: the GA annotation if present, even empty, else the beta one. */
+export function requestedProvisioner(claim: PersistentVolumeClaim): string | undefined {
+  const annotations = claim.metadata.annotations ?? {};
+  return annotations[storageProvisionerKey] ?? annotations[betaStorageProvisionerKey];
+}
+
+/** The chosen node: an empty GA annotation counts as present, the alpha one is only a fall-back. */
+export function selectedNode(claim: PersistentVolumeClaim): string {
+  const annotations = claim.metadata.annotations ?? {};
+  return annotations[selectedNodeKey] ?? annotations[alphaSelectedNodeKey] ?? '';
+}
+
+/** The claim's UID; empty only for an object that no API server made. */
+export function claimUid(claim: PersistentVolumeClaim): string {
+  return claim.metadata.uid ?? '';
+}
+
+/** The reference that a volume keeps of its claim, and that events about the claim carry. */
+export function claimReference(claim: PersistentVolumeClaim): ObjectReference {
+  const { namespace, name, uid, resourceVersion } = claim.metadata;
+  return {
+    kind: 'PersistentVolumeClaim',
+    apiVersion: 'v1',
+    ...(namespace !== undefined && { namespace }),
+    name,
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+}

@@ -1,0 +1,86 @@
+/** How far a claim without a volume is, from what the controller knows anyway. */
+import type { KeyState } from '../../kube/queue/work-queue.ts';
+import { className, claimUid, requestedProvisioner, selectedNode } from './claim-facts.ts';
+import type { LastError } from './last-errors.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
+
+/**
+ * What a claim waits for.
+ *
+ * - `syncing`: a worker has it, and calls the driver or is about to.
+ * - `queued`: it waits for a worker.
+ * - `saving`: its volume is created, and cannot be saved yet.
+ * - `retrying`: the last attempt failed, the next one is scheduled.
+ * - `class-missing`: its StorageClass does not exist.
+ * - `waiting-for-consumer`: its class has `WaitForFirstConsumer`, and no node is selected.
+ * - `volume-made`: its PersistentVolume exists, and kube-controller-manager has not bound it.
+ * - `idle`: nothing is going to happen until the claim changes, or it is the work of another instance.
+ */
+export type ClaimStep =
+  'syncing' | 'queued' | 'saving' | 'retrying' | 'class-missing' | 'waiting-for-consumer' | 'volume-made' | 'idle';
+
+/** A claim of this provisioner that has no volume. */
+export interface ClaimProgress {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Empty: it names none. */
+  readonly className: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  readonly step: ClaimStep;
+  /** Attempts that failed in a row. */
+  readonly failures: number;
+  /** Undefined: none, or the controller does not keep them. */
+  readonly lastError: LastError | undefined;
+  /** Milliseconds until the next attempt; undefined while it has no time. */
+  readonly nextTryInMs: number | undefined;
+}
+
+export interface ClaimProgressParts {
+  isKnownProvisioner: (name: string) => boolean;
+  getClass: (name: string) => StorageClass | undefined;
+  stateOf: (uid: string) => KeyState;
+  failures: (uid: string) => number;
+  lastError: (uid: string) => LastError | undefined;
+  /** Whether a volume of the name waits to be saved. */
+  isUnsaved: (volumeName: string) => boolean;
+  /** Whether a PersistentVolume of the name is there. */
+  hasVolume: (volumeName: string) => boolean;
+  volumeName: (claim: PersistentVolumeClaim) => string;
+}
+
+/** Undefined for a claim that has its volume, or that is not for this provisioner. */
+export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgressParts): ClaimProgress | undefined {
+  if ((claim.spec.volumeName ?? '') !== '') return undefined;
+  const provisioner = requestedProvisioner(claim);
+  if (provisioner === undefined || !parts.isKnownProvisioner(provisioner)) return undefined;
+  const uid = claimUid(claim);
+  const { namespace = '', name, creationTimestamp } = claim.metadata;
+  const state = parts.stateOf(uid);
+  const step = stepOf(claim, state, parts);
+  return {
+    namespace,
+    name,
+    uid,
+    className: className(claim),
+    createdAt: creationTimestamp ?? '',
+    step,
+    failures: parts.failures(uid),
+    lastError: parts.lastError(uid),
+    nextTryInMs: state.state === 'delayed' && step !== 'volume-made' ? state.inMs : undefined,
+  };
+}
+
+function stepOf(claim: PersistentVolumeClaim, { state }: KeyState, parts: ClaimProgressParts): ClaimStep {
+  if (state === 'processing') return 'syncing';
+  const volumeName = parts.volumeName(claim);
+  if (parts.isUnsaved(volumeName)) return 'saving';
+  if (parts.hasVolume(volumeName)) return 'volume-made'; // a retry may still have its time
+  const storageClass = parts.getClass(className(claim));
+  if (storageClass === undefined) return 'class-missing';
+  if (state === 'waiting') return 'queued';
+  if (state === 'delayed') return 'retrying';
+  const waitsForConsumer = storageClass.volumeBindingMode === 'WaitForFirstConsumer' && selectedNode(claim) === '';
+  return waitsForConsumer ? 'waiting-for-consumer' : 'idle';
+}

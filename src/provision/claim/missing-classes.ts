@@ -1,0 +1,55 @@
+/** Claims whose StorageClass the cache does not show. */
+import { shortValue } from '../../base/short-value.ts';
+import { ForbiddenError, NotFoundError } from '../../kube/client/api-error.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { claimReference, claimUid } from './claim-facts.ts';
+import { waitingReason } from '../event-reasons.ts';
+import { type PersistentVolumeClaim, type StorageClass, storageClasses } from '../objects.ts';
+
+export class MissingClasses {
+  readonly #client: KubeClient;
+  readonly #recorder: Recorder;
+  /** By claim UID: the class that the last event named as missing. */
+  readonly #reportedMissingClass = new Map<string, string>();
+
+  constructor(options: { client: KubeClient; recorder: Recorder }) {
+    this.#client = options.client;
+    this.#recorder = options.recorder;
+  }
+
+  /**
+   * Reads a class live before it is first reported missing: class and claim are often applied together, and the caches
+   * show them in any order.
+   */
+  async read(claim: PersistentVolumeClaim, name: string, signal: AbortSignal): Promise<StorageClass | undefined> {
+    if (name === '' || this.#reportedMissingClass.get(claimUid(claim)) === name) return undefined;
+    try {
+      return await this.#client.get<StorageClass>(storageClasses, { name }, { signal });
+    } catch (error) {
+      // a TypeError: no object can have such a name
+      if (error instanceof NotFoundError || error instanceof ForbiddenError || error instanceof TypeError)
+        return undefined;
+      throw error;
+    }
+  }
+
+  /** Records the event once for each class, since the retries alone are in the log only. @returns what the sync throws. */
+  report(claim: PersistentVolumeClaim, name: string): Error {
+    const uid = claimUid(claim);
+    if (this.#reportedMissingClass.get(uid) !== name) {
+      this.#reportedMissingClass.set(uid, name);
+      const message =
+        name === ''
+          ? 'Waiting for a StorageClass: the claim names none. Recreate it with a storageClassName'
+          : `Waiting for StorageClass ${JSON.stringify(shortValue(name))}, which does not exist. Create it, or recreate the claim with another`;
+      this.#recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
+    }
+    return new Error(`storageClass ${JSON.stringify(shortValue(name))} not found`);
+  }
+
+  /** Drops what is kept of a settled claim. */
+  forget(uid: string): void {
+    this.#reportedMissingClass.delete(uid);
+  }
+}

@@ -1,0 +1,86 @@
+/** What the failure of an attempt reveals about the backend, and what becomes of the record then. */
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { nodeName } from '../cache/cached-claim.ts';
+import { ReportOnlyError } from '../revoke/deletion-guard.ts';
+import { UnprovedError, VolumeExistsError, VolumeSeenError } from '../revoke/deletion-proof.ts';
+import { uidIndex } from '../cache/informers.ts';
+import type { Intent } from '../intents/intent.ts';
+import type { Intents } from '../intents/intents.ts';
+import type { PersistentVolumeClaim } from '../objects.ts';
+import { ProvisionError } from '../provisioner.ts';
+import { reportStuck } from './report-stuck.ts';
+import type { Revoker } from '../revoke/revoker.ts';
+
+export interface FailureParts {
+  intents: Intents;
+  revoker: Pick<Revoker, 'add'>;
+  claims: Lister<PersistentVolumeClaim>;
+  recorder: Recorder;
+}
+
+/**
+ * To be called for a failure after the backend may have been asked.
+ *
+ * @param mayExist - whether an earlier attempt may have made the storage.
+ * @returns what the attempt fails with.
+ */
+export async function noteFailure(
+  parts: FailureParts,
+  intent: Intent,
+  error: unknown,
+  { mayExist, signal }: { mayExist: boolean; signal: AbortSignal },
+): Promise<unknown> {
+  const { intents } = parts;
+  if (!(error instanceof ProvisionError) || error.state === 'in-background') {
+    if (!intents.isOpen(intent) && !signal.aborted) await intents.reopen(intent, {}, signal);
+  }
+  if (error instanceof ProvisionError) return noteProvisionError(parts, intent, error, { mayExist, signal });
+  intents.unclear(intent);
+  if (error instanceof UnprovedError || error instanceof VolumeSeenError) {
+    await intents.leaveDelete(intent, signal); // what was made is not fit, and has to stay
+    intents.unproved(intent, error.message);
+  } else if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
+    await intents.leaveDelete(intent, signal);
+    intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
+  } else if (intent.deleteSent) parts.revoker.add(intent);
+  return error;
+}
+
+async function noteProvisionError(
+  parts: FailureParts,
+  intent: Intent,
+  error: ProvisionError,
+  { mayExist, signal }: { mayExist: boolean; signal: AbortSignal },
+): Promise<ProvisionError> {
+  const { intents, revoker } = parts;
+  const { state, afterUnclear, message } = error;
+  if (state === 'no-change') {
+    intent.mayExist = mayExist;
+    if (!mayExist)
+      intents.close(intent); // nothing was sent: the next attempt plans anew
+    else if (afterUnclear === 'undecidable') reportStuck(parts, intent, message);
+  } else if (afterUnclear === 'absent') {
+    await intents.closeNow(intent, signal);
+  } else if (intent.deleteSent) {
+    intents.unclear(intent);
+    revoker.add(intent); // what was made is not fit, and has to go before another is made
+  } else if (state === 'in-background') {
+    intents.unclear(intent);
+  } else if (!mayExist || (afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
+    intents.close(intent);
+    // another node, which was not tried yet, may be selected by now: the next attempt is for that one
+    if (state === 'reschedule' && !hasPlannedNode(parts, intent))
+      return new ProvisionError(message, { state: 'finished', cause: error });
+  } else {
+    if (afterUnclear === 'undecidable') reportStuck(parts, intent, message);
+    // an earlier attempt may have left a volume, which no other node may get
+    if (state === 'reschedule') return new ProvisionError(message, { state: 'in-background', cause: error });
+  }
+  return error;
+}
+
+function hasPlannedNode({ claims }: FailureParts, { record, plannedNode }: Intent): boolean {
+  const [cached] = claims.byIndex(uidIndex, record.claim.uid);
+  return cached !== undefined && nodeName(cached) === plannedNode;
+}

@@ -1,0 +1,57 @@
+import type { Logger } from '../../base/logger.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { objectKey } from '../../kube/kube-object.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { claimReference, claimUid, className } from './claim-facts.ts';
+import { failedReason } from '../event-reasons.ts';
+import { selectedNodeKey } from '../keys.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
+import { ProvisionError } from '../provisioner.ts';
+import type { Rescheduler } from './rescheduler.ts';
+import type { SlowSet } from './slow-set.ts';
+import { Stopped } from './stopped.ts';
+
+export interface FailureOptions {
+  classes: Lister<StorageClass>;
+  slowSet: SlowSet;
+  rescheduler: Rescheduler;
+  recorder: Recorder;
+  logger: Logger;
+}
+
+/**
+ * Handles a failed attempt: the event on the claim, the pause of an infeasible one, and the selection of another node.
+ *
+ * @returns what the attempt ends with: a retry for a `ProvisionError`, none for `Stopped`.
+ */
+export async function handleFailure(
+  claim: PersistentVolumeClaim,
+  failure: ProvisionError,
+  options: FailureOptions,
+  signal: AbortSignal,
+): Promise<ProvisionError | Stopped> {
+  const { recorder, slowSet, rescheduler, classes, logger } = options;
+  const recordFailure = (message: string): void =>
+    recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
+
+  if (failure.infeasible) {
+    recordFailure(`Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`);
+    const classUid = classes.get(className(claim))?.metadata.uid;
+    if (classUid !== undefined) slowSet.add(claimUid(claim), classUid);
+    return failure;
+  }
+  recordFailure(failure.message);
+  const hasNode = claim.metadata.annotations?.[selectedNodeKey] !== undefined;
+  if (failure.state === 'reschedule' && hasNode && (await rescheduler.removeNode(claim, signal))) {
+    logger.info({ err: failure, claim: objectKey(claim) }, 'Another node is to be selected for the claim');
+    return new Stopped(`another node is to be selected: ${failure.message}`);
+  }
+  return failure;
+}
+
+/** Any other error of a provisioner: the attempt failed and nothing runs in the background. */
+export function toProvisionError(error: unknown): ProvisionError {
+  if (error instanceof ProvisionError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new ProvisionError(message, { state: 'finished', cause: error });
+}

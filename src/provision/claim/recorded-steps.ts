@@ -1,0 +1,265 @@
+/** The steps of a `Recoverable` provisioner: its plan is recorded before the backend is asked, and carried out as often as needed. */
+import type { Clock } from '../../base/clock.ts';
+import { type Permit, permitted, rechecked } from '../../base/permit.ts';
+import type { Informer } from '../../kube/cache/informer.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { orderOf } from '../../kube/client/resource-version.ts';
+import type { Attempt, AttemptSteps } from './attempt-steps.ts';
+import { nodeName } from '../cache/cached-claim.ts';
+import { claimReference, claimUid, selectedNode } from './claim-facts.ts';
+import { claimWish } from './claim-wish.ts';
+import { completeVolume, volumeTemplate } from './complete-volume.ts';
+import type { DeletionGuard } from '../revoke/deletion-guard.ts';
+import { waitingReason } from '../event-reasons.ts';
+import { uidIndex } from '../cache/informers.ts';
+import type { IntentRecord } from '../intent-journal/intent-record.ts';
+import { type Intent, isBeingUndone } from '../intents/intent.ts';
+import type { Intents } from '../intents/intents.ts';
+import { noteFailure } from './note-failure.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
+import type { ProvisionOptions } from '../provisioner.ts';
+import type { RecentlySaved } from '../volume/recently-saved.ts';
+import type { Recoverable } from '../recoverable.ts';
+import { reportStuck } from './report-stuck.ts';
+import type { Revoker } from '../revoke/revoker.ts';
+import type { SaveGuard } from '../volume/save-guard.ts';
+import { isServed } from './served-intent.ts';
+import { Stopped } from './stopped.ts';
+import type { VolumeStore } from '../volume/volume-store.ts';
+import { waitingText } from './waiting-text.ts';
+
+/** How long the journal may keep a claim waiting before an event says so, in milliseconds. */
+const journalPatienceMs = 30_000;
+
+const claimGone = new Stopped('the claim was deleted meanwhile');
+
+export interface RecordedStepsOptions {
+  provisioner: Recoverable;
+  intents: Intents;
+  guard: DeletionGuard;
+  revoker: Pick<Revoker, 'add' | 'closeServed'>;
+  saveGuard: Pick<SaveGuard, 'unsaved'>;
+  store: VolumeStore;
+  claims: Lister<PersistentVolumeClaim>;
+  volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'version'>;
+  classes: Lister<StorageClass>;
+  /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
+  recentlyServed: Pick<RecentlySaved, 'has'>;
+  isKnownProvisioner: (name: string) => boolean;
+  addFinalizer: boolean;
+  client: KubeClient;
+  recorder: Recorder;
+  permit: Permit | undefined;
+  clock: Clock;
+}
+
+/** An attempt whose plan is recorded. */
+type RecordedAttempt = Attempt & { intent: Intent };
+
+export class RecordedSteps implements AttemptSteps {
+  readonly #options: RecordedStepsOptions;
+
+  constructor(options: RecordedStepsOptions) {
+    this.#options = options;
+  }
+
+  hasRecord(uid: string): boolean {
+    return this.#options.intents.get(uid) !== undefined;
+  }
+
+  isInProgress(uid: string): boolean {
+    return this.hasRecord(uid);
+  }
+
+  /** None: what was begun for a claim that is gone is undone. */
+  keptClaim(): undefined {
+    return undefined;
+  }
+
+  /** The claim as it is now decides what becomes of its open intent; its class and its source are not looked at. */
+  async resume(
+    uid: string,
+    claim: PersistentVolumeClaim | undefined,
+    signal: AbortSignal,
+  ): Promise<RecordedAttempt | 'settled' | undefined> {
+    const { provisioner, intents, revoker, store, clock, isKnownProvisioner } = this.#options;
+    const intent = intents.get(uid);
+    if (intent === undefined) return undefined;
+    const { record } = intent;
+    if (isBeingUndone(intent, clock.monotonicMs()) || intent.served) return 'settled';
+    const wish = await claimWish(record, claim, {
+      isKnownProvisioner,
+      qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
+    });
+    if (wish === 'has-it') {
+      this.#closeServed(intent);
+      return 'settled';
+    }
+    if (claim === undefined || wish !== 'wanted' || intent.deleteSent) {
+      if (record.phase !== 'unproved') revoker.add(intent);
+      return 'settled';
+    }
+    if (isBeingUndone(intent, clock.monotonicMs())) return 'settled'; // the second look has begun meanwhile
+    intent.revoking = false;
+    if (store.isUnsaved(record.volume.name)) return 'settled';
+    try {
+      intents.checkName(claimUid(claim), record.volume.name);
+      if (await isServed(this.#options, intent, claim, signal)) return 'settled';
+      await intents.takeOver(intent, signal);
+    } catch (error) {
+      throw this.#recordWaiting(claim, error);
+    }
+    await intents.leaveDelete(intent, signal); // one that was begun, and could not be sent
+    return { options: this.#optionsOf(intent, claim), intent };
+  }
+
+  /**
+   * The checks before a new volume is begun, besides those of `admitClaim`.
+   *
+   * @returns that the claim has its volume or is gone, which the cache does not show yet.
+   * @throws {NameInUseError} while another claim's volume of the name is in the making, {DrainingError} while none may be begun.
+   */
+  async admit({ claim, volumeName }: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined> {
+    const { guard, intents, recentlyServed } = this.#options;
+    try {
+      intents.checkDrain();
+      intents.checkName(claimUid(claim), volumeName);
+    } catch (error) {
+      throw this.#recordWaiting(claim, error);
+    }
+    if (!recentlyServed.has(claimUid(claim))) return undefined;
+    const wish = await guard.wish({ claim: namesOf(claim) }, signal);
+    return wish === 'wanted' ? undefined : new Stopped('the claim has its volume, or is gone');
+  }
+
+  async plan(options: ProvisionOptions, signal: AbortSignal): Promise<RecordedAttempt | Stopped> {
+    const { provisioner, intents, volumes, clock } = this.#options;
+    const { claim } = options;
+    // before anything is planned: whatever happens to volumes from now on is known
+    const version = intents.wasServed(claimUid(claim)) ? undefined : volumes.version;
+    const plan = await provisioner.plan(options, { signal });
+    const intent = await this.#record(
+      {
+        claim: namesOf(claim),
+        volume: volumeTemplate(options),
+        plan,
+        phase: 'create',
+        ...(version !== undefined && !Number.isNaN(orderOf(version)) && { since: version }),
+        createdAt: new Date(clock.wallMs()).toISOString(),
+      },
+      claim,
+      signal,
+    );
+    // the claim may have changed while its record was written; such a change has queued it
+    const cached = this.#cached(intent);
+    intent.plannedNode = nodeName(claim);
+    if (cached !== undefined && nodeName(cached) === intent.plannedNode) return { options, intent };
+    intents.close(intent);
+    return cached === undefined ? claimGone : new Stopped('another node was selected meanwhile');
+  }
+
+  /** @throws what ends the attempt; the intent knows by then what may be left. */
+  async create({ intent }: RecordedAttempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
+    const { intents, addFinalizer } = this.#options;
+    const { mayExist } = intent;
+    let made: PersistentVolume;
+    try {
+      made = await this.#fulfil(intent, signal);
+    } catch (error) {
+      if (intent.mayExist) throw await noteFailure(this.#options, intent, error, { mayExist, signal });
+      intents.close(intent); // the backend was not called: the next attempt makes a new plan
+      throw error;
+    }
+    await intents.reopen(intent, made.spec, signal);
+    if (this.#cached(intent) === undefined) {
+      intents.unclear(intent); // the sync that the deletion has queued undoes it
+      return claimGone;
+    }
+    intents.made(intent);
+    const { volume } = intent.record;
+    const named = { ...made, metadata: { ...made.metadata, name: volume.name } };
+    return completeVolume(named, volume, { addFinalizer });
+  }
+
+  failed(): void {
+    // the intent knows
+  }
+
+  unsaved(_claim: PersistentVolumeClaim, volume: PersistentVolume): void {
+    this.#options.saveGuard.unsaved(volume);
+  }
+
+  ended(): void {
+    // the intent is open, or was closed
+  }
+
+  #closeServed(intent: Intent): void {
+    const { volume, nameTaken = false } = intent.record;
+    if (nameTaken) {
+      // what was made for the claim is in no volume: it stays recorded until that claim is gone
+      reportStuck(this.#options, intent, `PersistentVolume ${JSON.stringify(volume.name)} has other storage`);
+    } else if (intent.owner !== 'foreign') this.#options.revoker.closeServed(intent);
+  }
+
+  /** The options of an attempt for an open intent. The class may be gone: then only what the record knows of it is there. */
+  #optionsOf({ record: { volume } }: Intent, claim: PersistentVolumeClaim): ProvisionOptions {
+    const { className: name, provisioner, defaults } = volume;
+    const known = this.#options.classes.get(name);
+    const { persistentVolumeReclaimPolicy: reclaimPolicy, mountOptions } = defaults;
+    const storageClass = known ?? {
+      metadata: { name },
+      provisioner,
+      ...(reclaimPolicy !== undefined && { reclaimPolicy }),
+      ...(mountOptions !== undefined && { mountOptions }),
+    };
+    return { claim, storageClass, volumeName: volume.name, selectedNodeName: selectedNode(claim) };
+  }
+
+  /** Resolves once the backend may be asked. @throws what the journal throws. */
+  async #record(record: IntentRecord, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<Intent> {
+    const { intents, clock, recorder } = this.#options;
+    const patience = clock.after(journalPatienceMs, () => {
+      const message =
+        'Waiting for the API server to accept the record of the volume. The volume is created once the record is written';
+      recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
+    });
+    try {
+      return await intents.begin(record, signal);
+    } catch (error) {
+      throw this.#recordWaiting(claim, error);
+    } finally {
+      patience.cancel();
+    }
+  }
+
+  /** Asks the backend, which finds what an earlier attempt has made. */
+  #fulfil(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
+    const { provisioner, guard, intents } = this.#options;
+    const { mayExist } = intent;
+    const permit = rechecked(this.#options.permit, () => intents.checkOwned(intent));
+    const beforeDelete = (handle: string): Promise<void> =>
+      guard.beforeDelete(intent, handle, { wantedByClaim: true, signal });
+    return permitted(permit, signal, () =>
+      intents.ask(intent, () => provisioner.fulfil(intent.record.plan, { signal, permit, mayExist, beforeDelete })),
+    );
+  }
+
+  #cached({ record }: Intent): PersistentVolumeClaim | undefined {
+    return this.#options.claims.byIndex(uidIndex, record.claim.uid)[0];
+  }
+
+  /** Records an event on the claim if the error means that it waits for something else. @returns the error. */
+  #recordWaiting(claim: PersistentVolumeClaim, error: unknown): unknown {
+    const message = waitingText(error);
+    if (message !== undefined)
+      this.#options.recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
+    return error;
+  }
+}
+
+function namesOf(claim: PersistentVolumeClaim): { namespace: string; name: string; uid: string } {
+  const { namespace = '', name } = claim.metadata;
+  return { namespace, name, uid: claimUid(claim) };
+}

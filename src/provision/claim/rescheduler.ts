@@ -1,0 +1,70 @@
+import type { Logger } from '../../base/logger.ts';
+import { ForbiddenError } from '../../kube/client/api-error.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import { objectKey } from '../../kube/kube-object.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { isOlderVersion } from '../../kube/client/resource-version.ts';
+import { claimReference, claimUid } from './claim-facts.ts';
+import { failedReason } from '../event-reasons.ts';
+import { selectedNodeKey } from '../keys.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims } from '../objects.ts';
+
+/** Removes the selected node from claims for which it has no capacity, so that the scheduler selects another. */
+export class Rescheduler {
+  readonly #client: KubeClient;
+  readonly #recorder: Recorder;
+  readonly #logger: Logger;
+  /** By UID: resource version of our write that removed the node, until the cache shows it. */
+  readonly #writtenVersions = new Map<string, string>();
+
+  constructor(options: { client: KubeClient; recorder: Recorder; logger: Logger }) {
+    this.#client = options.client;
+    this.#recorder = options.recorder;
+    this.#logger = options.logger;
+  }
+
+  /** @returns false when it could not be done; the log and, for a missing right, an event say why. */
+  async removeNode(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
+    const { resourceVersion = '' } = claim.metadata; // a claim that has changed since is a conflict
+    try {
+      const live = await this.#client.get<PersistentVolumeClaim>(persistentVolumeClaims, claim.metadata, { signal });
+      const { [selectedNodeKey]: _node, ...annotations } = live.metadata.annotations ?? {};
+      const update: PersistentVolumeClaim = { ...live, metadata: { ...live.metadata, resourceVersion, annotations } };
+      const { metadata } = await this.#client.update(persistentVolumeClaims, update, { signal });
+      if (metadata.resourceVersion !== undefined) this.#writtenVersions.set(claimUid(claim), metadata.resourceVersion);
+      return true;
+    } catch (error) {
+      this.#logger.info(
+        { err: error, claim: objectKey(claim) },
+        'The selected node could not be removed from the claim',
+      );
+      if (error instanceof ForbiddenError) {
+        const message = `The selected node could not be removed from the claim to have another one selected: ${error.message}`;
+        this.#recorder.event(claimReference(claim), 'Warning', failedReason, message);
+      }
+      return false;
+    }
+  }
+
+  /**
+   * An API server that has been restored from a backup may never show our write: where it has an older claim itself, that one counts.
+   *
+   * @throws when the cached claim still has the node that was removed.
+   */
+  async checkVersion(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
+    const uid = claimUid(claim);
+    const ours = this.#writtenVersions.get(uid);
+    if (ours === undefined) return;
+    if (isOlderVersion(claim.metadata.resourceVersion, ours)) {
+      const live = await this.#client.get<PersistentVolumeClaim>(persistentVolumeClaims, claim.metadata, { signal });
+      if (!isOlderVersion(live.metadata.resourceVersion, ours))
+        throw new Error(`claim ${objectKey(claim)} was rescheduled and the cache does not show it yet`);
+    }
+    this.#writtenVersions.delete(uid);
+  }
+
+  /** Drops what is kept of a settled claim. */
+  forget(uid: string): void {
+    this.#writtenVersions.delete(uid);
+  }
+}

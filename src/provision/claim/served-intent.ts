@@ -1,0 +1,60 @@
+/** Whether the claim of an open intent has its volume already. */
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { isReservedFor } from '../volume/existing-volume.ts';
+import type { Intent } from '../intents/intent.ts';
+import type { Intents } from '../intents/intents.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import { reportStuck } from './report-stuck.ts';
+import type { Revoker } from '../revoke/revoker.ts';
+import { storedVolume } from '../volume/stored-volume.ts';
+
+/** The PersistentVolume that has the name is pending deletion: the claim waits for it. */
+export class VolumePendingDeletionError extends Error {
+  override readonly name = 'VolumePendingDeletionError';
+}
+
+export interface ServedIntentOptions {
+  intents: Intents;
+  revoker: Pick<Revoker, 'closeServed'>;
+  volumes: Lister<PersistentVolume>;
+  client: KubeClient;
+  recorder: Recorder;
+}
+
+/**
+ * Whether a PersistentVolume of the planned name already serves the claim; if so, the record is closed.
+ *
+ * @throws {VolumePendingDeletionError} if that PersistentVolume must be deleted first.
+ * @throws {Error} if it is not for this claim: the intent is stuck.
+ */
+export async function isServed(
+  options: ServedIntentOptions,
+  intent: Intent,
+  claim: PersistentVolumeClaim,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { volumes, client, intents, revoker } = options;
+  const { nameTaken = false } = intent.record;
+  const { name } = intent.record.volume;
+  // after a conflict the name is free only once the API server, not just the cache, has no such volume
+  const existing = volumes.get(name) ?? (nameTaken ? await storedVolume(client, name, signal) : undefined);
+  if (existing === undefined) {
+    intents.setNameTaken(intent, false);
+    return false;
+  }
+  const phase = existing.status?.phase;
+  const leaving = existing.metadata.deletionTimestamp !== undefined || phase === 'Released' || phase === 'Failed';
+  if (leaving || nameTaken)
+    throw new VolumePendingDeletionError(`PersistentVolume ${JSON.stringify(name)} must be deleted first`);
+  if (!(await isReservedFor(claim, existing, { client, signal }))) {
+    const message = `PersistentVolume ${JSON.stringify(name)} exists already and is not for this claim. Delete it, or recreate the claim`;
+    reportStuck(options, intent, message);
+    throw new Error(message);
+  }
+  // whether one that an administrator reserved has the storage is compared when ours is saved
+  if (intent.mayExist && !(await isReservedFor(claim, existing, { client, signal, byUid: true }))) return false;
+  revoker.closeServed(intent);
+  return true;
+}

@@ -1,0 +1,73 @@
+import { type Permit, permitted } from '../../base/permit.ts';
+import type { Attempt, AttemptSteps } from './attempt-steps.ts';
+import { claimUid } from './claim-facts.ts';
+import { completeVolume, volumeTemplate } from './complete-volume.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import type { ProvisionError, ProvisionOptions, Provisioner } from '../provisioner.ts';
+
+export interface UnrecordedStepsOptions {
+  provisioner: Provisioner;
+  addFinalizer: boolean;
+  permit: Permit | undefined;
+}
+
+/**
+ * The steps of a provisioner that is not `Recoverable`: `provision` is called with the class and the claim of now, and what may be
+ * in the making is known to this process alone.
+ */
+export class UnrecordedSteps implements AttemptSteps {
+  readonly #options: UnrecordedStepsOptions;
+  /**
+   * Claims whose volume may be in the making, as they were at the last attempt: attempts go on even if they are deleted
+   * meanwhile, so that the volume gets an object and is reclaimed.
+   */
+  readonly #kept = new Map<string, PersistentVolumeClaim>();
+
+  constructor(options: UnrecordedStepsOptions) {
+    this.#options = options;
+  }
+
+  hasRecord(): boolean {
+    return false;
+  }
+
+  isInProgress(uid: string): boolean {
+    return this.#kept.has(uid);
+  }
+
+  keptClaim(uid: string): PersistentVolumeClaim | undefined {
+    return this.#kept.get(uid);
+  }
+
+  resume(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  admit(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  plan(options: ProvisionOptions): Promise<Attempt> {
+    return Promise.resolve({ options });
+  }
+
+  async create({ options }: Attempt, signal: AbortSignal): Promise<PersistentVolume> {
+    const { provisioner, permit, addFinalizer } = this.#options;
+    const made = await permitted(permit, signal, () => provisioner.provision(options, { signal, permit }));
+    return completeVolume(made, volumeTemplate(options), { addFinalizer });
+  }
+
+  failed(claim: PersistentVolumeClaim, { infeasible, state }: ProvisionError): void {
+    if (!infeasible && state === 'in-background') this.#kept.set(claimUid(claim), claim);
+    else if (infeasible || state !== 'no-change') this.#kept.delete(claimUid(claim));
+  }
+
+  /** The store has deleted the storage: nothing is in the making. */
+  unsaved(claim: PersistentVolumeClaim): void {
+    this.#kept.delete(claimUid(claim));
+  }
+
+  ended(uid: string): void {
+    this.#kept.delete(uid);
+  }
+}

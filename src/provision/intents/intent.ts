@@ -1,0 +1,233 @@
+import { orderOf } from '../../kube/client/resource-version.ts';
+import type { FoundIntent } from '../intent-journal/intent-journal.ts';
+import type { ReportReason } from '../intent-journal/journal-metrics.ts';
+import { type IntentRecord, isLeftAlonePhase } from '../intent-journal/intent-record.ts';
+
+/** One volume in the making, or being undone. */
+export interface Intent {
+  /** As it is in the journal; replaced as a whole. */
+  record: IntentRecord;
+  /** Its record was written: from then on the backend may be asked. */
+  recorded: boolean;
+  /** The record was durable before the backend was asked, and nobody but the leader writes the journal. */
+  isDurable: boolean;
+  /** The backend may have storage for it, or be making it. */
+  mayExist: boolean;
+  /** The node that was selected when this process planned it, see `nodeName`; undefined: another process planned it. */
+  plannedNode: string | undefined;
+  /** A call of this process that makes the storage is under way. */
+  underWay: boolean;
+  /** Monotonic time of the last attempt after which the backend may still be at work. */
+  unclearAtMs: number;
+  /** The backend has said once, long enough after the last unclear attempt, that it has no room for it. */
+  exhausted: boolean;
+  /** The PersistentVolume may have been created, by whatever process. */
+  saveAttempted: boolean;
+  /** This process has sent a request that creates it. */
+  saveSent: boolean;
+  /**
+   * How many of these requests, with one for those of an earlier process, have had no response that rules out that they are
+   * carried out.
+   */
+  unansweredSaves: number;
+  /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */
+  mayBeSavedUntilMs: number;
+  /**
+   * No PersistentVolume has had its name from this version on, as far as the volumes' log says so; NaN: nothing can be proved.
+   * Moves on while the log is clean.
+   */
+  since: number;
+  /** As `since` was at first: a volume of whatever name that has had the storage from then on counts, too. */
+  firstSince: number;
+  /** Monotonic time at which `since` was set. */
+  sinceAtMs: number;
+  /** A call that makes the storage may still be under way until this monotonic time, whoever has sent it. */
+  lateUntilMs: number;
+  /** Monotonic time since which a proof is waited for. */
+  pendingSinceMs: number | undefined;
+  /** Monotonic time since which every attempt to undo it has failed for good; undefined: the last one did not. */
+  refusedSinceMs: number | undefined;
+  /** Why it was reported as stuck in this process. */
+  reportedAs: ReportReason | undefined;
+  /** The storage, once the backend has named it in this process. */
+  foundHandle: string | undefined;
+  /** The backend may have been told to delete the storage. */
+  deleteSent: boolean;
+  /** It is left to the revoker; the claim waits, but not for a second look. */
+  revoking: boolean;
+  /**
+   * Nothing is deleted before this monotonic time, so that calls of other processes have ended. One that came later than the
+   * deletion would make the storage again.
+   */
+  deleteNotBeforeMs: number;
+  /** Nor is the storage of a saved volume before this monotonic time. An adoption does not put it off. */
+  keptUntilMs: number;
+  /** The PersistentVolume is there; the record is closed at `keptUntilMs`. */
+  served: boolean;
+  /** Another process may still work on it. */
+  owner: 'own' | 'foreign' | 'taken-over';
+  /** Why nothing may ever be deleted because of it. */
+  reportOnly: string | undefined;
+}
+
+/**
+ * How long a process whose record was taken over may go on before its watch shows that the claim is served or gone, in
+ * milliseconds.
+ */
+const noticeMs = 10_000;
+
+/** Max time without deletions after a take-over, in milliseconds: the calls of a dead process have lost their connection by then. */
+const maxHoldMs = 60_000;
+
+/** A call that nobody waits for any more ends within this multiple of the time that a call may take. */
+const lateFactor = 1.5;
+
+/** How long nothing is deleted after a take-over, in milliseconds. */
+export function holdMs(maxCallMs: number): number {
+  return Math.min(maxCallMs, maxHoldMs);
+}
+
+/** When a call that has just ended without a clear result has come to its end, in monotonic milliseconds. */
+export function lateUntil(nowMs: number, maxCallMs: number): number {
+  return nowMs + lateFactor * maxCallMs;
+}
+
+/** For how long the API server may still carry out a request that nobody waits for any more, in milliseconds. */
+export const lateSaveMs = 65_000;
+
+/** Pause until a volume whose storage is being made or revoked is synced again, in milliseconds. */
+const busyPauseMs = 1000;
+
+/** Nothing is done for it: an operator, or a claim that wants it again, decides. */
+export function isLeftAlone({ record: { phase } }: Intent): boolean {
+  return isLeftAlonePhase(phase);
+}
+
+/** Monotonic time from which on an intent may be undone, in milliseconds. */
+export function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs }: Intent): number {
+  return Math.max(deleteNotBeforeMs, mayBeSavedUntilMs, record.phase === 'revoked' ? lateUntilMs : -Infinity);
+}
+
+/** Whether the API server may still create its PersistentVolume after the process has ended. */
+export function mayBeSavedLate(intent: Intent, nowMs: number): boolean {
+  const { unansweredSaves, served, revoking, mayBeSavedUntilMs } = intent;
+  if (unansweredSaves === 0 || served || isLeftAlone(intent)) return false;
+  return !revoking || mayBeSavedUntilMs > nowMs; // nothing is sent any more for what is being undone
+}
+
+/** The revoker may be at work on it: a claim that wants the volume waits. It does not wait until a second look is due. */
+export function isBeingUndone(intent: Intent, nowMs: number): boolean {
+  return intent.revoking && (intent.record.phase !== 'revoked' || revocableAtMs(intent) <= nowMs);
+}
+
+/**
+ * Nobody can have created its PersistentVolume: this process has begun it under a durable record, which another one would have had to
+ * take over, and has never sent the PersistentVolume. False where an earlier intent for the claim may have had one, and after a
+ * restore of the API server.
+ */
+export function isNeverSaved({ owner, isDurable, saveAttempted, since }: Intent): boolean {
+  return owner === 'own' && isDurable && !saveAttempted && !Number.isNaN(since);
+}
+
+export function newIntent(record: IntentRecord, nowMs: number): Intent {
+  return {
+    record,
+    recorded: false,
+    isDurable: false,
+    mayExist: false,
+    plannedNode: undefined,
+    underWay: false,
+    unclearAtMs: -Infinity,
+    exhausted: false,
+    saveAttempted: false,
+    saveSent: false,
+    unansweredSaves: 0,
+    mayBeSavedUntilMs: -Infinity,
+    since: orderOf(record.since),
+    firstSince: orderOf(record.since),
+    sinceAtMs: nowMs,
+    lateUntilMs: -Infinity,
+    pendingSinceMs: undefined,
+    refusedSinceMs: undefined,
+    reportedAs: undefined,
+    foundHandle: undefined,
+    deleteSent: false,
+    revoking: false,
+    deleteNotBeforeMs: -Infinity,
+    keptUntilMs: -Infinity,
+    served: false,
+    owner: 'own',
+    reportOnly: undefined,
+  };
+}
+
+/** One that another process has begun. */
+export function foundIntent(
+  { record, owner, reportOnly }: FoundIntent,
+  { keptUntilMs, nowMs, maxCallMs }: { keptUntilMs: number; nowMs: number; maxCallMs: number },
+): Intent {
+  return {
+    ...newIntent(record, nowMs),
+    sinceAtMs: -Infinity, // how long ago is not known
+    recorded: true,
+    mayExist: true,
+    plannedNode: undefined,
+    unclearAtMs: nowMs,
+    saveAttempted: true,
+    saveSent: true,
+    unansweredSaves: record.lateSave === true ? 1 : 0,
+    mayBeSavedUntilMs: record.lateSave === true ? nowMs + lateSaveMs : -Infinity,
+    deleteSent: record.handle !== undefined && record.phase !== 'unproved',
+    deleteNotBeforeMs: nowMs + holdMs(maxCallMs),
+    lateUntilMs: lateUntil(nowMs, maxCallMs),
+    keptUntilMs,
+    owner,
+    reportOnly,
+  };
+}
+
+/** The claim is served or gone: a process that still works on a record that was taken over from it makes its last call. */
+export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
+  if (intent.owner !== 'taken-over') return;
+  const endMs = nowMs + holdMs(noticeMs + maxCallMs);
+  intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);
+  intent.keptUntilMs = Math.max(intent.keptUntilMs, endMs);
+}
+
+/**
+ * For how long the storage of the intent's PersistentVolume must stay, in milliseconds: while a call of an earlier process may
+ * make it again, or one of our own where a process beside this one has saved the volume, and while the revoker, which makes it to
+ * find it, looks whether it may go.
+ */
+export function quietInMs(intent: Intent, nowMs: number): number {
+  if (intent.underWay) return Math.max(intent.keptUntilMs - nowMs, busyPauseMs);
+  if (isLeftAlone(intent)) return 0;
+  const { revoking, owner, deleteNotBeforeMs, record } = intent;
+  const isRevoked = revoking && owner !== 'foreign' && deleteNotBeforeMs <= nowMs && record.phase !== 'revoked';
+  return Math.max(intent.keptUntilMs - nowMs, isRevoked ? busyPauseMs : 0);
+}
+
+/**
+ * What nothing is done about an intent for.
+ *
+ * - `earlier-call`: after a take-over, a call of an earlier process may still be under way.
+ * - `other-process`: its record is that of another process, which may be alive.
+ * - `late-save`: the API server may still carry out a request that creates its PersistentVolume.
+ * - `proof`: what happened to PersistentVolumes is still being read.
+ * - `second-look`: it was deleted; a late call may make it again.
+ */
+export type WaitReason = (typeof waitReasons)[number];
+
+export const waitReasons = ['earlier-call', 'other-process', 'late-save', 'proof', 'second-look'] as const;
+
+/** Why nothing is done now about an intent that is to be undone, or closed; undefined: it does not wait. */
+export function waitReason(intent: Intent, nowMs: number): WaitReason | undefined {
+  const { record, revoking, served, owner, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs } = intent;
+  if (served) return intent.keptUntilMs > nowMs ? 'earlier-call' : undefined;
+  if (!revoking || isLeftAlone(intent)) return undefined;
+  if (owner === 'foreign') return 'other-process';
+  if (deleteNotBeforeMs > nowMs) return 'earlier-call';
+  if (record.phase === 'revoked') return lateUntilMs > nowMs ? 'second-look' : undefined;
+  if (mayBeSavedUntilMs > nowMs) return 'late-save';
+  return intent.pendingSinceMs === undefined ? undefined : 'proof';
+}

@@ -1,0 +1,522 @@
+/** What may be under way at the backend: the one owner of that knowledge. It keeps the journal and its own memory equal. */
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import {
+  DrainingError,
+  ForeignIntentError,
+  type FoundIntent,
+  type IntentJournal,
+  type JournalListener,
+} from '../intent-journal/intent-journal.ts';
+import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
+import type { IntentRecord } from '../intent-journal/intent-record.ts';
+import { ClosedNames } from './closed-names.ts';
+import {
+  awaitOthers,
+  foundIntent,
+  holdMs,
+  type Intent,
+  isLeftAlone,
+  lateSaveMs,
+  lateUntil,
+  mayBeSavedLate,
+  newIntent,
+  quietInMs,
+  type WaitReason,
+  waitReason,
+  waitReasons,
+} from './intent.ts';
+import { OpenIntents } from './open-intents.ts';
+import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
+import type { VolumeLog } from '../revoke/volume-log.ts';
+
+export interface IntentsOptions {
+  journal: IntentJournal;
+  /** What happened to the PersistentVolumes. */
+  log: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
+  /** How long a call to the backend may take, in milliseconds. */
+  maxCallMs: number;
+  clock: Clock;
+  logger: Logger;
+  metrics: JournalMetrics;
+}
+
+/** How much of a backend's text a record may hold, in characters. */
+const maxProblemLength = 2000;
+/** The version since which a record is known to have no PersistentVolume is renewed this often, in milliseconds. */
+const renewMs = 20_000;
+/** And this soon after a start, in milliseconds, as a process that is restarted again and again may not run longer. */
+const firstRenewMs = 1000;
+/** Max records whose version is renewed at once: each write holds a whole shard. */
+const maxRenewed = 500;
+
+export class Intents {
+  readonly #options: IntentsOptions;
+  readonly #open: OpenIntents;
+  readonly #closed: ClosedNames;
+  /** By the name of a saved volume: when calls that may make its storage again have ended, in monotonic milliseconds. */
+  readonly #lateCalls = new Map<string, number>();
+  /** UIDs of claims, until they are settled, whose closed intent may have had a PersistentVolume. */
+  readonly #served = new Set<string>();
+
+  constructor(options: IntentsOptions) {
+    this.#options = options;
+    this.#open = new OpenIntents(options.metrics);
+    options.metrics.waiting(() => this.#waiting());
+    this.#closed = new ClosedNames(options.clock);
+  }
+
+  get(uid: string): Intent | undefined {
+    return this.#open.get(uid);
+  }
+
+  list(): IterableIterator<Intent> {
+    return this.#open.list();
+  }
+
+  /**
+   * Takes what the journal finds, from now on.
+   *
+   * @param changed - called with the claim's UID for each intent that was found, or went without our doing.
+   * @param lost - called with an intent whose record another process has closed or taken over.
+   * @param discarded - called with an intent that an operator has discarded.
+   * @param drainEnded - called when new intents may be begun again.
+   */
+  async load(
+    {
+      changed,
+      lost,
+      discarded,
+      drainEnded,
+      fenced,
+    }: {
+      changed: (uid: string) => void;
+      lost: (intent: Intent) => void;
+      discarded: (intent: Intent) => void;
+      drainEnded: () => void;
+      fenced: (error: Error) => void;
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const listener: JournalListener = {
+      onFound: (found) => {
+        this.#find(found);
+        changed(found.record.claim.uid);
+      },
+      onGone: (uid) => {
+        const intent = this.#open.get(uid);
+        if (intent !== undefined) {
+          this.#open.remove(intent);
+          this.#served.add(uid); // by the other process, for all that is known
+          lost(intent);
+        }
+        changed(uid);
+      },
+      onDiscarded: (uid) => {
+        const intent = this.#open.get(uid);
+        if (intent === undefined) return;
+        this.#open.remove(intent);
+        this.#served.add(uid);
+        discarded(intent);
+        changed(uid);
+      },
+      onDrainEnded: drainEnded,
+      onRewound: () => this.lostHistory(),
+      onFenced: fenced,
+    };
+    await this.#options.journal.open(listener, signal);
+  }
+
+  #waiting(): Map<WaitReason, number> {
+    const counts = new Map<WaitReason, number>(waitReasons.map((reason) => [reason, 0]));
+    const nowMs = this.#nowMs;
+    for (const intent of this.#open.list()) {
+      const reason = waitReason(intent, nowMs);
+      if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /** The versions of which the history of the PersistentVolumes is needed. */
+  neededVersions(): number[] {
+    return this.#versions(({ since }) => since);
+  }
+
+  /** The versions from which on it counts which volumes have had which storage. */
+  neededStorageVersions(): number[] {
+    return this.#versions(({ firstSince }) => firstSince);
+  }
+
+  /** Those that are known, of the intents about which something is to be done. */
+  #versions(of: (intent: Intent) => number): number[] {
+    const versions: number[] = [];
+    for (const intent of this.#open.list()) {
+      if (!isLeftAlone(intent) && !Number.isNaN(of(intent))) versions.push(of(intent));
+    }
+    return versions;
+  }
+
+  /**
+   * Keeps the versions of long attempts young: the API server remembers little more than a minute, which is what the next
+   * process can read of it. Works until the signal aborts.
+   */
+  async renewVersions(signal: AbortSignal): Promise<void> {
+    for (let pauseMs = firstRenewMs; ; pauseMs = renewMs / 4) {
+      try {
+        await this.#options.clock.sleep(pauseMs, { signal });
+      } catch {
+        return;
+      }
+      this.#renewVersions();
+    }
+  }
+
+  #renewVersions(): void {
+    const { log } = this.#options;
+    let renewed = 0;
+    for (const intent of this.#open.list()) {
+      const { since, sinceAtMs, record } = intent;
+      if (isLeftAlone(intent) || intent.served || intent.owner === 'foreign') continue;
+      if (this.#nowMs - sinceAtMs < renewMs || log.verdict(record.volume.name, since).kind !== 'never') continue;
+      intent.since = log.reached;
+      intent.sinceAtMs = this.#nowMs;
+      if (intent.since === since) continue;
+      this.#note(intent, { ...record, since: String(intent.since) });
+      if (++renewed === maxRenewed) return;
+    }
+  }
+
+  /** Whether an earlier attempt of this process for the claim may have had a PersistentVolume. */
+  wasServed(uid: string): boolean {
+    return this.#served.has(uid);
+  }
+
+  /** Nothing is done for the claim any more. Safe to repeat. */
+  forget(uid: string): void {
+    this.#served.delete(uid);
+  }
+
+  /** Nothing that happened until now can be compared with what is there: nothing of it can be proved any more. */
+  lostHistory(): void {
+    for (const intent of this.#open.list()) {
+      intent.since = NaN;
+      const { since, ...record } = intent.record;
+      if (since !== undefined) this.#note(intent, record);
+    }
+  }
+
+  /**
+   * Records a new intent; resolves once the backend may be asked. Before that no record of another claim has the name in the
+   * journal any more: the next process could not tell which of them stands for the volume.
+   *
+   * @throws {NameInUseError} when the volume's name is in use, {ForeignIntentError} when an intent for the claim was
+   * found meanwhile, {DrainingError} while no new volume is begun, and what the journal throws.
+   */
+  async begin(record: IntentRecord, signal: AbortSignal): Promise<Intent> {
+    const { uid } = record.claim;
+    const { name } = record.volume;
+    this.checkDrain();
+    this.checkName(uid, name);
+    const former = this.#closed.uidOf(name);
+    if (former !== undefined && former !== uid && this.#open.get(former) === undefined) {
+      await this.#options.journal.removeNow(former, signal);
+      this.#closed.forget(name);
+      this.checkName(uid, name);
+    }
+    // found during planning: what the other process may have requested must not be requested from another plan
+    if (this.#open.get(uid) !== undefined)
+      throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
+    const intent = newIntent(record, this.#nowMs);
+    this.#open.add(intent);
+    this.#options.log.extend(intent.since); // planning took long: the log may have dropped what came first
+    try {
+      const protection = await this.#options.journal.put(record, signal);
+      intent.recorded = true;
+      intent.isDurable = protection === 'durable' && this.#options.journal.permit === undefined;
+      this.checkDrain();
+      if (protection === 'unprotected') this.#options.metrics.unprotected();
+    } catch (error) {
+      this.close(intent); // the write may have arrived all the same
+      throw error;
+    }
+    return intent;
+  }
+
+  /** @throws {DrainingError} while no new intent may be begun. */
+  checkDrain(): void {
+    if (this.#options.journal.isDraining) throw new DrainingError();
+  }
+
+  /** @throws {NameInUseError} when another claim's intent has the name, and came first. */
+  checkName(uid: string, name: string): void {
+    this.#open.checkName(uid, name);
+  }
+
+  /** Another process has the record: takes it over. @throws {ForeignIntentError} when that must be waited for. */
+  async takeOver(intent: Intent, signal: AbortSignal): Promise<void> {
+    if (intent.owner !== 'foreign') return;
+    await this.#options.journal.put(intent.record, signal);
+    intent.owner = 'taken-over';
+  }
+
+  /** The claim is served or gone: a process that still works on a record that was taken over from it makes its last call. */
+  awaitOthers(intent: Intent): void {
+    awaitOthers(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
+  }
+
+  /** Asks the backend to make the storage. Until that ends, the storage of a saved volume of the name stays. @throws what `call` throws. */
+  async ask<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
+    intent.mayExist = true;
+    intent.underWay = true;
+    try {
+      return await call();
+    } finally {
+      intent.underWay = false;
+    }
+  }
+
+  /** The backend has made the storage, and its volume is about to be saved; if that fails, a later attempt finds it. */
+  made(intent: Intent): void {
+    intent.saveAttempted = true;
+    intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
+    intent.exhausted = false;
+    intent.unclearAtMs = this.#nowMs;
+  }
+
+  /** Its volume will not be saved any more; whether it was saved may be unknown. */
+  abandoned(intent: Intent): void {
+    const { saveAttempted, unansweredSaves, mayBeSavedUntilMs } = intent;
+    if (!saveAttempted) return;
+    // one without a window was found again meanwhile: what was sent before is not known
+    const isUnclear = unansweredSaves > 0 || mayBeSavedUntilMs === -Infinity;
+    intent.mayBeSavedUntilMs = isUnclear ? this.#nowMs + lateSaveMs : -Infinity;
+  }
+
+  /**
+   * The process ends: records which PersistentVolumes the API server may still create, for the next process to wait for that. Safe
+   * to repeat.
+   *
+   * @returns whether there are any.
+   */
+  noteLateSaves(): boolean {
+    let found = false;
+    for (const intent of this.#open.list()) {
+      if (intent.owner === 'foreign' || !mayBeSavedLate(intent, this.#nowMs)) continue;
+      found = true;
+      if (intent.record.lateSave !== true) this.#note(intent, { ...intent.record, lateSave: true });
+    }
+    return found;
+  }
+
+  /** An attempt ended without a clear result: the backend may still be at work. */
+  unclear(intent: Intent): void {
+    intent.exhausted = false;
+    intent.unclearAtMs = this.#nowMs;
+    intent.lateUntilMs = lateUntil(this.#nowMs, this.#options.maxCallMs);
+    if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
+  }
+
+  /**
+   * The backend says that it has no room.
+   *
+   * @returns whether that is certain: said twice, when every attempt with an unclear result must have ended.
+   */
+  noRoom(intent: Intent): boolean {
+    const { clock, maxCallMs } = this.#options;
+    if (clock.monotonicMs() - intent.unclearAtMs < maxCallMs) return false;
+    if (intent.exhausted) return true;
+    intent.exhausted = true;
+    return false;
+  }
+
+  isOpen(intent: Intent): boolean {
+    return this.#open.has(intent);
+  }
+
+  /** @throws when the record was closed meanwhile, discarded, or taken over by another process. */
+  checkOpen(intent: Intent): void {
+    if (this.#open.has(intent)) return;
+    throw new Error(`the record of volume ${JSON.stringify(intent.record.volume.name)} is not open any more`);
+  }
+
+  /** To be called after a pause. @throws {VolumeAbandonedError} when another process has the record, or nobody has it any more. */
+  checkOwned(intent: Intent): void {
+    if (!this.#open.has(intent) || intent.owner === 'foreign')
+      throw new VolumeAbandonedError(intent.record.volume.name, 'another process has taken it over');
+  }
+
+  /**
+   * The storage is going to be deleted. Resolves once that is recorded, also where it was before: a process that has taken the
+   * record over meanwhile makes the write fail, or the record close.
+   *
+   * @throws as `checkOpen`, and what the journal throws.
+   */
+  async toDelete(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
+    this.checkOpen(intent);
+    await this.#put(intent, { ...intent.record, phase: 'delete', handle }, signal);
+    this.checkOpen(intent);
+  }
+
+  /** It was deleted, and is looked for once more at `lateUntilMs`: until then a late call may make it again. */
+  async revoked(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { handle: _handle, problem: _problem, ...record } = intent.record;
+    intent.deleteSent = false;
+    await this.#put(intent, { ...record, phase: 'revoked' }, signal);
+  }
+
+  /** It is looked for once more, by a call that may make it again. Resolves once that is recorded. */
+  async looksAgain(intent: Intent, signal: AbortSignal): Promise<void> {
+    await this.#put(intent, { ...intent.record, phase: 'unclear' }, signal);
+  }
+
+  /** The call that looked for it has made nothing, or was not sent. */
+  foundNothing(intent: Intent): void {
+    if (intent.record.phase === 'unclear') this.#note(intent, { ...intent.record, phase: 'revoked' });
+  }
+
+  /** The storage is not going to be deleted after all. Resolves once that is recorded. */
+  async leaveDelete(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { handle, problem: _problem, ...record } = intent.record;
+    const isLeft = handle !== undefined || record.phase === 'revoked' || record.phase === 'unproved';
+    if (isLeft) await this.#put(intent, { ...record, phase: 'unclear' }, signal);
+  }
+
+  /** What it has made cannot be proved to have had no PersistentVolume. Logged and counted once. Safe to repeat. */
+  unproved(intent: Intent, why: string): void {
+    intent.deleteSent = false;
+    if (intent.record.phase === 'unproved') return;
+    const { logger, metrics } = this.#options;
+    const { claim, volume, handle = intent.foundHandle } = intent.record;
+    const problem = why.slice(0, maxProblemLength);
+    logger.error(
+      { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, handle, problem },
+      'A volume may be kept on purpose, or be left behind: an operator has to decide',
+    );
+    metrics.reported('unproved');
+    this.#note(intent, { ...intent.record, phase: 'unproved', problem, ...(handle !== undefined && { handle }) });
+  }
+
+  /** Nobody but an operator can resolve it. Logged once for each reason: a backend's texts may differ from call to call. */
+  stuck(intent: Intent, reason: ReportReason, text: string): void {
+    const { logger, metrics } = this.#options;
+    const { claim, volume, phase, problem: known } = intent.record;
+    const problem = text.slice(0, maxProblemLength);
+    const isKnown = intent.reportedAs === reason || known === problem;
+    intent.reportedAs = reason;
+    if (!isKnown) {
+      logger.error(
+        { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, problem },
+        'A volume may be left at the backend and needs an operator',
+      );
+      metrics.reported(reason);
+    }
+    if (!isKnown || phase !== 'stuck') this.#note(intent, { ...intent.record, phase: 'stuck', problem });
+  }
+
+  /** Whether a PersistentVolume of the name has other storage. Safe to repeat. */
+  setNameTaken(intent: Intent, isTaken: boolean): void {
+    const { nameTaken = false, ...record } = intent.record;
+    if (nameTaken !== isTaken) this.#note(intent, isTaken ? { ...record, nameTaken: true } : record);
+  }
+
+  /** For how long the storage of a PersistentVolume of this name must stay, in milliseconds. */
+  quietInMs(volumeName: string): number {
+    const nowMs = this.#nowMs;
+    return Math.max(0, ...this.#open.named(volumeName).map((intent) => quietInMs(intent, nowMs)));
+  }
+
+  /**
+   * Storage was returned for an intent that is not open any more: another process has taken its record over meanwhile, and closed
+   * it. Unless that process still has one, it is recorded again, with what was known before.
+   *
+   * @throws what the journal throws, such as for a process that has lost its lease: then it is only logged.
+   */
+  async reopen(intent: Intent, storage: object, signal: AbortSignal): Promise<void> {
+    const { logger, metrics } = this.#options;
+    const { claim, volume } = intent.record;
+    if (this.#open.has(intent) || this.#open.get(claim.uid) !== undefined) return;
+    const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
+    const { handle: _handle, problem: _problem, ...record } = intent.record;
+    intent.record = { ...record, phase: 'unclear' };
+    intent.owner = 'taken-over';
+    try {
+      this.#open.add(intent);
+      await this.#options.journal.put(intent.record, signal);
+      logger.warn(
+        fields,
+        'The record of a volume was closed by another process while it was created: it is recorded again',
+      );
+    } catch (error) {
+      this.#open.remove(intent);
+      if (error instanceof ForeignIntentError) throw error; // it has a record again, of another process
+      metrics.reported('lost');
+      logger.error(
+        { ...fields, err: error },
+        'A volume may be left behind: its record was closed while it was created',
+      );
+      throw error;
+    }
+  }
+
+  /** Nothing is left to do for it: its volume is saved, or nothing was made. Safe to repeat. */
+  close(intent: Intent): void {
+    if (!this.#open.remove(intent)) return;
+    this.#wasClosed(intent);
+    const { claim, volume } = intent.record;
+    this.#options.journal.remove(claim.uid);
+    this.#closed.add(volume.name, claim.uid);
+  }
+
+  /** Like `close`, but the name stays in use until the journal is written. */
+  async closeNow(intent: Intent, signal: AbortSignal): Promise<void> {
+    if (!this.#open.has(intent)) return;
+    await this.#options.journal.removeNow(intent.record.claim.uid, signal);
+    this.#open.remove(intent);
+    this.#wasClosed(intent);
+  }
+
+  /** For how long a call that was given up may make the storage of a saved volume again, in milliseconds; 0: none can. */
+  lateCallsMs(volumeName: string): number {
+    return Math.max(0, (this.#lateCalls.get(volumeName) ?? 0) - this.#nowMs);
+  }
+
+  #wasClosed({ record, saveAttempted, lateUntilMs }: Intent): void {
+    if (saveAttempted) this.#served.add(record.claim.uid);
+    const nowMs = this.#nowMs;
+    for (const [name, endMs] of this.#lateCalls) {
+      if (endMs > nowMs) break; // those behind it end later, as a rule: thousands may close at the same time
+      this.#lateCalls.delete(name);
+    }
+    if (lateUntilMs > nowMs) this.#lateCalls.set(record.volume.name, lateUntilMs);
+  }
+
+  #find(found: FoundIntent): void {
+    const { maxCallMs, logger, metrics, log } = this.#options;
+    const { record, owner } = found;
+    const { uid, namespace, name } = record.claim;
+    const known = this.#open.get(uid);
+    if (known?.owner === 'own' && known.recorded) return; // of another process that worked beside us
+    if (known !== undefined) this.#open.remove(known);
+    const keptUntilMs = known?.recorded === true ? known.keptUntilMs : this.#nowMs + holdMs(maxCallMs);
+    const intent = foundIntent(found, { keptUntilMs, nowMs: this.#nowMs, maxCallMs });
+    this.#open.add(intent);
+    if (!isLeftAlone(intent)) log.extend(intent.since);
+    metrics.replayed();
+    logger.info(
+      { claim: `${namespace}/${name}`, uid, volume: record.volume.name, phase: record.phase, owner },
+      'Found the record of a volume that another process was creating',
+    );
+  }
+
+  #note(intent: Intent, record: IntentRecord): void {
+    if (this.#open.change(intent, record)) this.#options.journal.note(record);
+  }
+
+  async #put(intent: Intent, record: IntentRecord, signal: AbortSignal): Promise<void> {
+    if (this.#open.change(intent, record)) await this.#options.journal.put(record, signal);
+  }
+
+  get #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+}

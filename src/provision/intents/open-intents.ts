@@ -1,0 +1,93 @@
+import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
+import { type IntentRecord, noRecords } from '../intent-journal/intent-record.ts';
+import type { Intent } from './intent.ts';
+
+/** The volume's name is in use by the intent of another claim. */
+export class NameInUseError extends Error {
+  override readonly name = 'NameInUseError';
+}
+
+/** The intents that are open, by claim and by the volume's name; counts them for the metrics. */
+export class OpenIntents {
+  readonly #metrics: JournalMetrics;
+  /** By claim UID. */
+  readonly #open = new Map<string, Intent>();
+  /** Claim UIDs by volume name; the first of them may work, the others wait. */
+  readonly #byName = new Map<string, Set<string>>();
+  readonly #phases = noRecords();
+
+  constructor(metrics: JournalMetrics) {
+    this.#metrics = metrics;
+    metrics.oldestCreatedAtMs(() => this.#oldestMs());
+  }
+
+  get(uid: string): Intent | undefined {
+    return this.#open.get(uid);
+  }
+
+  list(): IterableIterator<Intent> {
+    return this.#open.values();
+  }
+
+  /** Those whose volume has this name, the one that may work first. */
+  named(volumeName: string): Intent[] {
+    return [...(this.#byName.get(volumeName) ?? [])].flatMap((uid) => this.#open.get(uid) ?? []);
+  }
+
+  has(intent: Intent): boolean {
+    return this.#open.get(intent.record.claim.uid) === intent;
+  }
+
+  /** @throws {NameInUseError} when another claim's intent has the name, and came first. An unproved one does not count. */
+  checkName(uid: string, name: string): void {
+    const first = this.named(name).find(({ record }) => record.phase !== 'unproved' || record.claim.uid === uid);
+    if (first === undefined || first.record.claim.uid === uid) return;
+    const { claim } = first.record;
+    throw new NameInUseError(
+      `the volume name ${JSON.stringify(name)} is in use for claim ${claim.namespace}/${claim.name} with UID ${claim.uid}`,
+    );
+  }
+
+  add(intent: Intent): void {
+    const { claim, volume, phase } = intent.record;
+    this.#open.set(claim.uid, intent);
+    const holders = this.#byName.get(volume.name);
+    if (holders === undefined) this.#byName.set(volume.name, new Set([claim.uid]));
+    else holders.add(claim.uid);
+    this.#phases[phase] += 1;
+    this.#metrics.records(this.#phases);
+  }
+
+  /** @returns whether it was open. */
+  remove(intent: Intent): boolean {
+    const { claim, volume, phase } = intent.record;
+    if (!this.has(intent)) return false;
+    this.#open.delete(claim.uid);
+    const holders = this.#byName.get(volume.name);
+    holders?.delete(claim.uid);
+    if (holders?.size === 0) this.#byName.delete(volume.name);
+    this.#phases[phase] -= 1;
+    this.#metrics.records(this.#phases);
+    return true;
+  }
+
+  /** Gives an intent another record of the same claim and volume. @returns whether it is open. */
+  change(intent: Intent, record: IntentRecord): boolean {
+    const isOpen = this.has(intent);
+    if (isOpen) this.#phases[intent.record.phase] -= 1;
+    intent.record = record;
+    if (!isOpen) return false;
+    this.#phases[record.phase] += 1;
+    this.#metrics.records(this.#phases);
+    return true;
+  }
+
+  #oldestMs(): number | undefined {
+    let oldestMs = Infinity;
+    for (const { record } of this.#open.values()) {
+      const createdAtMs = Date.parse(record.createdAt);
+      if (createdAtMs < oldestMs) oldestMs = createdAtMs;
+    }
+    return oldestMs === Infinity ? undefined : oldestMs;
+  }
+}

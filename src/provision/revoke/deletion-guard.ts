@@ -1,0 +1,133 @@
+/**
+ * The last checks before storage that was made for a claim is deleted. Apart from the reclaim policy of a PersistentVolume,
+ * nothing is deleted that may ever have had one.
+ */
+import type { Clock } from '../../base/clock.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import { type ClaimWish, claimWish, type ClaimWishOptions, type WishedVolume } from '../claim/claim-wish.ts';
+import { liveClaim } from '../claim/current-claim.ts';
+import type { ReportReason } from '../intent-journal/journal-metrics.ts';
+import type { Intent } from '../intents/intent.ts';
+import type { Intents } from '../intents/intents.ts';
+import { type DeletionProof, isNameUnique } from './deletion-proof.ts';
+import type { PersistentVolumeClaim } from '../objects.ts';
+import type { Recoverable } from '../recoverable.ts';
+
+/** Nothing may be deleted because of this record. */
+export class ReportOnlyError extends Error {
+  override readonly name = 'ReportOnlyError';
+  readonly reason: ReportReason;
+
+  constructor(message: string, reason: ReportReason) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The claim wants the volume after all. */
+export class WantedAgainError extends Error {
+  override readonly name = 'WantedAgainError';
+}
+
+/** It is too early: a call of another process may still be under way. */
+class TooEarlyError extends Error {
+  override readonly name = 'TooEarlyError';
+}
+
+export interface DeletionGuardOptions {
+  clock: Clock;
+  intents: Intents;
+  proof: Pick<DeletionProof, 'check' | 'lookAtNew' | 'lookLive'>;
+  provisioner: Recoverable;
+  client: KubeClient;
+  isKnownProvisioner: (name: string) => boolean;
+}
+
+export interface DeletionContext {
+  /** The storage is deleted although the claim wants a volume, as it is not fit for it. */
+  wantedByClaim: boolean;
+  signal: AbortSignal;
+}
+
+export class DeletionGuard {
+  readonly #options: DeletionGuardOptions;
+
+  constructor(options: DeletionGuardOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Whether anything may be sent to undo this intent. Sends nothing.
+   *
+   * @throws {ReportOnlyError}, and as `DeletionProof.check`.
+   */
+  checkRecord(intent: Intent): void {
+    if (intent.reportOnly !== undefined) throw new ReportOnlyError(intent.reportOnly, 'restored');
+    this.#options.proof.check(intent, intent.record.handle);
+  }
+
+  /** What the claim wants, read live. @throws {ApiError} and {TransportError} when that is not known. */
+  async wish(record: WishedVolume, signal: AbortSignal): Promise<ClaimWish> {
+    const { client, provisioner, isKnownProvisioner } = this.#options;
+    const { namespace, name } = record.claim;
+    const claim = await liveClaim(client, record.claim, signal);
+    if (claim !== undefined && !isClaim(claim, name)) {
+      throw new Error(`the API server's answer is not the claim ${namespace}/${name}`);
+    }
+    const qualifies: ClaimWishOptions['qualifies'] = (it) => provisioner.shouldProvision?.(it, { signal }) ?? true;
+    return claimWish(record, claim, { isKnownProvisioner, qualifies });
+  }
+
+  /**
+   * To be awaited directly before each deletion; when it resolves the storage may be deleted at once, with nothing awaited before.
+   *
+   * The order counts: the claim is gone before the volumes are looked at, so that nobody creates one for it afterwards; they
+   * are looked at before the record is written, whose write shows whether another process has taken it over; and after that
+   * nothing is awaited any more.
+   *
+   * @throws {ReportOnlyError}, {TooEarlyError}, {WantedAgainError}, {VolumeExistsError}, as `DeletionProof`, and whatever a
+   * request throws: then nothing may be deleted.
+   */
+  async beforeDelete(intent: Intent, handle: string, context: DeletionContext): Promise<void> {
+    const { intents, clock, proof } = this.#options;
+    const { signal } = context;
+    if (handle === '')
+      throw new ReportOnlyError('the storage has no handle by which it could be deleted', 'undecidable');
+    intent.foundHandle = handle;
+    await this.#checkOpen(intent, handle, signal);
+    if (intent.reportOnly !== undefined) throw new ReportOnlyError(intent.reportOnly, 'restored');
+    if (intent.owner === 'foreign' || intent.deleteNotBeforeMs > clock.monotonicMs()) {
+      throw new TooEarlyError('another process may still be creating the storage, it is deleted later');
+    }
+    // storage that this process has just made, and of which nobody else can know
+    const isNew = context.wantedByClaim && isOwnNew(intent);
+    if (!isNew) proof.check(intent);
+    // a deletion that was sent must come to its end: whoever wants the volume gets another
+    const wish = context.wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
+    if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume after all');
+    await (isNew ? proof.lookAtNew(intent, handle, signal) : proof.lookLive(intent, handle, signal));
+    // after that read: storage that a PersistentVolume has now belongs to it, and nothing about it is left to decide
+    if (!isNew) proof.check(intent, handle);
+    await intents.toDelete(intent, handle, signal);
+    signal.throwIfAborted();
+    if (!isNew) proof.check(intent, handle);
+    intent.deleteSent = true;
+  }
+
+  /** A record that was closed meanwhile, while storage was found for it, is written again. @throws when it is not open. */
+  async #checkOpen(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
+    const { intents } = this.#options;
+    if (!intents.isOpen(intent)) await intents.reopen(intent, { handle }, signal);
+    intents.checkOpen(intent);
+  }
+}
+
+/** Whether nobody has used the storage that the intent's last call has returned. A name that is not unique may be that of older storage. */
+function isOwnNew({ owner, saveAttempted, since, record }: Intent): boolean {
+  const { volume, claim } = record;
+  return owner === 'own' && !saveAttempted && !Number.isNaN(since) && isNameUnique(volume.name, claim.uid);
+}
+
+function isClaim({ metadata }: Partial<PersistentVolumeClaim>, name: string): boolean {
+  return metadata?.name === name && (metadata.uid ?? '') !== '';
+}

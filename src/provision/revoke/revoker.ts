@@ -1,0 +1,384 @@
+/** Undoes volumes that nobody wants any more, with workers of its own: it never holds up a claim. */
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { type Permit, permitted, rechecked } from '../../base/permit.ts';
+import { Slots } from '../../base/slots.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { WorkQueue } from '../../kube/queue/work-queue.ts';
+import { claimReference } from '../claim/claim-facts.ts';
+import { type DeletionGuard, ReportOnlyError, WantedAgainError } from './deletion-guard.ts';
+import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
+import { failedReason } from '../event-reasons.ts';
+import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
+import { uidIndex } from '../cache/informers.ts';
+import { type Intent, revocableAtMs } from '../intents/intent.ts';
+import type { Intents } from '../intents/intents.ts';
+import type { PersistentVolumeClaim } from '../objects.ts';
+import { ProvisionError } from '../provisioner.ts';
+import type { Recoverable } from '../recoverable.ts';
+import { storedVolume } from '../volume/stored-volume.ts';
+import { NotReachedError } from './volume-log-reader.ts';
+import type { RunOptions } from '../run-options.ts';
+import { runWorkers } from '../run-workers.ts';
+import type { VolumeStore } from '../volume/volume-store.ts';
+
+/** Max volumes that are undone at the same time: most of them wait for a proof, whose requests they share. */
+const maxWorkers = 1000;
+/** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */
+const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
+/** A backend that has given nothing but final errors for so long is left to an operator, in milliseconds. */
+const refusedMs = 30 * 60_000;
+/** Pause until a record of another process is tried again, in milliseconds. */
+const foreignPauseMs = 10_000;
+/** Pause until a proof that is still being read for is tried again, in milliseconds. */
+const proofPauseMs = 2000;
+/** A proof that could not be read for so long is given up, in milliseconds. */
+const maxProofMs = 15 * 60_000;
+/** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may say otherwise still. */
+const wantedPauseMs = 1000;
+
+export interface RevokerOptions {
+  intents: Intents;
+  guard: DeletionGuard;
+  provisioner: Recoverable;
+  client: KubeClient;
+  store: VolumeStore;
+  claims: Lister<PersistentVolumeClaim>;
+  metrics: JournalMetrics;
+  recorder: Recorder;
+  permit: Permit | undefined;
+  clock: Clock;
+  logger: Logger;
+  /** The claim is to be synced again, after so many milliseconds: it gets its volume, or another one, or is settled. */
+  onReleased: (uid: string, afterMs: number) => void;
+  /** The claim has its volume, and its record is closed. */
+  onServed: (uid: string) => void;
+}
+
+export class Revoker {
+  readonly #options: RevokerOptions;
+  readonly #queue: WorkQueue;
+  #slots = new Slots(1);
+
+  constructor(options: RevokerOptions) {
+    this.#options = options;
+    this.#queue = new WorkQueue({ limiter: new ExponentialLimiter(pauses), clock: options.clock });
+  }
+
+  /** Takes over an intent whose claim does not want its volume any more. Safe to repeat. */
+  add(intent: Intent): void {
+    if (!intent.revoking) this.#options.intents.awaitOthers(intent);
+    intent.revoking = true;
+    this.#queue.add(intent.record.claim.uid);
+  }
+
+  /**
+   * Closes the record of a volume that is saved, once no call that was given up can be under way. Safe to repeat.
+   *
+   * @returns whether it is closed already.
+   */
+  closeServed(intent: Intent): boolean {
+    const { intents, clock } = this.#options;
+    if (intent.served) return false;
+    intents.awaitOthers(intent);
+    const waitMs = intent.keptUntilMs - clock.monotonicMs();
+    if (waitMs <= 0) {
+      intents.close(intent);
+      return true;
+    }
+    intent.served = true;
+    this.#queue.addAfter(intent.record.claim.uid, waitMs);
+    return false;
+  }
+
+  /** The backend is back: what failed is tried again within `withinMs` milliseconds. */
+  retrySoon(withinMs: number): void {
+    this.#queue.retrySoon(withinMs);
+  }
+
+  /**
+   * Works until it is stopped, then finishes what is under way. To be called once.
+   *
+   * @param options.claimWorkers - how many claims are worked on at the same time: at most half as many calls to the backend are made.
+   */
+  async run({ stop, abort, claimWorkers }: Required<RunOptions> & { claimWorkers: number }): Promise<void> {
+    const { clock, logger } = this.#options;
+    const count = maxWorkers;
+    this.#slots = new Slots(Math.ceil(claimWorkers / 2));
+    const sync = (uid: string, signal: AbortSignal): Promise<void> => this.#sync(uid, signal);
+    const rest = {
+      failureThreshold: 0,
+      timeoutMs: 0,
+      what: 'volume to undo',
+      describe: (uid: string) => this.#describe(uid),
+    };
+    await runWorkers({ queue: this.#queue, count, sync, stop, abort, clock, logger, ...rest });
+  }
+
+  #describe(uid: string): object {
+    const intent = this.#options.intents.get(uid);
+    return intent === undefined ? { uid } : this.#named(intent);
+  }
+
+  /** @throws for another attempt later. */
+  async #sync(uid: string, signal: AbortSignal): Promise<void> {
+    const { intents, clock } = this.#options;
+    const intent = intents.get(uid);
+    if (intent?.served === true) {
+      const leftMs = intent.keptUntilMs - clock.monotonicMs();
+      if (leftMs > 0) {
+        this.#queue.addAfter(uid, leftMs); // woken early, such as by the return of the backend
+        return;
+      }
+      intents.close(intent);
+      this.#options.onServed(uid);
+      return;
+    }
+    if (intent?.revoking !== true) return;
+    if (!intent.mayExist) {
+      await this.#close(intent, signal);
+      return;
+    }
+    if (intent.record.phase === 'unproved') {
+      intent.revoking = false;
+      return;
+    }
+    intents.checkName(uid, intent.record.volume.name);
+    // before any wait: the volume of a claim that is gone must not be saved meanwhile
+    if (await this.#wasSaved(intent)) {
+      if (this.closeServed(intent)) await this.#close(intent, signal);
+      return;
+    }
+    const waitMs = intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - clock.monotonicMs();
+    if (waitMs > 0) {
+      this.#queue.addAfter(uid, waitMs);
+      return;
+    }
+    try {
+      await this.#revoke(intent, signal);
+    } catch (error) {
+      this.#recordFailure(intent, error);
+      await this.#afterFailure(intent, error, signal);
+    }
+  }
+
+  /** Ends the attempts to save the volume. @returns whether one has succeeded. */
+  async #wasSaved(intent: Intent): Promise<boolean> {
+    const { store, intents } = this.#options;
+    const { name } = intent.record.volume;
+    if (!store.isUnsaved(name)) return false;
+    if ((await store.abandon(name)) === 'saved') return true;
+    intents.abandoned(intent);
+    return false;
+  }
+
+  async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { guard, intents, provisioner, claims, metrics, logger, clock, onReleased } = this.#options;
+    const { record } = intent;
+    const { uid } = record.claim;
+    guard.checkRecord(intent);
+    if (!intent.deleteSent) {
+      const wish = await guard.wish(record, signal);
+      if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
+    }
+    const isAgain = record.phase === 'revoked';
+    if (isAgain) await intents.looksAgain(intent, signal);
+    try {
+      await this.#undo(intent, signal);
+    } catch (error) {
+      if (isAgain && error instanceof ProvisionError && error.state !== 'in-background') intents.foundNothing(intent);
+      throw error;
+    }
+    intent.pendingSinceMs = undefined;
+    if (!isAgain) {
+      metrics.revoked();
+      logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
+    }
+    if (intent.lateUntilMs <= clock.monotonicMs()) {
+      await this.#close(intent, signal);
+      return;
+    }
+    await provisioner.release?.(record.plan, { signal });
+    await intents.revoked(intent, signal);
+    this.#queue.addAfter(uid, intent.lateUntilMs - clock.monotonicMs());
+    // a claim that wants a volume need not wait for the second look
+    if (claims.byIndex(uidIndex, uid).length > 0) onReleased(uid, 0);
+  }
+
+  /** Calls the backend, in a slot that others have while this waits for a proof. */
+  async #undo(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { guard, intents, provisioner } = this.#options;
+    const permit = rechecked(this.#options.permit, () => intents.checkOwned(intent));
+    const { plan, handle } = intent.record;
+    await this.#slots.take();
+    try {
+      await permitted(permit, signal, () =>
+        provisioner.revoke(plan, {
+          signal,
+          permit,
+          handle,
+          beforeDelete: (found) =>
+            this.#slots.without(() => guard.beforeDelete(intent, found, { wantedByClaim: false, signal })),
+        }),
+      );
+    } finally {
+      this.#slots.give();
+    }
+  }
+
+  /** @throws for another attempt later. */
+  async #afterFailure(intent: Intent, error: unknown, signal: AbortSignal): Promise<void> {
+    const { intents, claims, logger, onReleased } = this.#options;
+    signal.throwIfAborted();
+    const { uid } = intent.record.claim;
+    if (error instanceof WantedAgainError) {
+      await intents.leaveDelete(intent, signal);
+      if (claims.byIndex(uidIndex, uid).length === 0) throw error; // the cache is behind, the claim cannot be synced yet
+      intent.revoking = false;
+      onReleased(uid, wantedPauseMs);
+      return;
+    }
+    const isPending = error instanceof ProofPendingError || error instanceof NotReachedError;
+    if (isPending && this.#mayWait(intent)) {
+      this.#queue.addAfter(uid, proofPauseMs);
+      return;
+    }
+    if (error instanceof VolumeSeenError) {
+      await this.#afterVolume(intent, error, signal);
+      return;
+    }
+    if (isPending || error instanceof UnprovedError) {
+      await this.#unproved(intent, error.message, signal);
+      return;
+    }
+    if (error instanceof VolumeExistsError && error.holdsStorage) {
+      logger.warn(
+        { ...this.#named(intent), err: error },
+        'The storage is not deleted: a PersistentVolume refers to it',
+      );
+      await this.#close(intent, signal);
+      return;
+    }
+    if (error instanceof VolumeExistsError || error instanceof ReportOnlyError) {
+      const reason = error instanceof ReportOnlyError ? error.reason : 'undecidable';
+      this.#stuck(intent, reason, error.message);
+      return;
+    }
+    if (!(error instanceof ProvisionError)) throw error;
+    if (error.state === 'in-background') intents.unclear(intent);
+    if (error.afterUnclear === 'absent' || (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
+      await this.#close(intent, signal);
+      return;
+    }
+    const isUndecided = error.afterUnclear === 'undecidable' || this.#isRefusedForLong(intent, error);
+    if (isUndecided && intent.record.phase === 'revoked') {
+      this.#reportDeletedOnce(intent, error);
+      await this.#close(intent, signal);
+      return;
+    }
+    if (isUndecided) {
+      this.#stuck(intent, 'undecidable', error.message);
+      return;
+    }
+    throw error;
+  }
+
+  /** It was deleted, and cannot be looked for once more, such as without its Secret: nothing is left that could be retried. */
+  #reportDeletedOnce(intent: Intent, error: Error): void {
+    const { metrics, logger } = this.#options;
+    metrics.reported('undecidable');
+    logger.warn(
+      { ...this.#named(intent), err: error },
+      'A deleted volume cannot be looked for once more: if a late call has created it again, audit shows it as unclaimed',
+    );
+  }
+
+  /** Whether a proof that could not be read yet may still come. */
+  #mayWait(intent: Intent): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    intent.pendingSinceMs ??= nowMs;
+    return nowMs - intent.pendingSinceMs < maxProofMs;
+  }
+
+  /**
+   * A PersistentVolume has existed, so that the storage is no longer ours to decide about: it is kept, or was reclaimed. Where that
+   * was not the volume of this record nobody knows what became of its storage.
+   */
+  async #afterVolume(intent: Intent, { volume, message }: VolumeSeenError, signal: AbortSignal): Promise<void> {
+    const { provisioner, client, logger } = this.#options;
+    const { claim, volume: template, handle, nameTaken = false } = intent.record;
+    const holds = (keys: ReadonlySet<string>): boolean =>
+      handle === undefined ? keys.size > 0 : keys.has(provisioner.handleKey(handle));
+    const present = await storedVolume(client, template.name, signal);
+    const isOurs =
+      present === undefined
+        ? volume.claimUids.has(claim.uid) && holds(volume.storageKeys)
+        : present.spec.claimRef?.uid === claim.uid && holds(new Set(provisioner.storageKeys(present)));
+    if (nameTaken || !isOurs) {
+      await this.#unproved(intent, `${message}, and was not that of this claim, or had other storage`, signal);
+      return;
+    }
+    if (present === undefined) {
+      const fields = {
+        ...this.#named(intent),
+        storage: [...volume.storageKeys],
+        policy: volume.policy,
+        phase: volume.phase,
+      };
+      logger.info(
+        fields,
+        'The PersistentVolume of a deleted claim was removed by others: its storage is left as it is',
+      );
+    }
+    await this.#close(intent, signal);
+  }
+
+  /** The sources of a volume that nobody makes any more are free; a claim that wants it again gets it. */
+  async #unproved(intent: Intent, why: string, signal: AbortSignal): Promise<void> {
+    const { intents, provisioner } = this.#options;
+    await provisioner.release?.(intent.record.plan, { signal });
+    intents.unproved(intent, why);
+    intent.revoking = false;
+  }
+
+  /**
+   * Whether the backend neither makes the volume, which would be deleted then, nor says that there is none. An earlier attempt may
+   * have left it. What is being deleted is known to exist, and needs no decision.
+   */
+  #isRefusedForLong(intent: Intent, { state }: ProvisionError): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    const isRefused = (state === 'finished' || state === 'reschedule') && intent.record.phase !== 'delete';
+    intent.refusedSinceMs = isRefused ? (intent.refusedSinceMs ?? nowMs) : undefined;
+    return nowMs - (intent.refusedSinceMs ?? nowMs) >= refusedMs;
+  }
+
+  /** A claim that still exists gets no new volume before this one is deleted. */
+  #recordFailure(intent: Intent, error: unknown): void {
+    const { claims, recorder } = this.#options;
+    const [claim] = claims.byIndex(uidIndex, intent.record.claim.uid);
+    if (claim === undefined || !(error instanceof ProvisionError || error instanceof VolumeExistsError)) return;
+    const { name } = intent.record.volume;
+    const message = `The former volume ${name} is not deleted yet: ${error.message}`;
+    recorder.event(claimReference(claim), 'Warning', failedReason, message);
+  }
+
+  #stuck(intent: Intent, reason: ReportReason, problem: string): void {
+    this.#options.intents.stuck(intent, reason, problem);
+    this.#queue.addAfter(intent.record.claim.uid, pauses.maxMs);
+  }
+
+  /** Nothing is left of it, or a PersistentVolume stands for it. */
+  async #close(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { intents, provisioner, onReleased } = this.#options;
+    await provisioner.release?.(intent.record.plan, { signal });
+    await intents.closeNow(intent, signal);
+    onReleased(intent.record.claim.uid, 0);
+  }
+
+  #named({ record: { claim, volume } }: Intent): object {
+    return { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name };
+  }
+}

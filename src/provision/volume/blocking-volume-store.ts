@@ -1,0 +1,160 @@
+import type { Clock } from '../../base/clock.ts';
+import { ApiError, isRefusal } from '../../kube/client/api-error.ts';
+import { objectKey } from '../../kube/kube-object.ts';
+import { claimReference } from '../claim/claim-facts.ts';
+import { failedReason } from '../event-reasons.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import { VolumeTakenError } from './stored-volume.ts';
+import {
+  savePersistentVolume,
+  isSaved,
+  reportTaken,
+  recordSuccess,
+  saveFailure,
+  type VolumeStore,
+  type VolumeStoreParts,
+} from './volume-store.ts';
+
+export interface SaveRetries {
+  /** Max attempts. */
+  attempts: number;
+  /** Pause after the n-th failed attempt (from 0), in milliseconds. */
+  pauseMs: (failed: number) => number;
+}
+
+/**
+ * Tries a few times while the worker waits, only once where the volume is invalid, and deletes the storage when it
+ * cannot save the volume. Once the run is aborted it does neither: after a lost lease another process may own the
+ * storage.
+ */
+export class BlockingVolumeStore implements VolumeStore {
+  readonly #parts: VolumeStoreParts;
+  readonly #clock: Clock;
+  readonly #retries: SaveRetries;
+  readonly #abort: () => AbortSignal;
+  readonly #deleteStorage: ((volume: PersistentVolume, signal: AbortSignal) => Promise<void>) | undefined;
+
+  constructor(
+    options: VolumeStoreParts & {
+      clock: Clock;
+      retries: SaveRetries;
+      /** Aborts when what is under way is to be abandoned. */
+      abort: () => AbortSignal;
+      /** Undefined: the storage stays, a later attempt saves its volume. */
+      deleteStorage: ((volume: PersistentVolume, signal: AbortSignal) => Promise<void>) | undefined;
+    },
+  ) {
+    this.#parts = options;
+    this.#clock = options.clock;
+    this.#retries = options.retries;
+    this.#abort = options.abort;
+    this.#deleteStorage = options.deleteStorage;
+  }
+
+  async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
+    const abort = this.#abort();
+    const failure = await this.#try(
+      () => savePersistentVolume(this.#parts, volume, abort),
+      'The volume could not be saved',
+      abort,
+      {
+        isFinal: (error) =>
+          isRefusal(error) || error instanceof VolumeTakenError || error instanceof VolumeAbandonedError,
+        onFirst: (error) => this.#recordFailure(claim, `${saveFailure(claim, error)}. Saving it is tried again.`),
+      },
+    );
+    if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
+    if (failure !== undefined) {
+      if (abort.aborted || failure instanceof VolumeAbandonedError) throw failure;
+      const deleteStorage = this.#deleteStorage;
+      if (deleteStorage === undefined) {
+        this.#recordFailure(claim, `${saveFailure(claim, failure)}. The volume is kept at the storage.`);
+        throw failure;
+      }
+      const undo = (): Promise<void> => deleteStorage(volume, abort);
+      if (!(await this.#undo(claim, volume, { failure, undo, abort }))) throw failure;
+    }
+    recordSuccess(this.#parts, claim, volume);
+  }
+
+  /**
+   * Deletes the storage, unless the API server has the volume: the answer to an attempt may have been lost, and then a
+   * pod may use it already.
+   *
+   * @returns whether the volume was saved after all.
+   * @throws {VolumeTakenError} when another volume has the name: it is not known whose storage it is.
+   */
+  async #undo(
+    claim: PersistentVolumeClaim,
+    volume: PersistentVolume,
+    { failure, undo, abort }: { failure: Error; undo: () => Promise<void>; abort: AbortSignal },
+  ): Promise<boolean> {
+    const { client, recorder, onSaved } = this.#parts;
+    let leftover: Error | undefined;
+    try {
+      if (await isSaved(client, volume, abort)) {
+        onSaved(volume);
+        return true;
+      }
+    } catch (error) {
+      if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
+      leftover = error as Error;
+    }
+    this.#recordFailure(claim, `${saveFailure(claim, failure)}. Deleting the volume.`);
+    leftover ??= await this.#try(undo, 'The storage of an unsaved volume stays', abort);
+    if (leftover !== undefined) {
+      recorder.event(
+        claimReference(claim),
+        'Warning',
+        'ProvisioningCleanupFailed',
+        `Error cleaning provisioned volume for claim ${objectKey(claim)}: ${leftover.message}. Please delete manually.`,
+        { logged: true },
+      );
+    }
+    return false;
+  }
+
+  #recordFailure(claim: PersistentVolumeClaim, message: string): void {
+    this.#parts.recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
+  }
+
+  isUnsaved(): boolean {
+    return false; // everything happens in save
+  }
+
+  abandon(): Promise<'abandoned'> {
+    return Promise.resolve('abandoned');
+  }
+
+  run(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  settled(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #try(
+    attempt: () => Promise<void>,
+    logMessage: string,
+    abort: AbortSignal,
+    {
+      isFinal = () => false,
+      onFirst,
+    }: { isFinal?: (error: unknown) => boolean; onFirst?: (error: Error) => void } = {},
+  ): Promise<Error | undefined> {
+    for (let failed = 0; ; failed++) {
+      try {
+        await attempt();
+        return undefined;
+      } catch (error) {
+        this.#parts.logger.info({ err: error }, logMessage);
+        if (isFinal(error) || failed + 1 >= this.#retries.attempts) return error as Error;
+        if (failed === 0 && error instanceof ApiError) onFirst?.(error);
+        await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: abort }).catch(() => undefined);
+        if (abort.aborted) return error as Error;
+      }
+    }
+  }
+}

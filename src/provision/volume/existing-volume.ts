@@ -1,0 +1,26 @@
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import { isReduced } from '../../kube/cache/reduced-object.ts';
+import { claimReference } from '../claim/claim-facts.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import { isReserved, storedVolume } from './stored-volume.ts';
+
+/**
+ * Whether a volume that exists already is reserved for the claim. One whose cached form lacks the reference is read
+ * live.
+ *
+ * @param options.byUid - one that an administrator reserved, by the claim's name alone, does not count. Default false.
+ * @throws {ApiError} and {TransportError} when it cannot be read, {Error} when the API server has none: then the claim is to be
+ * tried again.
+ */
+export async function isReservedFor(
+  claim: PersistentVolumeClaim,
+  volume: PersistentVolume,
+  { client, signal, byUid = false }: { client: KubeClient; signal: AbortSignal; byUid?: boolean },
+): Promise<boolean> {
+  const { name } = volume.metadata;
+  const whole = isReduced(volume) ? await storedVolume(client, name, signal) : volume;
+  if (whole === undefined) throw new Error(`PersistentVolume ${JSON.stringify(name)} is gone, and still in the cache`);
+  const reference = whole.spec.claimRef;
+  if (byUid && (reference?.uid ?? '') === '') return false;
+  return isReserved(reference, claimReference(claim));
+}

@@ -1,0 +1,84 @@
+import type { Clock } from '../../base/clock.ts';
+import { type Permit, permitted } from '../../base/permit.ts';
+import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
+import { BlockingVolumeStore } from './blocking-volume-store.ts';
+import { type ProvisionInformers, uidIndex } from '../cache/informers.ts';
+import type { ProvisionObserver } from '../provision-observer.ts';
+import type { Provisioner } from '../provisioner.ts';
+import { isRecoverable, type Recoverable } from '../recoverable.ts';
+import { QueueVolumeStore } from './queue-volume-store.ts';
+import type { RecentlySaved } from './recently-saved.ts';
+import type { VolumeStore, VolumeStoreParts } from './volume-store.ts';
+
+/** How new volumes are saved. */
+export type SavePolicy =
+  | {
+      /**
+       * A few tries while the worker waits; when they fail the storage of a provisioner that is not `Recoverable` is
+       * deleted again. The default.
+       */
+      kind: 'blocking';
+      /** Default 5. */
+      attempts?: number;
+      /** Milliseconds between tries. Default 10,000. */
+      pauseMs?: number;
+    }
+  | {
+      /** Tries for ever in the background; storage is never deleted because its volume could not be saved. */
+      kind: 'queue';
+      limiter: RateLimiter;
+    };
+
+export interface VolumeStoreOptions extends VolumeStoreParts {
+  save: SavePolicy | undefined;
+  provisioner: Provisioner | Recoverable;
+  observer: Required<ProvisionObserver>;
+  informers: ProvisionInformers;
+  recentlySaved: RecentlySaved;
+  makeQueue: (limiter: RateLimiter) => WorkQueue;
+  /** Aborts when what is under way is to be abandoned. */
+  abort: () => AbortSignal;
+  clock: Clock;
+  permit: Permit | undefined;
+}
+
+/** The store for the policy. What it saves is remembered until the cache shows it. */
+export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
+  const { save = { kind: 'blocking' }, provisioner, informers, recentlySaved, makeQueue, abort, clock } = options;
+  const { client, recorder, logger, observer, permit, beforeSave, onSaved, onTaken, onDropped } = options;
+  const parts: VolumeStoreParts = {
+    client,
+    recorder,
+    logger,
+    ...(beforeSave && { beforeSave }),
+    onSaved: (volume) => {
+      const { name } = volume.metadata;
+      if (informers.volumes.get(name) === undefined) recentlySaved.add(name);
+      onSaved(volume);
+    },
+    onTaken,
+    onDropped,
+  };
+  if (save.kind === 'queue') {
+    return new QueueVolumeStore({
+      ...parts,
+      queue: makeQueue(save.limiter),
+      abort,
+      claimsByUid: (uid) => informers.claims.byIndex(uidIndex, uid),
+    });
+  }
+  const { attempts = 5, pauseMs = 10_000 } = save;
+  return new BlockingVolumeStore({
+    ...parts,
+    clock,
+    retries: { attempts, pauseMs: () => pauseMs },
+    abort,
+    deleteStorage: isRecoverable(provisioner)
+      ? undefined
+      : async (volume, signal) => {
+          await permitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
+          observer.onDeleted(volume);
+        },
+  });
+}

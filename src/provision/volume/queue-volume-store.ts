@@ -1,0 +1,244 @@
+import { TaskGroup } from '../../base/task-group.ts';
+import { ForbiddenError, isRefusal } from '../../kube/client/api-error.ts';
+import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
+import { claimReference } from '../claim/claim-facts.ts';
+import { failedReason } from '../event-reasons.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import { isRejectedWrite } from './rejected-write.ts';
+import { ClassDroppedError, VolumeTakenError } from './stored-volume.ts';
+import {
+  savePersistentVolume,
+  reportTaken,
+  recordSuccess,
+  saveFailure,
+  type VolumeStore,
+  type VolumeStoreParts,
+} from './volume-store.ts';
+
+/** Workers of the queue store, whatever the number of the controller's own. */
+const queueWorkers = 4;
+/** Pauses between the tries of a volume that the API server rejects for its content: a policy may change at any time. */
+const refusedPauses = { baseMs: 1000, maxMs: 5 * 60_000 } as const;
+/** Pauses without the right to create volumes. */
+const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
+/** A server that has just started forbids everything until it has read the roles: the first tries, 3 s, count as that. */
+const passingTries = 5;
+
+/**
+ * Tries once while the worker waits, then forever in the background; the claim counts as done at once. Transient
+ * failures are retried with back-off; others rarely: they are recorded on the claim and do not delay a shutdown.
+ */
+export class QueueVolumeStore implements VolumeStore {
+  readonly #parts: VolumeStoreParts;
+  readonly #queue: WorkQueue;
+  readonly #claimsByUid: (uid: string) => PersistentVolumeClaim[];
+  readonly #abort: () => AbortSignal;
+  readonly #unsaved = new Map<string, PersistentVolume>();
+  /** Attempts under way in the background, by name; resolved with whether the volume was saved. Never rejected. */
+  readonly #saving = new Map<string, Promise<boolean>>();
+  /** Names of unsaved volumes that are tried rarely, with whether the missing right is why. */
+  readonly #stuck = new Map<string, 'forbidden' | 'refused'>();
+  /** Count how often a volume was forbidden, or refused, in a row. */
+  readonly #forbidden = new ExponentialLimiter(forbiddenPauses);
+  readonly #refused = new ExponentialLimiter(refusedPauses);
+  #waiters: (() => void)[] = [];
+
+  constructor(
+    options: VolumeStoreParts & {
+      queue: WorkQueue;
+      claimsByUid: (uid: string) => PersistentVolumeClaim[];
+      /** Aborts when what is under way is to be abandoned. */
+      abort: () => AbortSignal;
+    },
+  ) {
+    this.#parts = options;
+    this.#queue = options.queue;
+    this.#claimsByUid = options.claimsByUid;
+    this.#abort = options.abort;
+  }
+
+  async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
+    const { name } = volume.metadata;
+    try {
+      await savePersistentVolume(this.#parts, volume, this.#abort());
+    } catch (error) {
+      if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
+      if (error instanceof VolumeAbandonedError) throw error;
+      const fields = { err: error, volume: name };
+      // after an abort `run` logs what was not saved
+      if (!this.#abort().aborted)
+        this.#parts.logger.error(fields, 'The volume could not be saved, trying again in the background');
+      this.#unsaved.set(name, volume);
+      if (!this.#isStuck(volume, error)) this.#queue.add(name);
+      return;
+    }
+    this.#finish(volume);
+  }
+
+  isUnsaved(name: string): boolean {
+    return this.#unsaved.has(name);
+  }
+
+  async abandon(name: string): Promise<'saved' | 'abandoned'> {
+    const volume = this.#unsaved.get(name);
+    if (volume !== undefined) this.#settle(volume);
+    this.#queue.forget(name);
+    return (await this.#saving.get(name)) === true ? 'saved' : 'abandoned';
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const workers = new TaskGroup(signal);
+    const stop = (): void => this.#queue.shutDown();
+    workers.signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    for (let number = 0; number < queueWorkers; number++) workers.start((ending) => this.#work(ending));
+    await workers.ended();
+    for (const [name, { spec }] of this.#unsaved) {
+      const { namespace = '', name: claim = '' } = spec.claimRef ?? {};
+      const fields = { volume: name, handle: spec.csi?.volumeHandle, claim: `${namespace}/${claim}` };
+      this.#parts.logger.error(fields, 'Ended before a volume could be saved');
+    }
+  }
+
+  /** What is forbidden is tried once more: often the right is granted before the process is restarted. */
+  async settled(): Promise<void> {
+    for (const [name, why] of this.#stuck) {
+      if (why !== 'forbidden') continue;
+      this.#stuck.delete(name);
+      this.#queue.add(name);
+    }
+    if (!this.#isSettled) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    await Promise.all(this.#saving.values()); // a volume that is retried rarely may be under way just now
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    for (let name = await this.#queue.get(); name !== undefined; name = await this.#queue.get()) {
+      const volume = this.#unsaved.get(name);
+      try {
+        if (volume !== undefined && !signal.aborted) {
+          await this.#save(volume);
+          this.#finish(volume);
+        }
+        this.#queue.forget(name);
+      } catch (error) {
+        if (this.#unsaved.get(name) !== volume) continue; // abandoned
+        const reported = error instanceof ForbiddenError && !error.isAdmission; // once a minute, with the rule
+        const fields = { err: error, volume: name };
+        if (!this.#abort().aborted)
+          this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
+        if (volume !== undefined && error instanceof VolumeTakenError) this.#drop(volume, error);
+        else if (volume !== undefined && error instanceof VolumeAbandonedError) this.#forget(volume);
+        else if (volume === undefined || !this.#isStuck(volume, error)) this.#queue.addRateLimited(name);
+      } finally {
+        this.#queue.done(name);
+      }
+    }
+  }
+
+  async #save(volume: PersistentVolume): Promise<void> {
+    const saving = savePersistentVolume(this.#parts, volume, this.#abort());
+    const { name } = volume.metadata;
+    const known = saving.then(
+      () => true,
+      () => false,
+    );
+    this.#saving.set(name, known);
+    try {
+      await saving;
+    } finally {
+      this.#saving.delete(name);
+    }
+  }
+
+  /**
+   * Retries a permanent failure rarely, and records it on the claim. A rejection that may be transient is recorded once it lasts.
+   *
+   * @returns false for every other failure.
+   */
+  #isStuck(volume: PersistentVolume, error: unknown): boolean {
+    const { name } = volume.metadata;
+    if (error instanceof ForbiddenError) {
+      const pauseMs = this.#forbidden.when(name);
+      if (this.#forbidden.failures(name) > passingTries) {
+        this.#recordFailure(volume, error, 'every minute');
+        this.#setStuck(name, 'forbidden');
+      }
+      this.#retryAfter(name, pauseMs);
+      return true;
+    }
+    this.#forbidden.forget(name);
+    if (!isRefusal(error)) {
+      this.#refused.forget(name);
+      this.#stuck.delete(name);
+      const isReported = isRejectedWrite(error) || error instanceof ClassDroppedError;
+      if (isReported && this.#queue.failures(name) >= passingTries) this.#recordFailure(volume, error);
+      return false;
+    }
+    const pauseMs = this.#refused.when(name);
+    this.#recordFailure(volume, error, 'at least every 5 minutes');
+    this.#setStuck(name, 'refused');
+    this.#retryAfter(name, pauseMs);
+    return true;
+  }
+
+  #recordFailure(volume: PersistentVolume, error: Error, howOften = 'until it succeeds'): void {
+    const claim = this.#claimOf(volume);
+    if (claim === undefined) return;
+    const message = `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again ${howOften}.`;
+    this.#parts.recorder.event(claimReference(claim), 'Warning', failedReason, message);
+  }
+
+  #setStuck(name: string, why: 'forbidden' | 'refused'): void {
+    this.#stuck.set(name, why);
+    this.#wakeWaiters();
+  }
+
+  #retryAfter(name: string, pauseMs: number): void {
+    this.#queue.forget(name);
+    this.#queue.addAfter(name, pauseMs);
+  }
+
+  #finish(volume: PersistentVolume): void {
+    this.#settle(volume);
+    const claim = this.#claimOf(volume);
+    if (claim !== undefined) recordSuccess(this.#parts, claim, volume);
+  }
+
+  /** No retry will save it: the next attempt of its claim finds the same volume and fails there. */
+  #drop(volume: PersistentVolume, error: VolumeTakenError): void {
+    const claim = this.#claimOf(volume);
+    this.#forget(volume);
+    if (claim !== undefined) reportTaken(this.#parts, claim, error);
+  }
+
+  /** The claim is synced again. */
+  #forget(volume: PersistentVolume): void {
+    this.#queue.forget(volume.metadata.name);
+    this.#settle(volume);
+    this.#parts.onDropped(volume);
+  }
+
+  #settle(volume: PersistentVolume): void {
+    this.#unsaved.delete(volume.metadata.name);
+    this.#stuck.delete(volume.metadata.name);
+    this.#forbidden.forget(volume.metadata.name);
+    this.#refused.forget(volume.metadata.name);
+    this.#wakeWaiters();
+  }
+
+  get #isSettled(): boolean {
+    return this.#unsaved.size === this.#stuck.size;
+  }
+
+  #wakeWaiters(): void {
+    if (this.#isSettled) for (const resolve of this.#waiters.splice(0)) resolve();
+  }
+
+  /** The claim that a volume was made for; undefined once it is gone. */
+  #claimOf({ spec }: PersistentVolume): PersistentVolumeClaim | undefined {
+    const [claim, ...others] = this.#claimsByUid(spec.claimRef?.uid ?? '');
+    return others.length === 0 ? claim : undefined;
+  }
+}

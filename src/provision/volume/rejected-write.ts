@@ -1,0 +1,14 @@
+import { ApiError, ConflictError, NotFoundError, TooManyRequestsError } from '../../kube/client/api-error.ts';
+
+/** The server, or a proxy before it, is overloaded or away. */
+const unavailable: ReadonlySet<number> = new Set([503, 504]);
+
+/**
+ * Whether the API server rejected a write for a reason that users should read in an event, such as a missing right, an
+ * admission policy, or a webhook that does not answer; not an overload, a conflict, or an object that is gone.
+ */
+export function isRejectedWrite(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError) || unavailable.has(error.code)) return false;
+  const isConflict = error instanceof ConflictError && error.request.verb !== 'create'; // a new object conflicts with none
+  return !(isConflict || error instanceof NotFoundError || error instanceof TooManyRequestsError);
+}

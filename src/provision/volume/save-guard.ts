@@ -1,0 +1,115 @@
+/** What is checked before the PersistentVolume of an open intent is created, and what the intent learns of it. */
+import type { Clock } from '../../base/clock.ts';
+import { momentOf } from '../../base/permit.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { ClaimWish } from '../claim/claim-wish.ts';
+import type { DeletionGuard } from '../revoke/deletion-guard.ts';
+import type { Intent } from '../intents/intent.ts';
+import type { Intents } from '../intents/intents.ts';
+import type { PersistentVolume } from '../objects.ts';
+import type { RecentlySaved } from './recently-saved.ts';
+import type { Revoker } from '../revoke/revoker.ts';
+import { SaveLook } from './save-look.ts';
+import { storedVolume } from './stored-volume.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
+import type { SaveAttempt, VolumeStore } from './volume-store.ts';
+
+export interface SaveGuardOptions {
+  intents: Intents;
+  guard: DeletionGuard;
+  revoker: Pick<Revoker, 'closeServed'>;
+  store: VolumeStore;
+  /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
+  recentlyServed: Pick<RecentlySaved, 'add'>;
+  client: KubeClient;
+  clock: Clock;
+}
+
+export class SaveGuard {
+  readonly #options: SaveGuardOptions;
+
+  constructor(options: SaveGuardOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * If an earlier request of any process may have created the object, the claim is read live: an administrator may have removed both
+   * since then to keep the storage, which a second object would have reclaimed.
+   *
+   * @returns the object, if it exists already: then nothing is to be sent.
+   * @throws {VolumeAbandonedError} when it is not there, and its claim does not want it any more, and as `DeletionGuard.wish`.
+   */
+  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | PersistentVolume> {
+    const { intents, clock } = this.#options;
+    const intent = this.#intentOf(volume);
+    if (intent === undefined) return this.#savedOnly(volume, 'its record was closed meanwhile', signal);
+    let look: SaveLook | undefined;
+    if (intent.saveSent) {
+      const beganAt = momentOf(clock);
+      const wish = await this.#wish(intent, signal);
+      if (wish === 'has-it') return this.#savedOnly(volume, 'its claim was bound to it, and it was removed', signal);
+      checkWanted(wish, volume);
+      look = new SaveLook({ clock, beganAt, look: async () => checkWanted(await this.#wish(intent, signal), volume) });
+    }
+    intent.saveSent = true;
+    intent.unansweredSaves++;
+    return {
+      permit: look,
+      recheck: () => intents.checkOwned(intent),
+      rejected: () => {
+        intent.unansweredSaves--;
+      },
+    };
+  }
+
+  /** The volume has its object now. */
+  saved(volume: PersistentVolume): void {
+    const intent = this.#intentOf(volume);
+    if (intent !== undefined) this.#options.revoker.closeServed(intent);
+  }
+
+  /** It was tried in vain to save the volume: a request without a clear answer may still be carried out. */
+  unsaved(volume: PersistentVolume): void {
+    const intent = this.#intentOf(volume);
+    if (intent !== undefined) this.#options.intents.abandoned(intent);
+  }
+
+  /** The name of the volume is taken by other storage, or for another claim. */
+  taken(volume: PersistentVolume): void {
+    const intent = this.#intentOf(volume);
+    if (intent !== undefined) this.#options.intents.setNameTaken(intent, true);
+  }
+
+  /** Another process has closed the record, or works on it: nothing is saved for it here any more. */
+  lost({ record: { claim, volume } }: Intent): void {
+    const { store, recentlyServed } = this.#options;
+    recentlyServed.add(claim.uid); // by the other process, which the cache may not show yet
+    store.abandon(volume.name).catch(() => undefined); // it never rejects
+  }
+
+  #wish({ record }: Intent, signal: AbortSignal): Promise<ClaimWish> {
+    return this.#options.guard.wish(record, signal);
+  }
+
+  /** A volume that may only have been saved by a former request. */
+  async #savedOnly(
+    { metadata: { name } }: PersistentVolume,
+    why: string,
+    signal: AbortSignal,
+  ): Promise<PersistentVolume> {
+    const stored = await storedVolume(this.#options.client, name, signal);
+    if (stored === undefined) throw new VolumeAbandonedError(name, why);
+    return stored;
+  }
+
+  #intentOf({ metadata: { name }, spec: { claimRef } }: PersistentVolume): Intent | undefined {
+    const intent = this.#options.intents.get(claimRef?.uid ?? '');
+    return intent?.record.volume.name === name ? intent : undefined;
+  }
+}
+
+function checkWanted(wish: ClaimWish, { metadata: { name } }: PersistentVolume): void {
+  if (wish === 'wanted') return;
+  const why = wish === 'gone' ? 'the claim was deleted meanwhile' : 'the claim has its volume, or another one';
+  throw new VolumeAbandonedError(name, why);
+}

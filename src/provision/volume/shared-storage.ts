@@ -1,0 +1,147 @@
+/** Keeps the storage of a released volume while another volume has it, too, such as one that was imported under another name. */
+import type { Clock } from '../../base/clock.ts';
+import type { Informer } from '../../kube/cache/informer.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { DeletionWaits, type Waiter } from './deletion-waits.ts';
+import { deletionWaitingReason, sharedStorageText } from '../event-reasons.ts';
+import type { PersistentVolume } from '../objects.ts';
+import { ownsVolume } from './owns-volume.ts';
+import type { Provisioner } from '../provisioner.ts';
+import { shouldDelete } from './should-delete.ts';
+import type { StorageHolders } from '../revoke/storage-holders.ts';
+import type { StorageIndex, StorageKeys } from './storage-index.ts';
+
+export interface SharedStorageOptions {
+  provisioner: Pick<Provisioner, 'shouldDelete'>;
+  storageKeys: StorageKeys;
+  volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
+  /** Undefined, where the caches were made without one: all volumes are listed for each deletion. */
+  index: StorageIndex | undefined;
+  holders: Pick<StorageHolders, 'sharing'>;
+  recorder: Recorder;
+  clock: Clock;
+  isKnownProvisioner: (name: string) => boolean;
+  addFinalizer: boolean;
+  /** The volume is to be synced again, after so many milliseconds. */
+  onWake: (name: string, afterMs: number) => void;
+}
+
+/** Why the storage is kept for the other volume, as its event says. */
+const reasons = {
+  kept: { type: 'Warning', text: 'is not to be deleted' },
+  held: { type: 'Normal', text: 'cannot be deleted yet' },
+  first: { type: 'Normal', text: 'is deleted first' },
+} as const;
+
+interface Keeper {
+  volume: PersistentVolume;
+  reason: keyof typeof reasons;
+}
+
+/** After which a volume is synced again that waits for one which the cache does not show, in milliseconds. */
+const unseenMs = 10_000;
+
+/**
+ * While another volume has the same storage, of whatever claim or provisioner, nothing is deleted. Of two that are both to be
+ * deleted the one with the lower UID goes first: every process decides the same.
+ */
+export class SharedStorage {
+  readonly #options: SharedStorageOptions;
+  readonly #waits = new DeletionWaits();
+
+  constructor(options: SharedStorageOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * To be awaited directly before storage is deleted. Where that must wait, an event says for which volume, again after half an hour; a
+   * change of that volume has this one synced again.
+   *
+   * @throws {ApiError} and {TransportError} when it is not known: then nothing may be deleted.
+   */
+  async mustWait(volume: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    this.#wakeEarlier(volume);
+    const keys = this.#options.storageKeys(volume);
+    const keeper = keys.length === 0 ? undefined : await this.#keeper(volume, keys, signal);
+    if (keeper === undefined) this.#waits.delete(volume.metadata.name);
+    else this.#wait(volume, keeper);
+    return keeper !== undefined;
+  }
+
+  /** The volume has changed or is gone: those that wait for it are synced again. */
+  changed(name: string): void {
+    for (const waiter of this.#waits.waiters(name)) this.#options.onWake(waiter.name, 0);
+  }
+
+  /** The volume is gone, or not to be deleted any more. Safe to repeat. */
+  forget(name: string): void {
+    this.#waits.delete(name);
+  }
+
+  /** The volume is to be deleted, too, which no event of it may have shown: those that go before it need not wait any more. */
+  #wakeEarlier({ metadata }: PersistentVolume): void {
+    for (const { name, uid } of this.#waits.waiters(metadata.name)) {
+      if (uid < (metadata.uid ?? '')) this.#options.onWake(name, 0);
+    }
+  }
+
+  async #keeper(volume: PersistentVolume, keys: readonly string[], signal: AbortSignal): Promise<Keeper | undefined> {
+    const { volumes, index, holders } = this.#options;
+    if (index !== undefined && volumes.isFollowing) return this.#indexed(volume, { index, keys, signal });
+    for (const other of await holders.sharing(keys, signal)) {
+      const reason = other.metadata.name === volume.metadata.name ? undefined : await this.#why(volume, other, signal);
+      if (reason !== undefined) return { volume: other, reason };
+    }
+    return undefined;
+  }
+
+  /** When it finds nothing, nothing was awaited since the last look at the index. */
+  async #indexed(
+    volume: PersistentVolume,
+    { index, keys, signal }: { index: StorageIndex; keys: readonly string[]; signal: AbortSignal },
+  ): Promise<Keeper | undefined> {
+    const { name } = volume.metadata;
+    const before = [...this.#waits.on(name)]; // first: another one would be another event
+    const seen = new Set([name]);
+    for (;;) {
+      const names = index.candidates(keys).map(({ metadata }) => metadata.name);
+      const other = [...before.filter((each) => names.includes(each)), ...names].find((each) => !seen.has(each));
+      if (other === undefined) return undefined;
+      seen.add(other);
+      this.#waits.add(waiterOf(volume), other); // before it is read, so that no later change is missed
+      const found = await index.verified(other, keys, signal);
+      const reason = found && (await this.#why(volume, found, signal));
+      if (found !== undefined && reason !== undefined) return { volume: found, reason };
+    }
+  }
+
+  /** Undefined: the storage is not kept for the other volume. */
+  async #why(
+    volume: PersistentVolume,
+    other: PersistentVolume,
+    signal: AbortSignal,
+  ): Promise<Keeper['reason'] | undefined> {
+    const { provisioner, isKnownProvisioner, addFinalizer } = this.#options;
+    if (!ownsVolume(other, isKnownProvisioner) || !shouldDelete(other, addFinalizer)) return 'kept';
+    if ((await provisioner.shouldDelete?.(other, { signal })) === false) return 'held';
+    return (other.metadata.uid ?? '') < (volume.metadata.uid ?? '') ? 'first' : undefined;
+  }
+
+  #wait(volume: PersistentVolume, { volume: other, reason }: Keeper): void {
+    const { volumes, recorder, clock, onWake } = this.#options;
+    const { name, uid } = volume.metadata;
+    const { name: otherName, uid: otherUid } = other.metadata;
+    const cause = `${otherUid ?? ''} ${reason}`;
+    const isDue = this.#waits.settle(waiterOf(volume), otherName, { cause, nowMs: clock.monotonicMs() });
+    if (volumes.get(otherName)?.metadata.uid !== otherUid) onWake(name, unseenMs);
+    if (!isDue) return;
+    const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
+    const { type, text } = reasons[reason];
+    const message = `persistentvolume ${name} ${sharedStorageText} ${otherName}, which ${text}`;
+    recorder.event(about, type, deletionWaitingReason, message, { once: true });
+  }
+}
+
+function waiterOf({ metadata: { name, uid = '' } }: PersistentVolume): Waiter {
+  return { name, uid };
+}

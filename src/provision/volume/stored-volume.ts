@@ -1,0 +1,104 @@
+import { shortValue } from '../../base/short-value.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { ObjectReference } from '../../kube/kube-object.ts';
+import { type PersistentVolume, type PersistentVolumeSpec, persistentVolumes } from '../objects.ts';
+import type { VolumeSources } from '../cache/volume-source.ts';
+
+/** The name of a new volume is taken by a volume of another claim, or of other storage. */
+export class VolumeTakenError extends Error {
+  override readonly name = 'VolumeTakenError';
+}
+
+/** The API server has dropped the attributes class of a volume: it does not know the field, unlike another one that does. */
+export class ClassDroppedError extends Error {
+  override readonly name = 'ClassDroppedError';
+
+  constructor({ metadata, spec }: PersistentVolume) {
+    super(
+      `PersistentVolume ${JSON.stringify(metadata.name)} was saved without its volume attributes class ` +
+        `${JSON.stringify(spec.volumeAttributesClassName)}: the API server has the feature VolumeAttributesClass switched off`,
+    );
+  }
+}
+
+/** Whether a volume has the attributes class that it was made with, or needs none any more as it is bound all the same. */
+export function hasItsClass(stored: PersistentVolume, made: PersistentVolume): boolean {
+  const { volumeAttributesClassName: wanted = '' } = made.spec;
+  return wanted === '' || (stored.spec.volumeAttributesClassName ?? '') !== '' || stored.status?.phase === 'Bound';
+}
+
+/** The fields that identify the storage, by kind of source; the other fields say how it is used. */
+const storageFields: Partial<Record<keyof VolumeSources, readonly string[]>> = {
+  csi: ['driver', 'volumeHandle'],
+  nfs: ['server', 'path'],
+  hostPath: ['path'],
+  local: ['path'],
+  iscsi: ['targetPortal', 'iqn', 'lun'],
+  awsElasticBlockStore: ['volumeID', 'partition'],
+  azureDisk: ['diskURI'],
+  azureFile: ['secretNamespace', 'secretName', 'shareName'],
+  cinder: ['volumeID'],
+  gcePersistentDisk: ['pdName', 'partition'],
+  portworxVolume: ['volumeID'],
+  vsphereVolume: ['volumePath'],
+};
+
+/**
+ * The volume of this name as the API server has it now. Read by a list, which needs no right beyond those of the caches.
+ *
+ * @throws {ApiError} and {TransportError} when it cannot be read.
+ */
+export async function storedVolume(
+  client: KubeClient,
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<PersistentVolume | undefined> {
+  const options = { fieldSelector: `metadata.name=${name}`, signal };
+  const found = await client.list<PersistentVolume>(persistentVolumes, options);
+  return found.find(({ metadata }) => metadata.name === name);
+}
+
+/**
+ * Whether a volume that is stored under the name of a new one is that very volume, saved by an earlier attempt.
+ *
+ * @throws {VolumeTakenError} when it is not.
+ */
+export function checkStored(stored: PersistentVolume, made: PersistentVolume): void {
+  const name = JSON.stringify(made.metadata.name);
+  if (!isReserved(stored.spec.claimRef, made.spec.claimRef)) {
+    const owner = claimText(stored.spec.claimRef);
+    throw new VolumeTakenError(
+      `PersistentVolume ${name} exists already and is for ${owner}. Delete it if nobody uses it, or recreate the claim`,
+    );
+  }
+  for (const kind of Object.keys(storageFields) as (keyof VolumeSources)[]) {
+    const [there, ours] = [storageText(stored.spec, kind), storageText(made.spec, kind)];
+    if (ours === undefined || there === ours) continue;
+    throw new VolumeTakenError(
+      `PersistentVolume ${name} exists already with other storage: ${there ?? `no ${kind}`}. ` +
+        `What was provisioned now is in no volume: ${ours}`,
+    );
+  }
+}
+
+/**
+ * Whether a volume's claim reference names this claim: by UID; that of a volume which an administrator reserved by hand
+ * names no UID (Kubernetes, "Reserving a PersistentVolume").
+ */
+export function isReserved(reference: ObjectReference | undefined, claim: ObjectReference | undefined): boolean {
+  if ((reference?.uid ?? '') !== '') return reference?.uid === claim?.uid;
+  return reference !== undefined && reference.namespace === claim?.namespace && reference.name === claim?.name;
+}
+
+function claimText(reference: ObjectReference | undefined): string {
+  if (reference === undefined) return 'no claim';
+  const { namespace = '', name = '', uid = '' } = reference;
+  return `claim ${namespace}/${name} with UID ${JSON.stringify(uid)}`;
+}
+
+function storageText(spec: PersistentVolumeSpec, kind: keyof VolumeSources): string | undefined {
+  const source = spec[kind] as Record<string, unknown> | undefined;
+  if (source === undefined) return undefined;
+  const identity = (storageFields[kind] ?? []).map((field) => [field, source[field]]);
+  return `${kind} ${shortValue(JSON.stringify(Object.fromEntries(identity)), 1024)}`;
+}

@@ -1,0 +1,212 @@
+/** The sync of a volume: keep its finalizer right, and delete its storage once it is released. */
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { type Permit, permitted, rechecked } from '../../base/permit.ts';
+import { NotFoundError } from '../../kube/client/api-error.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { Informer } from '../../kube/cache/informer.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import type { ControllerMetrics } from '../controller-metrics.ts';
+import type { DeletionTraces } from './deletion-traces.ts';
+import { volumeFinalizer } from '../keys.ts';
+import { type PersistentVolume, persistentVolumes } from '../objects.ts';
+import { ownsVolume } from './owns-volume.ts';
+import type { ProvisionObserver } from '../provision-observer.ts';
+import { IgnoredError, type Provisioner } from '../provisioner.ts';
+import type { SharedStorage } from './shared-storage.ts';
+import type { QuietVolumes } from './quiet-volumes.ts';
+import { shouldDelete } from './should-delete.ts';
+import { storedVolume } from './stored-volume.ts';
+import { volumeReference } from './volume-reference.ts';
+import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
+
+export interface VolumeSyncerOptions {
+  isKnownProvisioner: (name: string) => boolean;
+  provisioner: Pick<Provisioner, 'delete' | 'shouldDelete'>;
+  observer: Required<ProvisionObserver>;
+  volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
+  client: KubeClient;
+  recorder: Recorder;
+  metrics: ControllerMetrics;
+  addFinalizer: boolean;
+  quiet: Pick<QuietVolumes, 'mustWait' | 'forget'>;
+  /** For how long a call that was given up may make the storage of a volume again, in milliseconds. */
+  lateCallsMs: (name: string) => number;
+  /** Undefined: the provisioner does not know storage that volumes share, or sees to it itself. */
+  sharedStorage: Pick<SharedStorage, 'mustWait' | 'forget'> | undefined;
+  /** Undefined: nothing is traced. */
+  traces: DeletionTraces | undefined;
+  permit: Permit | undefined;
+  clock: Clock;
+  logger: Logger;
+}
+
+export class VolumeSyncer {
+  readonly #options: VolumeSyncerOptions;
+  /**
+   * Volumes whose storage was deleted and whose object is being deleted, by name. The events of our own DELETE and PATCH
+   * requeue them once or twice; without this set their storage would be deleted a second time.
+   */
+  readonly #deleted = new Map<string, { uid: string; released: boolean }>();
+  /** Volumes whose deletion was tried and has failed, by name. */
+  readonly #failed = new Set<string>();
+
+  constructor(options: VolumeSyncerOptions) {
+    this.#options = options;
+  }
+
+  /** The cache dropped the volume. */
+  forget(name: string): void {
+    this.#deleted.delete(name);
+    this.#failed.delete(name);
+    this.#options.quiet.forget(name);
+    this.#options.sharedStorage?.forget(name);
+  }
+
+  /**
+   * Reconciles one volume. Safe to repeat at any time.
+   *
+   * @throws when the volume must be tried again later.
+   */
+  async sync(name: string, signal: AbortSignal): Promise<void> {
+    const { volumes, provisioner, isKnownProvisioner, addFinalizer, quiet, sharedStorage } = this.#options;
+    const cached = volumes.get(name);
+    if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
+    const deleted = this.#deleted.get(name);
+    if (deleted !== undefined && cached.status?.phase === 'Bound') {
+      this.#deleted.delete(name); // the API server has been restored from a backup, or the name was used again
+    } else if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
+      if (deleted.released || cached.metadata.finalizers?.includes(volumeFinalizer) !== true) return;
+      await this.#release(name, signal); // our finalizer came to the cache only after the deletion
+      deleted.released = true;
+      return;
+    }
+    const volume = await this.#keepFinalizer(cached, signal);
+    const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
+    if (guarded || !shouldDelete(volume, addFinalizer)) {
+      this.#failed.delete(name);
+      quiet.forget(name);
+      sharedStorage?.forget(name);
+      return;
+    }
+    if (quiet.mustWait(volume)) return;
+    if (!(await this.#isStillToDelete(volume, signal))) return;
+    if ((await sharedStorage?.mustWait(volume, signal)) === true) return;
+    this.#failed.add(name);
+    await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
+    this.#failed.delete(name);
+  }
+
+  /**
+   * Reads the volume live before a deletion is repeated, which may be hours after the first attempt, and while the cache does
+   * not follow the API server: meanwhile somebody may have decided to keep it, or a backup was restored in which a claim has
+   * it. Nothing is deleted until that succeeds.
+   */
+  async #isStillToDelete(volume: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    const { volumes } = this.#options;
+    if (volumes.isFollowing && !this.#failed.has(volume.metadata.name)) return true;
+    return await this.#isLiveToDelete(volume, signal);
+  }
+
+  async #isLiveToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    const { client, addFinalizer } = this.#options;
+    const live = await storedVolume(client, name, signal);
+    return live !== undefined && live.metadata.uid === uid && shouldDelete(live, addFinalizer);
+  }
+
+  async #keepFinalizer(volume: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume> {
+    const change = finalizerUpkeep(volume, this.#options.addFinalizer);
+    if (change === undefined) return volume;
+    await this.#patchFinalizers(volume, change, signal);
+    return { ...volume, metadata: { ...volume.metadata, finalizers: change.finalizers } };
+  }
+
+  async #patchFinalizers(volume: PersistentVolume, change: FinalizerChange, signal: AbortSignal): Promise<void> {
+    const { name } = volume.metadata;
+    try {
+      await this.#options.client.patch(
+        persistentVolumes,
+        { name },
+        { type: 'strategic', body: change.patch },
+        { signal },
+      );
+    } catch (error) {
+      throw new Error(
+        `failed to modify finalizers to [${change.finalizers.join(' ')}] on volume ${name} err: ${(error as Error).message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #traced(volume: PersistentVolume, work: () => Promise<'deleted' | 'ignored'>): Promise<void> {
+    const { traces } = this.#options;
+    await (traces === undefined ? work() : traces.deletion(volume, work));
+  }
+
+  async #measured(volume: PersistentVolume, work: () => Promise<void>): Promise<void> {
+    const { metrics, clock } = this.#options;
+    const labels = { class: volume.spec.storageClassName ?? '' };
+    const startedMs = clock.monotonicMs();
+    try {
+      await work();
+    } catch (error) {
+      metrics.deleteFailed(labels);
+      throw error;
+    }
+    metrics.deleted(labels, (clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  /** Storage first, then the object, then the finalizer that held the object until now. */
+  async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<'deleted' | 'ignored'> {
+    const { provisioner, observer, client, recorder, logger, addFinalizer } = this.#options;
+    const { name, uid, finalizers = [] } = volume.metadata;
+    const permit = rechecked(this.#options.permit, async () => {
+      const { quiet, sharedStorage } = this.#options;
+      const isKept = quiet.mustWait(volume) || (await sharedStorage?.mustWait(volume, signal)) === true;
+      if (!isKept && (await this.#isLiveToDelete(volume, signal))) return;
+      throw new Error('the volume was changed while this process was paused, or is to be kept for now');
+    });
+    try {
+      await permitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
+    } catch (error) {
+      if (error instanceof IgnoredError) {
+        logger.debug({ volume: name, reason: error.reason }, 'Deletion ignored');
+        return 'ignored';
+      }
+      const message = error instanceof Error ? error.message : String(error);
+      recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true });
+      throw error;
+    }
+    observer.onDeleted(volume);
+    logger.info({ volume: name }, 'Storage deleted');
+    this.#warnOfLateCalls(volume);
+    await client.delete(persistentVolumes, { name }, { signal });
+    const released = addFinalizer && finalizers.includes(volumeFinalizer);
+    if (released) await this.#release(name, signal);
+    if (uid !== undefined) this.#deleted.set(name, { uid, released });
+    if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
+    return 'deleted';
+  }
+
+  /** It is not looked for again: a driver may keep what a volume's own deletion has left on purpose, such as an archive. */
+  #warnOfLateCalls({ metadata: { name }, spec: { csi } }: PersistentVolume): void {
+    const { lateCallsMs, clock, logger } = this.#options;
+    const lateMs = lateCallsMs(name);
+    if (lateMs === 0) return;
+    const until = new Date(clock.wallMs() + lateMs).toISOString();
+    const text =
+      'Storage was deleted while a call that was given up may still create it again: audit shows it then as unclaimed';
+    logger.warn({ volume: name, handle: csi?.volumeHandle, until }, text);
+  }
+
+  async #release(name: string, signal: AbortSignal): Promise<void> {
+    const cached = this.#options.volumes.get(name); // others may have changed the list since
+    const finalizers = cached?.metadata.finalizers ?? [];
+    if (cached === undefined || !finalizers.includes(volumeFinalizer)) return;
+    try {
+      await this.#patchFinalizers(cached, removeFinalizer(finalizers), signal);
+    } catch (error) {
+      if (!((error as Error).cause instanceof NotFoundError)) throw error;
+    }
+  }
+}

@@ -1,0 +1,186 @@
+import type { Permit } from '../../base/permit.ts';
+import type { Logger } from '../../base/logger.ts';
+import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import { objectKey } from '../../kube/kube-object.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
+import { claimReference } from '../claim/claim-facts.ts';
+import { failedReason, succeededReason } from '../event-reasons.ts';
+import { VolumeAbandonedError } from './volume-abandoned-error.ts';
+import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
+import { checkStored, ClassDroppedError, hasItsClass, storedVolume, VolumeTakenError } from './stored-volume.ts';
+
+/** Saves new volumes to the API server. */
+export interface VolumeStore {
+  /**
+   * Saves a completed volume; that of an earlier attempt, for the same claim and of the same storage, counts as saved.
+   * Safe to repeat.
+   *
+   * @throws the last failure, when the store gives up; the storage was then cleaned up or reported.
+   */
+  save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void>;
+  /** Whether a volume of this name waits to be saved in the background. */
+  isUnsaved(name: string): boolean;
+  /**
+   * Gives up a volume that waits to be saved in the background. Safe to repeat.
+   *
+   * @returns `saved` when that happened meanwhile.
+   */
+  abandon(name: string): Promise<'saved' | 'abandoned'>;
+  /** Works in the background until the signal aborts, where the store has something to do there. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Resolves once nothing waits to be saved any more, and no attempt is under way. */
+  settled(): Promise<void>;
+}
+
+/** What belongs to one request that creates a volume. */
+export interface SaveAttempt {
+  /** Valid while what was read before the request is recent; renewed by reading again. Undefined: it holds without limit. */
+  permit: Permit | undefined;
+  /** To be called after a pause, before it is sent. @throws {VolumeAbandonedError} when it must not be sent any more. */
+  recheck: () => void;
+  /** To be called when it has certainly created nothing, and cannot any more. */
+  rejected: () => void;
+}
+
+export interface VolumeStoreParts {
+  client: KubeClient;
+  recorder: Recorder;
+  logger: Logger;
+  /**
+   * Called before each attempt to create a volume, which fails with what it throws; for a `VolumeAbandonedError` the store gives the
+   * volume up.
+   *
+   * @returns the object, if it exists already: then nothing is sent.
+   */
+  beforeSave?: (volume: PersistentVolume, signal: AbortSignal) => Promise<SaveAttempt | PersistentVolume | undefined>;
+  /** Called as soon as the API server has the volume. */
+  onSaved: (volume: PersistentVolume) => void;
+  /** Called when no retry can save a volume, as its name is taken by another one. */
+  onTaken: (volume: PersistentVolume) => void;
+  /** Called when such a volume is given up in the background. */
+  onDropped: (volume: PersistentVolume) => void;
+}
+
+/**
+ * Creates the object. One that exists counts as created when it is for the same claim and of the same storage: then
+ * the response to an earlier attempt was lost.
+ *
+ * An attributes class that the API server has dropped is set by a patch, which may reach another server: while a control plane
+ * is upgraded, some have the feature and some do not. Kubernetes does not bind a volume without the class of its claim.
+ *
+ * @throws {VolumeTakenError} when it is another one, {VolumeAbandonedError} when nothing is done for it here any more,
+ * {ClassDroppedError}, {ApiError} and {TransportError}.
+ */
+export async function savePersistentVolume(
+  parts: VolumeStoreParts,
+  volume: PersistentVolume,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, beforeSave, onSaved } = parts;
+  const attempt = await beforeSave?.(volume, signal);
+  let stored =
+    attempt !== undefined && 'metadata' in attempt
+      ? checked(attempt, parts, volume)
+      : await createOrFind(parts, volume, { attempt, signal });
+  for (let tries = 0; tries < 2 && !hasItsClass(stored, volume); tries++) {
+    stored = await setClass(client, volume, signal);
+  }
+  if (!hasItsClass(stored, volume)) throw new ClassDroppedError(volume);
+  onSaved(volume);
+}
+
+async function createOrFind(
+  parts: VolumeStoreParts,
+  volume: PersistentVolume,
+  { attempt, signal }: { attempt: SaveAttempt | undefined; signal: AbortSignal },
+): Promise<PersistentVolume> {
+  const { client } = parts;
+  const { permit, recheck } = attempt ?? {};
+  try {
+    return await client.create(persistentVolumes, volume, { signal, permit, recheck });
+  } catch (error) {
+    if (error instanceof VolumeAbandonedError || isNotCarriedOut(error)) attempt?.rejected();
+    if (!(error instanceof AlreadyExistsError)) throw error;
+    const stored = await storedVolume(client, volume.metadata.name, signal);
+    if (stored === undefined) throw error; // gone again: the next attempt creates it
+    return checked(stored, parts, volume);
+  }
+}
+
+/** @throws {VolumeTakenError} when what is stored is another volume. */
+function checked(stored: PersistentVolume, { onTaken }: VolumeStoreParts, volume: PersistentVolume): PersistentVolume {
+  try {
+    checkStored(stored, volume);
+  } catch (error) {
+    if (error instanceof VolumeTakenError) onTaken(volume);
+    throw error;
+  }
+  return stored;
+}
+
+async function setClass(
+  client: KubeClient,
+  { metadata: { name }, spec: { volumeAttributesClassName } }: PersistentVolume,
+  signal: AbortSignal,
+): Promise<PersistentVolume> {
+  const body = { spec: { volumeAttributesClassName } };
+  return client.patch<PersistentVolume>(
+    persistentVolumes,
+    { name },
+    { type: 'merge', body },
+    { signal, newConnection: true },
+  );
+}
+
+/**
+ * Whether the API server has the volume. Read live.
+ *
+ * @throws {VolumeTakenError} when it has another one of the name, {ApiError} and {TransportError}.
+ */
+export async function isSaved(
+  client: KubeClient,
+  volume: PersistentVolume,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  return (await savedVolume(client, volume, signal)) !== undefined;
+}
+
+async function savedVolume(
+  client: KubeClient,
+  volume: PersistentVolume,
+  signal: AbortSignal | undefined,
+): Promise<PersistentVolume | undefined> {
+  const stored = await storedVolume(client, volume.metadata.name, signal);
+  if (stored !== undefined) checkStored(stored, volume);
+  return stored;
+}
+
+/** Text of the event of a volume that could not be saved; the original's. */
+export function saveFailure(claim: PersistentVolumeClaim, { message }: Error): string {
+  return `Error creating provisioned PV object for claim ${objectKey(claim)}: ${message}`;
+}
+
+/** Records on the claim that the name of its volume is taken. @returns what the attempt fails with. */
+export function reportTaken(
+  { recorder }: Pick<VolumeStoreParts, 'recorder'>,
+  claim: PersistentVolumeClaim,
+  error: VolumeTakenError,
+): VolumeTakenError {
+  recorder.event(claimReference(claim), 'Warning', failedReason, saveFailure(claim, error));
+  return error;
+}
+
+/** Records on the claim that its volume was created. */
+export function recordSuccess(
+  { recorder }: VolumeStoreParts,
+  claim: PersistentVolumeClaim,
+  volume: PersistentVolume,
+): void {
+  recorder.event(
+    claimReference(claim),
+    'Normal',
+    succeededReason,
+    `Successfully provisioned volume ${volume.metadata.name}`,
+  );
+}

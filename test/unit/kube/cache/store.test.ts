@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { silentLogger } from '../../../../src/base/logger.ts';
+import type { KubeObject } from '../../../../src/kube/kube-object.ts';
+import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
+import { Store } from '../../../../src/kube/cache/store.ts';
+import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
+
+interface Thing extends KubeObject {
+  tags: string[];
+}
+
+function thing(name: string, tags: string[], namespace?: string): Thing {
+  return { metadata: { name, ...(namespace !== undefined && { namespace }) }, tags };
+}
+
+function names(found: Thing[]): string[] {
+  return found.map(({ metadata }) => metadata.name).sort();
+}
+
+const byTag = { tag: (object: Thing): string[] => object.tags };
+
+describe('Store', () => {
+  test('keeps objects by namespace and name, or by name alone', () => {
+    const store = new Store<Thing>({ logger: silentLogger });
+    store.set(thing('a', [], 'ns'));
+    store.set(thing('a', []));
+    assert.deepEqual([...store.keys()], ['ns/a', 'a']);
+    assert.equal(store.get('ns/a')?.metadata.namespace, 'ns');
+    assert.equal(store.size, 2);
+  });
+
+  test('gives back what was replaced or removed', () => {
+    const store = new Store<Thing>({ logger: silentLogger });
+    const [old, fresh] = [thing('a', ['1']), thing('a', ['2'])];
+    assert.equal(store.set(old), undefined);
+    assert.equal(store.set(fresh), old);
+    assert.deepEqual([...store.list()], [fresh]);
+    assert.equal(store.delete('a'), fresh);
+    assert.equal(store.delete('a'), undefined);
+    assert.equal(store.size, 0);
+  });
+
+  test('indexes follow every write', () => {
+    const store = new Store<Thing>({ logger: silentLogger, indexers: byTag });
+    store.set(thing('a', ['x', 'y']));
+    store.set(thing('b', ['x', 'x']));
+    store.set(thing('c', []));
+    assert.deepEqual(names(store.byIndex('tag', 'x')), ['a', 'b']);
+    store.set(thing('a', ['z']));
+    assert.deepEqual(names(store.byIndex('tag', 'x')), ['b']);
+    assert.deepEqual(names(store.byIndex('tag', 'y')), []);
+    assert.deepEqual(names(store.byIndex('tag', 'z')), ['a']);
+    store.delete('b');
+    assert.deepEqual(names(store.byIndex('tag', 'x')), []);
+    store.set(thing('d', ['x']));
+    assert.deepEqual(names(store.byIndex('tag', 'x')), ['d']);
+  });
+
+  test('numbers index as texts do', () => {
+    const store = new Store<Thing>({
+      logger: silentLogger,
+      indexers: { size: ({ tags }) => tags.map((tag) => tag.length) },
+    });
+    store.set(thing('a', ['x', 'xyz']));
+    store.set(thing('b', ['y']));
+    assert.deepEqual(names(store.byIndex('size', 1)), ['a', 'b']);
+    assert.deepEqual(names(store.byIndex('size', 3)), ['a']);
+    assert.deepEqual(names(store.byIndex('size', '3')), []);
+    store.delete('a');
+    assert.deepEqual(names(store.byIndex('size', 1)), ['b']);
+    assert.deepEqual([store.hasIndex('size'), store.hasIndex('tag')], [true, false]);
+  });
+
+  test('an index added later finds what is there; its name can be taken once', () => {
+    const store = new Store<Thing>({ logger: silentLogger });
+    store.set(thing('a', ['x']));
+    assert.throws(() => store.byIndex('tag', 'x'), /no index "tag"/);
+    store.addIndex('tag', byTag.tag);
+    assert.deepEqual(names(store.byIndex('tag', 'x')), ['a']);
+    assert.throws(() => store.addIndex('tag', byTag.tag), /exists already/);
+  });
+
+  test('an index function that fails on one object costs only its entries', () => {
+    const lines: LogLine[] = [];
+    const store = new Store<Thing>({
+      logger: recordedLogger(lines),
+      indexers: {
+        tag: (object) => {
+          if (object.tags.includes('bad')) throw new Error('cannot index');
+          return object.tags;
+        },
+      },
+    });
+    store.set(thing('a', ['x']));
+    store.set(thing('b', ['bad', 'x']));
+    assert.deepEqual(names(store.byIndex('tag', 'x')), ['a']);
+    assert.equal(store.get('b')?.metadata.name, 'b');
+    store.set(thing('b', ['x']));
+    assert.deepEqual(names(store.byIndex('tag', 'x')), ['a', 'b']);
+    assert.ok(lines.length > 0 && lines.every(({ level }) => level === 'error'));
+  });
+
+  test('with freeze a write into a kept object throws', () => {
+    const store = new Store<Thing>({ logger: silentLogger, freeze: true });
+    store.set(thing('a', ['x']));
+    const kept = store.get('a');
+    assert.throws(() => kept?.tags.push('y'), TypeError);
+    assert.deepEqual(store.get('a')?.tags, ['x']);
+  });
+});
+
+describe('SharedValues', () => {
+  test('equal values become one, frozen; the original stays as it was', () => {
+    const shared = new SharedValues();
+    const [first, second] = [{ requests: { storage: '1Gi' } }, { requests: { storage: '1Gi' } }];
+    assert.equal(shared.value(first), shared.value(second));
+    assert.throws(() => (shared.value(first).requests.storage = '2Gi'), TypeError);
+    first.requests.storage = '3Gi';
+    assert.equal(shared.value(second).requests.storage, '1Gi');
+    assert.equal(shared.value<object | undefined>(undefined), undefined);
+    assert.equal(shared.string('ns'), 'ns');
+  });
+
+  test('keeps no more values than its limit, and passes further ones through', () => {
+    const shared = new SharedValues(1);
+    assert.equal(shared.value({ a: 1 }), shared.value({ a: 1 }));
+    const [b, again] = [shared.value({ b: 1 }), shared.value({ b: 1 })];
+    assert.deepEqual(b, again);
+    assert.notEqual(b, again);
+  });
+});

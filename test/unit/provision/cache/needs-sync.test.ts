@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { claimNeedsSync, volumeNeedsSync } from '../../../../src/provision/cache/needs-sync.ts';
+import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
+import { claimTransform } from '../../../../src/provision/cache/cached-claim.ts';
+import { volumeTransform } from '../../../../src/provision/cache/cached-volume.ts';
+import { F, isKnownProvisioner, makeClaim, makeVolume } from '../claims-and-volumes.ts';
+
+const ga = 'volume.kubernetes.io/storage-provisioner';
+const beta = 'volume.beta.kubernetes.io/storage-provisioner';
+const provisionedBy = 'pv.kubernetes.io/provisioned-by';
+const migratedTo = 'pv.kubernetes.io/migrated-to';
+const terminating = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+
+describe('claimNeedsSync', () => {
+  for (const { name, metadata = {}, spec = {}, want } of [
+    { name: 'unbound and ours', want: true },
+    { name: 'ours by the beta annotation', metadata: { annotations: { [beta]: 'drv' } }, want: true },
+    { name: 'ours by the in-tree name', metadata: { annotations: { [ga]: 'in-tree' } }, want: true },
+    { name: 'ours and being deleted', metadata: terminating, want: true },
+    { name: 'of a class that may be missing', spec: { storageClassName: 'gone' }, want: true },
+    { name: 'bound', spec: { volumeName: 'v' }, want: false },
+    { name: 'bound, of a class that may be missing', spec: { volumeName: 'v', storageClassName: 'gone' }, want: false },
+    { name: 'without annotation', metadata: { annotations: {} }, want: false },
+    { name: 'of another provisioner', metadata: { annotations: { [ga]: 'other', [beta]: 'drv' } }, want: false },
+    {
+      name: 'of nobody: the GA annotation is empty',
+      metadata: { annotations: { [ga]: '', [beta]: 'drv' } },
+      want: false,
+    },
+  ]) {
+    test(`a claim, ${name}, is ${want ? '' : 'not '}synced`, () => {
+      const cached = claimTransform(new SharedValues())(makeClaim(metadata, spec));
+      assert.equal(claimNeedsSync(cached, isKnownProvisioner), want);
+    });
+  }
+});
+
+describe('volumeNeedsSync', () => {
+  const cases: {
+    name: string;
+    addFinalizer?: boolean;
+    metadata?: Parameters<typeof makeVolume>[0];
+    spec?: Parameters<typeof makeVolume>[1];
+    want: boolean;
+  }[] = [
+    { name: 'bound, with our finalizer', metadata: { finalizers: [F] }, want: false },
+    { name: 'bound, without our finalizer', want: true },
+    { name: 'bound, without our finalizer, being deleted', metadata: terminating, want: false },
+    { name: 'bound, where no finalizer is used', addFinalizer: false, want: false },
+    {
+      name: 'bound, with our finalizer, where none is used',
+      addFinalizer: false,
+      metadata: { finalizers: [F] },
+      want: true,
+    },
+    {
+      name: 'bound, to be kept, with our finalizer',
+      metadata: { finalizers: [F] },
+      spec: { persistentVolumeReclaimPolicy: 'Retain' },
+      want: true,
+    },
+    { name: 'bound, to be kept', spec: { persistentVolumeReclaimPolicy: 'Retain' }, want: false },
+    { name: 'available', spec: { phase: 'Available' }, want: false },
+    { name: 'failed', metadata: { finalizers: [F] }, spec: { phase: 'Failed' }, want: false },
+    { name: 'released, with our finalizer', metadata: { finalizers: [F] }, spec: { phase: 'Released' }, want: true },
+    { name: 'released, without our finalizer', spec: { phase: 'Released' }, want: true },
+    {
+      name: 'released, being deleted, held by us',
+      metadata: { ...terminating, finalizers: [F] },
+      spec: { phase: 'Released' },
+      want: true,
+    },
+    {
+      name: 'released, being deleted, not held by us',
+      metadata: terminating,
+      spec: { phase: 'Released' },
+      want: false,
+    },
+    { name: 'released, to be kept', spec: { phase: 'Released', persistentVolumeReclaimPolicy: 'Retain' }, want: false },
+    { name: 'of another provisioner', metadata: { annotations: { [provisionedBy]: 'other' } }, want: false },
+    {
+      name: 'of another provisioner, released',
+      metadata: { annotations: { [provisionedBy]: 'other' } },
+      spec: { phase: 'Released' },
+      want: false,
+    },
+    {
+      name: 'migrated to us, without our finalizer',
+      metadata: { annotations: { [provisionedBy]: 'other', [migratedTo]: 'drv' } },
+      want: true,
+    },
+    { name: 'made by hand for our driver, without our finalizer', metadata: { annotations: {} }, want: true },
+  ];
+  for (const { name, addFinalizer = true, metadata = {}, spec = {}, want } of cases) {
+    test(`a volume, ${name}, is ${want ? '' : 'not '}synced`, () => {
+      const transform = volumeTransform({ shared: new SharedValues(), isKnownProvisioner });
+      const cached = transform(makeVolume(metadata, spec));
+      assert.equal(volumeNeedsSync(cached, { isKnownProvisioner, addFinalizer }), want);
+    });
+  }
+});

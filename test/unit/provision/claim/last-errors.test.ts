@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { systemClock } from '../../../../src/base/clock.ts';
+import { LastErrors } from '../../../../src/provision/claim/last-errors.ts';
+
+describe('LastErrors', () => {
+  test('keeps the last error of a claim until it is dropped, cut to a thousand characters', () => {
+    const errors = new LastErrors(systemClock);
+    errors.add('u1', new Error('first'));
+    errors.add('u1', new Error('x'.repeat(5000)));
+    assert.equal(errors.get('u1')?.message, `${'x'.repeat(1000)}… (5,000 characters)`);
+    errors.delete('u1');
+    assert.equal(errors.get('u1'), undefined);
+  });
+
+  test('of too many claims keeps those that failed last', () => {
+    const errors = new LastErrors(systemClock);
+    for (let claim = 0; claim < 20_000; claim++) errors.add(`u${claim}`, new Error('e'));
+    errors.add('u0', new Error('again'));
+    errors.add('one more', new Error('e'));
+    assert.equal(errors.get('u0')?.message, 'again');
+    assert.equal(errors.get('u1'), undefined);
+    assert.notEqual(errors.get('u2'), undefined);
+  });
+});

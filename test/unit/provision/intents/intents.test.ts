@@ -1,0 +1,373 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  ForeignIntentError,
+  type FoundIntent,
+  type IntentJournal,
+  type JournalListener,
+  noJournal,
+} from '../../../../src/provision/intent-journal/intent-journal.ts';
+import { type IntentRecord, noRecords } from '../../../../src/provision/intent-journal/intent-record.ts';
+import { type JournalMetrics, noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
+import { isNeverSaved } from '../../../../src/provision/intents/intent.ts';
+import { Intents } from '../../../../src/provision/intents/intents.ts';
+import { NameInUseError } from '../../../../src/provision/intents/open-intents.ts';
+import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
+import { ManualClock } from '../../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
+
+const { signal } = new AbortController();
+const maxCallMs = 1000;
+
+function makeRecord(uid: string, more: Partial<IntentRecord> = {}): IntentRecord {
+  return {
+    claim: { namespace: 'ns', name: `claim-${uid}`, uid },
+    volume: {
+      name: `pvc-${uid}`,
+      claimRef: { uid, name: `claim-${uid}` },
+      className: 'c1',
+      provisioner: 'drv',
+      defaults: {},
+    },
+    plan: {},
+    phase: 'create',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    ...more,
+  };
+}
+
+/** Intents with a journal that only notes what it is asked. */
+async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> = {}) {
+  const clock = new ManualClock({ turns: 1 });
+  const asked: string[] = [];
+  const lines: LogLine[] = [];
+  const counts: Record<string, number>[] = [];
+  const reported: string[] = [];
+  let oldestMs: () => number | undefined = () => undefined;
+  const metrics: JournalMetrics = {
+    ...noJournalMetrics,
+    records: (byPhase) => counts.push({ ...byPhase }),
+    reported: (reason) => reported.push(reason),
+    oldestCreatedAtMs: (read) => {
+      oldestMs = read;
+    },
+  };
+  let find: (intent: FoundIntent) => void = () => undefined;
+  const intents = new Intents({
+    journal: {
+      ...noJournal,
+      open: (listener) => {
+        find = (each) => listener.onFound(each);
+        for (const each of found) listener.onFound(each);
+        return Promise.resolve();
+      },
+      put: ({ phase }) => {
+        asked.push(`put ${phase}`);
+        return Promise.resolve('durable');
+      },
+      note: ({ phase }) => asked.push(`note ${phase}`),
+      remove: (uid) => asked.push(`remove ${uid}`),
+      removeNow: (uid) => {
+        asked.push(`remove ${uid} now`);
+        return Promise.resolve();
+      },
+      ...journal,
+    },
+    log: new VolumeLog({
+      storageKeys: () => [],
+      oldestNeeded: () => undefined,
+      oldestStorageNeeded: () => undefined,
+      onHole: () => undefined,
+      onRewound: () => undefined,
+    }),
+    maxCallMs,
+    clock,
+    logger: recordedLogger(lines),
+    metrics,
+  });
+  const nothing = (): void => undefined;
+  await intents.load(
+    { changed: nothing, lost: nothing, discarded: nothing, drainEnded: nothing, fenced: nothing },
+    signal,
+  );
+  return { intents, clock, asked, lines, counts, reported, oldestMs, find };
+}
+
+describe('the intents that are open', () => {
+  test('are counted by phase, and gone once they are closed', async () => {
+    const { intents, counts, asked } = await scene();
+    const intent = await intents.begin(makeRecord('u1'), signal);
+    intents.unclear(intent);
+    assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
+    await intents.toDelete(intent, 'h', signal);
+    assert.deepEqual(counts.at(-1), { ...noRecords(), delete: 1 });
+    intents.stuck(intent, 'undecidable', 'why');
+    assert.deepEqual(counts.at(-1), { ...noRecords(), stuck: 1 });
+    assert.equal(intent.record.handle, 'h');
+    intents.close(intent);
+    intents.close(intent);
+    assert.deepEqual(counts.at(-1), noRecords());
+    assert.deepEqual([...intents.list()], []);
+    assert.deepEqual(asked, ['put create', 'note unclear', 'put delete', 'note stuck', 'remove u1']);
+  });
+
+  test('are not replaced by one that was planned after another process had begun one for the same claim', async () => {
+    const { intents, asked, find } = await scene();
+    find({ record: makeRecord('u1', { plan: { node: 'theirs' } }), owner: 'foreign' });
+    await assert.rejects(intents.begin(makeRecord('u1', { plan: { node: 'ours' } }), signal), ForeignIntentError);
+    assert.deepEqual(intents.get('u1')?.record.plan, { node: 'theirs' });
+    assert.deepEqual(asked, []);
+  });
+
+  test('leave nothing behind when their record cannot be written', async () => {
+    const { intents, asked } = await scene([], { put: () => Promise.reject(new Error('refused')) });
+    await assert.rejects(intents.begin(makeRecord('u1'), signal), /refused/);
+    assert.equal(intents.get('u1'), undefined);
+    assert.deepEqual(asked, ['remove u1'], 'the write may have arrived');
+    intents.checkName('u2', 'pvc-u1');
+  });
+
+  const cases: { title: string; journal: Partial<IntentJournal> }[] = [
+    { title: 'whose record could not be written', journal: { put: () => Promise.resolve('unprotected') } },
+    {
+      title: 'whose record other processes may take over',
+      journal: { permit: { isValid: true, renewed: () => Promise.resolve() } },
+    },
+  ];
+  for (const { title, journal } of cases) {
+    test(`${title} may have had a PersistentVolume`, async () => {
+      const { intents } = await scene([], journal);
+      const begun = await intents.begin({ ...makeRecord('u1'), since: '7' }, signal);
+      assert.equal(isNeverSaved(begun), false);
+      const { intents: alone } = await scene();
+      assert.equal(isNeverSaved(await alone.begin({ ...makeRecord('u1'), since: '7' }, signal)), true);
+    });
+  }
+
+  test('that were closed are never deleted', async () => {
+    const { intents, asked } = await scene();
+    const intent = await intents.begin(makeRecord('u1'), signal);
+    intents.close(intent);
+    await assert.rejects(intents.toDelete(intent, 'h', signal), /not open any more/);
+    assert.throws(() => intents.checkOpen(intent), /not open any more/);
+    intents.unclear(intent);
+    assert.deepEqual(asked, ['put create', 'remove u1']);
+  });
+
+  test('lose the handle when the deletion is given up', async () => {
+    const { intents, asked } = await scene();
+    const intent = await intents.begin(makeRecord('u1'), signal);
+    await intents.leaveDelete(intent, signal);
+    await intents.toDelete(intent, 'h', signal);
+    await intents.toDelete(intent, 'h', signal);
+    await intents.leaveDelete(intent, signal);
+    assert.equal('handle' in intent.record, false);
+    assert.deepEqual(asked, ['put create', 'put delete', 'put delete', 'put unclear']);
+  });
+
+  test('prove nothing any more once the journal has gone back to an earlier state', async () => {
+    let listener: JournalListener | undefined;
+    const open: IntentJournal['open'] = (given) => {
+      listener = given;
+      return Promise.resolve();
+    };
+    const { intents, asked } = await scene([], { open });
+    const intent = await intents.begin({ ...makeRecord('u1'), since: '7' }, signal);
+    assert.deepEqual([intent.since, intents.neededVersions()], [7, [7]]);
+    listener?.onRewound();
+    assert.deepEqual([intent.since, intent.record.since, intents.neededVersions()], [NaN, undefined, []]);
+    assert.deepEqual(asked, ['put create', 'note create']);
+  });
+
+  test('are reported as stuck once for each reason, though a backend words it differently each time', async () => {
+    const { intents, lines, reported, asked } = await scene();
+    const intent = await intents.begin(makeRecord('u1'), signal);
+    for (const problem of ['request 1', 'request 1', 'request 2']) intents.stuck(intent, 'undecidable', problem);
+    intents.stuck(intent, 'restored', 'kept');
+    assert.equal(lines.length, 2);
+    assert.deepEqual(reported, ['undecidable', 'restored']);
+    assert.deepEqual(asked, ['put create', 'note stuck', 'note stuck']);
+  });
+
+  test('are not reported again by the next process for the same problem', async () => {
+    const record = makeRecord('u1', { phase: 'stuck', problem: 'one' });
+    const { intents, reported } = await scene([{ record, owner: 'own' }]);
+    intents.stuck(intents.get('u1')!, 'undecidable', 'one');
+    assert.deepEqual(reported, []);
+  });
+
+  test('are stuck again after another attempt to delete that failed for the same problem', async () => {
+    const { intents, reported } = await scene();
+    const intent = await intents.begin(makeRecord('u1'), signal);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await intents.toDelete(intent, 'h', signal);
+      intents.stuck(intent, 'undecidable', 'one');
+      assert.equal(intent.record.phase, 'stuck');
+    }
+    assert.deepEqual(reported, ['undecidable']);
+  });
+
+  test('hold no more of a problem than fits into a record', async () => {
+    const { intents } = await scene();
+    const intent = await intents.begin(makeRecord('u1'), signal);
+    intents.stuck(intent, 'undecidable', 'x'.repeat(1_000_000));
+    assert.equal(intent.record.problem?.length, 2000);
+  });
+
+  test('have an oldest one, also when an older record is found later', async () => {
+    const { intents, oldestMs, find } = await scene();
+    assert.equal(oldestMs(), undefined);
+    await intents.begin(makeRecord('u1', { createdAt: '2026-01-01T01:00:00.000Z' }), signal);
+    find({ record: makeRecord('u2', { createdAt: '2026-01-01T00:30:00.000Z' }), owner: 'own' });
+    find({ record: makeRecord('u3', { createdAt: 'edited' }), owner: 'own' });
+    assert.equal(oldestMs(), Date.parse('2026-01-01T00:30:00.000Z'));
+    intents.close(intents.get('u2')!);
+    assert.equal(oldestMs(), Date.parse('2026-01-01T01:00:00.000Z'));
+  });
+});
+
+describe('a volume name', () => {
+  const named = (uid: string): IntentRecord => {
+    const record = makeRecord(uid);
+    return { ...record, volume: { ...record.volume, name: 'same' } };
+  };
+
+  test('is in use by one intent at a time', async () => {
+    const { intents } = await scene();
+    const first = await intents.begin(named('u1'), signal);
+    intents.checkName('u1', 'same');
+    assert.throws(() => intents.checkName('u2', 'same'), {
+      name: 'NameInUseError',
+      message: 'the volume name "same" is in use for claim ns/claim-u1 with UID u1',
+    });
+    await assert.rejects(intents.begin(named('u2'), signal), NameInUseError);
+    intents.close(first);
+    await intents.begin(named('u2'), signal);
+  });
+
+  test('is in use until the end of its record is written', async () => {
+    const written = Promise.withResolvers<undefined>();
+    const { intents } = await scene([], { removeNow: () => written.promise });
+    const first = await intents.begin(named('u1'), signal);
+    const closed = intents.closeNow(first, signal);
+    assert.throws(() => intents.checkName('u2', 'same'), NameInUseError);
+    written.resolve(undefined);
+    await closed;
+    intents.checkName('u2', 'same');
+  });
+
+  test('is taken by the next claim once the record of the last one is out of the journal', async () => {
+    const removed = Promise.withResolvers<undefined>();
+    const order: string[] = [];
+    const { intents } = await scene([], {
+      put: ({ claim }) => {
+        order.push(`put ${claim.uid}`);
+        return Promise.resolve('durable');
+      },
+      removeNow: async (uid) => {
+        await removed.promise;
+        order.push(`removed ${uid}`);
+      },
+    });
+    intents.close(await intents.begin(named('u1'), signal));
+    const next = intents.begin(named('u2'), signal);
+    await nextTurn();
+    removed.resolve(undefined);
+    await next;
+    assert.deepEqual(order, ['put u1', 'removed u1', 'put u2']);
+  });
+
+  test('is taken again by the same claim without waiting', async () => {
+    const { intents, asked } = await scene();
+    intents.close(await intents.begin(named('u1'), signal));
+    await intents.begin(named('u1'), signal);
+    assert.deepEqual(asked, ['put create', 'remove u1', 'put create']);
+  });
+
+  test('of two records that were found belongs to the first', async () => {
+    const { intents } = await scene([
+      { record: named('u1'), owner: 'own' },
+      { record: named('u2'), owner: 'own' },
+    ]);
+    intents.checkName('u1', 'same');
+    assert.throws(() => intents.checkName('u2', 'same'), NameInUseError);
+  });
+});
+
+describe('a record that was found', () => {
+  test('may have left anything, and deletes nothing before the calls of the earlier process have ended', async () => {
+    const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'own' }]);
+    const intent = intents.get('u1');
+    assert.equal(intent?.mayExist, true);
+    assert.equal(intent.saveAttempted, true);
+    assert.equal(intent.deleteSent, false);
+    assert.equal(intent.deleteNotBeforeMs - clock.monotonicMs(), maxCallMs);
+  });
+
+  test('keeps the storage of its name until they have ended, and until it is looked at unless it is stuck', async () => {
+    const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'own' }]);
+    const intent = intents.get('u1')!;
+    const { name } = intent.record.volume;
+    assert.equal(intents.quietInMs(name), maxCallMs);
+    assert.equal(intents.quietInMs('another'), 0);
+    await clock.advance(maxCallMs);
+    assert.equal(intents.quietInMs(name), 0);
+    intent.revoking = true;
+    assert.equal(intents.quietInMs(name), 1000);
+    intents.stuck(intent, 'undecidable', 'the secret is gone');
+    assert.equal(intents.quietInMs(name), 0);
+  });
+
+  for (const phase of ['delete', 'stuck'] as const) {
+    test(`with a handle may have been deleted already, phase ${phase}`, async () => {
+      const { intents } = await scene([{ record: makeRecord('u1', { phase, handle: 'h' }), owner: 'own' }]);
+      assert.equal(intents.get('u1')?.deleteSent, true);
+    });
+  }
+
+  test('does not replace one that is worked on', async () => {
+    const { intents } = await scene([
+      { record: makeRecord('u1'), owner: 'own' },
+      { record: makeRecord('u1', { phase: 'delete', handle: 'h' }), owner: 'foreign' },
+    ]);
+    assert.equal(intents.get('u1')?.owner, 'own');
+    assert.equal([...intents.list()].length, 1);
+  });
+
+  test('replaces one whose own record is not written yet: the other process was first', async () => {
+    const written = Promise.withResolvers<never>();
+    const { intents, find, clock } = await scene([], { put: () => written.promise });
+    const begun = intents.begin(makeRecord('u1'), signal);
+    find({ record: makeRecord('u1', { createdAt: '2025-01-01T00:00:00Z' }), owner: 'foreign' });
+    written.reject(new ForeignIntentError('another process works on it'));
+    await assert.rejects(begun, ForeignIntentError);
+    assert.equal(intents.get('u1')?.owner, 'foreign');
+    assert.equal(intents.get('u1')?.record.createdAt, '2025-01-01T00:00:00Z');
+    assert.equal((intents.get('u1')?.keptUntilMs ?? 0) - clock.monotonicMs(), maxCallMs);
+  });
+
+  test('replaces one of another process', async () => {
+    const { intents, counts } = await scene([
+      { record: makeRecord('u1'), owner: 'foreign' },
+      { record: makeRecord('u1', { phase: 'unclear' }), owner: 'own' },
+    ]);
+    assert.equal(intents.get('u1')?.owner, 'own');
+    assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
+  });
+});
+
+test('no room is certain the second time, when the last unclear attempt must have ended', async () => {
+  const { intents, clock } = await scene();
+  const intent = await intents.begin(makeRecord('u1'), signal);
+  intents.unclear(intent);
+  await clock.advance(maxCallMs - 1);
+  assert.equal(intents.noRoom(intent), false);
+  assert.equal(intents.noRoom(intent), false, 'both were early');
+  await clock.advance(1);
+  assert.equal(intents.noRoom(intent), false);
+  assert.equal(intents.noRoom(intent), true);
+  intents.unclear(intent);
+  await clock.advance(maxCallMs);
+  assert.equal(intents.noRoom(intent), false, 'another unclear attempt came between');
+});
