@@ -19,7 +19,7 @@ import { ServerInMemory } from './server-in-memory.ts';
 
 const never = new AbortController().signal;
 
-describe('an audit asks the provisioner', () => {
+describe('an audit that asks the provisioner to remove an export', () => {
   let stack: AsyncDisposableStack;
   let root: string;
   let server: ServerInMemory;
@@ -87,7 +87,7 @@ describe('an audit asks the provisioner', () => {
     } as never);
   };
 
-  test('to remove an export, from the file and from the server, and no other', async () => {
+  test('has it removed from the file and from the server, and no other', async () => {
     await start();
     await requestUnexport(root, { id: 1, path: directory('pvc-a') }, never);
     assert.deepEqual(await left(), [2]);
@@ -95,7 +95,7 @@ describe('an audit asks the provisioner', () => {
     assert.equal(freed, 1, 'claims that wait for a free export are woken');
   });
 
-  test('and is heard by one that starts meanwhile', async () => {
+  test('is heard by a provisioner that starts meanwhile', async () => {
     const asked = requestUnexport(root, { id: 1, path: directory('pvc-a') }, never);
     await eventually(() => assert.ok(existsSync(file())));
     await assert.rejects(requestUnexport(root, { id: 2, path: directory('pvc-b') }, never), /another audit is running/);
@@ -104,7 +104,7 @@ describe('an audit asks the provisioner', () => {
     assert.deepEqual(await left(), [2]);
   });
 
-  test('in vain while none runs, and takes the request back', async () => {
+  test('takes the request back where no provisioner runs', async () => {
     const ending = new AbortController();
     const asked = requestUnexport(root, { id: 1, path: directory('pvc-a') }, ending.signal);
     await eventually(() => assert.ok(existsSync(file())));
@@ -118,7 +118,7 @@ describe('an audit asks the provisioner', () => {
     { title: 'that has another id by now', request: { id: 7, path: 'pvc-b' }, message: /with the id 2, not 7/ },
     { title: 'of the root', request: { id: 0, path: '' }, message: /is not the directory of a volume/ },
   ]) {
-    test(`and is refused an export ${title}`, async () => {
+    test(`is refused where the export is one ${title}`, async () => {
       await createVolume('pvc-a');
       await start();
       await requestUnexport(root, { ...request, path: directory(request.path) }, never);
@@ -132,7 +132,7 @@ describe('an audit asks the provisioner', () => {
     { title: 'that is damaged', text: '{"id":1', age: 0, message: /JSON/ },
     { title: 'without an export', text: '{"id":"1"}', age: 0, message: /it names no export/ },
   ]) {
-    test(`and a request ${title} is removed`, async () => {
+    test(`leaves no request ${title}`, async () => {
       await writeFile(file(), text.replace('ROOT', root));
       const then = Date.now() / 1000 - age;
       await utimes(file(), then, then);

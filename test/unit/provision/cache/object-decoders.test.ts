@@ -21,7 +21,7 @@ import { codedDriver } from '../../../support/coded-objects.ts';
 
 /** What an API server answered to a list, in both codings (scripts/record-codings.ts). */
 async function recordedList(plural: string): Promise<{ json: Buffer; protobuf: Buffer }> {
-  const file = path.join(import.meta.dirname, '../../integration/kube/recorded', `${plural}.json.gz`);
+  const file = path.join(import.meta.dirname, '../../../integration/kube/recorded', `${plural}.json.gz`);
   const { list } = JSON.parse(gunzipSync(await readFile(file)).toString('utf8')) as {
     list: { json: string; protobuf: string };
   };
