@@ -78,7 +78,7 @@ export class ExportLimit {
     return max === undefined || count() + making < max;
   }
 
-  /** There is room again: everybody who waits is tried, as only the class of each can tell whether it is for him. */
+  /** There is room again: all claims that wait are synced, as only the class of each can tell whether there is room for it. */
   freed(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
