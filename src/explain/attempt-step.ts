@@ -6,7 +6,7 @@ import { found } from './cluster-reader.ts';
 import type { Finding, Holding } from './explanation.ts';
 import { failureCause, waitingCause } from './failure-causes.ts';
 import { failuresText, provisioningHistory, type History, type Recorded } from './provisioning-events.ts';
-import { signOfLifeMs } from './provisioner-steps.ts';
+import { leaseRightsCure, signOfLifeMs } from './provisioner-steps.ts';
 import { durationText, lastChangeMs } from './time-text.ts';
 
 /** Defaults of `--retry-interval-start` and `--retry-interval-max`, in milliseconds. */
@@ -115,10 +115,10 @@ function notBegun({ claim, provisioner, storageClass }: ClaimFacts, ageMs: numbe
   if (seemsAway) {
     return {
       state: 'stuck',
-      cause: 'provisioner-away',
+      cause: 'no-leader',
       presumes: true,
-      message: `There is no sign that the provisioner ${shortValue(name)} is running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
-      cure: "Check that the Pods of the provisioner run (with --node-deployment: the one on the claim's node), and see what they log",
+      message: `There is no sign that anybody leads the provisioner ${shortValue(name)}, or that it is running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
+      cure: `Check that the Pods of the provisioner run (with --node-deployment: the one on the claim's node), and see what they log. ${leaseRightsCure()}`,
     };
   }
   return {

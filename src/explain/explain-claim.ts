@@ -35,7 +35,7 @@ function lookAtProvisioner(facts: ClaimFacts): Finding | undefined {
     events,
     lastSignMs: lastMs,
     nobody: 'no-provisioner',
-    away: 'provisioner-away',
+    away: 'no-leader',
   });
 }
 

@@ -16,6 +16,7 @@ export const causes = [
   'no-topology',
   'not-handed-over',
   'no-provisioner',
+  'no-leader',
   'provisioner-away',
   'secret-missing',
   'source-missing',

@@ -68,9 +68,15 @@ function ofElection(elections: readonly Lease[], serving: Serving): Finding {
   return {
     state: agoMs <= lifeMs ? 'waiting' : 'stuck', // a standby takes over in a moment
     cause: away,
-    message: `The provisioner ${provisioner.name} is away: ${what} Lease ${namespace}/${name}${since}.`,
-    cure: `Check the Pods of the provisioner, usually in namespace ${namespace}: do they run, and what do they log?`,
+    message: `Nobody leads the provisioner ${provisioner.name}: ${what} Lease ${namespace}/${name}${since}.`,
+    cure: `Check the Pods of the provisioner, usually in namespace ${namespace}: do they run, and what do they log? ${leaseRightsCure(namespace)}`,
   };
+}
+
+/** @param namespace - of the Lease, where that is known. */
+export function leaseRightsCure(namespace = ''): string {
+  const where = namespace === '' ? 'the namespace of the Lease' : `namespace ${namespace}`;
+  return `Without a right on leases nobody can lead: their log ("Not permitted to use a resource") and an event of their Pods then have the rule; get, create and update on leases.coordination.k8s.io are needed in ${where}`;
 }
 
 function isRecent({ lastSignMs, nowMs }: Serving): boolean {

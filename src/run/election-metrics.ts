@@ -1,8 +1,17 @@
 import { counter, gauge, type MetricRegistry } from '../base/metrics.ts';
+import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import type { LeaderElectorMetrics } from '../kube/election/leader-elector-options.ts';
 
-/** The metrics of Kubernetes' own controllers. The label is empty, as in the original: dashboards select it so. */
-export function electionMetrics(registry: MetricRegistry): LeaderElectorMetrics {
+export interface ElectionMetrics extends LeaderElectorMetrics {
+  /** Counts a request about the lock that failed. */
+  failed(error: unknown): void;
+}
+
+/**
+ * The metrics of Kubernetes' own controllers, and the failures. The label `name` is empty, as in the original: dashboards select it
+ * so.
+ */
+export function electionMetrics(registry: MetricRegistry): ElectionMetrics {
   const status = gauge({
     registry,
     name: 'leader_election_master_status',
@@ -17,8 +26,21 @@ export function electionMetrics(registry: MetricRegistry): LeaderElectorMetrics 
     stability: 'ALPHA',
     labels: ['name'],
   });
+  const failures = counter({
+    registry,
+    name: 'leader_election_failures_total',
+    help: 'Requests about the lease that failed, by reason; Forbidden: a right on leases is missing, and nobody leads',
+    labels: ['name', 'reason'],
+  });
+  failures.inc({ name: '', reason: 'Forbidden' }, 0);
   return {
     leading: (isLeader) => status.set({ name: '' }, isLeader ? 1 : 0),
     slowPath: () => slowPath.inc({ name: '' }),
+    failed: (error) => failures.inc({ name: '', reason: reasonOf(error) }),
   };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ApiError) return error.reason === '' ? String(error.code) : error.reason;
+  return error instanceof TransportError ? error.code : 'Timeout'; // of the request, or of the time to renew
 }

@@ -12,6 +12,7 @@ import type { LockName } from '../kube/election/lock-kind.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import { electionMetrics } from './election-metrics.ts';
 import { failureExit } from './exit.ts';
+import { ForbiddenLock } from './forbidden-lock.ts';
 import type { Health } from './health.ts';
 import { leaseName, sanitised } from './lease-name.ts';
 import { ownNamespace } from './own-namespace.ts';
@@ -86,11 +87,12 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
   await using recorder = new EventRecorder({ client, component, clock, logger });
   const { namespace = '', lockName = leaseName(name, logger), endpointsLock = false, ...timings } = settings;
   const lock = { namespace: namespace === '' ? ownNamespace() : namespace, name: lockName };
+  const lockText = `${lock.namespace}/${lock.name}`;
   const held: readonly LockName[] = endpointsLock
     ? await permittedLocks({ client, ...lock, stop: shutdown.stop, clock, logger })
     : ['lease'];
   if (endpointsLock && !held.includes('lease')) {
-    const fields = { lock: `${lock.namespace}/${lock.name}`, addRule: leaseRule };
+    const fields = { lock: lockText, addRule: leaseRule };
     logger.warn(
       fields,
       'Not permitted to use Leases: leader election is on the Endpoints object, as before there were Leases',
@@ -101,7 +103,12 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
   const electors = held.map((kind, index) => {
     const isLast = index === held.length - 1; // whoever holds the last lock holds all
     const reported = isLast ? metrics : { ...metrics, leading: () => undefined };
-    return makeElector({ ...timings, ...lock, lock: kind, recorder, metrics: reported }, options);
+    const forbidden = new ForbiddenLock({ client, recorder, lock: lockText, signal: shutdown.stop, clock });
+    const onRequest = (error: unknown): void => {
+      if (error !== undefined) metrics.failed(error);
+      forbidden.note(error);
+    };
+    return makeElector({ ...timings, ...lock, lock: kind, recorder, metrics: reported, onRequest }, options);
   });
   options.serveHealth(() =>
     electors.map(({ unhealthyReason }) => unhealthyReason).find((reason) => reason !== undefined),
@@ -137,7 +144,7 @@ function endWork({ guarded, transport, shutdown }: Pick<ElectionOptions, 'guarde
 const leaseRule = `- apiGroups: ["${leases.group}"]\n  resources: ["${leases.plural}"]\n  verbs: ${JSON.stringify(leases.verbs)}`;
 
 function makeElector(
-  lock: Pick<LeaderElectorOptions, 'namespace' | 'name' | 'lock' | 'recorder' | 'metrics'>,
+  lock: Pick<LeaderElectorOptions, 'namespace' | 'name' | 'lock' | 'recorder' | 'metrics' | 'onRequest'>,
   { transport, guarded, fieldManager, identity, releaseOnExit, clock, logger }: ElectionOptions,
 ): LeaderElector {
   return new LeaderElector({

@@ -133,7 +133,7 @@ describe('why on a cluster', () => {
         },
       },
     });
-    assert.match((await explain(name, 'provisioner-away')).message, /pod-1 has not renewed Lease .* for 10 min/);
+    assert.match((await explain(name, 'no-leader')).message, /pod-1 has not renewed Lease .* for 10 min/);
   });
 
   test('names what became of a plugin that was part of Kubernetes', async (t) => {

@@ -69,6 +69,7 @@ export const ownFamilies: readonly string[] = [
   'reflector_errors_total',
   'reflector_silence_seconds',
   'claim_cache_bytes',
+  'leader_election_failures_total',
   'intent_journal_records',
   'intent_journal_oldest_record_age_seconds',
   'intent_journal_replayed_total',

@@ -44,6 +44,8 @@ export interface LeaderElectorOptions {
   /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   metrics?: LeaderElectorMetrics;
+  /** Called with the error of each request that failed, and with undefined once the Lease was written. Default: nothing. */
+  onRequest?: (error: unknown) => void;
 }
 
 /** What an election reports. */

@@ -26,7 +26,7 @@ export class LeaseLostError extends Error {
 const minTryPauseMs = 250;
 
 /** The options that have no default. */
-type Optional = 'guarded' | 'recorder' | 'metrics' | 'fieldManager';
+type Optional = 'guarded' | 'recorder' | 'metrics' | 'onRequest' | 'fieldManager';
 
 /** Waits for a Lease, and holds it while the work of a leader goes on. One object runs one election. */
 export class LeaderElector {
@@ -80,6 +80,7 @@ export class LeaderElector {
       clock,
       logger,
       onSlowPath: () => this.#noteSlowPath(),
+      onRequest: (error) => this.#options.onRequest?.(error),
     });
     this.#options.metrics?.leading(false);
     const isValid = (): boolean => this.#isCertain();

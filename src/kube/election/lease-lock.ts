@@ -23,6 +23,8 @@ export interface LeaseLockOptions {
   logger: Logger;
   /** A renewal needed more than one request. */
   onSlowPath?: () => void;
+  /** Called with the error of each request that failed, and with undefined once the Lease was written. */
+  onRequest?: (error: unknown) => void;
 }
 
 /** How the requests of one attempt are sent. */
@@ -234,6 +236,7 @@ export class LeaseLock {
       this.#wrote(kind.toLease(created), sentAt);
       return true;
     } catch (error) {
+      if (options.signal.aborted) return false;
       logger[this.#noted(error, 'error')]({ err: error, lock: this.#text }, 'Error initially creating lease lock');
       return false;
     }
@@ -270,10 +273,12 @@ export class LeaseLock {
     this.#observedAtMs = sentAt.monotonicMs;
     this.#renewedAt = sentAt;
     this.#forbidden = undefined;
+    this.#options.onRequest?.(undefined);
   }
 
-  /** Remembers a forbidden write. @returns the level to log it at: `MissingRights` has reported missing permissions. */
+  /** Reports a failed request, and remembers a forbidden one. @returns the level to log it at: `MissingRights` has reported missing permissions. */
   #noted(error: unknown, level: 'debug' | 'error'): 'debug' | 'error' {
+    this.#options.onRequest?.(error);
     if (!(error instanceof ForbiddenError)) return level;
     this.#forbidden = error;
     return error.isAdmission ? level : 'debug';

@@ -259,8 +259,45 @@ const rows: readonly Row[] = [
       rig.addClaim();
     },
     verdict: 'stuck',
-    cause: 'provisioner-away',
-    says: /pod-1 has not renewed Lease driver\/d-example-com for 5 min/,
+    cause: 'no-leader',
+    says: /^Nobody leads .*pod-1 has not renewed Lease driver\/d-example-com for 5 min/,
+    cure: /get, create and update on leases\.coordination\.k8s\.io are needed in namespace driver/,
+  },
+  {
+    name: 'a provisioner whose Lease was released, and that nobody has taken since',
+    arrange(rig) {
+      rig.addClass();
+      rig.addProvisioner({ holder: '', renewedMsAgo: 5 * minute });
+      rig.addClaim();
+    },
+    verdict: 'stuck',
+    cause: 'no-leader',
+    says: /nobody holds Lease driver\/d-example-com for 5 min/,
+    cure: /log .*"Not permitted to use a resource".* event of their Pods/,
+  },
+  {
+    name: 'a provisioner that never got its Lease, and has recorded nothing',
+    arrange(rig) {
+      rig.addClass();
+      rig.add('drivers', { metadata: { name: driverName }, spec: {} });
+      rig.addClaim();
+    },
+    laterMs: 7 * minute,
+    verdict: 'stuck',
+    cause: 'no-leader',
+    says: /no sign that anybody leads .*it has no Lease, and has recorded no event/,
+    cure: /get, create and update on leases\.coordination\.k8s\.io are needed/,
+  },
+  {
+    name: 'another process that is deleting a volume of the claim',
+    arrange(rig) {
+      usual(rig);
+      rig.addEvent(rig.addClaim(), 'ProvisioningWaiting', 'Waiting for another process: it is being deleted');
+    },
+    verdict: 'waiting',
+    cause: 'in-progress',
+    says: /it is being deleted/,
+    cure: /the other process .* finishes first, or is replaced after 30 seconds/,
   },
   {
     name: 'a Secret that is missing',

@@ -200,7 +200,7 @@ const rows: readonly {
     },
     verdict: 'stuck',
     cause: 'no-deleter',
-    says: /is away/,
+    says: /^Nobody leads /,
   },
   {
     name: 'a volume of a node that is gone',

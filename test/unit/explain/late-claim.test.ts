@@ -48,6 +48,6 @@ describe('why of an old claim whose node was chosen just now', () => {
   test('gives a provisioner without a Lease its time', () => {
     const { verdict, cause } = claimExplanation(chosen(2000, handedOver));
     assert.deepEqual({ verdict, cause }, { verdict: 'waiting', cause: 'in-progress' });
-    assert.equal(claimExplanation(chosen(10 * 60_000, handedOver)).cause, 'provisioner-away');
+    assert.equal(claimExplanation(chosen(10 * 60_000, handedOver)).cause, 'no-leader');
   });
 });
