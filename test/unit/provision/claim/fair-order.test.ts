@@ -66,6 +66,17 @@ function byNamespace(taken: readonly string[]): Record<string, number> {
   return counts;
 }
 
+/** The keys as namespaces and their classes take turns, whether or not an attempt was made. */
+function inTurns(given: readonly string[]): string[] {
+  const turns = new ClaimTurns();
+  for (const key of given) {
+    const [namespace = '', className = ''] = key.split('/');
+    turns.add(key, { namespace, className });
+  }
+  const all = { isFull: () => false, mayTake: () => true };
+  return given.map(() => turns.take(all)?.key ?? '');
+}
+
 /** Lets 50 attempts of the flow fail. */
 function makeFailing({ order, add, failed }: Scene, flow: string): void {
   const failing = keys(flow, 50, 'failing');
@@ -105,6 +116,31 @@ describe('the order of claims', () => {
       drain().map((key) => key.includes('old')),
       [false, false, false, true, false, false, false, true, false, false, false],
     );
+  });
+
+  test('has a due retry wait no longer than ten times its fair turn, however many first attempts arrive', () => {
+    const flows = fc.constantFrom('a/x', 'a/y', 'b/x', 'b/y', 'c/x');
+    const waiting = fc.array(fc.record({ flow: flows, retry: fc.boolean() }), { maxLength: 20 });
+    const arriving = fc.array(fc.array(flows, { maxLength: 4 }), { maxLength: 40 });
+    const failing = fc.option(flows, { nil: undefined });
+    const property = fc.property(waiting, arriving, failing, (claims, arrivals, failingFlow) => {
+      const it = scene(1);
+      if (failingFlow !== undefined) makeFailing(it, failingFlow);
+      const present = claims.map(({ flow, retry }, index) => `${flow}/${retry ? 'old' : 'new'}${index}`);
+      const retries = present.filter((key) => key.includes('/old'));
+      for (const key of retries) it.failed.add(key);
+      it.add(...present);
+      const fairly = inTurns(present);
+      for (let turn = 1; it.order.size > 0; turn++) {
+        const keys = arrivals[turn % Math.max(arrivals.length, 1)] ?? [];
+        if (turn <= 10 * present.length) it.add(...keys.map((flow, index) => `${flow}/late${turn}-${index}`));
+        const key = it.order.take() ?? assert.fail('a free worker gets a claim');
+        it.order.done(key);
+        const fair = fairly.indexOf(key) + 1;
+        if (retries.includes(key)) assert.ok(turn <= 10 * fair, `${key} waits ${turn} turns, ${fair} are fair`);
+      }
+    });
+    fc.assert(property, { numRuns: 300 });
   });
 
   test('leaves workers free for namespaces that come later, even if all calls hang', () => {
