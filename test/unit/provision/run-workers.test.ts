@@ -31,6 +31,35 @@ test('many workers with many keys that wait for nothing let the event loop run',
   assert.ok(iterations >= 6, `${iterations} iterations for eight keys`);
 });
 
+for (const count of [1, 3]) {
+  test(`no more than ${count} of 20 keys are worked on at the same time, and all are in the end`, async () => {
+    const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) });
+    for (let key = 0; key < 20; key++) queue.add(String(key));
+    const stop = new AbortController();
+    const done = new Set<string>();
+    let [underWay, most] = [0, 0];
+    await runWorkers({
+      queue,
+      count,
+      sync: async (key) => {
+        most = Math.max(most, ++underWay);
+        for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+        underWay--;
+        if (done.add(key).size === 20) stop.abort(new Error('the test is over'));
+      },
+      failureThreshold: 0,
+      timeoutMs: 0,
+      stop: stop.signal,
+      abort: new AbortController().signal,
+      clock: systemClock,
+      logger: silentLogger,
+      what: 'claim',
+    });
+    assert.equal(most, count);
+    assert.equal(done.size, 20);
+  });
+}
+
 test('a worker that fails ends the others, which finish what they have begun', async () => {
   const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) });
   for (const key of ['begun', 'doomed', 'left']) queue.add(key);

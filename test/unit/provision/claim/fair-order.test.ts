@@ -296,8 +296,8 @@ describe('the order of claims', () => {
         const { order, clock, failed } = scene(workers);
         const [waiting, taken] = [new Set<string>(), new Set<string>()];
         const take = (): boolean => {
-          if (taken.size >= workers) return false;
           const key = order.take();
+          if (taken.size >= workers) assert.equal(key, undefined, 'all workers are busy');
           if (key === undefined) return false;
           assert.ok(waiting.delete(key), `${key} did not wait`);
           taken.add(key);
