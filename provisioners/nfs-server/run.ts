@@ -15,6 +15,7 @@ import {
 } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import { ClassVolumes } from './class-volumes.ts';
+import { lockDirectory } from './directory-lock.ts';
 import { DiskProbe } from './disk-probe.ts';
 import { ExportLimit } from './export-limit.ts';
 import { UsageError } from './flags.ts';
@@ -60,6 +61,8 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     ...(settings.master !== '' && { master: settings.master }),
   };
   await using transport = connect({ ...connection, logger }); // an error in it is reported before anything is written
+  await using lock = await lockUnlessEnded(paths.exportDirectory, logger);
+  if (lock === undefined) return 0;
   const late: Late = {};
   const quota = settings.xfsQuota ? await openQuota(settings, late, logger) : undefined;
   const identity = await ownIdentity(paths.identity);
@@ -206,6 +209,21 @@ function inBackground(work: (stop: AbortSignal) => Promise<void>): AsyncDisposab
       await working;
     },
   };
+}
+
+/** Undefined when a signal has ended the wait for another process. */
+async function lockUnlessEnded(directory: string, logger: Logger): Promise<AsyncDisposable | undefined> {
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
+  try {
+    return await lockDirectory(directory, { signal: ending.signal, logger });
+  } catch (error) {
+    if (ending.signal.aborted) return undefined;
+    throw error;
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
+  }
 }
 
 /** @throws {UsageError} */

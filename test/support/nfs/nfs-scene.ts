@@ -55,6 +55,11 @@ export class NfsScene implements AsyncDisposable {
     return this.#program;
   }
 
+  /** Of several that were started, the one that waits count on. */
+  set program(program: StartedProcess) {
+    this.#program = program;
+  }
+
   /** With all rights. */
   get kubeconfig(): string {
     return this.#cluster.adminKubeconfig;
