@@ -1,9 +1,18 @@
-/** Probes whether the export directory answers: a disk that hangs is reported, and is no reason to restart the server. */
+/** Probes whether the export directory can be written: a disk that hangs is reported, and is no reason to restart the server. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../../src/index.ts';
+import { errnoOf, type Logger } from '../../src/index.ts';
+
+/** Why nothing can be done in the directory. */
+export interface DiskProblem {
+  /** Of the event. */
+  reason: 'ExportDirectoryHangs' | 'ExportDirectoryReadOnly';
+  /** For people. */
+  message: string;
+}
 
 export interface DiskProbeOptions {
   directory: string;
@@ -11,8 +20,8 @@ export interface DiskProbeOptions {
   intervalMs: number;
   /** After this time without an answer the directory counts as hung, in milliseconds. */
   patienceMs: number;
-  /** Called when that changes: what is wrong, or undefined once it answers again. */
-  onChange: (problem: string | undefined) => void;
+  /** Called when that changes: what is wrong, or undefined once it can be written again. */
+  onChange: (problem: DiskProblem | undefined) => void;
   logger: Logger;
 }
 
@@ -21,7 +30,7 @@ const fileName = '.nfs-provisioner.probe';
 
 /**
  * Writes a file from a separate process again and again: a file system call that hangs blocks a thread for ever, but a process
- * can be killed. Any failure but silence is an answer. There is at most one such process, even if a kill has no
+ * can be killed. Any failure but silence is an answer, and only a file system that is read-only a problem. There is at most one such process, even if a kill has no
  * effect until the disk answers. Disposing it does not wait for a disk that hangs.
  */
 export class DiskProbe implements AsyncDisposable {
@@ -30,21 +39,22 @@ export class DiskProbe implements AsyncDisposable {
   readonly #running: Promise<void>;
   #asking: Promise<boolean> | undefined;
   #helper: ChildProcess | undefined;
-  #problem: string | undefined;
+  #isReadOnly = false;
+  #problem: DiskProblem | undefined;
 
   constructor(options: DiskProbeOptions) {
     this.#options = options;
     this.#running = this.#run();
   }
 
-  /** What is wrong with the directory, for people; undefined while it answers. */
+  /** What is wrong with the directory, for people; undefined while it can be written. */
   get problem(): string | undefined {
-    return this.#problem;
+    return this.#problem?.message;
   }
 
-  /** @throws while the directory does not answer: an operation on it would hang, too. */
+  /** @throws while there is a problem: an operation on the directory would hang or fail, too. */
   check(): void {
-    if (this.#problem !== undefined) throw new Error(this.#problem);
+    if (this.#problem !== undefined) throw new Error(this.#problem.message);
   }
 
   /** Whether it answers within this time, in milliseconds. */
@@ -72,7 +82,7 @@ export class DiskProbe implements AsyncDisposable {
       const answers = await Promise.race([this.answersWithin(patienceMs), stopped]);
       if (answers === undefined) return;
       if (!answers) this.#helper?.kill('SIGKILL'); // one that cannot be killed ends once the disk answers
-      this.#set(answers);
+      this.#set(answers ? this.#readOnly : this.#silent);
       await delay(intervalMs, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -94,17 +104,37 @@ export class DiskProbe implements AsyncDisposable {
       this.#options.logger.debug({ err }, 'The export directory could not be probed');
     }
     this.#helper = undefined;
-    return helper.signalCode === null; // a helper that was killed has had no answer
+    if (helper.signalCode !== null) return false; // a helper that was killed has had no answer
+    this.#isReadOnly = helper.exitCode !== 0 && (await isReadOnly(this.#options.directory));
+    return true;
   }
 
-  #set(answers: boolean): void {
-    const { directory, patienceMs, onChange, logger } = this.#options;
-    if (answers === (this.#problem === undefined)) return;
-    this.#problem = answers
-      ? undefined
-      : `the export directory ${directory} does not answer a write within ${patienceMs / 1000} s`;
-    if (answers) logger.info({ directory }, 'The export directory answers again');
-    else logger.error({ directory }, 'The export directory does not answer: check the disk behind it');
-    onChange(this.#problem);
+  get #silent(): DiskProblem {
+    const { directory, patienceMs } = this.#options;
+    const message = `the export directory ${directory} does not answer a write within ${patienceMs / 1000} s`;
+    return { reason: 'ExportDirectoryHangs', message };
+  }
+
+  get #readOnly(): DiskProblem | undefined {
+    const message = `the export directory ${this.#options.directory} is on a file system that is read-only`;
+    return this.#isReadOnly ? { reason: 'ExportDirectoryReadOnly', message } : undefined;
+  }
+
+  #set(problem: DiskProblem | undefined): void {
+    const { directory, onChange, logger } = this.#options;
+    if (problem?.reason === this.#problem?.reason) return;
+    this.#problem = problem;
+    if (problem === undefined) logger.info({ directory }, 'The export directory can be used again');
+    else logger.error({ problem: problem.message }, 'The export directory cannot be used: check the disk behind it');
+    onChange(problem);
+  }
+}
+
+async function isReadOnly(directory: string): Promise<boolean> {
+  try {
+    await access(directory, constants.W_OK);
+    return false;
+  } catch (error) {
+    return errnoOf(error) === 'EROFS';
   }
 }

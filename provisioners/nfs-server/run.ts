@@ -16,7 +16,7 @@ import {
 import { AtomicFile } from './atomic-file.ts';
 import { ClassVolumes } from './class-volumes.ts';
 import { lockDirectory } from './directory-lock.ts';
-import { DiskProbe } from './disk-probe.ts';
+import { DiskProbe, type DiskProblem } from './disk-probe.ts';
 import { ExportLimit } from './export-limit.ts';
 import { UsageError } from './flags.ts';
 import { ownIdentity } from './identity-file.ts';
@@ -44,7 +44,7 @@ interface Late {
   volumes?: OwnVolumes;
   lost?: LostExports;
   quotas?: LostQuotas;
-  onDisk?: (problem: string | undefined) => void;
+  onDisk?: (problem: DiskProblem | undefined) => void;
 }
 
 /**
@@ -185,7 +185,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
 function watchDisk(
   { paths, probe }: Settings,
   logger: Logger,
-  onChange: (problem: string | undefined) => void,
+  onChange: (problem: DiskProblem | undefined) => void,
 ): DiskProbe | undefined {
   if (probe === undefined) return undefined;
   const { intervalMs, silentMs: patienceMs } = probe;
@@ -193,10 +193,10 @@ function watchDisk(
 }
 
 /** Outside of a cluster there is no Pod. */
-function recordOnPod({ address }: Settings, recorder: Recorder, problem: string): void {
+function recordOnPod({ address }: Settings, recorder: Recorder, { reason, message }: DiskProblem): void {
   if (address.outOfCluster || address.podNamespace === '') return;
   const about = { apiVersion: 'v1', kind: 'Pod', namespace: address.podNamespace, name: os.hostname() };
-  recorder.event(about, 'Warning', 'ExportDirectoryHangs', problem);
+  recorder.event(about, 'Warning', reason, message);
 }
 
 /** Disposing it aborts the work, and waits for its end. */

@@ -2,6 +2,7 @@
  * The mounted export. Pods write in it at the same time, possibly with malicious intent: all work is done below opened
  * directories, and no symbolic link is followed.
  */
+import { access, constants } from 'node:fs/promises';
 import { errnoOf, OpenedDirectory, removeTree } from '../../src/index.ts';
 import { ShareError, type ShareGuard } from './share-guard.ts';
 import type { VolumePath } from './volume-path.ts';
@@ -22,9 +23,12 @@ export class Share {
     this.#guard = guard;
   }
 
-  /** @throws {ShareError}, and what fails, when the share cannot be used now. */
+  /** @throws {ShareError}, and what fails, when the share cannot be used now, also because it is mounted read-only. */
   async check(signal: AbortSignal): Promise<void> {
     await using _root = await this.#root(signal);
+    await access(this.#mountPoint, constants.W_OK).catch((error: unknown) => {
+      if (errnoOf(error) === 'EROFS') throw readOnly(this.#mountPoint); // other errors need not be of the volumes
+    });
   }
 
   /**
@@ -167,6 +171,10 @@ async function removeIfEmpty(root: OpenedDirectory, path: readonly string[]): Pr
 function notMounted(mountPoint: string, error: unknown): ShareError {
   const reason = error instanceof Error ? error.message : String(error);
   return new ShareError(`the export is not mounted at ${mountPoint}: ${reason}. Nothing is created or deleted`);
+}
+
+function readOnly(mountPoint: string): ShareError {
+  return new ShareError(`the export at ${mountPoint} is mounted read-only. Nothing is created or deleted`);
 }
 
 function split(path: VolumePath): { parents: readonly string[]; name: string } {

@@ -1,10 +1,12 @@
-/** nfs-provisioner while its ganesha, or the disk behind it, does not answer; with short intervals. */
+/** nfs-provisioner while its ganesha, or the disk behind it, does not answer or cannot be written; with short intervals. */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { FreezableFolder } from '../support/frozen-folder.ts';
 import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
 import { freePort } from '../support/nfs/nfs-rig.ts';
-import { type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
+import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
 
 const programs = await findNfsPrograms();
 
@@ -75,6 +77,35 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     await scene.bound(claim);
     await allWell();
     assert.deepEqual([await scene.ganeshaPid(), await metric('export_directory_up')], [ganesha, 1]);
+  });
+
+  test('a disk that is read-only says so, keeps what it has, and goes on once it can be written', async (context) => {
+    if (folder === undefined) {
+      context.skip('no file system can be mounted here');
+      return;
+    }
+    await allWell();
+    const [ganesha, restarts] = [await scene.ganeshaPid(), await metric('server_restarts')];
+    const doomed = await scene.createClaim(storageClass);
+    const volume = await scene.bound(doomed);
+    await writeFile(join(scene.directory(doomed), 'file'), 'data'); // ganesha keeps files open that clients write
+    await folder.remount('ro');
+    const readOnly = /the export directory .* is on a file system that is read-only/;
+    await scene.waitFor(async () => assert.match(await get('/readyz'), readOnly));
+    assert.equal(await metric('export_directory_up'), 0);
+    assert.equal(await get('/healthz'), 'ok');
+    const claim = await scene.createClaim(storageClass);
+    await scene.event(claim, readOnly);
+    await scene.deleteClaim(doomed);
+    await scene.event({ uid: volume.metadata?.uid ?? '' }, readOnly, 'default');
+    assert.equal(await scene.rig.read(join(scene.directory(doomed), 'file')), 'data', 'clients go on');
+    await folder.remount('rw');
+    await scene.bound(claim);
+    await scene.gone(volume);
+    assert.equal(await isThere(scene.directory(doomed)), false);
+    await allWell();
+    assert.deepEqual([await scene.ganeshaPid(), await metric('server_restarts')], [ganesha, restarts]);
+    assert.equal(await metric('export_directory_up'), 1);
   });
 
   test('a bus that was stopped starts both again', async () => {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { eventually } from './eventually.ts';
 
 /** A file system of its own that can be frozen: whatever writes in it hangs then, as with a server that is gone. */
 export class FreezableFolder implements Disposable {
@@ -43,6 +44,11 @@ export class FreezableFolder implements Disposable {
   thaw(): void {
     if (this.#isFrozen) execFileSync('fsfreeze', ['--unfreeze', this.path]);
     this.#isFrozen = false;
+  }
+
+  /** @param mode - `ro`: nothing can be written in it, until it is `rw` again. Waits while a file is open for writing. */
+  async remount(mode: 'ro' | 'rw'): Promise<void> {
+    await eventually(() => execFileSync('mount', ['-o', `remount,${mode}`, this.path], { stdio: 'ignore' }));
   }
 
   [Symbol.dispose](): void {

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/index.ts';
-import { DiskProbe } from '../../../provisioners/nfs-server/disk-probe.ts';
+import { DiskProbe, type DiskProblem } from '../../../provisioners/nfs-server/disk-probe.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FreezableFolder } from '../../support/frozen-folder.ts';
 
-const probe = (directory: string, changes: (string | undefined)[]): DiskProbe =>
+const probe = (directory: string, changes: (DiskProblem | undefined)[]): DiskProbe =>
   new DiskProbe({
     directory,
     intervalMs: 20,
@@ -25,7 +25,7 @@ describe('the probe of an export directory', () => {
       context.skip('no file system can be mounted here');
       return;
     }
-    const changes: (string | undefined)[] = [];
+    const changes: (DiskProblem | undefined)[] = [];
     await using disk = probe(folder.path, changes);
     assert.equal(await disk.answersWithin(60_000), true);
     folder.freeze();
@@ -38,10 +38,31 @@ describe('the probe of an export directory', () => {
     assert.equal(changes.length, 2);
   });
 
+  test('sees that it is read-only, and that it is not any more', async (context) => {
+    using folder = FreezableFolder.mount();
+    if (folder === undefined) {
+      context.skip('no file system can be mounted here');
+      return;
+    }
+    const changes: (DiskProblem | undefined)[] = [];
+    await using disk = probe(folder.path, changes);
+    await folder.remount('ro');
+    await eventually(() => assert.match(disk.problem ?? '', /is on a file system that is read-only/));
+    assert.throws(() => disk.check(), /read-only/);
+    assert.equal(await disk.answersWithin(60_000), true, 'it answers: a server that is silent may be restarted');
+    await folder.remount('rw');
+    await eventually(() => assert.equal(disk.problem, undefined));
+    disk.check();
+    assert.deepEqual(
+      changes.map((change) => change?.reason),
+      ['ExportDirectoryReadOnly', undefined],
+    );
+  });
+
   test('takes an error for an answer', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'disk-'));
     await rm(folder, { recursive: true });
-    const changes: (string | undefined)[] = [];
+    const changes: (DiskProblem | undefined)[] = [];
     await using disk = probe(folder, changes);
     for (let times = 0; times < 3; times++) assert.equal(await disk.answersWithin(60_000), true);
     assert.deepEqual([disk.problem, changes], [undefined, []]);

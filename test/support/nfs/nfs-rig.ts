@@ -113,14 +113,19 @@ EXPORT_DEFAULTS
       program,
       ...['-kubeconfig', kubeconfig, '-server-hostname', '127.0.0.1', '-nfsv3=false', '-grace-period=0'],
       ...['-export-dir', this.exports, '-ganesha-pid', path.join(this.folder, 'ganesha.pid')],
-      ...['-dbus-socket', path.join(this.folder, 'bus'), '-v=2'],
+      ...['-dbus-socket', path.join(this.folder, 'bus'), '-ganesha-log', this.#ganeshaLog, '-v=2'],
       ...args,
     ];
   }
 
+  /** Not in the directory that is exported, which could not be mounted read-only then. */
+  get #ganeshaLog(): string {
+    return path.join(this.folder, 'ganesha.log');
+  }
+
   /** What the provisioner and ganesha said, for failed tests. */
   async log(): Promise<string> {
-    const ganesha = await readFile(path.join(this.exports, 'ganesha.log'), 'utf8').catch(String);
+    const ganesha = await readFile(this.#ganeshaLog, 'utf8').catch(String);
     return [...this.#started.map((each) => each.log()), ganesha.slice(-5000)].join('\n---\n');
   }
 
