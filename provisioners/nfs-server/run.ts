@@ -36,8 +36,11 @@ import { VolumeDirectories } from './volume-directory.ts';
 /** `statfs` of a directory that is itself on NFS (statfs(2)). */
 const nfsMagic = 0x6969;
 
-/** How long calls of a killed process may still have an effect, in milliseconds: ganesha and its bus are killed with it. */
-const maxCallMs = 15_000;
+/**
+ * How long calls of a killed process may still have an effect, in milliseconds: the lock of the export directory is free once all
+ * its threads are gone, and ganesha and its bus are killed with it. So short that also a crash loop cleans up.
+ */
+export const maxCallMs = 2000;
 
 /** What is called by parts that are made before it. */
 interface Late {

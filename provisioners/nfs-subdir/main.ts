@@ -13,13 +13,10 @@ import {
 import { SubcommandError } from '../shared-audit/storage-audit-command.ts';
 import { logLevel, UsageError, usageText } from './logging-flags.ts';
 import { auditExport } from './audit-command.ts';
-import { makeProvisioner } from './make-provisioner.ts';
+import { makeProvisioner, maxCallMs } from './make-provisioner.ts';
 import { ShareError } from './share-guard.ts';
 import { PatientCalls } from './patient-calls.ts';
 import { readLeaderElection, readSettings, SettingsError } from './settings.ts';
-
-/** How long a process that was killed may still be making a directory, in milliseconds: later than that it is empty. */
-const maxCallMs = 15_000;
 
 async function audit(args: readonly string[]): Promise<number> {
   const ending = new AbortController();

@@ -11,6 +11,9 @@ import { ShareGuard } from './share-guard.ts';
 import { ShareProbe } from './share-probe.ts';
 import { ShareWatch } from './share-watch.ts';
 
+/** How long a process that was killed may still be making a directory, in milliseconds: later than that it is empty. */
+export const maxCallMs = 15_000;
+
 /**
  * @param life.calls - runs all work on the share.
  * @param life.running - aborts when the process ends.

@@ -20,10 +20,12 @@ import { Exports } from '../../../provisioners/nfs-server/exports.ts';
 import { defaultConfig, exportBlock, exportsIn } from '../../../provisioners/nfs-server/ganesha-config.ts';
 import { LimitEvents } from '../../../provisioners/nfs-server/limit-events.ts';
 import { NfsProvisioner } from '../../../provisioners/nfs-server/nfs-provisioner.ts';
+import { maxCallMs } from '../../../provisioners/nfs-server/run.ts';
 import { VolumeDirectories } from '../../../provisioners/nfs-server/volume-directory.ts';
 import { hasStorage } from '../../../src/provision/recoverable.ts';
 import { Attempts } from '../../support/attempts.ts';
-import { recoveryScene } from '../provision/recovery-scene.ts';
+import { leftRecord, type RecoveryScene, recoveryScene } from '../provision/recovery-scene.ts';
+import { resource } from '../provision/rig.ts';
 import { ServerInMemory } from './server-in-memory.ts';
 
 const { signal } = new AbortController();
@@ -259,6 +261,55 @@ describe('NfsProvisioner', () => {
     assert.equal(hasStorage(provisioner, volume, deleted[0]!), true);
     await next.revoke(plan, revoking);
     assert.equal(deleted.length, 1, 'nothing is left to ask about');
+  });
+
+  describe('after a crash', () => {
+    /** What a killed process has made for claim `ns/a`, and the next one, which is not started yet. */
+    const crashed = async ({ isRecorded }: { isRecorded: boolean }): Promise<RecoveryScene> => {
+      const scene = await recoveryScene({ rig: { controller: { provisioner: await open(), maxCallMs } } });
+      const { uid, since, journal, name } = scene;
+      const earlier = await open();
+      const plan = await earlier.plan(optionsFor(uid), { signal });
+      await earlier.fulfil(plan, context());
+      await writeFile(path.join(root, name, 'file'), 'data');
+      if (isRecorded) journal.leave({ record: leftRecord(uid, { plan, since }), owner: 'own' });
+      return scene;
+    };
+
+    test('removes what was made for a claim that is gone, two seconds after the start', async () => {
+      const scene = await crashed({ isRecorded: true });
+      await using rig = scene.rig;
+      const { clock, name } = scene;
+      rig.deleteClaim('a');
+      await rig.start();
+      await clock.advance(2000 - 1);
+      await rig.settle();
+      assert.equal(await isThere(name), true);
+      await scene.undone();
+      assert.deepEqual([await text(), await isThere(name), server.served.size], [base, false, 1]);
+    });
+
+    for (const isRecorded of [true, false]) {
+      test(`keeps what an administrator has set to Retain and freed meanwhile, its record ${isRecorded ? 'open' : 'closed'}`, async () => {
+        const scene = await crashed({ isRecorded });
+        await using rig = scene.rig;
+        const { uid, name, journal } = scene;
+        const directory = path.join(root, name);
+        const claimRef = { namespace: 'ns', name: 'a', uid };
+        const nfs = { server: '10.0.0.1', path: directory };
+        rig.addVolume(name, 'Bound', { spec: { claimRef, nfs, persistentVolumeReclaimPolicy: 'Retain' } });
+        rig.deleteClaim('a');
+        rig.releaseVolume(name);
+        rig.api.delete(resource.volumes, { name });
+        await rig.start();
+        await scene.undone();
+        await scene.pass(120_000);
+        assert.equal(await readFile(path.join(directory, 'file'), 'utf8'), 'data');
+        assert.equal(server.served.get(1), directory);
+        assert.ok((await text()).includes(directory));
+        assert.equal(journal.records.size, 0);
+      });
+    }
   });
 
   test('knows the storage of a volume that was imported under another name', async () => {
