@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -225,6 +225,30 @@ describe('nfs-subdir-external-provisioner', () => {
     assert.equal(readdirSync(mount).filter((each) => each.includes(name)).length, 1);
   });
 
+  test('locks in the namespace of POD_NAMESPACE, and events on the lock name it as the original', async () => {
+    const namespace = `locks-${++serial}`;
+    api().create({ group: '', version: 'v1', plural: 'namespaces' }, { metadata: { name: namespace } });
+    await start({ POD_NAMESPACE: namespace });
+    const { metadata } = await watched(() => {
+      const found = api().get(leases, { namespace, name: 'k8s-sigs.io-nfs-subdir-external-provisioner' });
+      assert.ok(found);
+      return found;
+    });
+    const event = await watched(() => {
+      const events = api().list({ group: '', version: 'v1', plural: 'events' }) as unknown as {
+        involvedObject: { uid?: string };
+        message: string;
+        source: { component: string };
+      }[];
+      const found = events.find(({ involvedObject }) => involvedObject.uid === metadata.uid);
+      assert.ok(found);
+      return found;
+    });
+    const holder = `${hostname()}[_-][0-9a-f-]{36}`;
+    assert.match(event.message, new RegExp(`^${holder} became leader$`));
+    assert.match(event.source.component, new RegExp(`^${provisioner}_${holder}$`));
+  });
+
   test('an empty export in the place of the share takes no volume along, and all goes on when the share is back', async () => {
     const [port = 0] = await freePorts(1);
     const url = `http://127.0.0.1:${port}`;
@@ -311,11 +335,13 @@ describe('nfs-subdir-external-provisioner', () => {
       ['without a cluster', { KUBECONFIG: undefined, KUBERNETES_SERVICE_HOST: undefined }, /KUBERNETES_SERVICE_HOST/],
       ['with a kubeconfig that is not there', { KUBECONFIG: '/nowhere/config' }, /\/nowhere\/config/],
     ] as const) {
-      test(what, async () => {
-        const program = await start(change);
+      test(`${what}, and writes nothing into the export`, async () => {
+        const empty = await mkdtemp(path.join(mount, 'empty-'));
+        const program = await start({ MOUNT_POINT: empty, ...change });
         assert.equal(await program.ending(), 'exit code 1');
         assert.match(program.log(), why);
         assert.doesNotMatch(program.log(), /\n\s+at /, 'no stack');
+        assert.deepEqual(readdirSync(empty), []);
       });
     }
 

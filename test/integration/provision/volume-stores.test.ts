@@ -213,6 +213,18 @@ describe('the blocking store', () => {
     assert.equal(clock.monotonicMs(), 40_000);
   });
 
+  test('the claim is told of the first failure, before the next try', async () => {
+    const { rig } = await scene({ clock: new ManualClock(), controller: { save: { kind: 'blocking' } } });
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', boom);
+    rig.startOnly();
+    const failure = await rig.until('the event', () =>
+      rig.events.find(({ reason }) => reason === 'ProvisioningFailed'),
+    );
+    assert.match(failure.message, /boom\. Saving it is tried again\.$/);
+    assert.equal(rig.writes.length, 1, 'time stands still');
+  });
+
   test('a volume that the API server refuses for what it is is not tried again, and its words are the event', async () => {
     const { rig } = await scene({ controller: { save: { kind: 'blocking', attempts: 3, pauseMs: 3_600_000 } } });
     await using _rig = rig;
