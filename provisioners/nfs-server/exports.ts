@@ -1,18 +1,7 @@
 /** The exports: what stands in the file of the server, and what the server has been told. */
-import { writeFile } from 'node:fs/promises';
-import { KeyedLocks, type Logger } from '../../src/index.ts';
-import type { AtomicFile } from './atomic-file.ts';
-import { IdPool } from './export-ids.ts';
+import { KeyedLocks } from '../../src/index.ts';
+import { ExportsFile, type ExportsFileOptions, type LostExport } from './exports-file.ts';
 import type { ExportEntry, Squash } from './ganesha-config.ts';
-
-/** How exports stand in the file. */
-export interface ExportFormat {
-  /** The text of one export, line breaks around it included. */
-  write(entry: Omit<ExportEntry, 'text'>): string;
-  read(file: string): ExportEntry[];
-  /** Whether a file that somebody else has written can be used. Default: each that is not empty can. */
-  isWhole?(file: string): boolean;
-}
 
 /** The server that reads the file. */
 export interface ExportServer {
@@ -31,71 +20,44 @@ export interface ExportServer {
   active?(signal: AbortSignal): Promise<ReadonlyMap<number, string>>;
 }
 
-export interface ExportsOptions {
-  file: AtomicFile;
-  format: ExportFormat;
+export interface ExportsOptions extends ExportsFileOptions {
   server: ExportServer;
-  /** Whether an id is that of a PersistentVolume, whose export may be lost: no other volume gets it. Default: none is. */
-  isTaken?: (id: number) => boolean;
-  /** Called when somebody else has changed the file: it may have lost exports. */
-  onEdited?: () => void;
-  logger: Logger;
 }
-
-/** An export that a PersistentVolume names. */
-export type LostExport = Omit<ExportEntry, 'text'>;
-
-/** Ids have 16 bits; 0 is the pseudo root, and 152 is its file system in file handles. */
-const largestId = 65_535;
-const pseudoRootId = 152;
 
 /** From this many missing exports on, the server reads all of them at once. */
 const fewExports = 20;
 
-/** Whether a volume can have the id. */
-export function isVolumeId(id: number): boolean {
-  return Number.isInteger(id) && id > 0 && id <= largestId && id !== pseudoRootId;
-}
-
 /** All exports of one server. Edits of the file and calls to the server happen one at a time. */
 export class Exports {
   readonly #options: ExportsOptions;
-  readonly #ids: IdPool;
+  readonly #file: ExportsFile;
   readonly #lock = new KeyedLocks();
-  #text: string;
-  /** Those of each directory; of several ganesha takes the first. */
-  readonly #entries = new Map<string, ExportEntry[]>();
   /** Directories that are in the file and that the server does not export, with the reason. */
   readonly #unserved = new Map<string, Error>();
 
-  private constructor(options: ExportsOptions, text: string) {
+  private constructor(options: ExportsOptions, file: ExportsFile) {
     this.#options = options;
-    const { isTaken = () => false } = options;
-    this.#ids = new IdPool({ max: largestId, isReserved: (id) => !isVolumeId(id) || isTaken(id) });
-    this.#text = text;
-    this.#read();
+    this.#file = file;
   }
 
   /** @throws when there is no file. */
   static async open(options: ExportsOptions): Promise<Exports> {
-    const text = await options.file.read();
-    if (text === undefined) throw new Error(`${options.file.path} does not exist`);
-    return new Exports(options, text);
+    return new Exports(options, await ExportsFile.open(options));
   }
 
   /** How many there are, the pseudo root not counted. */
   get count(): number {
-    return [...this.#entries.values()].filter(([first]) => first?.id !== 0).length;
+    return this.#file.count;
   }
 
   /** The export of a directory, as it stands in the file. */
   find(directory: string): ExportEntry | undefined {
-    return this.#entries.get(directory)?.[0];
+    return this.#file.all(directory)[0];
   }
 
   /** Whether clients can mount the directory, as far as the server has been asked. */
   isServed(directory: string): boolean {
-    return this.#entries.has(directory) && !this.#unserved.has(directory);
+    return this.#file.has(directory) && !this.#unserved.has(directory);
   }
 
   /**
@@ -112,7 +74,7 @@ export class Exports {
     return this.#exclusive(signal, async () => {
       const failures = new Map<string, Error>();
       const wanted = lost.filter(({ path }) => isWanted(path));
-      await this.#append(this.#writable(wanted, failures), failures);
+      await this.#append(this.#file.writable(wanted, failures), failures);
       const entries = wanted.flatMap(({ path }) => this.find(path) ?? []);
       await this.#serve(
         entries.filter(({ path }) => !failures.has(path)),
@@ -133,21 +95,17 @@ export class Exports {
    */
   add({ directory, squash }: { directory: string; squash: Squash }, signal: AbortSignal): Promise<ExportEntry> {
     return this.#exclusive(signal, async () => {
-      const { format, server } = this.#options;
-      const [known, ...stale] = this.#all(directory);
+      const { server } = this.#options;
+      const [known, ...stale] = this.#file.all(directory);
       if (known?.squash === squash && stale.length === 0) {
         await server.activate(known, signal);
         this.#unserved.delete(directory);
         return known;
       }
       await this.#take(directory, signal);
-      const id = this.#ids.take();
-      if (id === undefined) throw new Error(`all ${largestId - 1} export ids are in use`);
-      const entry = { id, path: directory, squash };
-      const added: ExportEntry = { ...entry, text: format.write(entry) };
+      const added = this.#file.newEntry(directory, squash);
       try {
-        await this.#write(this.#text + added.text);
-        this.#entries.set(directory, [added]);
+        await this.#file.append([added]);
         await server.activate(added, signal);
       } catch (error) {
         await this.#undo(added);
@@ -180,8 +138,8 @@ export class Exports {
       const { server, logger } = this.#options;
       if (server.active === undefined) return;
       const there: ExportEntry[] = [];
-      for (const [entry] of this.#entries.values()) {
-        if (entry === undefined || entry.id === 0) continue;
+      for (const entry of this.#file.entries) {
+        if (entry.id === 0) continue;
         if (await exists(entry.path)) there.push(entry);
         else {
           logger.warn({ directory: entry.path, exportId: entry.id }, 'An export is skipped: its directory is gone');
@@ -194,35 +152,13 @@ export class Exports {
     });
   }
 
-  /** Those that the file lacks, as they will be in it, except those whose id another one has. */
-  #writable(lost: readonly LostExport[], failures: Map<string, Error>): ExportEntry[] {
-    const owners = new Map([...this.#entries.values()].flatMap(([entry]) => (entry ? [[entry.id, entry.path]] : [])));
-    return lost.flatMap((export_) => {
-      const { id, path } = export_;
-      const owner = owners.get(id);
-      if (this.#entries.has(path)) return [];
-      if (!isVolumeId(id) || owner !== undefined) {
-        const why = owner === undefined ? 'no volume can have it' : `${owner} is exported with it`;
-        failures.set(path, new Error(`the export id ${id} is not free: ${why}`));
-        return [];
-      }
-      owners.set(id, path);
-      return [{ ...export_, text: this.#options.format.write(export_) }];
-    });
-  }
-
   /** Writes all of them to the file, or none. */
   async #append(added: readonly ExportEntry[], failures: Map<string, Error>): Promise<void> {
     if (added.length === 0) return;
     try {
-      await this.#write(this.#text + added.map(({ text }) => text).join(''));
+      await this.#file.append(added);
     } catch (error) {
       for (const { path } of added) failures.set(path, error as Error);
-      return;
-    }
-    for (const entry of added) {
-      this.#entries.set(entry.path, [entry]);
-      this.#ids.keep(entry.id);
     }
   }
 
@@ -278,7 +214,7 @@ export class Exports {
 
   /** @returns whether the directory stood in the file. */
   async #take(directory: string, signal: AbortSignal): Promise<boolean> {
-    const entries = this.#all(directory).filter(({ id }) => id !== 0);
+    const entries = this.#file.all(directory).filter(({ id }) => id !== 0);
     for (const entry of entries) await this.#options.server.deactivate(entry, signal);
     if (entries.length > 0) await this.#forget(entries, signal);
     return entries.length > 0;
@@ -295,62 +231,14 @@ export class Exports {
   }
 
   async #forget(entries: readonly ExportEntry[], signal: AbortSignal): Promise<void> {
-    let text = this.#text;
-    for (const entry of entries) text = text.replace(entry.text, () => '');
-    await this.#write(text);
-    for (const { id, path } of entries) {
-      this.#entries.delete(path);
-      this.#unserved.delete(path);
-      this.#ids.release(id);
-    }
+    await this.#file.remove(entries);
+    for (const { path } of entries) this.#unserved.delete(path);
     await this.#options.server.reload?.(signal);
-  }
-
-  #read(): void {
-    for (const entry of this.#options.format.read(this.#text)) {
-      this.#ids.keep(entry.id);
-      this.#entries.set(entry.path, [...this.#all(entry.path), entry]);
-    }
-  }
-
-  /**
-   * Takes over what an administrator, or another program, has changed in the file: we replace it as a whole. One that is empty or
-   * damaged, as while an editor writes it, is not taken over.
-   */
-  async #adopt(): Promise<void> {
-    const { file, format, onEdited, logger } = this.#options;
-    const text = (await file.read()) ?? '';
-    if (text === this.#text) return;
-    const isWhole = text.trim() !== '' && (format.isWhole?.(text) ?? true);
-    if (!isWhole) {
-      const copy = `${file.path}.damaged`;
-      if (text !== '') await writeFile(copy, text, { mode: 0o600 });
-      logger.warn(
-        { file: file.path, copy },
-        'The file of the exports is empty or damaged, and is replaced at the next change',
-      );
-      return;
-    }
-    for (const [{ id } = { id: 0 }] of this.#entries.values()) this.#ids.release(id);
-    this.#entries.clear();
-    this.#text = text;
-    this.#read();
-    logger.info({ file: file.path, exports: this.count }, 'The file of the exports was changed by others');
-    onEdited?.();
-  }
-
-  async #write(text: string): Promise<void> {
-    await this.#options.file.write(text);
-    this.#text = text;
-  }
-
-  #all(directory: string): readonly ExportEntry[] {
-    return this.#entries.get(directory) ?? [];
   }
 
   #exclusive<T>(signal: AbortSignal, section: () => Promise<T>): Promise<T> {
     const current = async (): Promise<T> => {
-      await this.#adopt();
+      await this.#file.adopt();
       return section();
     };
     return this.#lock.run('exports', current, { signal });

@@ -1,7 +1,8 @@
 /** The NFS server of the kernel: exports are listed in /etc/exports, and `exportfs -r` has it read them. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { ExportFormat, ExportServer } from './exports.ts';
+import type { ExportServer } from './exports.ts';
+import type { ExportFormat } from './exports-file.ts';
 
 const exec = promisify(execFile);
 

@@ -1,6 +1,7 @@
 /** Restores exports that the server's file has lost: what PersistentVolumes name is the truth, and the file a copy of it. */
 import type { Logger, PersistentVolume, Recorder } from '../../src/index.ts';
-import type { Exports, LostExport } from './exports.ts';
+import type { Exports } from './exports.ts';
+import type { LostExport } from './exports-file.ts';
 import type { OwnVolumes } from './own-volumes.ts';
 import { PendingNames } from './pending-names.ts';
 import { recordedExport } from './recorded-export.ts';

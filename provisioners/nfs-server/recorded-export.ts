@@ -1,6 +1,6 @@
 /** The export that a PersistentVolume names: what is needed to restore it when the server's file has lost it. */
 import type { PersistentVolume } from '../../src/index.ts';
-import { isVolumeId, type LostExport } from './exports.ts';
+import { isVolumeId, type LostExport } from './exports-file.ts';
 import type { Squash } from './ganesha-config.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
 
