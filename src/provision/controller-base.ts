@@ -1,0 +1,84 @@
+/** What the parts of a controller share, with its defaults. */
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Permit } from '../base/permit.ts';
+import { warningLogger } from '../base/text-logger.ts';
+import { KubeClient, maxFieldManagerLength } from '../kube/client/kube-client.ts';
+import type { Transport } from '../kube/client/transport.ts';
+import { EventRecorder } from '../kube/events/event-recorder.ts';
+import type { Recorder } from '../kube/events/recorder.ts';
+import { type ProvisionInformers, provisionInformers } from './cache/informers.ts';
+import { type ControllerMetrics, noMetrics } from './controller-metrics.ts';
+import { type JournalMetrics, noJournalMetrics } from './intent-journal/journal-metrics.ts';
+import type { ProvisionControllerOptions } from './provision-controller-options.ts';
+import { guardedObserver, type ProvisionObserver } from './provision-observer.ts';
+import type { Provisioner } from './provisioner.ts';
+import type { Recoverable } from './recoverable.ts';
+import { storageKeysOf } from './volume/storage-index.ts';
+
+export interface ControllerBase extends ProvisionInformers {
+  informers: ProvisionInformers;
+  provisioner: Provisioner | Recoverable;
+  isKnownProvisioner: (name: string) => boolean;
+  addFinalizer: boolean;
+  observer: Required<ProvisionObserver>;
+  transport: Transport;
+  /** Sends nothing without the permit. */
+  client: KubeClient;
+  permit: Permit | undefined;
+  /** Records events unless the caller has given another recorder. */
+  ownRecorder: EventRecorder;
+  /** That one, or the caller's. */
+  recorder: Recorder;
+  metrics: ControllerMetrics;
+  journalMetrics: JournalMetrics;
+  /** Aborts when what is under way is to be abandoned. */
+  abort: () => AbortSignal;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** @param component - what events name as their source. */
+export function controllerBase(
+  options: ProvisionControllerOptions,
+  { component, abort }: { component: string; abort: () => AbortSignal },
+): ControllerBase {
+  const { clock = systemClock, logger = warningLogger, provisioner, provisionerName, transport } = options;
+  const { metrics = noMetrics, journalMetrics = noJournalMetrics } = options;
+  const names = new Set([provisionerName, ...(options.additionalProvisionerNames ?? [])]);
+  const isKnownProvisioner = (name: string): boolean => names.has(name);
+  const { fieldManager = provisionerName.slice(0, maxFieldManagerLength) } = options;
+  const permit = options.permit ?? options.intentJournal?.permit;
+  const informers =
+    options.informers ??
+    provisionInformers({
+      transport,
+      isKnownProvisioner,
+      volumeFields: options.volumeFields,
+      storageKeys: storageKeysOf(provisioner),
+      clock,
+      logger,
+      freeze: options.freezeCache ?? false,
+    });
+  metrics.followClasses?.((name) => informers.classes.get(name) !== undefined);
+  const events = new KubeClient({ transport, fieldManager });
+  const ownRecorder = new EventRecorder({ client: events, component, clock, logger });
+  return {
+    ...informers,
+    informers,
+    provisioner,
+    isKnownProvisioner,
+    addFinalizer: options.addFinalizer ?? false,
+    observer: guardedObserver(options.observer, logger),
+    transport,
+    client: new KubeClient({ transport, fieldManager, permit }),
+    permit,
+    ownRecorder,
+    recorder: options.recorder ?? ownRecorder,
+    metrics,
+    journalMetrics,
+    abort,
+    clock,
+    logger,
+  };
+}

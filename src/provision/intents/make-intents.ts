@@ -1,0 +1,33 @@
+/** The open intents, and the history of the PersistentVolumes by which they are judged: each asks the other. */
+import type { ControllerBase } from '../controller-base.ts';
+import type { IntentJournal } from '../intent-journal/intent-journal.ts';
+import { VolumeLog } from '../revoke/volume-log.ts';
+import { VolumeLogReader } from '../revoke/volume-log-reader.ts';
+import { Intents } from './intents.ts';
+
+export interface IntentParts {
+  intents: Intents;
+  log: VolumeLog;
+  reader: VolumeLogReader;
+}
+
+export function makeIntents(
+  base: Pick<ControllerBase, 'provisioner' | 'transport' | 'abort' | 'journalMetrics' | 'clock' | 'logger'>,
+  { journal, maxCallMs }: { journal: IntentJournal; maxCallMs: number },
+): IntentParts {
+  const { provisioner, journalMetrics: metrics } = base;
+  const log: VolumeLog = new VolumeLog({
+    storageKeys: (volume) => provisioner.storageKeys?.(volume) ?? [],
+    oldestNeeded: () => minOf(intents.neededVersions()),
+    oldestStorageNeeded: () => minOf(intents.neededStorageVersions()),
+    onHole: () => reader.fill(),
+    onRewound: () => intents.lostHistory(),
+  });
+  const intents: Intents = new Intents({ ...base, journal, log, maxCallMs, metrics });
+  const reader = new VolumeLogReader({ ...base, log, neededVersions: () => intents.neededVersions() });
+  return { intents, log, reader };
+}
+
+function minOf(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : numbers.reduce((min, each) => Math.min(min, each));
+}

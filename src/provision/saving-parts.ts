@@ -1,0 +1,70 @@
+/** How volumes are made and saved: the steps of an attempt, the store, and what undoes the volumes that nobody wants any more. */
+import type { AttemptSteps } from './claim/attempt-steps.ts';
+import { UnrecordedSteps } from './claim/unrecorded-steps.ts';
+import type { ControllerBase } from './controller-base.ts';
+import type { ControllerQueues } from './controller-queues.ts';
+import type { IntentParts } from './intents/make-intents.ts';
+import { isRecoverable } from './recoverable.ts';
+import { makeRecovery, type Recovery } from './revoke/make-recovery.ts';
+import { makeVolumeStore, type SavePolicy } from './volume/make-volume-store.ts';
+import { RecentlySaved } from './volume/recently-saved.ts';
+import type { StorageParts } from './volume/storage-parts.ts';
+import type { VolumeStore } from './volume/volume-store.ts';
+
+/** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
+const recentlyServedMs = 300_000;
+
+export interface SavingPartsOptions extends ControllerBase, IntentParts, StorageParts {
+  save: SavePolicy | undefined;
+  recentlySaved: RecentlySaved;
+  claimQueue: ControllerQueues['claimQueue'];
+  makeUnsavedQueue: ControllerQueues['makeUnsavedQueue'];
+  /** As of `WatchHandlers`. */
+  settleClaim: (uid: string) => void;
+}
+
+export interface SavingParts {
+  store: VolumeStore;
+  steps: AttemptSteps;
+  /** Undefined for a provisioner that is not recoverable. */
+  recovery: Recovery | undefined;
+}
+
+export function savingParts(options: SavingPartsOptions): SavingParts {
+  const { provisioner, volumes, log, claimQueue, settleClaim, clock } = options;
+  const recentlyServed = new RecentlySaved({ clock, lifeMs: recentlyServedMs });
+  // it abandons what the store has not saved, and the store asks it before each volume
+  const late: { recovery?: Recovery } = {};
+  const store = makeVolumeStore({
+    ...options,
+    beforeSave: async (volume, signal) => late.recovery?.saveGuard.beforeSave(volume, signal),
+    onSaved: (volume) => {
+      recentlyServed.add(volume.spec.claimRef?.uid ?? '');
+      late.recovery?.saveGuard.saved(volume);
+    },
+    onTaken: (volume) => late.recovery?.saveGuard.taken(volume),
+    onDropped: (volume) => {
+      if (late.recovery === undefined) return;
+      late.recovery.saveGuard.unsaved(volume);
+      claimQueue.addRateLimited(volume.spec.claimRef?.uid ?? '');
+    },
+    makeQueue: options.makeUnsavedQueue,
+  });
+  if (!isRecoverable(provisioner)) {
+    return { store, steps: new UnrecordedSteps({ ...options, provisioner }), recovery: undefined };
+  }
+  volumes.addTrail(log);
+  const recovery = makeRecovery({
+    ...options,
+    provisioner,
+    store,
+    recentlyServed,
+    onReleased: (uid, afterMs) => {
+      claimQueue.addAfter(uid, afterMs);
+      settleClaim(uid);
+    },
+    onServed: settleClaim,
+  });
+  late.recovery = recovery;
+  return { store, steps: recovery.steps, recovery };
+}
