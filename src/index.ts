@@ -31,7 +31,8 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 }
 
 // The whole process
-export { type ProvisionerParts, runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
+export { runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
+export type { ProvisionerParts } from './run/provisioner-parts.ts';
 export { compatibleElection } from './run/compatible-election.ts';
 export type { ElectionSettings } from './run/election.ts';
 export type { HttpOptions } from './run/endpoint.ts';
@@ -178,8 +179,7 @@ export type { WaitingOrder } from './kube/queue/waiting-order.ts';
 export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/queue/work-queue.ts';
 export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/queue/rate-limiter.ts';
 export { createRegistry, gauge, type MetricOptions, type MetricRegistry } from './base/metrics.ts';
-export type { ControllerMetrics } from './provision/controller-metrics.ts';
-export { prometheusMetrics } from './provision/prometheus-metrics.ts';
+export { type ControllerMetrics, prometheusMetrics } from './provision/controller-metrics.ts';
 export { workQueueMetrics, type WorkQueueMetricsProvider } from './kube/queue/work-queue-metrics.ts';
 
 // What everything is given

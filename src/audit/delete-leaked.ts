@@ -10,7 +10,8 @@ import { StorageHolders } from '../provision/revoke/storage-holders.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';
 import { absentAsUndefined, deletionSecrets } from './deletion-secrets.ts';
 import { NotDeletableError } from './deletable-record.ts';
-import { type JournalPlace, type LookOptions, provisionersOf } from './look.ts';
+import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
+import type { JournalPlace, LookOptions } from './look.ts';
 import type { IndexedRecord } from './record-index.ts';
 
 export type DeletionOptions = Omit<LookOptions, 'journal'> & {
@@ -91,7 +92,12 @@ async function checkUnchanged(
   record: IntentRecord,
   { client, driver, journal, clock }: DeletionOptions,
 ): Promise<void> {
-  const { records } = await readJournal({ client, clock, ...journal, isKnownProvisioner: provisionersOf(driver) });
+  const { records } = await readJournal({
+    client,
+    clock,
+    ...journal,
+    isKnownProvisioner: isProvisionerOf(driver.name),
+  });
   const now = records.find((each) => each.record.claim.uid === record.claim.uid);
   const isSame = now?.reportOnly === '' && now.record.phase === record.phase && now.record.handle === record.handle;
   if (!isSame) throw new NotDeletableError('its record has changed in the meantime: run the audit again');

@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Progress } from '../base/progress.ts';
 import type { Driver } from '../csi/driver.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
-import { provisionerNames, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
+import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import { ForbiddenError } from '../kube/client/api-error.ts';
 import type { Transport } from '../kube/client/transport.ts';
@@ -83,14 +83,8 @@ export async function look(options: LookOptions): Promise<Look> {
 async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
   if (journal === undefined) return { exists: true, shards: [], missing: [], drain: '', records: [], unreadable: [] };
   progress.at('Reading the intent journal');
-  const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: provisionersOf(driver) });
+  const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: isProvisionerOf(driver.name) });
   return await permitted(reading, 'or use --intent-journal=off if there is none');
-}
-
-/** The driver's journal may hold records of another driver whose name differs in punctuation only. */
-export function provisionersOf({ name }: Pick<LookOptions['driver'], 'name'>): (provisioner: string) => boolean {
-  const names = new Set(provisionerNames(name));
-  return (provisioner) => names.has(provisioner);
 }
 
 async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {

@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
 import type { Progress } from '../base/progress.ts';
 import { CannotLookError } from '../audit/cannot-look-error.ts';
-import { provisionersOf } from '../audit/look.ts';
+import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import { markDrained } from '../provision/intent-journal/annotate-shards.ts';
@@ -77,7 +77,7 @@ async function placeOf(
   if (objects === undefined) throw new CannotLookError('--intent-journal=off: there is no journal');
   const { namespace, lockName } = objects;
   const location = { client, namespace, lockName };
-  const isKnownProvisioner = provisionersOf({ name });
+  const isKnownProvisioner = isProvisionerOf(name);
   return {
     ...location,
     driver: name,
@@ -155,7 +155,7 @@ const actions: Record<JournalArguments['action'], Action> = {
       throw usageError(call, '--from is the journal of the sidecar itself', { usageCode: codes.usage });
     }
     const own = await place.read();
-    const isKnownProvisioner = provisionersOf({ name: driver });
+    const isKnownProvisioner = isProvisionerOf(driver);
     const other = { client, ...from };
     progress.at(`Watching ${printable(from.namespace)}/${printable(from.lockName)} for ${silenceMs / 1000} s`);
     const found = await readSilentJournal(

@@ -17,13 +17,11 @@ import { reflectorMetrics } from '../kube/cache/reflector-metrics.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import type { WorkQueueMetrics } from '../kube/queue/work-queue.ts';
 import { workQueueMetrics } from '../kube/queue/work-queue-metrics.ts';
-import type { ControllerMetrics } from '../provision/controller-metrics.ts';
+import { type ControllerMetrics, prometheusMetrics } from '../provision/controller-metrics.ts';
 import type { ProvisionInformers } from '../provision/cache/informers.ts';
 import type { JournalMetrics } from '../provision/intent-journal/journal-metrics.ts';
 import { journalMetrics } from '../provision/intent-journal/prometheus-journal-metrics.ts';
-import { ClaimBudget } from '../provision/cache/claim-budget.ts';
-import { claimBudgetMetrics } from '../provision/cache/claim-budget-metrics.ts';
-import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
+import { type ClaimBudget, measuredClaimBudget } from '../provision/cache/claim-budget.ts';
 import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
 import type { Config } from './config.ts';
 import type { Health } from '../run/health.ts';
@@ -55,10 +53,8 @@ export function controllerMetrics(registry: MetricRegistry, config: Config, cloc
     registry,
     requested.map(({ plural }) => plural),
   );
-  const claimBudget = new ClaimBudget();
-  claimBudgetMetrics(registry, claimBudget);
   return {
-    claimBudget,
+    claimBudget: measuredClaimBudget(registry),
     controller: prometheusMetrics(registry),
     queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
     capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),

@@ -1,9 +1,8 @@
 /** What runs while this instance leads, or always without leader election: CSI provisioner, controller, features. */
-import { TaskGroup } from '../base/task-group.ts';
 import { capacityObserver } from '../capacity/capacity-observer.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
-import { replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
+import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
 import { volumeName } from '../csi/create/volume-name.ts';
@@ -37,8 +36,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const { driver, transport, ready, shutdown, abort, clock, logger } = options;
   const client = new KubeClient({ transport, fieldManager });
   await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
-  const background = new TaskGroup();
-  using caches = new RunningCaches({ group: background, ready, clock });
+  using caches = new RunningCaches({ ready, clock });
   const ending = AbortSignal.any([shutdown.stop, abort]);
   const parts = { ...options, client, informers: informersFor(options), recorder, caches, ending };
 
@@ -75,7 +73,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const goneNodes = goneNodesFeature(parts);
   const otherJournals = otherJournalsFeature(parts);
   const garbage = startGarbageFeature(parts);
-  const all = [
+  const features = [
     provisioning,
     attachments,
     grants,
@@ -89,8 +87,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     otherJournals,
     garbage,
   ];
-  const features = all.filter((feature) => feature !== undefined);
-  await runFeatures(features, { background, caches, shutdown, abort, clock, logger });
+  await runFeatures(features, { caches, shutdown, abort, clock, logger });
 }
 
 function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOptions): FeatureOptions['informers'] {
@@ -99,7 +96,7 @@ function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOpt
   return provisionInformers(
     {
       transport,
-      isKnownProvisioner: (name) => name === driver.name || name === plugin?.name, // asked of every volume in the cluster
+      isKnownProvisioner: isProvisionerOf(driver.name),
       storageKeys: storage.storageKeys,
       storageSources: ['csi', ...(plugin === undefined ? [] : [plugin.sourceField])],
       metrics: metrics.reflector,

@@ -1,21 +1,19 @@
 /** Where the intent journal of this process lies, and what it is made with. */
 import { silentLogger } from '../base/logger.ts';
-import { provisionerNames } from '../csi/migration/in-tree-plugins.ts';
+import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
 import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
 import type { IntentJournal } from '../provision/intent-journal/intent-journal.ts';
 import { leaseName } from '../run/lease-name.ts';
 import { journalLock } from '../run/journal-names.ts';
+import type { JournalAddress } from '../run/other-journals.ts';
 import { ownNamespace } from '../run/own-namespace.ts';
 import type { Config } from './config.ts';
 import type { FeatureOptions } from './run-phase-options.ts';
 
-/** The Leases of a journal: `<lockName>-journal-<n>`. */
-export interface JournalObjects {
-  namespace: string;
+/** Where a journal is; its lock has the name of the lease, in node deployment with the node's. */
+export interface JournalObjects extends JournalAddress {
   /** Name of the Lease of the leader election, also without it. */
   lease: string;
-  /** That name, in node deployment with the node's. */
-  lockName: string;
 }
 
 /** Undefined without journal. */
@@ -38,7 +36,6 @@ export function journalObjects(options: {
 /** Undefined with `--intent-journal=off`. */
 export function sidecarJournal(options: FeatureOptions): IntentJournal | undefined {
   const { config, client, driver, metrics, clock, logger } = options;
-  const names = new Set(provisionerNames(driver.name));
   const objects = journalObjects(options);
   if (objects === undefined) return undefined;
   const { namespace, lockName } = objects;
@@ -46,7 +43,7 @@ export function sidecarJournal(options: FeatureOptions): IntentJournal | undefin
     client,
     namespace,
     lockName,
-    isKnownProvisioner: (name) => names.has(name), // names of drivers that differ in punctuation give the same lock
+    isKnownProvisioner: isProvisionerOf(driver.name), // names of drivers that differ in punctuation give the same lock
     // in node deployment each node writes a journal of its own, and a Pod's successor may overlap with it
     exclusive: config.leaderElection !== null && config.nodeDeployment === null,
     metrics: metrics.journal,

@@ -23,9 +23,7 @@ export interface Feature {
 }
 
 export interface RunFeaturesOptions {
-  /** Aborted after the features have ended, together with the tasks that were in it before. */
-  background: TaskGroup;
-  /** Must belong to `background`. */
+  /** Their group is aborted after the features have ended. */
   caches: RunningCaches;
   /** Its `stop` ends the features, which finish what is under way. A part that fails before that drains the process. */
   shutdown: Pick<Shutdown, 'stop' | 'drain'>;
@@ -36,13 +34,15 @@ export interface RunFeaturesOptions {
 }
 
 /**
- * Runs features until `until` aborts; resolves when all have ended. One that fails stops the others, which finish what
+ * Runs features until `shutdown.stop` or `abort` aborts; resolves when all have ended. Undefined ones are those that are off. One that fails stops the others, which finish what
  * they have under way.
  *
  * @throws the first failure, unless the shutdown had begun before it, or its drain begins then.
  */
-export async function runFeatures(features: readonly Feature[], options: RunFeaturesOptions): Promise<void> {
-  const { background, caches, shutdown, abort, clock, logger } = options;
+export async function runFeatures(given: readonly (Feature | undefined)[], options: RunFeaturesOptions): Promise<void> {
+  const { caches, shutdown, abort, clock, logger } = options;
+  const features = given.filter((feature) => feature !== undefined);
+  const background = caches.group;
   const until = { stop: shutdown.stop, abort };
   const work = new TaskGroup(until.stop, background.signal);
   work.signal.addEventListener('abort', () => {

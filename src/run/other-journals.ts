@@ -4,6 +4,8 @@ import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';
 import { ShardStorage } from '../provision/intent-journal/shard-storage.ts';
+import type { RunOptions } from '../provision/run-options.ts';
+import type { Feature } from './feature.ts';
 
 /** Where a journal is. */
 export interface JournalAddress {
@@ -31,7 +33,7 @@ const betweenMs = 3_600_000;
  * Warns of journals at other places that hold records, at once and then every hour until they are empty. Nothing of them is ever
  * adopted: another deployment may work there, whose records belong to another backend.
  */
-export class OtherJournals {
+export class OtherJournals implements Feature {
   readonly #options: OtherJournalsOptions;
   /** Places that were not found empty yet, by name. */
   readonly #places = new Map<string, JournalAddress>();
@@ -41,8 +43,8 @@ export class OtherJournals {
     for (const place of options.others) this.#add(place);
   }
 
-  /** Resolves when the signal aborts, or nothing is left to look at. Never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
+  /** Resolves when `stop` aborts, or nothing is left to look at. Never rejects. */
+  async run({ stop: signal }: RunOptions): Promise<void> {
     while (!signal.aborted) {
       await this.#look(signal);
       if (this.#places.size === 0) return;

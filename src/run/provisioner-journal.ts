@@ -19,12 +19,18 @@ import { ownNamespace } from './own-namespace.ts';
 /** What `provisionerJournal` needs of `RunProvisionerOptions`. */
 export interface JournalSettings {
   provisionerName: string;
-  additionalProvisionerNames?: readonly string[] | undefined;
   leaderElection?: boolean | ElectionSettings;
   intentJournal?: 'lease' | 'off';
   soleInstance?: string | undefined;
   clock: Clock;
   logger: Logger;
+}
+
+/** The process in which there is a journal. */
+export interface JournalParts {
+  provisioner: Provisioner | Recoverable;
+  isKnownProvisioner: (name: string) => boolean;
+  client: KubeClient;
 }
 
 /** For programs without type checks. @throws {RangeError} for anything but `lease`, `off` and undefined. */
@@ -40,28 +46,15 @@ export function checkIntentJournal(value: unknown): void {
 
 /** Nothing where it is off, and for a provisioner that is not `Recoverable`. */
 export function provisionerJournal(
-  {
-    provisionerName,
-    additionalProvisionerNames = [],
-    leaderElection = false,
-    intentJournal = 'lease',
-    soleInstance,
-    clock,
-    logger,
-  }: JournalSettings,
-  {
-    provisioner,
-    client,
-    registry,
-  }: { provisioner: Provisioner | Recoverable; client: KubeClient; registry: MetricRegistry },
+  { provisionerName, leaderElection = false, intentJournal = 'lease', soleInstance, clock, logger }: JournalSettings,
+  { provisioner, isKnownProvisioner, client, registry }: JournalParts & { registry: MetricRegistry },
 ): Pick<ProvisionControllerOptions, 'intentJournal' | 'journalMetrics'> {
   if (intentJournal === 'off' || !isRecoverable(provisioner)) return {};
   const metrics = journalMetrics(registry, clock);
-  const names = new Set([provisionerName, ...additionalProvisionerNames]);
   const journal = clusterJournal({
     client,
     ...journalAddress({ provisionerName, leaderElection }),
-    isKnownProvisioner: (name) => names.has(name),
+    isKnownProvisioner,
     exclusive: leaderElection !== false,
     ...(soleInstance !== undefined && writerOf(soleInstance)),
     metrics,
@@ -90,17 +83,16 @@ function journalAddress({
 /** Warns of records where the journal is with other settings of the election. Undefined where there is no journal. */
 export function otherJournals(
   settings: JournalSettings,
-  { provisioner, client }: { provisioner: Provisioner | Recoverable; client: KubeClient },
+  { provisioner, isKnownProvisioner, client }: JournalParts,
 ): OtherJournals | undefined {
-  const { provisionerName, additionalProvisionerNames = [], intentJournal = 'lease', clock, logger } = settings;
+  const { provisionerName, intentJournal = 'lease', clock, logger } = settings;
   if (intentJournal === 'off' || !isRecoverable(provisioner)) return undefined;
   const [own, usual] = [journalAddress(settings), journalAddress({ provisionerName })];
-  const names = new Set([provisionerName, ...additionalProvisionerNames]);
   return new OtherJournals({
     client,
     own,
     others: [usual, { ...own, namespace: usual.namespace }, { ...own, lockName: usual.lockName }],
-    isKnownProvisioner: (name) => names.has(name),
+    isKnownProvisioner,
     clock,
     logger,
   });

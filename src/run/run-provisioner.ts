@@ -4,69 +4,31 @@ import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
-import { TaskGroup } from '../base/task-group.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { connect, type ConnectOptions } from '../kube/client/connect.ts';
 import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/client/kube-client.ts';
-import type { Lister } from '../kube/cache/lister.ts';
-import type { Recorder } from '../kube/events/recorder.ts';
 import { workQueueMetrics } from '../kube/queue/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { checkProvisioner, checkProvisionerName } from '../provision/check-provisioner.ts';
-import { type ProvisionInformers, provisionInformers } from '../provision/cache/informers.ts';
-import { ClaimBudget } from '../provision/cache/claim-budget.ts';
-import { claimBudgetMetrics } from '../provision/cache/claim-budget-metrics.ts';
-import { prometheusMetrics } from '../provision/prometheus-metrics.ts';
+import { provisionInformers } from '../provision/cache/informers.ts';
+import { measuredClaimBudget } from '../provision/cache/claim-budget.ts';
+import { prometheusMetrics } from '../provision/controller-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
-import type { RunOptions } from '../provision/run-options.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
-import type { PersistentVolume } from '../provision/objects.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
 import type { Recoverable } from '../provision/recoverable.ts';
 import { StorageIndex, storageKeysOf } from '../provision/volume/storage-index.ts';
 import { type ElectionSettings, leadAndWork, type Leading } from './election.ts';
 import { type HttpOptions, startEndpoint } from './endpoint.ts';
 import { ExitError, exitCodes } from './exit.ts';
-import { runFeatures } from './feature.ts';
+import { type Feature, runFeatures } from './feature.ts';
 import { Health, type HealthCheck } from './health.ts';
-import { LockNotes } from './lock-notes.ts';
+import { type ProcessParts, provisionerParts, type ProvisionerParts, type StartedParts } from './provisioner-parts.ts';
 import { checkIntentJournal, otherJournals, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
 import { listenForShutdown, onceAborted, type Shutdown, type SignalSource } from './shutdown.ts';
-
-/** What a provisioner may use of its process. */
-export interface ProvisionerParts {
-  /** Sends nothing any more once leadership is lost. */
-  readonly client: KubeClient;
-  /** For events on claims and volumes, from the same source as those of the controller. */
-  readonly recorder: Recorder;
-  /** The volumes of this provisioner, as the controller's cache has them: complete before the first claim is served. */
-  readonly volumes: Lister<PersistentVolume>;
-  /**
-   * Volumes of whatever provisioner that have one of these `storageKeys`, as the API server has them: found in the cache, and
-   * read live. Rejects when they cannot be read.
-   */
-  readonly volumesWith: (keys: readonly string[], signal: AbortSignal) => Promise<PersistentVolume[]>;
-  /** Resolves once the caches are complete, before the first claim is served. */
-  readonly synced: Promise<void>;
-  /** Makes readiness depend on a check, until the returned function is called. */
-  readonly addReadiness: (check: HealthCheck) => () => void;
-  /** Annotations of the lock that this process holds. Undefined without leader election. */
-  readonly lockNotes: LockNotes | undefined;
-  readonly registry: MetricRegistry;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  /** Aborts when what is under way is to be abandoned. */
-  readonly signal: AbortSignal;
-  /** Has a claim synced again, as `ProvisionController.wakeClaim` does; nothing before the provisioner is returned. */
-  readonly wakeClaim: (uid: string) => void;
-  /** The same for a volume, by its name. */
-  readonly wakeVolume: (name: string) => void;
-  /** Has what failed retried soon, as `ProvisionController.retryFailed` does. */
-  readonly retryFailed: () => void;
-}
 
 /** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
 export interface RunProvisionerOptions extends Omit<
@@ -222,91 +184,55 @@ async function serve(options: Settled, shutdown: Shutdown): Promise<void> {
 /** Run by the leader, or by the only instance where there is no leader election. */
 async function provision(
   given: Settled,
-  parts: {
-    transport: Transport;
-    registry: MetricRegistry;
-    ready: Health;
-    shutdown: Shutdown;
-    abort: AbortSignal;
-    leading: Leading | undefined;
-  },
+  { transport, registry, ready, shutdown, abort, leading }: ProcessParts & { transport: Transport; shutdown: Shutdown },
 ): Promise<void> {
   const { volumeFields, intentJournal: _, provisioner: source, ...options } = given;
   const { provisionerName, additionalProvisionerNames = [], freezeCache = false, clock, logger } = options;
-  const { transport, registry, ready, shutdown, abort, leading } = parts;
   const names = new Set([provisionerName, ...additionalProvisionerNames]);
+  const isKnownProvisioner = (name: string): boolean => names.has(name);
   const client = new KubeClient({ transport, fieldManager: fieldManagerOf(given) });
-  const started: { controller?: ProvisionController; informers?: ProvisionInformers; storage?: StorageIndex } = {};
-  // the provisioner says how its storage is indexed, so the caches come after it
-  const volumes: Lister<PersistentVolume> = {
-    get: (key) => started.informers?.volumes.get(key),
-    list: () => started.informers?.volumes.list() ?? [],
-    byIndex: (...asked) => started.informers?.volumes.byIndex(...asked) ?? [],
-  };
-  const synced = Promise.withResolvers<undefined>();
-  const tools: ProvisionerParts = {
-    client,
-    volumes,
-    volumesWith: async (keys, signal) => {
-      const { storage } = started;
-      if (storage === undefined || started.informers?.volumes.isFollowing !== true) {
-        throw new Error('the PersistentVolumes are not known now: the API server does not answer their watch');
-      }
-      return await storage.all(keys, signal);
-    },
-    synced: synced.promise.then(() => undefined),
-    addReadiness: (check) => ready.add(check),
-    lockNotes: leading && new LockNotes({ client, held: leading.held, ...leading.lock }),
-    registry,
-    logger,
-    clock,
-    signal: abort,
-    recorder: { event: (...given) => started.controller?.recorder.event(...given) },
-    wakeClaim: (uid) => started.controller?.wakeClaim(uid),
-    wakeVolume: (name) => started.controller?.wakeVolume(name),
-    retryFailed: () => started.controller?.retryFailed(),
-  };
-  const provisioner = typeof source === 'function' ? await source(tools) : source;
-  const storageKeys = storageKeysOf(provisioner);
-  const claimBudget = new ClaimBudget();
-  claimBudgetMetrics(registry, claimBudget);
+  const started: StartedParts = { synced: Promise.withResolvers<undefined>() };
+  const parts = provisionerParts({ registry, ready, abort, leading, client, clock, logger }, started);
+  const provisioner = typeof source === 'function' ? await source(parts) : source;
+  const storageKeys = storageKeysOf(provisioner); // it says how its storage is indexed, so the caches come after it
   const informers = provisionInformers(
     {
       transport,
-      isKnownProvisioner: (name) => names.has(name),
+      isKnownProvisioner,
       ...(volumeFields && { volumeFields }),
       storageKeys,
       clock,
       logger,
       freeze: freezeCache,
     },
-    claimBudget,
+    measuredClaimBudget(registry),
   );
   started.informers = informers;
   if (storageKeys !== undefined)
     started.storage = new StorageIndex({ volumes: informers.volumes, storageKeys, client });
+  const journalParts = { provisioner, isKnownProvisioner, client };
   const controller = new ProvisionController({
     ...options,
     provisioner,
     transport,
     permit: leading?.permit,
     informers,
-    ...provisionerJournal(given, { provisioner, client, registry }),
+    ...provisionerJournal(given, { ...journalParts, registry }),
     metrics: prometheusMetrics(registry),
     queueMetrics: workQueueMetrics(registry).forQueue,
   });
   started.controller = controller;
   options.onController?.(controller);
-  const background = new TaskGroup();
-  using caches = new RunningCaches({ group: background, ready, clock });
-  const run = (until: Required<RunOptions>): Promise<void> => {
-    synced.resolve(undefined);
-    return controller.run(until);
+  using caches = new RunningCaches({ ready, clock });
+  const provisioning: Feature = {
+    caches: { ...informers },
+    run: (until) => {
+      started.synced.resolve(undefined);
+      return controller.run(until);
+    },
   };
-  const feature = { caches: { ...informers }, run };
-  const others = otherJournals(given, { provisioner, client });
-  const warnings = { run: async ({ stop }: Required<RunOptions>) => others?.run(stop) };
-  await runFeatures([feature, warnings], { background, caches, shutdown, abort, clock, logger });
+  const features = [provisioning, otherJournals(given, journalParts)];
+  await runFeatures(features, { caches, shutdown, abort, clock, logger });
 }
 
 function fieldManagerOf({ fieldManager, provisionerName }: Settled): string {

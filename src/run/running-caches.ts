@@ -1,25 +1,25 @@
 import type { Clock } from '../base/clock.ts';
-import type { TaskGroup } from '../base/task-group.ts';
+import { TaskGroup } from '../base/task-group.ts';
 import { type AnyInformer, type Caches, checkCaches } from './cache-health.ts';
 import type { Health } from './health.ts';
 
-/** Caches that run for as long as their group; each is started once, however many features need it. */
+/** Caches that run until their group is aborted; each is started once, however many features need it. */
 export class RunningCaches implements Disposable {
-  readonly #group: TaskGroup;
+  /** What runs in the background of the features, and ends after them. */
+  readonly group = new TaskGroup();
   readonly #health: { ready: Health; clock: Clock };
   readonly #running = new Set<AnyInformer>();
   readonly #checks = new DisposableStack();
 
   /** @param options.ready - fails while a needed cache has not synced or is silent, until this is disposed. */
-  constructor(options: { group: TaskGroup; ready: Health; clock: Clock }) {
-    this.#group = options.group;
+  constructor(options: { ready: Health; clock: Clock }) {
     this.#health = options;
   }
 
   /** Runs caches that readiness does not depend on. */
   start(caches: Caches): void {
     for (const informer of Object.values(caches)) {
-      if (!this.#running.has(informer)) this.#group.start((signal) => informer.run(signal));
+      if (!this.#running.has(informer)) this.group.start((signal) => informer.run(signal));
       this.#running.add(informer);
     }
   }

@@ -18,10 +18,10 @@ export const inTreePlugins: readonly InTreePlugin[] = [
   portworxVolume,
 ];
 
-/** Names of the provisioners that a driver stands for: its own, and that of the plugin that it replaced. */
-export function provisionerNames(driverName: string): string[] {
+/** Whether a name is that of a provisioner that the driver stands for: its own, and that of the plugin that it replaced. */
+export function isProvisionerOf(driverName: string): (name: string) => boolean {
   const plugin = replacedPlugin(driverName);
-  return plugin === undefined ? [driverName] : [driverName, plugin.name];
+  return (name) => name === driverName || name === plugin?.name;
 }
 
 /** The plugin that a driver replaced; undefined for all but a few drivers. */

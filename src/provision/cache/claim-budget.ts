@@ -1,3 +1,4 @@
+import { gauge, type MetricRegistry } from '../../base/metrics.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 
 /**
@@ -68,4 +69,25 @@ export class ClaimBudget {
     if (chars === 0) this.#byNamespace.delete(namespace);
     else this.#byNamespace.set(namespace, chars);
   }
+}
+
+/** A budget, and its metric. @throws {Error} when the registry has that already. */
+export function measuredClaimBudget(registry: MetricRegistry): ClaimBudget {
+  const budget = new ClaimBudget();
+  gauge({
+    registry,
+    labels: ['namespace'],
+    name: 'claim_cache_bytes',
+    help: 'Bytes of the claims without a volume that are cached whole, for the three largest namespaces; "" stands for all others',
+    collect: (bytes) => {
+      bytes.reset();
+      let rest = budget.storedChars;
+      for (const [namespace, chars] of budget.top()) {
+        bytes.set({ namespace }, chars);
+        rest -= chars;
+      }
+      bytes.set({ namespace: '' }, rest);
+    },
+  });
+  return budget;
 }

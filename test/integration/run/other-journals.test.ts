@@ -31,11 +31,12 @@ async function warnings(former: boolean | ElectionSettings, now: boolean | Elect
   });
   const provisioner = recoverable as unknown as Provisioner;
   const registry = createRegistry();
-  const { intentJournal } = provisionerJournal(settings(former), { provisioner, client: api.client, registry });
+  const parts = { provisioner, isKnownProvisioner: () => true, client: api.client };
+  const { intentJournal } = provisionerJournal(settings(former), { ...parts, registry });
   await intentJournal?.open(silentListener, never);
   await intentJournal?.put(recordOf(1), never);
   const stop = new AbortController();
-  const running = otherJournals(settings(now), { provisioner, client: api.client })?.run(stop.signal);
+  const running = otherJournals(settings(now), parts)?.run({ stop: stop.signal });
   await clock.advance(1000);
   stop.abort();
   await running;

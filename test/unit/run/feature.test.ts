@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { TaskGroup } from '../../../src/base/task-group.ts';
 import type { AnyInformer } from '../../../src/run/cache-health.ts';
 import { type Feature, runFeatures } from '../../../src/run/feature.ts';
 import { Health } from '../../../src/run/health.ts';
@@ -44,12 +43,10 @@ function cache(log: string[], name: string): AnyInformer & { fill: () => void } 
 function begin(features: readonly Feature[]) {
   const stop = new AbortController();
   const abort = new AbortController();
-  const background = new TaskGroup();
   const ready = new Health();
-  const caches = new RunningCaches({ group: background, ready, clock: systemClock });
+  const caches = new RunningCaches({ ready, clock: systemClock });
   const failures: unknown[] = [];
   const ended = runFeatures(features, {
-    background,
     caches,
     shutdown: {
       stop: stop.signal,
@@ -194,11 +191,11 @@ describe('features', () => {
 describe('running caches', () => {
   test('run each cache once, and let readiness depend only on those that are needed', async () => {
     const log: string[] = [];
-    const group = new TaskGroup();
     const ready = new Health();
     const [claims, nodes] = [cache(log, 'claims'), cache(log, 'nodes')];
+    const caches = new RunningCaches({ ready, clock: systemClock });
     {
-      using caches = new RunningCaches({ group, ready, clock: systemClock });
+      using _checks = caches;
       caches.start({ nodes });
       caches.need({ claims });
       caches.need({ claims });
@@ -207,7 +204,7 @@ describe('running caches', () => {
       assert.doesNotMatch(ready.unhealthyReason ?? '', /nodes/);
     }
     assert.equal(ready.unhealthyReason, undefined);
-    group.abort(new Error('the test is over'));
-    await group.ended();
+    caches.group.abort(new Error('the test is over'));
+    await caches.group.ended();
   });
 });
