@@ -3,14 +3,17 @@ import path from 'node:path';
 import {
   containedPath,
   type PersistentVolume,
+  type PersistentVolumeClaim,
   pathComponents,
   PathError,
   ProvisionError,
   type ProvisionOptions,
 } from '../../src/index.ts';
 import { isArchiveDirectory, pathPatternOf } from './class-parameters.ts';
-import { expandPattern } from './path-pattern.ts';
 import { isReservedName } from './share-identity.ts';
+
+/** `${.PVC.…}` up to the first brace. */
+const token = /\$\{\.PVC\.([^}]*)\}/g;
 
 /** At least one name. */
 export type VolumePath = readonly string[];
@@ -47,6 +50,25 @@ export function pathOfClaim(
       : 'the names of the namespace and of the claim are too long together';
     throw new ProvisionError(`${what}: ${error.message}`, { state: 'finished', cause: error });
   }
+}
+
+/**
+ * Expands the pattern of a class for a claim: `${.PVC.name}`, `${.PVC.namespace}`, `${.PVC.labels.KEY}` and
+ * `${.PVC.annotations.KEY}`. What the claim lacks, and any other token, becomes empty; all other text stays as it is. In one
+ * pass: a value that looks like a token is not expanded again, since users choose the values.
+ */
+function expandPattern(pattern: string, { metadata }: Pick<PersistentVolumeClaim, 'metadata'>): string {
+  const { name, namespace = '', labels = {}, annotations = {} } = metadata;
+  return pattern.replaceAll(token, (_whole, field: string) => {
+    if (field === 'name') return name;
+    if (field === 'namespace') return namespace;
+    return valueIn(labels, 'labels.', field) ?? valueIn(annotations, 'annotations.', field) ?? '';
+  });
+}
+
+function valueIn(values: Record<string, string>, prefix: string, field: string): string | undefined {
+  const key = field.slice(prefix.length);
+  return field.startsWith(prefix) && Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 /**

@@ -1,8 +1,11 @@
 /** A command line split by the grammar of the Go sidecar, before any value is parsed. */
+import { editDistance } from '../base/edit-distance.ts';
 import { goQuote } from '../base/go-quote.ts';
 import { isGoBool } from '../base/go-bool.ts';
-import { findFlag, isBoolean } from './flags.ts';
-import { nearestFlag } from './nearest-flag.ts';
+import { findFlag, flagList, type FlagName, isBoolean } from './flags.ts';
+
+/** Max length of a name that counts as a typo. */
+const maxTypoLength = 100;
 
 /** What one argument, or a flag with its value in the next one, says. */
 export type ArgumentStep =
@@ -108,4 +111,25 @@ function quotedLetter(letter: string): string {
 function hint(name: string): string {
   const meant = findFlag(name) === undefined ? nearestFlag(name) : name;
   return meant === undefined ? '' : ` (did you mean --${meant}?)`;
+}
+
+/**
+ * The flag that was most likely meant, or undefined when none is close: one within a third of the letters, else
+ * the longest one that makes up the beginning or the end, as in `--enable-leader-election`.
+ *
+ * @param given - a name that no flag has, without dashes.
+ */
+function nearestFlag(given: string): FlagName | undefined {
+  if (given.length > maxTypoLength) return undefined;
+  const word = given.toLowerCase().replaceAll('_', '-');
+  let nearest: { name: FlagName; distance: number } | undefined;
+  let part: FlagName | undefined;
+  for (const [name] of flagList) {
+    const distance = editDistance(word, name);
+    const near = distance <= Math.max(word.length, name.length) / 3;
+    if (near && distance < (nearest?.distance ?? Infinity)) nearest = { name, distance };
+    if (!word.startsWith(`${name}-`) && !word.endsWith(`-${name}`)) continue;
+    if (name.length > Math.max(2, part?.length ?? 0)) part = name;
+  }
+  return nearest?.name ?? part;
 }

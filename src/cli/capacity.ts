@@ -4,7 +4,7 @@ import type { MetricRegistry } from '../base/metrics.ts';
 import { detectCapacityApi } from '../capacity/api-version.ts';
 import { type CapacityMetrics, capacityMetrics } from '../capacity/capacity-metrics.ts';
 import type { ObjectFrame } from '../capacity/desired-object.ts';
-import { managedBy } from '../capacity/managed-by.ts';
+import { managedBy } from '../capacity/storage-capacity.ts';
 import { findOwner } from '../capacity/owner.ts';
 import { storageCapacities } from '../capacity/storage-capacity.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';

@@ -17,7 +17,7 @@ import { failingAs, failingInBackground } from './failing-as.ts';
 import { recordedPlan } from './create/recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
 import { SecretHandOver } from './secrets/secret-hand-over.ts';
-import { templateAnnotations } from './secrets/template-annotations.ts';
+import { templateAnnotations } from './secrets/secret-template.ts';
 import { type OpenSource, openSource } from './sources/open-source.ts';
 import { protectFoundSource, protectSource, unprotectSource } from './sources/planned-source.ts';
 import { snapshotsInUse } from './sources/snapshot-sweep.ts';

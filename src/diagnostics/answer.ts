@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Handler } from './http-server.ts';
 
 /** Answers with a short text. Unless it is a success, browsers must not guess its type. */
 export function answerText(response: ServerResponse, status: number, text: string): void {
@@ -31,4 +32,18 @@ export function startFile(response: ServerResponse, name: string): void {
   response.setHeader('Content-Type', 'application/octet-stream');
   response.setHeader('Content-Disposition', `attachment; filename="${name}"`);
   response.setHeader('X-Content-Type-Options', 'nosniff');
+}
+
+/**
+ * Serves a health check: 200 `ok`, or 500 with the problem.
+ *
+ * @param check - the problem, or undefined while all is well. Must not wait.
+ * @see Kubernetes, "Configure Liveness, Readiness and Startup Probes".
+ */
+export function healthHandler(check: () => string | undefined): Handler {
+  return (_request, response) => {
+    const problem = check();
+    if (problem === undefined) answerText(response, 200, 'ok');
+    else answerText(response, 500, `internal server error: ${problem}\n`);
+  };
 }

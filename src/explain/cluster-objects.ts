@@ -1,5 +1,5 @@
 /** The kinds that an explanation reads besides claims, volumes and classes, with the fields that it reads of them. */
-import type { KubeObject, ObjectReference, Resource } from '../kube/kube-object.ts';
+import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import type { QuantityText } from '../provision/objects.ts';
 
 /** core/v1 Event. */
@@ -66,9 +66,6 @@ export interface Snapshot extends KubeObject {
 export interface AttributesClass extends KubeObject {
   driverName?: string;
 }
-
-/** What a reference of an object says, such as that of an event or a volume. */
-export type Reference = ObjectReference;
 
 function resource(group: string, version: string, kind: string, namespaced: boolean, plural?: string): Resource {
   return { group, version, kind, namespaced, plural: plural ?? `${kind.toLowerCase()}s` };

@@ -1,10 +1,10 @@
 /** Checks of a claim that a new volume is to be cloned from (Kubernetes, "CSI Volume Cloning"). */
+import { compareBytes } from '../../base/compare-bytes.ts';
 import { quantityBytes } from '../../base/quantity.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { persistentVolumes, type PersistentVolume, type PersistentVolumeClaim } from '../../provision/objects.ts';
-import { claimStatusText } from '../claim-status-text.ts';
 import type { DataSource } from './data-source.ts';
 import { addFinalizer, cloningProtection, cloningProtectionFinalizer } from './finalizers.ts';
 import { storageRequestBytes } from '../create/requested-capacity.ts';
@@ -71,6 +71,18 @@ function checkSourceClaim(sourceClaim: PersistentVolumeClaim, claim: PersistentV
     );
   }
   if ((sourceClaim.spec.volumeName ?? '') === '') throw new Error(`volume name is empty in source PVC ${name}`);
+}
+
+/**
+ * A claim's status the way Go prints the struct, for the one error text that contains it. Fields that are absent on
+ * claims that are not bound are printed empty.
+ */
+function claimStatusText(status: PersistentVolumeClaim['status']): string {
+  const { phase = '', accessModes = [], capacity = {} } = status ?? {};
+  const sizes = Object.entries(capacity)
+    .sort(([a], [b]) => compareBytes(a, b))
+    .map(([name, size]) => `${name}:${size}`);
+  return `{${phase} [${accessModes.join(' ')}] map[${sizes.join(' ')}] [] map[] map[] <nil> nil}`;
 }
 
 /** The source's volume, when it belongs to the driver and to exactly this claim. */

@@ -1,4 +1,5 @@
 /** Checks of a snapshot that a new volume is to be restored from (Kubernetes, "Volume Snapshots"). */
+import { parseGoBool } from '../../base/go-bool.ts';
 import { quantityBytes } from '../../base/quantity.ts';
 import type { Logger } from '../../base/logger.ts';
 import { shortValue } from '../../base/short-value.ts';
@@ -6,6 +7,7 @@ import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/cl
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { apiVersion, type ObjectName } from '../../kube/kube-object.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
+import { allowVolumeModeChangeKey } from '../annotation-keys.ts';
 import type { DataSource } from './data-source.ts';
 import { errorMessage } from '../error-message.ts';
 import { addFinalizer, removeFinalizer, snapshotProtectionFinalizer, type FinalizerChange } from './finalizers.ts';
@@ -16,7 +18,6 @@ import {
   type VolumeSnapshot,
   type VolumeSnapshotContent,
 } from './snapshot-objects.ts';
-import { checkVolumeModeConversion } from './volume-mode-conversion.ts';
 
 export interface RestoreOptions {
   client: KubeClient;
@@ -164,4 +165,35 @@ function protection({ client, snapshot, signal }: SnapshotProtection): Finalizer
     optional: true,
     signal,
   };
+}
+
+/**
+ * Refuses a restore that would convert a filesystem to a block device, or the reverse, unless the content's annotation
+ * allows it (Kubernetes CSI documentation, "Prevent unauthorised conversion of source volume mode"). Nothing is refused
+ * where one of the modes is not known.
+ *
+ * @throws {Error} that says why there is no permission.
+ */
+function checkVolumeModeConversion(content: VolumeSnapshotContent, claim: PersistentVolumeClaim): void {
+  const source = content.spec?.sourceVolumeMode;
+  const requested = claim.spec.volumeMode;
+  if (source === undefined || requested === undefined || source === requested) return;
+  const { name, namespace = '' } = claim.metadata;
+  const refuse = (why: string): Error =>
+    new Error(
+      `requested volume ${namespace}/${name} modifies the mode of the source volume but does not have permission to do so. ${why}`,
+    );
+  const value = content.metadata.annotations?.[allowVolumeModeChangeKey];
+  if (value === undefined) {
+    throw refuse(`${allowVolumeModeChangeKey} annotation is not present on snapshotcontent ${content.metadata.name}`);
+  }
+  let isAllowed: boolean;
+  try {
+    isAllowed = parseGoBool(value);
+  } catch (error) {
+    const { message } = error as Error;
+    throw refuse(`failed to convert ${allowVolumeModeChangeKey} annotation value to boolean with error: ${message}`);
+  }
+  if (isAllowed) return;
+  throw refuse(`${allowVolumeModeChangeKey} is set to false on snapshotcontent ${content.metadata.name}`);
 }

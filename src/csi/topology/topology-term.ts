@@ -1,7 +1,10 @@
-/** Terms: where a volume is, or may be, as a list of labels that must all hold. */
+/** Terms: where a volume is, or may be, as a list of labels that must all hold; in error texts the way Go prints them. */
 import { compareBytes } from '../../base/compare-bytes.ts';
 import type { TopologySelectorTerm } from '../../provision/objects.ts';
 import type { Topology } from '../generated/csi/v1/Topology.ts';
+
+const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** One label of a term. */
 export interface TopologyPair {
@@ -14,6 +17,13 @@ export type TopologyTerm = readonly TopologyPair[];
 
 /** Labels of a node. */
 type Labels = Readonly<Record<string, string>>;
+
+/** Whether a node can have a label of this name (Kubernetes page "Labels and Selectors", "Syntax and character set"). */
+export function isLabelName(text: string): boolean {
+  const [name = '', prefix, ...more] = text.split('/').reverse();
+  if (more.length > 0 || !namePart.test(name)) return false;
+  return prefix === undefined || (prefix.length <= 253 && prefixPart.test(prefix));
+}
 
 /** The term of these labels for the keys; undefined when a key is missing. An empty value counts as present. */
 export function termOf(labels: Labels | undefined, keys: readonly string[]): TopologyTerm | undefined {
@@ -92,4 +102,25 @@ export function compareTerms(a: TopologyTerm, b: TopologyTerm): number {
 
 function comparePairs(a: TopologyPair, b: TopologyPair): number {
   return compareBytes(a.key, b.key) || compareBytes(a.value, b.value);
+}
+
+/** The keys, as in `[zone rack]`. */
+export function keysText(keys: readonly string[]): string {
+  return `[${keys.join(' ')}]`;
+}
+
+/** Labels, sorted by key, as in `map[rack:r zone:z]`. */
+export function labelsText(labels: Readonly<Record<string, string>>): string {
+  const sorted = Object.entries(labels).toSorted(([a], [b]) => compareBytes(a, b));
+  return `map[${sorted.map(([key, value]) => `${key}:${value}`).join(' ')}]`;
+}
+
+/** A term, as in `[{rack r} {zone z}]`. */
+export function termText(term: TopologyTerm): string {
+  return `[${term.map(({ key, value }) => `{${key} ${value}}`).join(' ')}]`;
+}
+
+/** Terms, as in `[[{zone a}] [{zone b}]]`. */
+export function termsText(terms: readonly TopologyTerm[]): string {
+  return `[${terms.map(termText).join(' ')}]`;
 }

@@ -4,20 +4,23 @@ import type { Logger } from '../../base/logger.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { firstTopology } from './claim-spread.ts';
 import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
-import { isLabelName } from './label-name.ts';
 import { SelectedNodeGoneError, type TopologyHook, type TopologyQuestion } from './topology-hook.ts';
 import { topologyKeysOf, type TopologyNodes } from './topology-nodes.ts';
 import {
   allowedTerms,
+  isLabelName,
   isWithin,
+  keysText,
+  labelsText,
   termsOfNodes,
+  termsText,
+  termText,
   rotated,
   sortedTerms,
   termOf,
   topologies,
   type TopologyTerm,
 } from './topology-term.ts';
-import { keysText, labelsText, termsText, termText } from './topology-text.ts';
 
 export interface TopologyOptions {
   driverName: string;

@@ -1,5 +1,6 @@
 /** The page for people: what the process is, what waits and why. Read-only, and of data that may be shown to everybody. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Clock, systemClock, type Timer } from '../../base/clock.ts';
@@ -9,7 +10,6 @@ import type { DiagnosticsServer } from '../http-server.ts';
 import { acceptsGzip } from '../metrics-handler.ts';
 import { statusPath } from '../paths.ts';
 import { LiveStreams } from './live-streams.ts';
-import { mayBeRebound } from './rebound-host.ts';
 import { type DigestedReport, digested } from './report-digest.ts';
 import { statusDocument } from './status-document.ts';
 import { parseStatusQuery } from './status-query.ts';
@@ -149,4 +149,19 @@ async function send(
     ...(zipped ? { 'Content-Encoding': 'gzip' } : {}),
   });
   response.end(body);
+}
+
+/** Names that no public DNS zone has: without a dot, those of Services, and `localhost` below (RFC 6761, "localhost."). */
+const privateName = /^[^.]*$|\.(localhost|svc|cluster\.local)$/;
+
+/**
+ * Whether the page of a stranger may have sent the request: it has a name in the stranger's own DNS zone, and the name now
+ * has the address of this server, so that to the browser both are one origin. An address and a private name cannot be given
+ * away like that. A name to which the browser adds `Sec-Fetch-Site` was reached over TLS (Fetch Metadata Request Headers,
+ * "Sec-Fetch-Site"): the server in front of this one has a certificate for it, and a page cannot set the header itself.
+ */
+function mayBeRebound({ headers }: IncomingMessage): boolean {
+  const host = (headers.host ?? '').toLowerCase().replace(/:[0-9]*$/, '');
+  const name = host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  return isIP(name) === 0 && !privateName.test(name) && headers['sec-fetch-site'] === undefined;
 }

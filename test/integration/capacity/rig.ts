@@ -7,7 +7,7 @@ import { CapacityController } from '../../../src/capacity/capacity-controller.ts
 import { capacityInformer } from '../../../src/capacity/capacity-informer.ts';
 import { capacityMetrics } from '../../../src/capacity/capacity-metrics.ts';
 import { ClusterSegments } from '../../../src/capacity/cluster-segments.ts';
-import { managedBy } from '../../../src/capacity/managed-by.ts';
+import { managedBy } from '../../../src/capacity/storage-capacity.ts';
 import { NodeSegment } from '../../../src/capacity/node-segment.ts';
 import type { SegmentSource } from '../../../src/capacity/segment.ts';
 import { storageCapacities } from '../../../src/capacity/storage-capacity.ts';

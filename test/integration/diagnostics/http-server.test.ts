@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { answerText } from '../../../src/diagnostics/answer.ts';
-import { healthHandler } from '../../../src/diagnostics/health-handler.ts';
+import { healthHandler } from '../../../src/diagnostics/answer.ts';
 import {
   startDiagnosticsServer,
   type DiagnosticsServer,

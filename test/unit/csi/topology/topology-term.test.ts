@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { compareBytes } from '../../../../src/base/compare-bytes.ts';
-import { isLabelName } from '../../../../src/csi/topology/label-name.ts';
 import {
   allowedTerms,
   compareTerms,
@@ -13,8 +12,10 @@ import {
   termOf,
   topologies,
   type TopologyTerm,
+  isLabelName,
+  labelsText,
+  termsText,
 } from '../../../../src/csi/topology/topology-term.ts';
-import { labelsText, termsText } from '../../../../src/csi/topology/topology-text.ts';
 
 /** Few letters, so that equal keys and values meet; some beyond U+FFFF and some just below. */
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'Z', '-', '\u{e9}', '\u{ffee}', '\u{1f600}'), maxLength: 3 });

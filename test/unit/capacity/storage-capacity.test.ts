@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { managedBy } from '../../../src/capacity/managed-by.ts';
+import { managedBy } from '../../../src/capacity/storage-capacity.ts';
 
 const a = (count: number): string => 'a'.repeat(count);
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { templateAnnotations } from '../../../src/csi/secrets/template-annotations.ts';
+import { templateAnnotations } from '../../../../src/csi/secrets/secret-template.ts';
 
 test('finds the annotations that templates of a class refer to', () => {
   const parameters = {
