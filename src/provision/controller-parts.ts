@@ -7,7 +7,7 @@ import { ClaimSyncer } from './claim/sync-claim.ts';
 import { type ControllerBase, controllerBase } from './controller-base.ts';
 import { type ControllerQueues, controllerQueues } from './controller-queues.ts';
 import { ControllerStatus } from './controller-status.ts';
-import { type IntentJournal, noJournal } from './intent-journal/intent-journal.ts';
+import { noJournal } from './intent-journal/intent-journal.ts';
 import type { Intents } from './intents/intents.ts';
 import { makeIntents } from './intents/make-intents.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
@@ -22,21 +22,7 @@ import { WatchHandlers } from './watch-handlers.ts';
 const resyncDefaultMs = 900_000;
 const maxCallDefaultMs = 300_000;
 
-export interface ControllerParts
-  extends
-    Pick<ControllerBase, 'clock' | 'logger' | 'informers' | 'ownRecorder' | 'recorder'>,
-    Pick<ControllerQueues, 'claimQueue' | 'claimOrder' | 'volumeQueue'>,
-    Pick<SavingParts, 'store' | 'recovery'> {
-  slowSet: SlowSet;
-  journal: IntentJournal;
-  intents: Intents;
-  claimSyncer: ClaimSyncer;
-  volumeSyncer: VolumeSyncer;
-  watchHandlers: WatchHandlers;
-  /** What is traced ends unfinished. */
-  stopTraces: () => void;
-  status: ControllerStatus;
-}
+export type ControllerParts = ReturnType<typeof makeControllerParts>;
 
 /**
  * @param component - what events name as their source.
@@ -45,7 +31,7 @@ export interface ControllerParts
 export function makeControllerParts(
   options: ProvisionControllerOptions,
   { component, running }: { component: string; running: { abort: AbortSignal } },
-): ControllerParts {
+) {
   const { intentJournal: journal = noJournal, maxCallMs = maxCallDefaultMs, tracer } = options;
   const base = controllerBase(options, { component, abort: () => running.abort });
   const { clock } = base;
@@ -105,6 +91,7 @@ export function makeControllerParts(
     claimSyncer,
     volumeSyncer,
     watchHandlers,
+    /** What is traced ends unfinished. */
     stopTraces: () => {
       shared.traces?.stop();
       shared.deletionTraces?.stop();

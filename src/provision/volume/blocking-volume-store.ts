@@ -16,11 +16,16 @@ import {
   type VolumeStoreParts,
 } from './volume-store.ts';
 
-export interface SaveRetries {
-  /** Max attempts. */
+export interface BlockingVolumeStoreOptions extends VolumeStoreParts {
+  clock: Clock;
+  /** Max attempts to save, and then to delete the storage. */
   attempts: number;
-  /** Pause after the n-th failed attempt (from 0), in milliseconds. */
-  pauseMs: (failed: number) => number;
+  /** Between two of them, in milliseconds. */
+  pauseMs: number;
+  /** Aborts when what is under way is to be abandoned. */
+  abort: () => AbortSignal;
+  /** Undefined: the storage stays, a later attempt saves its volume. */
+  deleteStorage: ((volume: PersistentVolume, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /**
@@ -29,33 +34,16 @@ export interface SaveRetries {
  * storage.
  */
 export class BlockingVolumeStore implements VolumeStore {
-  readonly #parts: VolumeStoreParts;
-  readonly #clock: Clock;
-  readonly #retries: SaveRetries;
-  readonly #abort: () => AbortSignal;
-  readonly #deleteStorage: ((volume: PersistentVolume, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly #options: BlockingVolumeStoreOptions;
 
-  constructor(
-    options: VolumeStoreParts & {
-      clock: Clock;
-      retries: SaveRetries;
-      /** Aborts when what is under way is to be abandoned. */
-      abort: () => AbortSignal;
-      /** Undefined: the storage stays, a later attempt saves its volume. */
-      deleteStorage: ((volume: PersistentVolume, signal: AbortSignal) => Promise<void>) | undefined;
-    },
-  ) {
-    this.#parts = options;
-    this.#clock = options.clock;
-    this.#retries = options.retries;
-    this.#abort = options.abort;
-    this.#deleteStorage = options.deleteStorage;
+  constructor(options: BlockingVolumeStoreOptions) {
+    this.#options = options;
   }
 
   async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
-    const abort = this.#abort();
+    const abort = this.#options.abort();
     const failure = await this.#try(
-      () => savePersistentVolume(this.#parts, volume, abort),
+      () => savePersistentVolume(this.#options, volume, abort),
       'The volume could not be saved',
       abort,
       {
@@ -64,10 +52,10 @@ export class BlockingVolumeStore implements VolumeStore {
         onFirst: (error) => this.#recordFailure(claim, `${saveFailure(claim, error)}. Saving it is tried again.`),
       },
     );
-    if (failure instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, failure);
+    if (failure instanceof VolumeTakenError) throw reportTaken(this.#options, claim, failure);
     if (failure !== undefined) {
       if (abort.aborted || failure instanceof VolumeAbandonedError) throw failure;
-      const deleteStorage = this.#deleteStorage;
+      const { deleteStorage } = this.#options;
       if (deleteStorage === undefined) {
         this.#recordFailure(claim, `${saveFailure(claim, failure)}. The volume is kept at the storage.`);
         throw failure;
@@ -75,7 +63,7 @@ export class BlockingVolumeStore implements VolumeStore {
       const undo = (): Promise<void> => deleteStorage(volume, abort);
       if (!(await this.#undo(claim, volume, { failure, undo, abort }))) throw failure;
     }
-    recordSuccess(this.#parts, claim, volume);
+    recordSuccess(this.#options, claim, volume);
   }
 
   /**
@@ -90,7 +78,7 @@ export class BlockingVolumeStore implements VolumeStore {
     volume: PersistentVolume,
     { failure, undo, abort }: { failure: Error; undo: () => Promise<void>; abort: AbortSignal },
   ): Promise<boolean> {
-    const { client, recorder, onSaved } = this.#parts;
+    const { client, recorder, onSaved } = this.#options;
     let leftover: Error | undefined;
     try {
       if (await isSaved(client, volume, abort)) {
@@ -98,7 +86,7 @@ export class BlockingVolumeStore implements VolumeStore {
         return true;
       }
     } catch (error) {
-      if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
+      if (error instanceof VolumeTakenError) throw reportTaken(this.#options, claim, error);
       leftover = error as Error;
     }
     this.#recordFailure(claim, `${saveFailure(claim, failure)}. Deleting the volume.`);
@@ -116,7 +104,7 @@ export class BlockingVolumeStore implements VolumeStore {
   }
 
   #recordFailure(claim: PersistentVolumeClaim, message: string): void {
-    this.#parts.recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
+    this.#options.recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
   }
 
   isUnsaved(): boolean {
@@ -144,15 +132,16 @@ export class BlockingVolumeStore implements VolumeStore {
       onFirst,
     }: { isFinal?: (error: unknown) => boolean; onFirst?: (error: Error) => void } = {},
   ): Promise<Error | undefined> {
+    const { attempts, pauseMs, clock, logger } = this.#options;
     for (let failed = 0; ; failed++) {
       try {
         await attempt();
         return undefined;
       } catch (error) {
-        this.#parts.logger.info({ err: error }, logMessage);
-        if (isFinal(error) || failed + 1 >= this.#retries.attempts) return error as Error;
+        logger.info({ err: error }, logMessage);
+        if (isFinal(error) || failed + 1 >= attempts) return error as Error;
         if (failed === 0 && error instanceof ApiError) onFirst?.(error);
-        await this.#clock.sleep(this.#retries.pauseMs(failed), { signal: abort }).catch(() => undefined);
+        await clock.sleep(pauseMs, { signal: abort }).catch(() => undefined);
         if (abort.aborted) return error as Error;
       }
     }

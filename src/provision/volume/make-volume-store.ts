@@ -4,6 +4,7 @@ import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { BlockingVolumeStore } from './blocking-volume-store.ts';
 import { type ProvisionInformers, uidIndex } from '../cache/informers.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import type { Provisioner } from '../provisioner.ts';
 import { isRecoverable, type Recoverable } from '../recoverable.ts';
@@ -45,35 +46,24 @@ export interface VolumeStoreOptions extends VolumeStoreParts {
 
 /** The store for the policy. What it saves is remembered until the cache shows it. */
 export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
-  const { save = { kind: 'blocking' }, provisioner, informers, recentlySaved, makeQueue, abort, clock } = options;
-  const { client, recorder, logger, observer, permit, beforeSave, onSaved, onTaken, onDropped } = options;
-  const parts: VolumeStoreParts = {
-    client,
-    recorder,
-    logger,
-    ...(beforeSave && { beforeSave }),
-    onSaved: (volume) => {
+  const { save = { kind: 'blocking' }, provisioner, observer, permit, informers, recentlySaved } = options;
+  const parts = {
+    ...options,
+    onSaved: (volume: PersistentVolume): void => {
       const { name } = volume.metadata;
       if (informers.volumes.get(name) === undefined) recentlySaved.add(name);
-      onSaved(volume);
+      options.onSaved(volume);
     },
-    onTaken,
-    onDropped,
   };
   if (save.kind === 'queue') {
-    return new QueueVolumeStore({
-      ...parts,
-      queue: makeQueue(save.limiter),
-      abort,
-      claimsByUid: (uid) => informers.claims.byIndex(uidIndex, uid),
-    });
+    const claimsByUid = (uid: string): PersistentVolumeClaim[] => informers.claims.byIndex(uidIndex, uid);
+    return new QueueVolumeStore({ ...parts, queue: options.makeQueue(save.limiter), claimsByUid });
   }
   const { attempts = 5, pauseMs = 10_000 } = save;
   return new BlockingVolumeStore({
     ...parts,
-    clock,
-    retries: { attempts, pauseMs: () => pauseMs },
-    abort,
+    attempts,
+    pauseMs,
     deleteStorage: isRecoverable(provisioner)
       ? undefined
       : async (volume, signal) => {

@@ -143,17 +143,9 @@ export async function isSaved(
   volume: PersistentVolume,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  return (await savedVolume(client, volume, signal)) !== undefined;
-}
-
-async function savedVolume(
-  client: KubeClient,
-  volume: PersistentVolume,
-  signal: AbortSignal | undefined,
-): Promise<PersistentVolume | undefined> {
   const stored = await storedVolume(client, volume.metadata.name, signal);
   if (stored !== undefined) checkStored(stored, volume);
-  return stored;
+  return stored !== undefined;
 }
 
 /** Text of the event of a volume that could not be saved; the original's. */
