@@ -1,0 +1,89 @@
+/** docs/architecture.md, "The way of a claim", against what the sidecar enters for one. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { before, describe, test } from 'node:test';
+import type { Entry } from '../support/entered-files/entered-files.ts';
+import { recordClaim } from '../support/entered-files/record-claim.ts';
+
+/** Without a name: the first function of the file that is entered. */
+interface Stop {
+  file: string;
+  name: string | undefined;
+}
+
+/** What an idle sidecar enters: the clock of the recorded one stands still, but the API server sends a bookmark each minute. */
+const byTime = ['src/kube/cache/bookmark-pace.ts'];
+
+describe('the way of a claim in docs/architecture.md', () => {
+  let stops: Stop[];
+  let passed: string[];
+  let entries: readonly Entry[];
+
+  before(async () => {
+    const page = await readFile(path.join(import.meta.dirname, '../../docs/architecture.md'), 'utf8');
+    const section = page.split(/^## /m).find((text) => text.startsWith('The way of a claim\n')) ?? '';
+    stops = rowsOf(section, 'function').map(([file = '', name = '']) => ({
+      file: codes(file)[0]!,
+      name: codes(name)[0],
+    }));
+    passed = rowsOf(section, 'files').flatMap(([folder = '', files = '']) =>
+      codes(files).map((file) => path.join(codes(folder)[0] ?? '', file)),
+    );
+    entries = await recordClaim({ files: [...stops.map(({ file }) => file), ...passed] }); // also: each of them is entered
+  });
+
+  test('names each file once: it is a stop, or it has a reason to be none', () => {
+    const files = [...new Set(stops.map(({ file }) => file)), ...passed];
+    assert.deepEqual(
+      files.filter((file, index) => files.indexOf(file) !== index),
+      [],
+    );
+  });
+
+  test('misses no file that is entered', () => {
+    const known = new Set([...stops.map(({ file }) => file), ...passed, ...byTime]);
+    const entered = new Set(entries.map(({ file }) => file));
+    assert.deepEqual(
+      [...entered].filter((file) => !known.has(file)),
+      [],
+    );
+  });
+
+  test('has the stops in the order in which they are entered', () => {
+    const turns = stops.map((stop) => ({ ...stop, turn: firstEntry(entries, stop) }));
+    assert.deepEqual(
+      turns.filter(({ turn }) => turn < 0),
+      [],
+      'no such function is entered',
+    );
+    assert.deepEqual(
+      turns.toSorted((one, other) => one.turn - other.turn),
+      turns,
+    );
+  });
+});
+
+/** The cells of the table whose second column has this title. */
+function rowsOf(section: string, title: string): string[][] {
+  const tables = section.split('\n\n').map((block) =>
+    block.split('\n').map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    ),
+  );
+  const table = tables.find(([head]) => head?.[1] === title);
+  assert.ok(table, `no table has the column "${title}"`);
+  return table.slice(2).filter((cells) => cells.length > 0);
+}
+
+/** What stands in backticks. */
+function codes(cell: string): string[] {
+  return Array.from(cell.matchAll(/`([^`]+)`/g), ([, code = '']) => code);
+}
+
+function firstEntry(entries: readonly Entry[], { file, name }: Stop): number {
+  return entries.findIndex((entry) => entry.file === file && (name === undefined || entry.name === name));
+}
