@@ -3,7 +3,6 @@ import { type Permit, permitted } from '../../base/permit.ts';
 import type { SecretString } from '../../base/secret-string.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { ProvisionError } from '../../provision/provisioner.ts';
-import { checkResponse, type CreatedVolume } from './check-response.ts';
 import { cleanUpVolume } from './cleanup-volume.ts';
 import type { VolumePlan } from './create-request.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
@@ -11,12 +10,20 @@ import { errorMessage } from '../error-message.ts';
 import { createVolumeError } from '../error-policy.ts';
 import { type BeforeDelete, failingAs } from '../failing-as.ts';
 import type { CreateVolumeResponse__Output } from '../generated/csi/v1/CreateVolumeResponse.ts';
-import { persistentVolume } from './persistent-volume.ts';
+import { type CreatedVolume, persistentVolume } from './persistent-volume.ts';
 import { topologyRequirement } from '../topology/planned-topology.ts';
 import type { CallOptions } from '../unary-call.ts';
 
 /** Values of the plan's provisioner secret, read for this attempt. */
 export type ProvisionerSecrets = Record<string, SecretString>;
+
+/** The driver made a volume that does not fit the request. It must be deleted again. */
+interface UnfitVolume extends CreatedVolume {
+  /** What is wrong, as the text of an event. */
+  problem: string;
+  /** What follows the problem in the error text of a failed cleanup; the two differ in their capital letter. */
+  cleanupLabel: string;
+}
 
 export interface CreateContext {
   secrets: ProvisionerSecrets;
@@ -74,6 +81,36 @@ export async function sendCreateVolume(
   return failingAs('no-change', () => permitted(permit, signal, send));
 }
 
+/**
+ * Compares the driver's response with the request: the size, and that it says it used the content source. An id that is
+ * empty or a topology that contradicts the request is accepted (CSI spec, `CreateVolumeResponse`).
+ *
+ * @throws {ProvisionError} state `in-background` for a response without a volume: there is no id to delete.
+ */
+function checkResponse(
+  response: CreateVolumeResponse__Output,
+  wanted: { requestedBytes: bigint; contentSource: boolean },
+): CreatedVolume | UnfitVolume {
+  const { volume } = response;
+  if (volume === undefined) {
+    throw new ProvisionError('the response to CreateVolume has no volume', { state: 'in-background' });
+  }
+  const reported = BigInt(volume.capacity_bytes ?? 0);
+  const created: CreatedVolume = {
+    volume,
+    volumeId: volume.volume_id ?? '',
+    capacityBytes: reported === 0n ? wanted.requestedBytes : reported,
+  };
+  if (created.capacityBytes < wanted.requestedBytes) {
+    const problem = `created volume capacity ${reported} less than requested capacity ${wanted.requestedBytes}`;
+    return { ...created, problem, cleanupLabel: 'Cleanup' };
+  }
+  if (wanted.contentSource && volume.content_source === undefined) {
+    return { ...created, problem: 'volume content source missing', cleanupLabel: 'cleanup' };
+  }
+  return created;
+}
+
 /** Of every call for a plan. */
 export function callOptions({ claim, migrated }: VolumePlan, signal: AbortSignal): CallOptions {
   return { signal, migrated, about: { claim: `${claim.namespace}/${claim.name}` } };
@@ -83,7 +120,7 @@ export function callOptions({ claim, migrated }: VolumePlan, signal: AbortSignal
 async function discard(
   { controller, clock, timeoutMs }: CsiProvisionerOptions,
   plan: VolumePlan,
-  { volumeId, problem, cleanupLabel }: { volumeId: string; problem: string; cleanupLabel: string },
+  { volumeId, problem, cleanupLabel }: UnfitVolume,
   { secrets, beforeDelete, signal, permit }: CreateContext,
 ): Promise<never> {
   const failure =

@@ -7,9 +7,17 @@ import {
   modifySecretName,
   modifySecretNamespace,
 } from '../annotation-keys.ts';
-import type { CreatedVolume } from './check-response.ts';
 import type { SecretReferences, VolumePlan } from './create-request.ts';
+import type { Volume__Output } from '../generated/csi/v1/Volume.ts';
 import { nodeAffinity } from '../topology/node-affinity.ts';
+
+/** A volume the driver made. */
+export interface CreatedVolume {
+  volume: Volume__Output;
+  volumeId: string;
+  /** As the driver reports it, else as requested. */
+  capacityBytes: bigint;
+}
 
 /**
  * The PersistentVolume for a volume the driver made, without what the controller adds when it saves it (claim
