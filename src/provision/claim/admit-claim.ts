@@ -9,7 +9,7 @@ import { isReservedFor } from '../volume/existing-volume.ts';
 import { unboundForIndex } from '../cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import type { Provisioner } from '../provisioner.ts';
-import { Stopped } from './stopped.ts';
+import { Stopped } from './attempt-steps.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
 
 export interface AdmissionOptions {

@@ -1,7 +1,15 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { ProvisionError, ProvisionOptions } from '../provisioner.ts';
-import type { Stopped } from './stopped.ts';
+
+/** An attempt for a claim ended without a volume and is not retried until something changes. Counted as failed, as in the original. */
+export class Stopped {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
 
 /** An attempt for a claim. */
 export interface Attempt {

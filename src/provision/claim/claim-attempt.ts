@@ -5,7 +5,7 @@ import { shortValue } from '../../base/short-value.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
-import type { Attempt, AttemptSteps } from './attempt-steps.ts';
+import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
 import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
@@ -20,7 +20,6 @@ import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions }
 import type { Rescheduler } from './rescheduler.ts';
 import { type ClaimDecision, shouldProvision } from './should-provision.ts';
 import type { SlowSet } from './slow-set.ts';
-import { Stopped } from './stopped.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 

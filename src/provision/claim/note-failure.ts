@@ -5,11 +5,11 @@ import { nodeName } from '../cache/cached-claim.ts';
 import { ReportOnlyError } from '../revoke/deletion-guard.ts';
 import { UnprovedError, VolumeExistsError, VolumeSeenError } from '../revoke/deletion-proof.ts';
 import { uidIndex } from '../cache/informers.ts';
+import { failedReason } from '../event-reasons.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
-import { reportStuck } from './report-stuck.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 
 export interface FailureParts {
@@ -83,4 +83,15 @@ async function noteProvisionError(
 function hasPlannedNode({ claims }: FailureParts, { record, plannedNode }: Intent): boolean {
   const [cached] = claims.byIndex(uidIndex, record.claim.uid);
   return cached !== undefined && nodeName(cached) === plannedNode;
+}
+
+/** Marks an intent as stuck, since what became of it cannot be found out, and records an event on its claim. Safe to repeat. */
+export function reportStuck(
+  { intents, recorder }: { intents: Intents; recorder: Recorder },
+  intent: Intent,
+  problem: string,
+): void {
+  intents.stuck(intent, 'undecidable', problem);
+  const message = `An earlier attempt may have left a volume, and what became of it cannot be found out: ${problem}`;
+  recorder.event(intent.record.volume.claimRef, 'Warning', failedReason, message, { once: true });
 }

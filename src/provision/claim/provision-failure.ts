@@ -9,7 +9,7 @@ import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import type { SlowSet } from './slow-set.ts';
-import { Stopped } from './stopped.ts';
+import { Stopped } from './attempt-steps.ts';
 
 export interface FailureOptions {
   classes: Lister<StorageClass>;

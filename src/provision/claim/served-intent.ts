@@ -6,7 +6,7 @@ import { isReservedFor } from '../volume/existing-volume.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
-import { reportStuck } from './report-stuck.ts';
+import { reportStuck } from './note-failure.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
 
