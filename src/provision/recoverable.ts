@@ -72,8 +72,9 @@ export interface Recoverable extends Omit<Provisioner, 'provision'> {
   handleKey(handle: string): string;
   /**
    * The plan is given up: frees what `fulfil` holds besides the storage, such as the protection of a source. If the claim wants the
-   * volume after all, `fulfil` is called with the plan once more. Not called where `fulfil` succeeds and its volume is saved.
-   * Must not throw; a repeat must be safe.
+   * volume after all, `fulfil` is called with the plan once more. Not called where `fulfil` succeeds and its volume is saved, and not
+   * where the first attempt made nothing: the next one has a new plan, which needs the same. What is held when such a claim is deleted
+   * is to be freed by `forget`, or by a sweep. Must not throw; a repeat must be safe.
    */
   release?(plan: Plan, context: ProvisionContext): Promise<void>;
 }
