@@ -6,6 +6,7 @@ import type { OwnVolumes } from './own-volumes.ts';
 import { PendingNames } from './pending-names.ts';
 import { recordedExport } from './recorded-export.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
+import { VolumeProblems } from './volume-problems.ts';
 
 export interface LostExportsOptions {
   volumes: Pick<OwnVolumes, 'get' | 'names' | 'run' | 'synced'>;
@@ -31,20 +32,21 @@ export class LostExports {
   readonly #options: LostExportsOptions;
   /** Volumes to check. The file is written once for all that change together. */
   readonly #pending: PendingNames;
-  /** Why volumes are not exported, by name. */
-  readonly #problems = new Map<string, string>();
+  /** Why volumes are not exported. */
+  readonly #problems: VolumeProblems;
   /** Directories that are being removed, or have been. */
   readonly #leaving = new Set<string>();
   readonly #restored = Promise.withResolvers<undefined>();
 
   constructor(options: LostExportsOptions) {
     this.#options = options;
-    this.#pending = new PendingNames({ retryMs: options.retryMs ?? 60_000 });
+    this.#pending = new PendingNames(options);
+    this.#problems = new VolumeProblems({ ...options, reason: 'NotExported', text: 'The volume is not exported' });
   }
 
   /** PersistentVolumes of this provisioner that are not exported. */
   get count(): number {
-    return this.#problems.size;
+    return this.#problems.count;
   }
 
   /** The volume is new, has changed or is gone. */
@@ -107,7 +109,7 @@ export class LostExports {
   }
 
   async #lookQuietly(stop: AbortSignal): Promise<void> {
-    const names = new Set([...this.#pending.take(), ...this.#problems.keys()]);
+    const names = new Set([...this.#pending.take(), ...this.#problems.names]);
     try {
       await this.#look(names, stop);
     } catch (err) {
@@ -122,14 +124,14 @@ export class LostExports {
     const lost = new Map<PersistentVolume, LostExport>();
     for (const name of names) {
       const volume = volumes.get(name);
-      if (volume === undefined) this.#problems.delete(name);
+      if (volume === undefined) this.#problems.forget(name);
       const found = volume && (await this.#lost(volume));
       if (volume !== undefined && found !== undefined) lost.set(volume, found);
     }
     if (lost.size === 0) return;
     const signal = AbortSignal.any([stop, AbortSignal.timeout(restoreTimeoutMs)]);
     const failures = await exports.restore([...lost.values()], (directory) => !this.#leaving.has(directory), signal);
-    for (const [volume, { path }] of lost) this.#report(volume, failures.get(path)?.message);
+    for (const [volume, { path }] of lost) this.#problems.report(volume, failures.get(path)?.message);
     const restored = lost.size - failures.size;
     if (restored > 0)
       logger.warn({ exports: restored }, 'Exports that were lost have been restored from PersistentVolumes');
@@ -140,27 +142,17 @@ export class LostExports {
     const { exports, directories } = this.#options;
     const found = recordedExport(volume, directories);
     if ('problem' in found) {
-      this.#report(volume, found.problem);
+      this.#problems.report(volume, found.problem);
       return undefined;
     }
     if (this.#leaving.has(found.path)) return undefined;
     if (!(await directories.isDirectory(found.path))) {
       const isHalfDeleted = volume.status?.phase === 'Released' || volume.status?.phase === 'Failed';
-      this.#report(volume, isHalfDeleted ? undefined : `${found.path} is not a directory, or is gone`);
+      this.#problems.report(volume, isHalfDeleted ? undefined : `${found.path} is not a directory, or is gone`);
       return undefined;
     }
     if (!exports.isServed(found.path)) return found;
-    this.#report(volume, undefined);
+    this.#problems.report(volume, undefined);
     return undefined;
-  }
-
-  #report({ metadata: { name, uid } }: PersistentVolume, problem: string | undefined): void {
-    const { recorder } = this.#options;
-    const known = this.#problems.get(name);
-    if (problem === undefined) this.#problems.delete(name);
-    else this.#problems.set(name, problem);
-    if (problem === undefined || problem === known) return;
-    const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
-    recorder.event(about, 'Warning', 'NotExported', `The volume is not exported: ${problem}`, { once: true });
   }
 }

@@ -6,6 +6,7 @@ import { PendingNames } from './pending-names.ts';
 import type { ProjectQuota } from './project-quota.ts';
 import { recordedQuota } from './recorded-quota.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
+import { VolumeProblems } from './volume-problems.ts';
 
 export interface LostQuotasOptions {
   /** Followed by others. */
@@ -26,17 +27,22 @@ export interface LostQuotasOptions {
 export class LostQuotas {
   readonly #options: LostQuotasOptions;
   readonly #pending: PendingNames;
-  /** Why quotas are not set, by the name of the volume. */
-  readonly #problems = new Map<string, string>();
+  /** Why quotas are not set. */
+  readonly #problems: VolumeProblems;
 
   constructor(options: LostQuotasOptions) {
     this.#options = options;
-    this.#pending = new PendingNames({ retryMs: options.retryMs ?? 60_000 });
+    this.#pending = new PendingNames(options);
+    this.#problems = new VolumeProblems({
+      ...options,
+      reason: 'QuotaNotSet',
+      text: 'The quota of the volume is not set',
+    });
   }
 
   /** PersistentVolumes of this provisioner whose quota cannot be set. */
   get count(): number {
-    return this.#problems.size;
+    return this.#problems.count;
   }
 
   /** The volume is new, has changed or is gone. */
@@ -49,24 +55,25 @@ export class LostQuotas {
     if (!stop.aborted) await Promise.race([this.#options.volumes.synced, once(stop, 'abort')]);
     while (!stop.aborted) {
       this.#pending.begin();
-      const names = new Set([...this.#pending.take(), ...this.#problems.keys()]);
+      const names = new Set([...this.#pending.take(), ...this.#problems.names]);
       for (const name of names) await this.#check(name, stop);
       await this.#pending.wait(stop);
     }
   }
 
   async #check(name: string, stop: AbortSignal): Promise<void> {
-    if (stop.aborted) return;
     const volume = this.#options.volumes.get(name);
     if (volume === undefined) {
-      this.#problems.delete(name);
+      this.#problems.forget(name);
       return;
     }
-    this.#report(volume, await this.#restore(volume, stop).catch((error: unknown) => (error as Error).message), stop);
+    const problem = await this.#restore(volume, stop).catch((error: unknown) => (error as Error).message);
+    if (!stop.aborted) this.#problems.report(volume, problem); // else that is the problem
   }
 
   /** @returns why the quota is not set; undefined when it is, or when there is none to set. */
   async #restore(volume: PersistentVolume, stop: AbortSignal): Promise<string | undefined> {
+    stop.throwIfAborted();
     const { quota, directories, isLeaving, checkDisk, logger } = this.#options;
     const found = recordedQuota(volume, directories);
     if (found === undefined) return undefined;
@@ -82,16 +89,5 @@ export class LostQuotas {
     if (isSet)
       logger.warn({ directory, projectId: id, bytes: String(bytes) }, 'A quota that was lost has been set again');
     return undefined;
-  }
-
-  #report({ metadata: { name, uid } }: PersistentVolume, problem: string | undefined, stop: AbortSignal): void {
-    if (stop.aborted) return; // then that is the problem
-    const known = this.#problems.get(name);
-    if (problem === undefined) this.#problems.delete(name);
-    else this.#problems.set(name, problem);
-    if (problem === undefined || problem === known) return;
-    const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
-    const message = `The quota of the volume is not set: ${problem}`;
-    this.#options.recorder.event(about, 'Warning', 'QuotaNotSet', message, { once: true });
   }
 }

@@ -9,8 +9,8 @@ export class PendingNames {
   #names = new Set<string>();
   #added = Promise.withResolvers<undefined>();
 
-  /** @param options.retryMs - after this time `wait` ends also without a new name, in milliseconds. */
-  constructor({ retryMs }: { retryMs: number }) {
+  /** @param options.retryMs - after this time `wait` ends also without a new name, in milliseconds. Default 60,000. */
+  constructor({ retryMs = 60_000 }: { retryMs?: number }) {
     this.#retryMs = retryMs;
   }
 

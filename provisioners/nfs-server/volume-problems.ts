@@ -1,0 +1,40 @@
+import type { PersistentVolume, Recorder } from '../../src/index.ts';
+
+/** What is wrong with PersistentVolumes, by their names. A problem that is new is recorded as an event. */
+export class VolumeProblems {
+  readonly #options: { recorder: Recorder; reason: string; text: string };
+  readonly #problems = new Map<string, string>();
+
+  /**
+   * @param options.reason - of the events.
+   * @param options.text - what is wrong, in front of why.
+   */
+  constructor(options: { recorder: Recorder; reason: string; text: string }) {
+    this.#options = options;
+  }
+
+  get count(): number {
+    return this.#problems.size;
+  }
+
+  /** Of the volumes that have a problem. */
+  get names(): Iterable<string> {
+    return this.#problems.keys();
+  }
+
+  /** The volume is gone. */
+  forget(name: string): void {
+    this.#problems.delete(name);
+  }
+
+  /** @param problem - undefined: there is none any more. */
+  report({ metadata: { name, uid } }: PersistentVolume, problem: string | undefined): void {
+    const { recorder, reason, text } = this.#options;
+    const known = this.#problems.get(name);
+    if (problem === undefined) this.#problems.delete(name);
+    else this.#problems.set(name, problem);
+    if (problem === undefined || problem === known) return;
+    const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
+    recorder.event(about, 'Warning', reason, `${text}: ${problem}`, { once: true });
+  }
+}
