@@ -5,15 +5,14 @@ import type { FlagKind, FlagSpec, JournalKind, KindValues, VmoduleItem } from '.
 import { parseGoBool, StrconvError } from '../base/go-bool.ts';
 import { parseGoFloat, parseGoInt, parseGoUint } from './go-numbers.ts';
 
-/** A value that its flag does not accept; `reason` is the last part of the error line. */
+/** A value that its flag does not accept. */
 export class FlagValueError extends Error {
   override readonly name = 'FlagValueError';
-  readonly reason: string;
 
+  /** @param reason - the last part of the error line. */
   constructor(flag: string, spec: FlagSpec, text: string, reason: string) {
     const spelled = spec.shorthand === undefined ? `--${flag}` : `-${spec.shorthand}, --${flag}`;
     super(`invalid argument ${goQuote(text)} for ${goQuote(spelled)} flag: ${reason}`);
-    this.reason = reason;
   }
 }
 

@@ -30,15 +30,11 @@ export class VolumeSeenError extends Error {
 /** A PersistentVolume has the storage, or the name. */
 export class VolumeExistsError extends Error {
   override readonly name = 'VolumeExistsError';
-  readonly volume: PersistentVolume;
   /** The very storage; else only the name. */
   readonly holdsStorage: boolean;
 
-  constructor(volume: PersistentVolume, { holdsStorage }: { holdsStorage: boolean }) {
-    super(
-      `PersistentVolume ${JSON.stringify(volume.metadata.name)} exists and has the ${holdsStorage ? 'storage' : 'name'}`,
-    );
-    this.volume = volume;
+  constructor({ metadata: { name } }: PersistentVolume, { holdsStorage }: { holdsStorage: boolean }) {
+    super(`PersistentVolume ${JSON.stringify(name)} exists and has the ${holdsStorage ? 'storage' : 'name'}`);
     this.holdsStorage = holdsStorage;
   }
 }

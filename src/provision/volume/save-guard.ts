@@ -1,6 +1,6 @@
 /** What is checked before the PersistentVolume of an open intent is created, and what the intent learns of it. */
 import type { Clock } from '../../base/clock.ts';
-import { momentOf } from '../../base/permit.ts';
+import { type Moment, momentOf, passedMs, type Permit } from '../../base/permit.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { ClaimWish } from '../claim/claim-wish.ts';
 import type { DeletionGuard } from '../revoke/deletion-guard.ts';
@@ -9,10 +9,12 @@ import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume } from '../objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
 import type { Revoker } from '../revoke/revoker.ts';
-import { SaveLook } from './save-look.ts';
 import { storedVolume } from './stored-volume.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { SaveAttempt, VolumeStore } from './volume-store.ts';
+
+/** For how long what was read live counts, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
+const maxAgeMs = 10_000;
 
 export interface SaveGuardOptions {
   intents: Intents;
@@ -112,4 +114,33 @@ function checkWanted(wish: ClaimWish, { metadata: { name } }: PersistentVolume):
   if (wish === 'wanted') return;
   const why = wish === 'gone' ? 'the claim was deleted meanwhile' : 'the claim has its volume, or another one';
   throw new VolumeAbandonedError(name, why);
+}
+
+/** A live read before a request, which must be recent when the request is sent. */
+export class SaveLook implements Permit {
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
+  readonly #look: () => Promise<void>;
+  #beganAt: Moment | undefined;
+
+  /** @param options.beganAt - when a read that has succeeded already began. Default: there was none yet. */
+  constructor(options: {
+    clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
+    look: () => Promise<void>;
+    beganAt?: Moment | undefined;
+  }) {
+    this.#clock = options.clock;
+    this.#look = options.look;
+    this.#beganAt = options.beganAt;
+  }
+
+  get isValid(): boolean {
+    return this.#beganAt !== undefined && passedMs(this.#beganAt, momentOf(this.#clock)) <= maxAgeMs;
+  }
+
+  /** Reads again. @throws what the read throws. */
+  async renewed(): Promise<void> {
+    const beganAt = momentOf(this.#clock);
+    await this.#look();
+    this.#beganAt = beganAt;
+  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { SaveLook } from '../../../../src/provision/volume/save-look.ts';
+import { SaveLook } from '../../../../src/provision/volume/save-guard.ts';
 
 /** Both clocks, set by hand: a machine that sleeps may stop one of them. */
 function scene(look: () => Promise<void> = () => Promise.resolve()) {
