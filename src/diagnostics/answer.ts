@@ -1,5 +1,4 @@
-import type { ServerResponse } from 'node:http';
-import type { Handler } from './http-server.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** Answers with a short text. Unless it is a success, browsers must not guess its type. */
 export function answerText(response: ServerResponse, status: number, text: string): void {
@@ -40,7 +39,9 @@ export function startFile(response: ServerResponse, name: string): void {
  * @param check - the problem, or undefined while all is well. Must not wait.
  * @see Kubernetes, "Configure Liveness, Readiness and Startup Probes".
  */
-export function healthHandler(check: () => string | undefined): Handler {
+export function healthHandler(
+  check: () => string | undefined,
+): (request: IncomingMessage, response: ServerResponse) => void {
   return (_request, response) => {
     const problem = check();
     if (problem === undefined) answerText(response, 200, 'ok');
