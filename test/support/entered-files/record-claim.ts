@@ -32,6 +32,7 @@ export async function recordClaim({ files }: { files: readonly string[] }): Prom
   const url = loadKubeconfig(kubeconfig).getCurrentCluster()?.server ?? '';
   const child = fork(program, [driver.address, url, `--kubeconfig=${kubeconfig}`], {
     env: { ...process.env, KUBECONFIG: undefined, POD_NAMESPACE: cluster.sidecarNamespace },
+    execArgv: [], // not those of a test
     stdio: 'inherit',
   });
   stack.defer(() => end(child));
