@@ -64,7 +64,7 @@ class Scene implements AsyncDisposable {
       clock: this.clock,
       logger: recordedLogger(this.lines),
     } as unknown as FeatureOptions);
-    this.#running = feature?.run?.({ stop: this.#stop.signal, abort: this.#stop.signal });
+    this.#running = feature?.run({ stop: this.#stop.signal, abort: this.#stop.signal });
   }
 
   /** What was warned of. */
