@@ -15,7 +15,7 @@ import {
 } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
 import { ClassVolumes } from './class-volumes.ts';
-import { lockDirectory } from './directory-lock.ts';
+import { type ExportDirectoryLock, lockDirectory } from './directory-lock.ts';
 import { DiskProbe, type DiskProblem } from './disk-probe.ts';
 import { ExportLimit } from './export-limit.ts';
 import { UsageError } from './flags.ts';
@@ -41,6 +41,8 @@ const nfsMagic = 0x6969;
  * its threads are gone, and ganesha and its bus are killed with it. So short that also a crash loop cleans up.
  */
 export const maxCallMs = 2000;
+/** The same where the directory could not be locked: another process may be at work. */
+const unlockedMaxCallMs = 15_000;
 
 /** What is called by parts that are made before it. */
 interface Late {
@@ -128,7 +130,10 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     exports,
     directories,
     isDiskUp: () => disk?.problem === undefined,
-    onRemoved: () => limit.freed(),
+    onRemoved: () => {
+      limit.freed();
+      lostExports.lookAtAll(); // a PersistentVolume may have come meanwhile
+    },
     logger,
   });
   await using _background = inBackground(async (stop) => {
@@ -171,7 +176,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     leaderElection: leaderElect && compatibleElection(provisionerName, settings.address.podNamespace),
     intentJournal,
     soleInstance: identity.id, // only one process uses the directory
-    maxCallMs,
+    maxCallMs: lock.isHeld ? maxCallMs : unlockedMaxCallMs,
     checks: {
       // a restart of the container does not cure a disk that hangs
       live: () => (disk?.problem === undefined ? serving.problem : undefined),
@@ -215,12 +220,15 @@ function inBackground(work: (stop: AbortSignal) => Promise<void>): AsyncDisposab
 }
 
 /** Undefined when a signal has ended the wait for another process. */
-async function lockUnlessEnded(directory: string, logger: Logger): Promise<AsyncDisposable | undefined> {
+async function lockUnlessEnded(directory: string, logger: Logger): Promise<ExportDirectoryLock | undefined> {
   const ending = new AbortController();
   const end = (): void => ending.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   try {
-    return await lockDirectory(directory, { signal: ending.signal, logger });
+    const lock = await lockDirectory(directory, { signal: ending.signal, logger });
+    if (!ending.signal.aborted) return lock;
+    await lock[Symbol.asyncDispose](); // the signal came while the lock was taken
+    return undefined;
   } catch (error) {
     if (ending.signal.aborted) return undefined;
     throw error;

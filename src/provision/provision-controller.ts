@@ -140,14 +140,14 @@ export class ProvisionController {
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
       this.#parts.stopTraces();
-      if (aborting.signal.aborted) await this.#recordLateSaves();
+      await this.#recordLateSaves();
       background.abort(new Error('the provision controller has ended'));
       await background.ended().finally(() => this.#parts.ownRecorder[Symbol.asyncDispose]());
       this.#parts.logger.info({ component: this.component }, 'Stopped provisioner controller');
     }
   }
 
-  /** The requests that were aborted may still be carried out. A process that has lost its lease cannot write that. */
+  /** Requests that are aborted may still be carried out. A process that has lost its lease cannot write that. */
   async #recordLateSaves(): Promise<void> {
     if (!this.#parts.intents.noteLateSaves()) return;
     using limit = joinSignals([], { clock: this.#parts.clock, timeoutMs: lastWriteMs });

@@ -44,7 +44,7 @@ export interface LeaderElectorOptions {
   /** Default: warnings and errors, to standard error. */
   logger?: Logger;
   metrics?: LeaderElectorMetrics;
-  /** Called with the error of each request that failed, and with undefined once the Lease was written. Default: nothing. */
+  /** Called with the error of each request that failed, and with undefined once the Lease was written, or is held by another. Default: nothing. */
   onRequest?: (error: unknown) => void;
 }
 

@@ -23,7 +23,7 @@ export interface LeaseLockOptions {
   logger: Logger;
   /** A renewal needed more than one request. */
   onSlowPath?: () => void;
-  /** Called with the error of each request that failed, and with undefined once the Lease was written. */
+  /** Called with the error of each request that failed, and with undefined once the Lease was written, or is held by another. */
   onRequest?: (error: unknown) => void;
 }
 
@@ -158,6 +158,7 @@ export class LeaseLock {
     if (keepOnly && !this.isOurs) return false;
     if (this.holder !== '' && !this.isOurs && !this.#hasExpired()) {
       this.#forbidden = undefined; // nothing is to be written now
+      this.#options.onRequest?.(undefined);
       logger.debug({ lock: this.#text, holder: this.holder }, 'Lease is held by another and has not yet expired');
       return false;
     }

@@ -283,6 +283,13 @@ export class Intents {
     intent.unclearAtMs = this.#nowMs;
   }
 
+  /** A request that creates its PersistentVolume is about to be sent. */
+  sendsSave(intent: Intent): void {
+    intent.saveSent = true;
+    intent.unansweredSaves++;
+    if (intent.mayBeSavedUntilMs > -Infinity) intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
+  }
+
   /** Its volume will not be saved any more; whether it was saved may be unknown. */
   abandoned(intent: Intent): void {
     const { saveAttempted, unansweredSaves, mayBeSavedUntilMs } = intent;
@@ -353,7 +360,8 @@ export class Intents {
    */
   async toDelete(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
     this.checkOpen(intent);
-    await this.#put(intent, { ...intent.record, phase: 'delete', handle }, signal);
+    const { lateSave: _lateSave, ...record } = intent.record; // that was waited for
+    await this.#put(intent, { ...record, phase: 'delete', handle }, signal);
     this.checkOpen(intent);
   }
 

@@ -99,6 +99,9 @@ export class DeletionGuard {
     if (intent.owner === 'foreign' || intent.deleteNotBeforeMs > clock.monotonicMs()) {
       throw new TooEarlyError('another process may still be creating the storage, it is deleted later');
     }
+    if (intent.mayBeSavedUntilMs > clock.monotonicMs()) {
+      throw new TooEarlyError('the API server may still create the PersistentVolume, the storage is deleted later');
+    }
     // storage that this process has just made, and of which nobody else can know
     const isNew = context.wantedByClaim && isOwnNew(intent);
     if (!isNew) proof.check(intent);

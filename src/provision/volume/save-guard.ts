@@ -53,8 +53,7 @@ export class SaveGuard {
       checkWanted(wish, volume);
       look = new SaveLook({ clock, beganAt, look: async () => checkWanted(await this.#wish(intent, signal), volume) });
     }
-    intent.saveSent = true;
-    intent.unansweredSaves++;
+    intents.sendsSave(intent);
     return {
       permit: look,
       recheck: () => intents.checkOwned(intent),

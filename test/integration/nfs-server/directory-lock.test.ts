@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { lockDirectory } from '../../../provisioners/nfs-server/directory-lock.ts';
+import { type ExportDirectoryLock, lockDirectory } from '../../../provisioners/nfs-server/directory-lock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
@@ -12,7 +12,7 @@ describe('the lock of an export directory', () => {
   let directory: string;
   let log: LogLine[];
   const { signal } = new AbortController();
-  const lock = (until = signal): Promise<AsyncDisposable> =>
+  const lock = (until = signal): Promise<ExportDirectoryLock> =>
     lockDirectory(directory, { signal: until, logger: recordedLogger(log) });
   const messages = (): string[] => log.map(({ message }) => message);
 
@@ -24,6 +24,7 @@ describe('the lock of an export directory', () => {
 
   test('is had by one at a time: the other waits, says so once, and has it next', async () => {
     const first = await lock();
+    assert.ok(first.isHeld);
     const waiting = lock();
     await eventually(() => assert.equal(messages().length, 1));
     await first[Symbol.asyncDispose]();
@@ -48,7 +49,8 @@ describe('the lock of an export directory', () => {
     const { PATH } = process.env;
     process.env['PATH'] = directory;
     try {
-      await using _lock = await lock();
+      await using unlocked = await lock();
+      assert.ok(!unlocked.isHeld);
     } finally {
       process.env['PATH'] = PATH;
     }

@@ -498,6 +498,21 @@ describe('a volume that is not fit for its claim', () => {
     });
   }
 
+  test('whose PersistentVolume the API server may still create stays until that is over', async () => {
+    const scene = await recoveryScene({
+      found: (uid) => [{ record: { ...leftRecord(uid), lateSave: true }, owner: 'own' }],
+    });
+    await using rig = scene.rig;
+    const { backend, journal, uid } = scene;
+    backend.otherwiseFulfil = unfit(backend);
+    rig.startOnly();
+    await rig.until('an attempt', () => backend.fulfils.length > 0);
+    await scene.pass(64_000);
+    assert.deepEqual(backend.deleted, []);
+    await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+    assert.equal(journal.records.get(uid)?.lateSave, undefined);
+  });
+
   test('that another process has begun stays while that one may still be making it', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
     await using rig = scene.rig;
