@@ -1,4 +1,4 @@
-/** docs/architecture.md, "The way of a claim", against what the sidecar enters for one. */
+/** docs/architecture.md, "The path of a claim", against the files and functions that the sidecar enters for one. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import type { Entry } from '../support/entered-files/entered-files.ts';
 import { recordClaim } from '../support/entered-files/record-claim.ts';
 
 /** Without a name: the first function of the file that is entered. */
-interface Stop {
+interface Step {
   file: string;
   name: string | undefined;
 }
@@ -15,26 +15,26 @@ interface Stop {
 /** What an idle sidecar enters: the clock of the recorded one stands still, but the API server sends a bookmark each minute. */
 const byTime = ['src/kube/cache/bookmark-pace.ts'];
 
-describe('the way of a claim in docs/architecture.md', () => {
-  let stops: Stop[];
+describe('the path of a claim in docs/architecture.md', () => {
+  let steps: Step[];
   let passed: string[];
   let entries: readonly Entry[];
 
   before(async () => {
     const page = await readFile(path.join(import.meta.dirname, '../../docs/architecture.md'), 'utf8');
-    const section = page.split(/^## /m).find((text) => text.startsWith('The way of a claim\n')) ?? '';
-    stops = rowsOf(section, 'function').map(([file = '', name = '']) => ({
+    const section = page.split(/^## /m).find((text) => text.startsWith('The path of a claim\n')) ?? '';
+    steps = rowsOf(section, 'function').map(([file = '', name = '']) => ({
       file: codes(file)[0]!,
       name: codes(name)[0],
     }));
     passed = rowsOf(section, 'files').flatMap(([folder = '', files = '']) =>
       codes(files).map((file) => path.join(codes(folder)[0] ?? '', file)),
     );
-    entries = await recordClaim({ files: [...stops.map(({ file }) => file), ...passed] }); // also: each of them is entered
+    entries = await recordClaim({ files: [...steps.map(({ file }) => file), ...passed] }); // also: each of them is entered
   });
 
-  test('names each file once: it is a stop, or it has a reason to be none', () => {
-    const files = [...new Set(stops.map(({ file }) => file)), ...passed];
+  test('names each file once: as a step, or with the reason why it is none', () => {
+    const files = [...new Set(steps.map(({ file }) => file)), ...passed];
     assert.deepEqual(
       files.filter((file, index) => files.indexOf(file) !== index),
       [],
@@ -42,7 +42,7 @@ describe('the way of a claim in docs/architecture.md', () => {
   });
 
   test('misses no file that is entered', () => {
-    const known = new Set([...stops.map(({ file }) => file), ...passed, ...byTime]);
+    const known = new Set([...steps.map(({ file }) => file), ...passed, ...byTime]);
     const entered = new Set(entries.map(({ file }) => file));
     assert.deepEqual(
       [...entered].filter((file) => !known.has(file)),
@@ -50,16 +50,16 @@ describe('the way of a claim in docs/architecture.md', () => {
     );
   });
 
-  test('has the stops in the order in which they are entered', () => {
-    const turns = stops.map((stop) => ({ ...stop, turn: firstEntry(entries, stop) }));
+  test('has the steps in the order in which they are entered', () => {
+    const found = steps.map((step) => ({ ...step, position: firstEntry(entries, step) }));
     assert.deepEqual(
-      turns.filter(({ turn }) => turn < 0),
+      found.filter(({ position }) => position < 0),
       [],
       'no such function is entered',
     );
     assert.deepEqual(
-      turns.toSorted((one, other) => one.turn - other.turn),
-      turns,
+      found.toSorted((one, other) => one.position - other.position),
+      found,
     );
   });
 });
@@ -84,6 +84,6 @@ function codes(cell: string): string[] {
   return Array.from(cell.matchAll(/`([^`]+)`/g), ([, code = '']) => code);
 }
 
-function firstEntry(entries: readonly Entry[], { file, name }: Stop): number {
+function firstEntry(entries: readonly Entry[], { file, name }: Step): number {
   return entries.findIndex((entry) => entry.file === file && (name === undefined || entry.name === name));
 }
