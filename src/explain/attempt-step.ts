@@ -117,7 +117,7 @@ function notBegun({ claim, provisioner, storageClass }: ClaimFacts, ageMs: numbe
       state: 'stuck',
       cause: 'no-leader',
       presumes: true,
-      message: `There is no sign that anybody leads the provisioner ${shortValue(name)}, or that it is running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
+      message: `The provisioner ${shortValue(name)} seems to have no leader, or not to be running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
       cure: `Check that the Pods of the provisioner run (with --node-deployment: the one on the claim's node), and see what they log. ${leaseRightsCure()}`,
     };
   }

@@ -68,7 +68,7 @@ function ofElection(elections: readonly Lease[], serving: Serving): Finding {
   return {
     state: agoMs <= lifeMs ? 'waiting' : 'stuck', // a standby takes over in a moment
     cause: away,
-    message: `Nobody leads the provisioner ${provisioner.name}: ${what} Lease ${namespace}/${name}${since}.`,
+    message: `The provisioner ${provisioner.name} has no leader: ${what} Lease ${namespace}/${name}${since}.`,
     cure: `Check the Pods of the provisioner, usually in namespace ${namespace}: do they run, and what do they log? ${leaseRightsCure(namespace)}`,
   };
 }
@@ -76,7 +76,7 @@ function ofElection(elections: readonly Lease[], serving: Serving): Finding {
 /** @param namespace - of the Lease, where that is known. */
 export function leaseRightsCure(namespace = ''): string {
   const where = namespace === '' ? 'the namespace of the Lease' : `namespace ${namespace}`;
-  return `Without a right on leases nobody can lead: their log ("Not permitted to use a resource") and an event of their Pods then have the rule; get, create and update on leases.coordination.k8s.io are needed in ${where}`;
+  return `A process that is not permitted to use leases cannot become leader: its log ("Not permitted to use a resource") and an event on its Pod then name the rule to add; get, create and update on leases.coordination.k8s.io are needed in ${where}`;
 }
 
 function isRecent({ lastSignMs, nowMs }: Serving): boolean {

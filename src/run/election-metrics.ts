@@ -3,13 +3,13 @@ import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import type { LeaderElectorMetrics } from '../kube/election/leader-elector-options.ts';
 
 export interface ElectionMetrics extends LeaderElectorMetrics {
-  /** Counts a request about the lock that failed. */
+  /** Counts a failed request for the lock. */
   failed(error: unknown): void;
 }
 
 /**
  * The metrics of Kubernetes' own controllers, and the failures. The label `name` is empty, as in the original: dashboards select it
- * so.
+ * it that way.
  */
 export function electionMetrics(registry: MetricRegistry): ElectionMetrics {
   const status = gauge({
@@ -29,7 +29,7 @@ export function electionMetrics(registry: MetricRegistry): ElectionMetrics {
   const failures = counter({
     registry,
     name: 'leader_election_failures_total',
-    help: 'Requests about the lease that failed, by reason; Forbidden: a right on leases is missing, and nobody leads',
+    help: 'Failed requests for the lease, by reason; Forbidden: a right on leases is missing, and this process cannot become leader',
     labels: ['name', 'reason'],
   });
   failures.inc({ name: '', reason: 'Forbidden' }, 0);

@@ -1,11 +1,11 @@
-/** Reports that this process is not permitted to hold its lock: claims wait meanwhile, and nobody who sees them would learn why. */
+/** Reports that this process is not permitted to hold its lock: claims wait meanwhile, without an event that says why. */
 import type { Clock } from '../base/clock.ts';
 import { ForbiddenError } from '../kube/client/api-error.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import { ownPod } from '../kube/client/own-pod.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
 
-/** Forbidden requests in a row from which on it is reported: an API server that has just started may forbid anything. */
+/** Number of consecutive forbidden requests that are reported: an API server that has just started may forbid any request. */
 const reportedFrom = 3;
 /** Pause between two reports, in milliseconds: the API server deletes events after an hour. */
 const repeatMs = 30 * 60_000;
@@ -16,7 +16,7 @@ export interface ForbiddenLockOptions {
   recorder: Recorder;
   /** NAMESPACE/NAME of the lock. */
   lock: string;
-  /** Ends the request for the Pod. */
+  /** Aborts the request that finds out the Pod. */
   signal: AbortSignal;
   clock: Clock;
 }
@@ -31,7 +31,11 @@ export class ForbiddenLock {
     this.#options = options;
   }
 
-  /** Notes a failed request of the election; undefined: a successful one. */
+  /**
+   * To be called after each request of the leader election.
+   *
+   * @param error - why it failed; undefined: it succeeded.
+   */
   note(error: unknown): void {
     const { clock } = this.#options;
     this.#inARow = error instanceof ForbiddenError ? this.#inARow + 1 : 0;

@@ -92,7 +92,7 @@ export class SaveGuard {
     return this.#options.guard.wish(record, signal);
   }
 
-  /** A volume that may only have been saved by a former request. */
+  /** A volume that may only have been saved by an earlier request. */
   async #savedOnly(
     { metadata: { name } }: PersistentVolume,
     why: string,

@@ -260,7 +260,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'no-leader',
-    says: /^Nobody leads .*pod-1 has not renewed Lease driver\/d-example-com for 5 min/,
+    says: /has no leader: pod-1 has not renewed Lease driver\/d-example-com for 5 min/,
     cure: /get, create and update on leases\.coordination\.k8s\.io are needed in namespace driver/,
   },
   {
@@ -273,7 +273,7 @@ const rows: readonly Row[] = [
     verdict: 'stuck',
     cause: 'no-leader',
     says: /nobody holds Lease driver\/d-example-com for 5 min/,
-    cure: /log .*"Not permitted to use a resource".* event of their Pods/,
+    cure: /log .*"Not permitted to use a resource".* event on its Pod/,
   },
   {
     name: 'a provisioner that never got its Lease, and has recorded nothing',
@@ -285,7 +285,7 @@ const rows: readonly Row[] = [
     laterMs: 7 * minute,
     verdict: 'stuck',
     cause: 'no-leader',
-    says: /no sign that anybody leads .*it has no Lease, and has recorded no event/,
+    says: /seems to have no leader, .*it has no Lease, and has recorded no event/,
     cure: /get, create and update on leases\.coordination\.k8s\.io are needed/,
   },
   {

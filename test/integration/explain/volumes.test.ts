@@ -22,7 +22,7 @@ const attached = (rig: ExplainRig): void => {
 };
 
 const formerCallText = (end: string): string =>
-  `persistentvolume v is deleted after ${end}: until then a call of a former process may still be creating its storage`;
+  `persistentvolume v is deleted after ${end}: until then a call of a previous process may still be creating its storage`;
 
 /** What the cluster has, and what `why pv/v` says of it. */
 const rows: readonly {
@@ -131,7 +131,7 @@ const rows: readonly {
     says: /PersistentVolume old has the same storage/,
   },
   {
-    name: 'a call of a former process that may not have ended yet',
+    name: 'a call of a previous process that may not have ended yet',
     arrange(rig) {
       rig.addProvisioner();
       const volume = rig.addVolume('v', { claimRef }, 'Released');
@@ -142,7 +142,7 @@ const rows: readonly {
     says: /A call may still be creating the storage, which is deleted after 2126-01-01T00:00:00\.000Z/,
   },
   {
-    name: 'a call of a former process that must have ended',
+    name: 'a call of a previous process that must have ended',
     arrange(rig) {
       rig.addProvisioner();
       const volume = rig.addVolume('v', { claimRef }, 'Released');
@@ -200,7 +200,7 @@ const rows: readonly {
     },
     verdict: 'stuck',
     cause: 'no-deleter',
-    says: /^Nobody leads /,
+    says: /has no leader: /,
   },
   {
     name: 'a volume of a node that is gone',

@@ -44,7 +44,7 @@ describe('a record that is found at the start', () => {
     assert.equal(waits.length, 1, 'an event, once');
     assert.match(
       waits[0]?.message ?? '',
-      /is deleted after 20\d\d-.*Z: until then a call of a former process may still/,
+      /is deleted after 20\d\d-.*Z: until then a call of a previous process may still/,
     );
     await scene.closedInTime();
     await rig.until('the storage to be deleted', () => backend.deleted.length > 0);
