@@ -17,6 +17,6 @@ export async function auditExports(call: SubcommandCall, settings: Settings): Pr
   const connection = { ...(kubeconfig !== '' && { kubeconfig }), ...(master !== '' && { master }) };
   const open = ({ client }: { client: ConstructorParameters<typeof ExportAudit>[0]['client'] }): ExportAudit =>
     new ExportAudit({ settings, client });
-  const deletes = 'what has this id in the output: a directory with all data in it, or an export without the data';
+  const deletes = 'the finding with this id: a directory with all data in it, or an export without the data';
   return await runStorageAudit(call, { description, notes, deletes, connection, open });
 }

@@ -1,4 +1,4 @@
-/** One process at a time uses an export directory: two would overwrite each other's exports, and give ids twice. */
+/** Lets one process at a time use an export directory: two would overwrite each other's exports, and assign ids twice. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -7,23 +7,15 @@ import type { Logger } from '../../src/index.ts';
 
 /** Pause between two attempts, in milliseconds. */
 const pauseMs = 1000;
-/** What `flock` ends with while another process has the lock. */
-const inUse = 1;
-
-type LockResult = 'held' | 'in-use' | 'impossible';
-
-/** Disposing it ends the lock. */
-export interface ExportDirectoryLock extends AsyncDisposable {
-  /** False where the directory could not be locked. */
-  readonly isHeld: boolean;
-}
+/** Exit code of `flock` while another process holds the lock. */
+const isHeld = 1;
 
 /**
- * Locks the directory itself (flock(2)), so that nothing is written into it. The kernel ends the lock with the process that
- * has it, however that ends. While another process has it, waits for as long as that takes.
+ * Locks the directory itself (flock(2)), without a lock file. The kernel releases the lock when the process that holds it ends, for
+ * whatever reason. While another process holds it, waits without a timeout.
  *
- * @param options.signal - ends the wait.
- * @returns the lock; one that is not held where the directory cannot be locked, which is logged.
+ * @param options.signal - aborts the wait.
+ * @returns the lock; disposing releases it.
  * @throws the reason of the signal; the error of the file system when the directory cannot be opened.
  */
 export async function lockDirectory(
@@ -33,14 +25,14 @@ export async function lockDirectory(
   const handle = await open(directory, 'r');
   try {
     let waits = false;
-    let result: LockResult;
-    while ((result = await tryLock(handle, logger)) === 'in-use') {
-      if (!waits) logger.warn({ directory }, 'Another nfs-provisioner uses the export directory: waiting for its end');
+    while (!(await isLocked(handle, logger))) {
+      if (!waits)
+        logger.warn({ directory }, 'Another nfs-provisioner has locked the export directory: waiting until it ends');
       waits = true;
       await delay(pauseMs, undefined, { signal });
     }
-    if (waits) logger.info({ directory }, 'The export directory is free');
-    return { isHeld: result === 'held', [Symbol.asyncDispose]: () => handle.close() };
+    if (waits) logger.info({ directory }, 'Acquired the lock on the export directory');
+    return handle;
   } catch (error) {
     await handle.close();
     signal.throwIfAborted();
@@ -48,8 +40,8 @@ export async function lockDirectory(
   }
 }
 
-/** Node.js has no call for it; the lock belongs to the opened directory, which the helper shares with us. */
-async function tryLock(handle: FileHandle, logger: Logger): Promise<LockResult> {
+/** Node.js has no call for flock(2). The lock belongs to the open file description, which the helper shares with this process. */
+async function isLocked(handle: FileHandle, logger: Logger): Promise<boolean> {
   const helper = spawn('flock', ['-x', '-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', handle.fd] });
   try {
     const [code] = (await once(helper, 'exit')) as [number | null];
@@ -57,7 +49,7 @@ async function tryLock(handle: FileHandle, logger: Logger): Promise<LockResult> 
     if (code === inUse) return 'in-use';
     throw new Error(`flock ended with code ${code}`);
   } catch (err) {
-    logger.warn({ err }, 'The export directory could not be locked: take care that no other process uses it');
-    return 'impossible';
+    logger.warn({ err }, 'The export directory could not be locked: make sure that no other process uses it');
+    return true;
   }
 }

@@ -1,4 +1,4 @@
-/** Probes whether the export directory can be written: a disk that hangs is reported, and is no reason to restart the server. */
+/** Probes whether the export directory is writable: a disk that hangs is reported, and is no reason to restart the server. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, constants } from 'node:fs/promises';
@@ -6,11 +6,11 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errnoOf, type Logger } from '../../src/index.ts';
 
-/** Why nothing can be done in the directory. */
+/** Why the directory cannot be used. */
 export interface DiskProblem {
-  /** Of the event. */
+  /** Reason of the event. */
   reason: 'ExportDirectoryHangs' | 'ExportDirectoryReadOnly';
-  /** For people. */
+  /** Text for event, log and `/readyz`. */
   message: string;
 }
 
@@ -20,7 +20,7 @@ export interface DiskProbeOptions {
   intervalMs: number;
   /** After this time without an answer the directory counts as hung, in milliseconds. */
   patienceMs: number;
-  /** Called when that changes: what is wrong, or undefined once it can be written again. */
+  /** Called when that changes: what is wrong, or undefined once it is writable again. */
   onChange: (problem: DiskProblem | undefined) => void;
   logger: Logger;
 }
@@ -30,8 +30,8 @@ const fileName = '.nfs-provisioner.probe';
 
 /**
  * Writes a file from a separate process again and again: a file system call that hangs blocks a thread for ever, but a process
- * can be killed. Any failure but silence is an answer, and only a file system that is read-only a problem. There is at most one such process, even if a kill has no
- * effect until the disk answers. Disposing it does not wait for a disk that hangs.
+ * can be killed. A write that fails is an answer, too; it is a problem only if the file system is read-only. There is at most one such
+ * process, even if a kill has no effect until the disk answers. Disposing it does not wait for a disk that hangs.
  */
 export class DiskProbe implements AsyncDisposable {
   readonly #options: DiskProbeOptions;
@@ -47,7 +47,7 @@ export class DiskProbe implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** What is wrong with the directory, for people; undefined while it can be written. */
+  /** What is wrong with the directory, for people; undefined while it is writable. */
   get problem(): string | undefined {
     return this.#problem?.message;
   }
@@ -116,7 +116,7 @@ export class DiskProbe implements AsyncDisposable {
   }
 
   get #readOnly(): DiskProblem | undefined {
-    const message = `the export directory ${this.#options.directory} is on a file system that is read-only`;
+    const message = `the export directory ${this.#options.directory} is on a read-only file system`;
     return this.#isReadOnly ? { reason: 'ExportDirectoryReadOnly', message } : undefined;
   }
 

@@ -108,7 +108,8 @@ export class ExportAudit implements AuditedStorage {
     if (found === undefined) throw new NotDeletableError('it is gone');
     if (others.length > 0)
       throw new NotDeletableError(`several directories have the id: ${howToUnexport(seen.exports.file)}`);
-    if (!this.#directories.isVolume(found.path)) throw new NotDeletableError(`${found.path} is no volume`);
+    if (!this.#directories.isVolume(found.path))
+      throw new NotDeletableError(`${found.path} is not the directory of a volume`);
     const why = use(path.basename(found.path), seen);
     if (why !== undefined) throw new NotDeletableError(why);
     await requestUnexport(this.#directories.root, found, signal);
@@ -117,7 +118,7 @@ export class ExportAudit implements AuditedStorage {
     if (entries.some(({ path: directory }) => directory === found.path)) {
       throw new Error('the provisioner has not removed it; its log says why');
     }
-    return `${found.path} is not exported any more`;
+    return `${found.path} is no longer exported`;
   }
 
   /** In the order in which a volume comes to be: of one that is being made something is seen in any case. */
@@ -230,7 +231,7 @@ function obstacle(name: string, seen: Seen): string | undefined {
     : `it is exported. Remove the export first: --delete ${idOf(entry)}`;
 }
 
-/** Why neither the directory nor its export may go, with the way out; undefined: nobody is known to use it. */
+/** Why neither the directory nor its export may be deleted, and what to do; undefined: no user of it is known. */
 function use(name: string, { identity, own, holders, planned, claims, unknown }: Seen): string | undefined {
   const [first] = unknown;
   if (first !== undefined) return `not everything is known: ${first}`;
@@ -249,7 +250,7 @@ function use(name: string, { identity, own, holders, planned, claims, unknown }:
   return undefined;
 }
 
-/** The server goes on exporting what the file does not name any more. */
+/** The server keeps exporting what was removed from the file until it restarts. */
 function howToUnexport(file: string): string {
   return `Remove it from ${file}, and restart the provisioner`;
 }

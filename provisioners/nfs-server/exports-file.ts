@@ -1,25 +1,25 @@
-/** The file of the exports: what stands in it, and which ids are taken. */
+/** The exports file: its entries, and which export ids are in use. */
 import { writeFile } from 'node:fs/promises';
 import type { Logger } from '../../src/index.ts';
 import type { AtomicFile } from './atomic-file.ts';
 import { IdPool } from './export-ids.ts';
 import type { ExportEntry, Squash } from './ganesha-config.ts';
 
-/** How exports stand in the file. */
+/** The syntax of the file. */
 export interface ExportFormat {
   /** The text of one export, line breaks around it included. */
   write(entry: Omit<ExportEntry, 'text'>): string;
   read(file: string): ExportEntry[];
-  /** Whether a file that somebody else has written can be used. Default: each that is not empty can. */
+  /** Whether a file that another program has written is complete. Default: true for any text that is not empty. */
   isWhole?(file: string): boolean;
 }
 
 export interface ExportsFileOptions {
   file: AtomicFile;
   format: ExportFormat;
-  /** Whether an id is that of a PersistentVolume, whose export may be lost: no other volume gets it. Default: none is. */
+  /** Whether a PersistentVolume has the id, although its export may be lost: no other volume gets it. Default: none has it. */
   isTaken?: (id: number) => boolean;
-  /** Called when somebody else has changed the file: it may have lost exports. */
+  /** Called when another program has changed the file: exports may be missing. */
   onEdited?: () => void;
   logger: Logger;
 }
@@ -41,7 +41,7 @@ export class ExportsFile {
   readonly #options: ExportsFileOptions;
   readonly #ids: IdPool;
   #text: string;
-  /** Those of each directory; of several ganesha takes the first. */
+  /** The entries of each directory; ganesha uses the first of several. */
   readonly #entries = new Map<string, ExportEntry[]>();
 
   private constructor(options: ExportsFileOptions, text: string) {
@@ -59,12 +59,12 @@ export class ExportsFile {
     return new ExportsFile(options, text);
   }
 
-  /** That of each directory which counts, the pseudo root included. */
+  /** The entry of each directory that is in use, including the pseudo root. */
   get entries(): ExportEntry[] {
     return [...this.#entries.values()].flatMap(([first]) => first ?? []);
   }
 
-  /** How many there are, the pseudo root not counted. */
+  /** The number of exports, without the pseudo root. */
   get count(): number {
     return this.entries.filter(({ id }) => id !== 0).length;
   }
@@ -73,12 +73,12 @@ export class ExportsFile {
     return this.#entries.has(directory);
   }
 
-  /** All of one directory, the one that counts first. */
+  /** All entries of a directory; the first one is in use. */
   all(directory: string): readonly ExportEntry[] {
     return this.#entries.get(directory) ?? [];
   }
 
-  /** An export with a new id, which does not stand in the file yet. @throws when no id is free. */
+  /** An export with a new id, which is not in the file yet. @throws when no id is free. */
   newEntry(path: string, squash: Squash): ExportEntry {
     const id = this.#ids.take();
     if (id === undefined) throw new Error(`all ${largestId - 1} export ids are in use`);
@@ -86,7 +86,7 @@ export class ExportsFile {
     return { ...entry, text: this.#options.format.write(entry) };
   }
 
-  /** Those that the file lacks, as they will be in it, except those whose id another one has. */
+  /** The entries to add for exports that are missing in the file, except those whose id another export has. */
   writable(lost: readonly LostExport[], failures: Map<string, Error>): ExportEntry[] {
     const owners = new Map(this.entries.map(({ id, path }) => [id, path]));
     return lost.flatMap((export_) => {
@@ -112,7 +112,7 @@ export class ExportsFile {
     }
   }
 
-  /** Takes them out, and all others of their directories. */
+  /** Removes the entries, and all other entries of their directories. */
   async remove(entries: readonly ExportEntry[]): Promise<void> {
     let text = this.#text;
     for (const entry of entries) text = text.replace(entry.text, () => '');
@@ -124,8 +124,8 @@ export class ExportsFile {
   }
 
   /**
-   * Takes over what an administrator, or another program, has changed in the file: we replace it as a whole. One that is empty or
-   * damaged, as while an editor writes it, is not taken over.
+   * Reads the changes of an administrator or another program, as each write replaces the whole file. A file that is empty or damaged,
+   * such as while an editor writes it, is ignored.
    */
   async adopt(): Promise<void> {
     const { file, format, onEdited, logger } = this.#options;
@@ -135,17 +135,17 @@ export class ExportsFile {
     if (!isWhole) {
       const copy = `${file.path}.damaged`;
       if (text !== '') await writeFile(copy, text, { mode: 0o600 });
-      logger.warn(
-        { file: file.path, copy },
-        'The file of the exports is empty or damaged, and is replaced at the next change',
-      );
+      logger.warn({ file: file.path, copy }, 'The exports file is empty or damaged, and the next change replaces it');
       return;
     }
     for (const [{ id } = { id: 0 }] of this.#entries.values()) this.#ids.release(id);
     this.#entries.clear();
     this.#text = text;
     this.#read();
-    logger.info({ file: file.path, exports: this.count }, 'The file of the exports was changed by others');
+    logger.info(
+      { file: file.path, exports: this.count },
+      'The exports file was changed by another program, and was read again',
+    );
     onEdited?.();
   }
 

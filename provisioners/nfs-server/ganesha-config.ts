@@ -76,7 +76,7 @@ export function exportsIn(config: string): ExportEntry[] {
   return entries;
 }
 
-/** Whether ganesha can read the configuration. */
+/** Whether the configuration is complete, so that ganesha can read it. */
 export function isWhole(config: string): boolean {
   const { blocks, damaged } = readBlocks(config);
   return blocks.length > 0 && damaged.length === 0;

@@ -114,7 +114,7 @@ export class LostExports {
       await this.#look(names, stop);
     } catch (err) {
       this.#pending.putBack(names);
-      if (!stop.aborted) this.#options.logger.error({ err }, 'The check for lost exports failed, and is repeated');
+      if (!stop.aborted) this.#options.logger.error({ err }, 'The check for lost exports failed, and will be retried');
     }
   }
 

@@ -1,4 +1,4 @@
-/** Sets quotas again that the file of the projects has lost: the volumes could grow without limit, and their ids be given to others. */
+/** Restores quotas that are missing in the projects file: without them volumes could grow without limit, and their ids be reused. */
 import { once } from 'node:events';
 import type { Logger, PersistentVolume, Recorder } from '../../src/index.ts';
 import type { OwnVolumes } from './own-volumes.ts';
@@ -9,7 +9,7 @@ import type { VolumeDirectories } from './volume-directory.ts';
 import { VolumeProblems } from './volume-problems.ts';
 
 export interface LostQuotasOptions {
-  /** Followed by others. */
+  /** Its watch is run by the owner. */
   volumes: Pick<OwnVolumes, 'get' | 'synced'>;
   quota: Pick<ProjectQuota, 'has' | 'restore'>;
   directories: VolumeDirectories;
@@ -23,7 +23,7 @@ export interface LostQuotasOptions {
   retryMs?: number;
 }
 
-/** Beside the restoration of exports, which does not wait for it: `xfs_quota` visits every file of a volume. */
+/** Runs in parallel to the restoration of exports, which does not wait for it: `xfs_quota` visits every file of a volume. */
 export class LostQuotas {
   readonly #options: LostQuotasOptions;
   readonly #pending: PendingNames;
@@ -68,7 +68,7 @@ export class LostQuotas {
       return;
     }
     const problem = await this.#restore(volume, stop).catch((error: unknown) => (error as Error).message);
-    if (!stop.aborted) this.#problems.report(volume, problem); // else that is the problem
+    if (!stop.aborted) this.#problems.report(volume, problem); // an aborted restoration says nothing about the quota
   }
 
   /** @returns why the quota is not set; undefined when it is, or when there is none to set. */
@@ -87,7 +87,10 @@ export class LostQuotas {
     }
     const isSet = await quota.restore(found, () => !isLeaving(directory), stop);
     if (isSet)
-      logger.warn({ directory, projectId: id, bytes: String(bytes) }, 'A quota that was lost has been set again');
+      logger.warn(
+        { directory, projectId: id, bytes: String(bytes) },
+        'A quota that was lost has been restored from its PersistentVolume',
+      );
     return undefined;
   }
 }

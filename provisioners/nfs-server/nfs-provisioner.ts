@@ -53,7 +53,7 @@ const patienceMs = 15_000;
 export class NfsProvisioner implements Recoverable {
   readonly #options: NfsProvisionerOptions;
   readonly #locks = new KeyedLocks();
-  /** By UID of the claim: names of volumes that were planned here and not made. */
+  /** By UID of the claim: names of volumes that this process has planned and not yet created. */
   readonly #planned = new Map<string, string>();
 
   constructor(options: NfsProvisionerOptions) {
@@ -138,7 +138,7 @@ export class NfsProvisioner implements Recoverable {
     await this.#locks.run(name, () => this.#remove(name, signal), { signal });
   }
 
-  /** The group id of a volume that was not made. */
+  /** Frees the group id of a volume that was not created. */
   #releaseGid(volumeName: string): void {
     const { gids, exports, directories } = this.#options;
     if (exports.find(directories.of(volumeName)) === undefined) gids.release(volumeName);

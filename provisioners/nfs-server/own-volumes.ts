@@ -28,7 +28,7 @@ export class OwnVolumes {
   readonly #options: OwnVolumesOptions;
   readonly #informer: Informer<PersistentVolume>;
   readonly #own = new Map<string, PersistentVolume>();
-  /** How many volumes name each id. */
+  /** The number of volumes that name each id. */
   readonly #exportIds = new Map<number, number>();
   readonly #projectIds = new Map<number, number>();
 
@@ -72,7 +72,7 @@ export class OwnVolumes {
     return this.#exportIds.has(id);
   }
 
-  /** Whether a volume names the id of a project of its quota. */
+  /** Whether a volume names the project id. */
   hasProjectId(id: number): boolean {
     return this.#projectIds.has(id);
   }

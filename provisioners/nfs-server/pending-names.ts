@@ -3,13 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Names that are added within this time, in milliseconds, are worked on together. */
 const gatherMs = 100;
 
-/** Names of objects to check, from those who see a change to the one that checks. */
+/** Names of objects that are to be checked, because they have changed or are to be retried. */
 export class PendingNames {
   readonly #retryMs: number;
   #names = new Set<string>();
   #added = Promise.withResolvers<undefined>();
 
-  /** @param options.retryMs - after this time `wait` ends also without a new name, in milliseconds. Default 60,000. */
+  /** @param options.retryMs - max duration of `wait`, in milliseconds. Default 60,000. */
   constructor({ retryMs = 60_000 }: { retryMs?: number }) {
     this.#retryMs = retryMs;
   }
@@ -20,12 +20,12 @@ export class PendingNames {
     this.#added.resolve(undefined);
   }
 
-  /** Names that could not be checked: they are tried again with the next ones, or after the pause. */
+  /** Adds names that could not be checked, without ending the wait: they are retried with the next ones, or after the pause. */
   putBack(names: Iterable<string>): void {
     for (const name of names) this.#names.add(name);
   }
 
-  /** All that are there, which are removed. */
+  /** Removes all names and returns them. */
   take(): ReadonlySet<string> {
     const names = this.#names;
     this.#names = new Set();

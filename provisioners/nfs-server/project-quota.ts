@@ -30,7 +30,7 @@ export interface ProjectQuotaOptions {
   /** The export directory, which is the mount point. */
   mountPoint: string;
   file: AtomicFile;
-  /** Whether an id is that of a PersistentVolume, whose line may be lost: no other volume gets it. Default: none is. */
+  /** Whether a PersistentVolume has the id, although its line may be lost: no other volume gets it. Default: none has it. */
   isTaken?: (id: number) => boolean;
   logger: Logger;
   /** Default: the machine's. */
@@ -84,7 +84,7 @@ export class ProjectQuota {
   }
 
   /**
-   * Sets a quota again that the file has lost, with its id. Safe to repeat.
+   * Restores a quota that is missing in the file, with its id. Safe to repeat.
    *
    * @param isWanted - called directly before: a volume may be deleted meanwhile.
    * @returns whether it was set; not if the directory has a quota, or is not wanted.
@@ -95,7 +95,7 @@ export class ProjectQuota {
       if (this.has(directory) || !isWanted()) return false;
       const owner = [...this.#lines.values()].find((line) => line.id === id);
       if (owner !== undefined) {
-        throw new Error(`the project id ${id} is not free: ${owner.directory} has it`);
+        throw new Error(`the project id ${id} is already used by ${owner.directory}`);
       }
       await this.#add(lineOf({ id, directory, bytes }), signal);
       return true;
@@ -111,7 +111,7 @@ export class ProjectQuota {
     });
   }
 
-  /** A new one leaves nothing behind when it cannot be set. */
+  /** Sets the quota; a new one that cannot be set is removed again. */
   async #add(line: ProjectLine, signal: AbortSignal | undefined): Promise<void> {
     const isNew = !this.has(line.directory);
     try {

@@ -1,21 +1,21 @@
-/** The quota that a PersistentVolume names: what is needed to set it again when the file of the projects has lost it. */
+/** The quota that a PersistentVolume names: what is needed to restore it when it is missing in the projects file. */
 import { type PersistentVolume, quantityBytes } from '../../src/index.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
 
 /** A quota that a PersistentVolume names. */
 export interface LostQuota {
-  /** Of the project. */
+  /** The project id. */
   readonly id: number;
   readonly directory: string;
   readonly bytes: bigint;
 }
 
-/** Project ids have 32 bits in XFS; of these the upper half is left alone, as by the original. */
+/** Project ids have 32 bits in XFS; of these only the lower half is used, as in the original. */
 export const largestProjectId = 2 ** 31 - 1;
 
 /**
- * Reads the quota of a volume. Only numbers are taken, and the path, which has to be that of a volume: the text in `Project_block`
- * must not reach a file from which commands are made. The size is the capacity of the volume.
+ * Reads the quota of a volume. It uses only numbers, and the path, which must be that of a volume: the text in `Project_block`
+ * must not reach a file from which commands are built. The size is the capacity of the volume.
  *
  * @returns undefined when the volume has no quota; else the quota, or why it cannot be set.
  */

@@ -37,14 +37,15 @@ import { VolumeDirectories } from './volume-directory.ts';
 const nfsMagic = 0x6969;
 
 /**
- * How long calls of a killed process may still have an effect, in milliseconds: the lock of the export directory is free once all
- * its threads are gone, and ganesha and its bus are killed with it. So short that also a crash loop cleans up.
+ * How long calls of a killed process may still have an effect, in milliseconds: the lock on the export directory is released only
+ * after all its threads have ended, and ganesha and its bus are killed with it. It is short, so that a process in a crash loop still
+ * cleans up.
  */
 export const maxCallMs = 2000;
 /** The same where the directory could not be locked: another process may be at work. */
 const unlockedMaxCallMs = 15_000;
 
-/** What is called by parts that are made before it. */
+/** Set after the parts that call it were created. */
 interface Late {
   volumes?: OwnVolumes;
   lost?: LostExports;
@@ -219,8 +220,8 @@ function inBackground(work: (stop: AbortSignal) => Promise<void>): AsyncDisposab
   };
 }
 
-/** Undefined when a signal has ended the wait for another process. */
-async function lockUnlessEnded(directory: string, logger: Logger): Promise<ExportDirectoryLock | undefined> {
+/** @returns undefined when SIGINT or SIGTERM has ended the wait for another process. */
+async function lockUnlessEnded(directory: string, logger: Logger): Promise<AsyncDisposable | undefined> {
   const ending = new AbortController();
   const end = (): void => ending.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);

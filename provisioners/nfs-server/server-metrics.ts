@@ -40,7 +40,7 @@ export function serverMetrics(
     'PersistentVolumes of this provisioner whose quota cannot be set.',
     () => lostQuotas?.count ?? 0,
   );
-  gauge('nfs_provisioner_export_directory_up', '1 while the export directory can be written, otherwise 0.', () =>
+  gauge('nfs_provisioner_export_directory_up', '1 while the export directory is writable, otherwise 0.', () =>
     Number(disk?.problem === undefined),
   );
   gauge('nfs_provisioner_server_up', '1 while the NFS server responds, otherwise 0.', () => Number(serving.isReady));

@@ -1,4 +1,4 @@
-/** What the audit asks of the running provisioner, which alone changes the exports: a file in the export directory. */
+/** How the audit requests the removal of an export from the running provisioner, the only one that changes exports: by a file in the export directory. */
 import { once } from 'node:events';
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -20,7 +20,7 @@ const answerTimeoutMs = 90_000;
 /**
  * Asks the running provisioner to remove an export, and waits until it has done so or refused to.
  *
- * @throws when another request is there, and when no provisioner takes this one within 90 s; then it is taken back.
+ * @throws when another request is there, and when no provisioner handles this one within 90 s; then it is withdrawn.
  */
 export async function requestUnexport(
   root: string,
@@ -80,19 +80,19 @@ export class UnexportRequests {
     try {
       const ageMs = Date.now() - (await stat(file)).mtimeMs;
       if (ageMs > answerTimeoutMs)
-        throw new Error(`it is ${Math.round(ageMs / 1000)} s old: nobody waits for it any more`);
+        throw new Error(`the request is ${Math.round(ageMs / 1000)} s old: its audit no longer waits for it`);
       const { id, path: directory } = readRequest(text);
       const why = this.#obstacle({ id, path: directory });
       if (why !== undefined) throw new Error(why);
       await exports.remove(directory, AbortSignal.any([stop, AbortSignal.timeout(removeTimeoutMs)]));
       onRemoved();
-      logger.warn({ directory, exportId: id }, 'An export was removed because an audit was told to');
+      logger.warn({ directory, exportId: id }, 'An export was removed at the request of an audit');
     } finally {
-      await rm(file, { force: true }); // whoever asked looks at the exports
+      await rm(file, { force: true }); // the audit reads the exports to see the result
     }
   }
 
-  /** The audit has looked at all PersistentVolumes; we at those whose export would be restored at once. */
+  /** The audit has checked all PersistentVolumes; this checks those whose export would be restored immediately. */
   #obstacle({ id, path: directory }: SeenExport): string | undefined {
     const { directories, exports, volumes } = this.#options;
     if (!directories.isVolume(directory)) return `${directory} is not the directory of a volume`;
@@ -105,7 +105,7 @@ export class UnexportRequests {
   }
 }
 
-/** Creates a file that is never seen empty. @throws `EEXIST` when it is there. */
+/** Creates a file atomically, with its content. @throws `EEXIST` when it exists. */
 async function createWhole(file: string, text: string): Promise<void> {
   const written = `${file}.${process.pid}`;
   try {
@@ -116,14 +116,14 @@ async function createWhole(file: string, text: string): Promise<void> {
   }
 }
 
-/** @throws for what is no request. */
+/** @throws for an invalid request. */
 function readRequest(text: string): SeenExport {
   const { id, path: directory } = JSON.parse(text) as Partial<Record<keyof SeenExport, unknown>>;
-  if (typeof id !== 'number' || typeof directory !== 'string') throw new Error('it names no export');
+  if (typeof id !== 'number' || typeof directory !== 'string') throw new Error('the request does not name an export');
   return { id, path: directory };
 }
 
-/** Undefined if there is none. */
+/** The content of a file; undefined if it does not exist. */
 async function textOf(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');

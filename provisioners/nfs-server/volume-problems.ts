@@ -1,13 +1,13 @@
 import type { PersistentVolume, Recorder } from '../../src/index.ts';
 
-/** What is wrong with PersistentVolumes, by their names. A problem that is new is recorded as an event. */
+/** Problems of PersistentVolumes, by name. Each new problem is recorded as an event. */
 export class VolumeProblems {
   readonly #options: { recorder: Recorder; reason: string; text: string };
   readonly #problems = new Map<string, string>();
 
   /**
-   * @param options.reason - of the events.
-   * @param options.text - what is wrong, in front of why.
+   * @param options.reason - reason of the events.
+   * @param options.text - beginning of the event texts; the cause follows.
    */
   constructor(options: { recorder: Recorder; reason: string; text: string }) {
     this.#options = options;
@@ -17,7 +17,7 @@ export class VolumeProblems {
     return this.#problems.size;
   }
 
-  /** Of the volumes that have a problem. */
+  /** Names of the volumes that have a problem. */
   get names(): Iterable<string> {
     return this.#problems.keys();
   }
@@ -27,7 +27,7 @@ export class VolumeProblems {
     this.#problems.delete(name);
   }
 
-  /** @param problem - undefined: there is none any more. */
+  /** @param problem - undefined: it is solved. */
   report({ metadata: { name, uid } }: PersistentVolume, problem: string | undefined): void {
     const { recorder, reason, text } = this.#options;
     const known = this.#problems.get(name);

@@ -34,7 +34,7 @@ export interface AuditedStorage {
   look(signal: AbortSignal): Promise<StorageLook>;
   /** How many bytes the finding takes; asked only for what is reported in the end. Default: nothing is known. */
   bytesOf?(finding: StorageFinding, signal: AbortSignal): Promise<number | undefined>;
-  /** What `delete` will do, for the question before it. Default: that a directory will be deleted, with all data in it. */
+  /** What `delete` will do, for the confirmation prompt. Default: that a directory will be deleted, with all data in it. */
   deletionOf?(finding: StorageFinding): string | undefined;
   /**
    * Deletes what a finding names, after checking it once more.

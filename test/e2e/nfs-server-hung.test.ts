@@ -79,7 +79,7 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     assert.deepEqual([await scene.ganeshaPid(), await metric('export_directory_up')], [ganesha, 1]);
   });
 
-  test('a disk that is read-only says so, keeps what it has, and goes on once it can be written', async (context) => {
+  test('a read-only file system is reported, keeps what it has, and is used again once it is writable', async (context) => {
     if (folder === undefined) {
       context.skip('no file system can be mounted here');
       return;
@@ -90,7 +90,7 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     const volume = await scene.bound(doomed);
     await writeFile(join(scene.directory(doomed), 'file'), 'data'); // ganesha keeps files open that clients write
     await folder.remount('ro');
-    const readOnly = /the export directory .* is on a file system that is read-only/;
+    const readOnly = /the export directory .* is on a read-only file system/;
     await scene.waitFor(async () => assert.match(await get('/readyz'), readOnly));
     assert.equal(await metric('export_directory_up'), 0);
     assert.equal(await get('/healthz'), 'ok');

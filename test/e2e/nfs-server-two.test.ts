@@ -10,8 +10,8 @@ import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts'
 import type { StartedProcess } from '../support/started-process.ts';
 
 const programs = await findNfsPrograms();
-const waits = 'Another nfs-provisioner uses the export directory: waiting for its end';
-const isFree = 'The export directory is free';
+const waits = 'Another nfs-provisioner has locked the export directory: waiting until it ends';
+const isAcquired = 'Acquired the lock on the export directory';
 
 for (const { title, args } of [
   { title: 'without an election', args: [] },
@@ -61,13 +61,15 @@ for (const { title, args } of [
     /** The one that waits for the other, which is followed from now on. */
     const waiting = (): Promise<StartedProcess> =>
       eventually(() => {
-        const found = both.find((each) => each.running() && each.log().includes(waits) && !each.log().includes(isFree));
+        const found = both.find(
+          (each) => each.running() && each.log().includes(waits) && !each.log().includes(isAcquired),
+        );
         assert.ok(found);
         scene.program = other(found);
         return found;
       });
 
-    test('is the work of one, and the other does nothing', async () => {
+    test('serve through one of them, and the other does nothing', async () => {
       await serve(8);
       await allServedOnce();
       const { admin, provisioner } = scene;
@@ -79,7 +81,7 @@ for (const { title, args } of [
       assert.doesNotMatch((await waiting()).log(), /Starting nfs-provisioner/);
     });
 
-    test('goes on with the other once the first is killed, and nothing is lost or exported twice', async () => {
+    test('continue with the other once the first is killed, and nothing is lost or exported twice', async () => {
       const second = await waiting();
       const first = other(second);
       const ganesha = await scene.ganeshaPid();
@@ -89,7 +91,7 @@ for (const { title, args } of [
       for (const claim of claims) await scene.bound(claim);
       served.push(...claims);
       assert.notEqual(await scene.ganeshaPid(), ganesha);
-      assert.ok(second.log().includes(isFree));
+      assert.ok(second.log().includes(isAcquired));
       const [removed] = served.splice(0, 1);
       await scene.deleteClaim(removed!);
       await eventually(async () => assert.equal(await isThere(scene.directory(removed!)), false));
@@ -97,7 +99,7 @@ for (const { title, args } of [
       await allServedOnce();
     });
 
-    test('is not waited for once it is to end', async () => {
+    test('stops waiting when it is terminated', async () => {
       const working = scene.program;
       await scene.start(args);
       both.splice(0, 2, working, scene.program);

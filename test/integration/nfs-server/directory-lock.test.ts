@@ -22,7 +22,7 @@ describe('the lock of an export directory', () => {
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  test('is had by one at a time: the other waits, says so once, and has it next', async () => {
+  test('is held by one process at a time: another one waits, logs that once, and acquires it next', async () => {
     const first = await lock();
     assert.ok(first.isHeld);
     const waiting = lock();
@@ -30,13 +30,13 @@ describe('the lock of an export directory', () => {
     await first[Symbol.asyncDispose]();
     await using _second = await waiting;
     assert.deepEqual(messages(), [
-      'Another nfs-provisioner uses the export directory: waiting for its end',
-      'The export directory is free',
+      'Another nfs-provisioner has locked the export directory: waiting until it ends',
+      'Acquired the lock on the export directory',
     ]);
     assert.deepEqual(await readdir(directory), [], 'nothing is written');
   });
 
-  test('can be given up', async () => {
+  test('is no longer waited for once the signal aborts', async () => {
     await using _first = await lock();
     const ending = new AbortController();
     const waiting = lock(ending.signal);
@@ -45,7 +45,7 @@ describe('the lock of an export directory', () => {
     await assert.rejects(waiting, { message: 'enough' });
   });
 
-  test('is missing, with a warning, where there is no flock', async () => {
+  test('is not taken, with a warning, where flock is not installed', async () => {
     const { PATH } = process.env;
     process.env['PATH'] = directory;
     try {
@@ -54,6 +54,6 @@ describe('the lock of an export directory', () => {
     } finally {
       process.env['PATH'] = PATH;
     }
-    assert.match(messages().join(), /could not be locked: take care that no other process uses it/);
+    assert.match(messages().join(), /could not be locked: make sure that no other process uses it/);
   });
 });

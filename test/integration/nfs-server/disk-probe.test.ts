@@ -38,7 +38,7 @@ describe('the probe of an export directory', () => {
     assert.equal(changes.length, 2);
   });
 
-  test('sees that it is read-only, and that it is not any more', async (context) => {
+  test('reports a read-only file system, and that it is writable again', async (context) => {
     using folder = FreezableFolder.mount();
     if (folder === undefined) {
       context.skip('no file system can be mounted here');
@@ -47,7 +47,7 @@ describe('the probe of an export directory', () => {
     const changes: (DiskProblem | undefined)[] = [];
     await using disk = probe(folder.path, changes);
     await folder.remount('ro');
-    await eventually(() => assert.match(disk.problem ?? '', /is on a file system that is read-only/));
+    await eventually(() => assert.match(disk.problem ?? '', /is on a read-only file system/));
     assert.throws(() => disk.check(), /read-only/);
     assert.equal(await disk.answersWithin(60_000), true, 'it answers: a server that is silent may be restarted');
     await folder.remount('rw');

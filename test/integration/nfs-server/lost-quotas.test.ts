@@ -104,7 +104,7 @@ describe('quotas that were lost', () => {
       .map(({ message }) => message)
       .join();
 
-  test('are set again with their ids, and no id is given to another volume', async () => {
+  test('are restored with their ids, and no id is given to another volume', async () => {
     await createVolume('pvc-a', '1');
     await createVolume('pvc-b', '3');
     await createVolume('pvc-free', '0');
@@ -121,7 +121,7 @@ describe('quotas that were lost', () => {
     assert.equal(lost.count, 0);
   });
 
-  test('stay as the file has them', async () => {
+  test('that the file has are not changed', async () => {
     await mkdir(path.join(root, 'pvc-a'));
     await writeFile(path.join(root, 'projects'), `\n9:${root}/pvc-a:5\n`);
     await createVolume('pvc-a', '4', { directory: false });
@@ -130,7 +130,7 @@ describe('quotas that were lost', () => {
     await eventually(async () => assert.equal(await projects(), `\n9:${root}/pvc-a:5\n${line('pvc-b', 3)}`));
   });
 
-  test('have an event and count where they cannot be set, and are once they can', async () => {
+  test('get an event and are counted while they cannot be set, and are set later', async () => {
     await writeFile(path.join(folder, 'broken'), '');
     await createVolume('pvc-a', '1');
     await createVolume('pvc-evil', '2; rm -r /');
@@ -146,17 +146,17 @@ describe('quotas that were lost', () => {
     assert.equal(await projects(), line('pvc-a', 1));
   });
 
-  test('of which two have one id are set for one of them', async () => {
+  test('with the same id are set for one of the two volumes', async () => {
     await createVolume('pvc-a', '1');
     await createVolume('pvc-b', '1');
     const { lost } = await start();
     await eventually(() => assert.equal(lost.count, 1));
     await eventually(() =>
-      assert.match(eventsOn('pvc-a') + eventsOn('pvc-b'), /the project id 1 is not free: .*pvc-[ab] has it/),
+      assert.match(eventsOn('pvc-a') + eventsOn('pvc-b'), /the project id 1 is already used by .*pvc-[ab]/),
     );
   });
 
-  test('are set once the directory is back, such as from a backup, and not while the volume is removed', async () => {
+  test('are set once the directory is restored, such as from a backup, and not while the volume is being removed', async () => {
     await createVolume('pvc-a', '1', { directory: false });
     leaving.add(path.join(root, 'pvc-going'));
     await createVolume('pvc-going', '2');

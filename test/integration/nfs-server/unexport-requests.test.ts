@@ -95,7 +95,7 @@ describe('an audit that asks the provisioner to remove an export', () => {
     assert.equal(freed, 1, 'claims that wait for a free export are woken');
   });
 
-  test('is heard by a provisioner that starts meanwhile', async () => {
+  test('is carried out by a provisioner that starts meanwhile', async () => {
     const asked = requestUnexport(root, { id: 1, path: directory('pvc-a') }, never);
     await eventually(() => assert.ok(existsSync(file())));
     await assert.rejects(requestUnexport(root, { id: 2, path: directory('pvc-b') }, never), /another audit is running/);
@@ -104,7 +104,7 @@ describe('an audit that asks the provisioner to remove an export', () => {
     assert.deepEqual(await left(), [2]);
   });
 
-  test('takes the request back where no provisioner runs', async () => {
+  test('withdraws the request where no provisioner runs', async () => {
     const ending = new AbortController();
     const asked = requestUnexport(root, { id: 1, path: directory('pvc-a') }, ending.signal);
     await eventually(() => assert.ok(existsSync(file())));
@@ -128,9 +128,14 @@ describe('an audit that asks the provisioner to remove an export', () => {
   }
 
   for (const { title, text, age, message } of [
-    { title: 'that nobody waits for', text: '{"id":1,"path":"ROOT/pvc-a"}', age: 3600, message: /it is 36\d\d s old/ },
+    {
+      title: 'whose audit no longer waits',
+      text: '{"id":1,"path":"ROOT/pvc-a"}',
+      age: 3600,
+      message: /the request is 36\d\d s old/,
+    },
     { title: 'that is damaged', text: '{"id":1', age: 0, message: /JSON/ },
-    { title: 'without an export', text: '{"id":"1"}', age: 0, message: /it names no export/ },
+    { title: 'without an export', text: '{"id":"1"}', age: 0, message: /the request does not name an export/ },
   ]) {
     test(`leaves no request ${title}`, async () => {
       await writeFile(file(), text.replace('ROOT', root));
