@@ -152,7 +152,7 @@ function earlierCall({ text }: Recorded, nowMs: number): Finding | undefined {
   return {
     state: 'waiting',
     cause: 'deleting',
-    message: `A call may still be creating the storage, which is deleted ${end === undefined ? 'once that has ended' : `after ${end}`}.`,
+    message: `A call may still be creating the storage: it is deleted ${end === undefined ? 'once that call has ended' : `after ${end}`}.`,
     cure: 'Nothing to do: the provisioner deletes it then',
   };
 }

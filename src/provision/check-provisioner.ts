@@ -15,7 +15,7 @@ export function checkProvisioner(provisioner: Partial<Provisioner & Recoverable>
   const missing = missingOf(provisioner);
   if (typeof provisioner.provision !== 'function' && missing.length > 0) {
     throw new TypeError(
-      `provisioner must have a method provision, or those of Recoverable, of which it lacks ${missing.join(', ')}`,
+      `provisioner must have a method provision, or implement Recoverable, of which it lacks ${missing.join(', ')}`,
     );
   }
   if (typeof provisioner.delete !== 'function') throw new TypeError('provisioner must have a method delete');

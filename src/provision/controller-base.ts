@@ -28,7 +28,7 @@ export interface ControllerBase extends ProvisionInformers {
   permit: Permit | undefined;
   /** Records events unless the caller has given another recorder. */
   ownRecorder: EventRecorder;
-  /** That one, or the caller's. */
+  /** The recorder above, or the caller's. */
   recorder: Recorder;
   metrics: ControllerMetrics;
   journalMetrics: JournalMetrics;

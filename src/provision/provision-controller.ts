@@ -147,7 +147,7 @@ export class ProvisionController {
     }
   }
 
-  /** Requests that are aborted may still be carried out. A process that has lost its lease cannot write that. */
+  /** Records that aborted requests may still be carried out. A process that has lost its lease cannot record that. */
   async #recordLateSaves(): Promise<void> {
     if (!this.#parts.intents.noteLateSaves()) return;
     using limit = joinSignals([], { clock: this.#parts.clock, timeoutMs: lastWriteMs });

@@ -31,8 +31,8 @@ export interface ProvisionContext {
 
 /**
  * A storage backend. Every method may be called again for the same claim or volume, after a crash by another process,
- * and must then finish what was begun: the same claim always maps to the same volume. What is under way at one that is
- * `Recoverable` instead survives a crash.
+ * and must then finish what was begun: the same claim always maps to the same volume. The attempts of a `Recoverable` provisioner
+ * survive a crash.
  */
 export interface Provisioner {
   /**

@@ -38,7 +38,7 @@ export interface RevokeContext extends ProvisionContext {
 }
 
 /**
- * A provisioner whose attempts are journaled. In place of `provision`, which is not called even if it is there, it has `plan`,
+ * A provisioner whose attempts are journaled. Instead of `provision`, which is not called even if it exists, it has `plan`,
  * `fulfil` and `revoke`; the other methods are those of `Provisioner`.
  */
 export interface Recoverable extends Omit<Provisioner, 'provision'> {

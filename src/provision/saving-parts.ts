@@ -1,4 +1,4 @@
-/** How volumes are made and saved: the steps of an attempt, the store, and what undoes the volumes that nobody wants any more. */
+/** How volumes are made and saved: the steps of an attempt, the store, and the deletion of volumes that no claim wants any more. */
 import type { AttemptSteps } from './claim/attempt-steps.ts';
 import { UnrecordedSteps } from './claim/unrecorded-steps.ts';
 import type { ControllerBase } from './controller-base.ts';

@@ -5,7 +5,7 @@ import type { Health } from './health.ts';
 
 /** Caches that run until their group is aborted; each is started once, however many features need it. */
 export class RunningCaches implements Disposable {
-  /** What runs in the background of the features, and ends after them. */
+  /** Background tasks of the features, which end after them. */
   readonly group = new TaskGroup();
   readonly #health: { ready: Health; clock: Clock };
   readonly #running = new Set<AnyInformer>();

@@ -17,7 +17,7 @@ import type { CallOptions } from '../unary-call.ts';
 /** Values of the plan's provisioner secret, read for this attempt. */
 export type ProvisionerSecrets = Record<string, SecretString>;
 
-/** The driver made a volume that does not fit the request. It must be deleted again. */
+/** The driver created a volume that does not match the request. It must be deleted again. */
 interface UnfitVolume extends CreatedVolume {
   /** What is wrong, as the text of an event. */
   problem: string;

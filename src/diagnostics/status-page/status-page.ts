@@ -155,9 +155,8 @@ async function send(
 const privateName = /^[^.]*$|\.(localhost|svc|cluster\.local)$/;
 
 /**
- * Whether the page of a stranger may have sent the request: it has a name in the stranger's own DNS zone, and the name now
- * has the address of this server, so that to the browser both are one origin. An address and a private name cannot be given
- * away like that. A name to which the browser adds `Sec-Fetch-Site` was reached over TLS (Fetch Metadata Request Headers,
+ * Whether another site may have sent the request by DNS rebinding: the host name is in that site's DNS zone and now resolves to
+ * the address of this server, so that the browser sees one origin. Addresses and private names cannot be rebound. A name to which the browser adds `Sec-Fetch-Site` was reached over TLS (Fetch Metadata Request Headers,
  * "Sec-Fetch-Site"): the server in front of this one has a certificate for it, and a page cannot set the header itself.
  */
 function mayBeRebound({ headers }: IncomingMessage): boolean {

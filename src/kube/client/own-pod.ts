@@ -19,7 +19,7 @@ const accountPattern = /^system:serviceaccount:([^:]+):[^:]+$/;
 
 /**
  * The Pod of this process, for events about it: the one to which the token of the service account is bound. Every authenticated
- * user may ask the API server who it is (Kubernetes, "Authenticating", section "API access to authentication information for a
+ * user may create a SelfSubjectReview (Kubernetes, "Authenticating", section "API access to authentication information for a
  * client").
  *
  * @returns undefined outside of a Pod, for another kind of credentials, before Kubernetes 1.28, and where the API server does not

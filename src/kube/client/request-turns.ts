@@ -1,23 +1,23 @@
 /** Requests of one kind, such as those that list claims. */
 export interface RequestKind {
   readonly name: string;
-  /** How many requests of the kind go in a row while others wait. */
+  /** How many requests of the kind are sent in each turn while other kinds wait. */
   readonly inRow: number;
 }
 
 interface Waiting {
   readonly kind: RequestKind;
   readonly requests: Set<() => void>;
-  /** How many have gone since the turn of the kind began. */
-  gone: number;
+  /** How many were sent since the turn of the kind began. */
+  sent: number;
 }
 
 /**
- * Requests that wait. Their kinds take turns, so that a request waits for few others of each kind, however many of one kind
- * wait; those of one kind go in order of arrival.
+ * A queue of requests in which kinds take turns: a request waits for few others of each kind, however many of one kind wait.
+ * Requests of one kind are taken in order of arrival.
  */
 export class RequestTurns {
-  /** By name, in the order of their turns. */
+  /** By name of the kind, in the order of their turns. */
   readonly #kinds = new Map<string, Waiting>();
   #size = 0;
 
@@ -26,13 +26,13 @@ export class RequestTurns {
   }
 
   add(request: () => void, kind: RequestKind): void {
-    const waiting = this.#kinds.get(kind.name) ?? { kind, requests: new Set(), gone: 0 };
+    const waiting = this.#kinds.get(kind.name) ?? { kind, requests: new Set(), sent: 0 };
     this.#kinds.set(kind.name, waiting);
     waiting.requests.add(request);
     this.#size++;
   }
 
-  /** The request waits no more. */
+  /** Removes a request that no longer waits. Safe to repeat. */
   remove(request: () => void, { name }: RequestKind): void {
     const waiting = this.#kinds.get(name);
     if (waiting?.requests.delete(request) !== true) return;
@@ -55,8 +55,8 @@ export class RequestTurns {
   /** Puts the kind behind all others, once its turn is over. */
   #endTurn(waiting: Waiting): void {
     const { name, inRow } = waiting.kind;
-    if (++waiting.gone < inRow || !this.#kinds.delete(name)) return;
-    waiting.gone = 0;
+    if (++waiting.sent < inRow || !this.#kinds.delete(name)) return;
+    waiting.sent = 0;
     this.#kinds.set(name, waiting);
   }
 }

@@ -8,7 +8,7 @@ import type { TokenBucket } from './token-bucket.ts';
 const noticeEveryMs = 10_000;
 const minDebugWaitMs = 50;
 const minInfoWaitMs = 1000;
-/** How many requests of each kind of write to PersistentVolumes go in a row: one such request is the result of all others. */
+/** How many writes of PersistentVolumes are sent in each turn: each completes the work of several other requests. */
 const volumeWritesInRow = 4;
 
 /** Makes requests wait for the client-side rate limit, and logs long waits. */

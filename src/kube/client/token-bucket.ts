@@ -5,12 +5,12 @@ import { type RequestKind, RequestTurns } from './request-turns.ts';
 /** Tokens are counted in fractions: a token that lacks less than this counts as whole. */
 const rounding = 1e-9;
 
-/** The kind of those that do not give one. */
+/** The default kind. */
 const anyKind: RequestKind = { name: '', inRow: 1 };
 
 /**
- * A bucket of tokens that refills at a steady rate. Starts full. Waiters are served in the order they came, but kinds of them
- * take turns.
+ * A token bucket that refills at a steady rate. It starts full. Kinds of waiters take turns, and those of one kind are served in
+ * order of arrival.
  */
 export class TokenBucket {
   readonly #perMs: number;
@@ -58,7 +58,7 @@ export class TokenBucket {
   /**
    * Waits for a token. A wait that is aborted takes none: those behind it move up.
    *
-   * @param kind - takes turns with the others. Default: the same for all that give none.
+   * @param kind - kinds take turns. Default: one kind for all callers that give none.
    * @returns the milliseconds waited.
    */
   async wait(signal?: AbortSignal, kind: RequestKind = anyKind): Promise<number> {

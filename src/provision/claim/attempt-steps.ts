@@ -19,29 +19,29 @@ export interface Attempt {
 }
 
 /**
- * The steps of an attempt in which provisioners differ: those that are `Recoverable` have their attempts recorded, of the others
- * only this process remembers what may be in the making.
+ * The steps of an attempt in which provisioners differ: those that are `Recoverable` have their attempts recorded, while for
+ * the others only this process remembers which volumes may be in the making.
  */
 export interface AttemptSteps {
-  /** Whether something is recorded for the claim: also its deletion needs a sync. */
+  /** Whether something is recorded for the claim: then its deletion needs a sync, too. */
   hasRecord(uid: string): boolean;
   /** Whether the volume of the claim may be in the making: then each change of the claim needs a sync. */
   isInProgress(uid: string): boolean;
-  /** A claim that does not exist any more, and whose volume is to be made all the same. */
+  /** A claim that no longer exists, and whose volume must be created nevertheless. */
   keptClaim(uid: string): PersistentVolumeClaim | undefined;
   /**
-   * What an earlier attempt has left.
+   * Continues what an earlier attempt has begun.
    *
-   * @param claim - as it is now; undefined: it does not exist any more.
-   * @returns an attempt to be carried out, `settled` when nothing is to be done or others do it, undefined when nothing is open.
-   * @throws for another attempt later.
+   * @param claim - as it is now; undefined: it no longer exists.
+   * @returns an attempt to be carried out, `settled` when there is nothing to do here, undefined when nothing is open.
+   * @throws when the claim must be requeued.
    */
   resume(
     uid: string,
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
   ): Promise<Attempt | 'settled' | undefined>;
-  /** The checks before anything is planned. @throws for another attempt later. */
+  /** The checks before anything is planned. @throws when the claim must be requeued. */
   admit(options: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined>;
   /** Plans and records. @throws as `Recoverable.plan`, and what the journal throws. */
   plan(options: ProvisionOptions, signal: AbortSignal): Promise<Attempt | Stopped>;
@@ -49,8 +49,8 @@ export interface AttemptSteps {
   create(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped>;
   /** The attempt has failed, and is to be retried. */
   failed(claim: PersistentVolumeClaim, failure: ProvisionError): void;
-  /** The volume could not be saved, and the store has given it up or goes on in the background. */
+  /** The volume could not be saved: the store has given it up, or keeps retrying in the background. */
   unsaved(claim: PersistentVolumeClaim, volume: PersistentVolume): void;
-  /** No attempt for the claim is to be repeated until it changes. */
+  /** The claim is not retried until it changes. */
   ended(uid: string): void;
 }

@@ -36,7 +36,7 @@ export interface ClaimAttemptOptions extends AdmissionOptions {
   slowSet: SlowSet;
   metrics: ControllerMetrics;
   volumeName: (claim: PersistentVolumeClaim) => string;
-  /** Undefined: nobody reads them. */
+  /** Undefined: traces are off. */
   lastErrors: LastErrors | undefined;
   clock: Clock;
   logger: Logger;

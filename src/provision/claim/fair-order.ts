@@ -54,7 +54,7 @@ export class FairOrder implements WaitingOrder {
   readonly #present = new Map<string, number>();
   /** Failures since the last success, by flow. */
   readonly #streaks = new LruMap<number>(maxStreaks);
-  /** Taken keys whose attempt has succeeded. */
+  /** Keys in progress whose attempt has succeeded. */
   readonly #succeeded = new Set<string>();
   #aloneSinceMs = -Infinity;
   #pacedFromMs = -Infinity;
@@ -94,7 +94,7 @@ export class FairOrder implements WaitingOrder {
   }
 
   /**
-   * The attempt for a key that is taken has made a volume. To be called before `done`: an end without failure can also mean
+   * The attempt for a key in progress has provisioned a volume. To be called before `done`: an end without failure can also mean
    * that the claim is gone or that there was nothing to do, and a tenant can cause that at any time.
    */
   succeeded(key: string): void {

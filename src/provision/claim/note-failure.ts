@@ -1,4 +1,4 @@
-/** What the failure of an attempt reveals about the backend, and what becomes of the record then. */
+/** What a failed attempt says about the backend, and how that changes the record. */
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { nodeName } from '../cache/cached-claim.ts';
@@ -20,7 +20,7 @@ export interface FailureParts {
 }
 
 /**
- * To be called for a failure after the backend may have been asked.
+ * To be called for a failure after a request may have reached the backend.
  *
  * @param mayExist - whether an earlier attempt may have made the storage.
  * @returns what the attempt fails with.
@@ -38,7 +38,7 @@ export async function noteFailure(
   if (error instanceof ProvisionError) return noteProvisionError(parts, intent, error, { mayExist, signal });
   intents.unclear(intent);
   if (error instanceof UnprovedError || error instanceof VolumeSeenError) {
-    await intents.leaveDelete(intent, signal); // what was made is not fit, and has to stay
+    await intents.leaveDelete(intent, signal); // the volume does not match the request, and must be kept
     intents.unproved(intent, error.message);
   } else if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
     await intents.leaveDelete(intent, signal);
@@ -58,13 +58,13 @@ async function noteProvisionError(
   if (state === 'no-change') {
     intent.mayExist = mayExist;
     if (!mayExist)
-      intents.close(intent); // nothing was sent: the next attempt plans anew
+      intents.close(intent); // nothing was sent: the next attempt makes a new plan
     else if (afterUnclear === 'undecidable') reportStuck(parts, intent, message);
   } else if (afterUnclear === 'absent') {
     await intents.closeNow(intent, signal);
   } else if (intent.deleteSent) {
     intents.unclear(intent);
-    revoker.add(intent); // what was made is not fit, and has to go before another is made
+    revoker.add(intent); // the volume does not match the request, and must be deleted before another one is created
   } else if (state === 'in-background') {
     intents.unclear(intent);
   } else if (!mayExist || (afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {

@@ -71,7 +71,7 @@ export class RecordedSteps implements AttemptSteps {
     return this.hasRecord(uid);
   }
 
-  /** None: what was begun for a claim that is gone is undone. */
+  /** None: what was begun for a claim that is gone is deleted. */
   keptClaim(): undefined {
     return undefined;
   }
@@ -135,7 +135,7 @@ export class RecordedSteps implements AttemptSteps {
   async plan(options: ProvisionOptions, signal: AbortSignal): Promise<RecordedAttempt | Stopped> {
     const { provisioner, intents, volumes, clock } = this.#options;
     const { claim } = options;
-    // before anything is planned: whatever happens to volumes from now on is known
+    // before anything is planned, so that every later change of volumes is seen
     const version = intents.wasServed(claimUid(claim)) ? undefined : volumes.version;
     const plan = await provisioner.plan(options, { signal });
     const intent = await this.#record(
@@ -158,7 +158,7 @@ export class RecordedSteps implements AttemptSteps {
     return cached === undefined ? claimGone : new Stopped('another node was selected meanwhile');
   }
 
-  /** @throws what ends the attempt; the intent knows by then what may be left. */
+  /** @throws the error that ends the attempt, after the intent was updated. */
   async create({ intent }: RecordedAttempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
     const { intents, addFinalizer } = this.#options;
     const { mayExist } = intent;
@@ -196,7 +196,7 @@ export class RecordedSteps implements AttemptSteps {
   #closeServed(intent: Intent): void {
     const { volume, nameTaken = false } = intent.record;
     if (nameTaken) {
-      // what was made for the claim is in no volume: it stays recorded until that claim is gone
+      // the claim's storage has no PersistentVolume: its record is kept until the claim is gone
       reportStuck(this.#options, intent, `PersistentVolume ${JSON.stringify(volume.name)} has other storage`);
     } else if (intent.owner !== 'foreign') this.#options.revoker.closeServed(intent);
   }
@@ -215,7 +215,7 @@ export class RecordedSteps implements AttemptSteps {
     return { claim, storageClass, volumeName: volume.name, selectedNodeName: selectedNode(claim) };
   }
 
-  /** Resolves once the backend may be asked. @throws what the journal throws. */
+  /** Resolves once the backend may be called. @throws what the journal throws. */
   async #record(record: IntentRecord, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<Intent> {
     const { intents, clock, recorder } = this.#options;
     const patience = clock.after(journalPatienceMs, () => {
@@ -232,7 +232,7 @@ export class RecordedSteps implements AttemptSteps {
     }
   }
 
-  /** Asks the backend, which finds what an earlier attempt has made. */
+  /** Calls the backend, which finds what an earlier attempt has created. */
   #fulfil(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
     const { provisioner, guard, intents } = this.#options;
     const { mayExist } = intent;

@@ -66,7 +66,7 @@ export class ClaimSyncer {
     return claim === undefined ? { uid } : { claim: objectKey({ metadata: claim }), uid };
   }
 
-  /** Whether something is recorded for the claim: also its deletion needs a sync. */
+  /** Whether something is recorded for the claim: then its deletion needs a sync, too. */
   hasRecord(uid: string): boolean {
     return this.#options.steps.hasRecord(uid);
   }
@@ -77,7 +77,7 @@ export class ClaimSyncer {
   }
 
   /**
-   * The claim changed: forgets it, here and in the provisioner, once nothing more is to be done for it. Safe to repeat.
+   * To be called when the claim has changed: forgets it, here and in the provisioner, once it needs no more work. Safe to repeat.
    *
    * @returns whether that is so.
    */

@@ -92,7 +92,7 @@ export function lateUntil(nowMs: number, maxCallMs: number): number {
   return nowMs + lateFactor * maxCallMs;
 }
 
-/** For how long the API server may still carry out a request that nobody waits for any more, in milliseconds. */
+/** For how long the API server may still carry out a request that was aborted, in milliseconds. */
 export const lateSaveMs = 65_000;
 
 /** Pause until a volume whose storage is being made or revoked is synced again, in milliseconds. */

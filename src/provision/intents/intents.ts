@@ -300,7 +300,7 @@ export class Intents {
   }
 
   /**
-   * The process ends: records which PersistentVolumes the API server may still create, for the next process to wait for that. Safe
+   * To be called when the process ends: records which PersistentVolumes the API server may still create, so that the next process waits. Safe
    * to repeat.
    *
    * @returns whether there are any.

@@ -1,4 +1,4 @@
-/** The open intents, and the history of the PersistentVolumes by which they are judged: each asks the other. */
+/** The open intents, and the history of the PersistentVolumes that decides about them: each refers to the other. */
 import type { ControllerBase } from '../controller-base.ts';
 import type { IntentJournal } from '../intent-journal/intent-journal.ts';
 import { VolumeLog } from '../revoke/volume-log.ts';

@@ -13,7 +13,7 @@ import { storedVolume } from './stored-volume.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { SaveAttempt, VolumeStore } from './volume-store.ts';
 
-/** For how long what was read live counts, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
+/** For how long a live read is valid, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
 const maxAgeMs = 10_000;
 
 export interface SaveGuardOptions {
@@ -39,7 +39,7 @@ export class SaveGuard {
    * since then to keep the storage, which a second object would have reclaimed.
    *
    * @returns the object, if it exists already: then nothing is to be sent.
-   * @throws {VolumeAbandonedError} when it is not there, and its claim does not want it any more, and as `DeletionGuard.wish`.
+   * @throws {VolumeAbandonedError} when it does not exist and its claim no longer wants it, and as `DeletionGuard.wish`.
    */
   async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | PersistentVolume> {
     const { intents, clock } = this.#options;
@@ -69,7 +69,7 @@ export class SaveGuard {
     if (intent !== undefined) this.#options.revoker.closeServed(intent);
   }
 
-  /** It was tried in vain to save the volume: a request without a clear answer may still be carried out. */
+  /** The volume could not be saved: a request without a clear response may still be carried out. */
   unsaved(volume: PersistentVolume): void {
     const intent = this.#intentOf(volume);
     if (intent !== undefined) this.#options.intents.abandoned(intent);

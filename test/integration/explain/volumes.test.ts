@@ -21,7 +21,7 @@ const attached = (rig: ExplainRig): void => {
   });
 };
 
-const formerCallText = (end: string): string =>
+const earlierCallText = (end: string): string =>
   `persistentvolume v is deleted after ${end}: until then a call of a previous process may still be creating its storage`;
 
 /** What the cluster has, and what `why pv/v` says of it. */
@@ -135,25 +135,25 @@ const rows: readonly {
     arrange(rig) {
       rig.addProvisioner();
       const volume = rig.addVolume('v', { claimRef }, 'Released');
-      rig.addEvent(volume, 'VolumeDeletionWaiting', formerCallText('2126-01-01T00:00:00.000Z'));
+      rig.addEvent(volume, 'VolumeDeletionWaiting', earlierCallText('2126-01-01T00:00:00.000Z'));
     },
     verdict: 'waiting',
     cause: 'deleting',
-    says: /A call may still be creating the storage, which is deleted after 2126-01-01T00:00:00\.000Z/,
+    says: /A call may still be creating the storage: it is deleted after 2126-01-01T00:00:00\.000Z/,
   },
   {
     name: 'a call of a previous process that must have ended',
     arrange(rig) {
       rig.addProvisioner();
       const volume = rig.addVolume('v', { claimRef }, 'Released');
-      rig.addEvent(volume, 'VolumeDeletionWaiting', formerCallText('2026-01-01T00:00:00.000Z'));
+      rig.addEvent(volume, 'VolumeDeletionWaiting', earlierCallText('2026-01-01T00:00:00.000Z'));
     },
     verdict: 'waiting',
     cause: 'deleting',
     says: /no attempt has failed/,
   },
   {
-    name: 'a call whose end nobody knows',
+    name: 'a call without a known end',
     arrange(rig) {
       rig.addProvisioner();
       const volume = rig.addVolume('v', { claimRef }, 'Released');
@@ -162,7 +162,7 @@ const rows: readonly {
     },
     verdict: 'waiting',
     cause: 'deleting',
-    says: /A call may still be creating the storage, which is deleted once that has ended/,
+    says: /A call may still be creating the storage: it is deleted once that call has ended/,
   },
   {
     name: 'a volume that is no longer attached, as an old event says',

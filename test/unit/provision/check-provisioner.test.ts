@@ -26,7 +26,7 @@ describe('a provisioner', () => {
     assert.throws(() => checkProvisioner(neither), {
       name: 'TypeError',
       message:
-        'provisioner must have a method provision, or those of Recoverable, of which it lacks ' +
+        'provisioner must have a method provision, or implement Recoverable, of which it lacks ' +
         'plan, fulfil, revoke, storageKeys, handleKey',
     });
     assert.throws(() => checkProvisioner(undefined), /^TypeError: provisioner must have a method provision, or /);
