@@ -4,7 +4,7 @@ import { markEntries } from '../support/entered-files/mark-entries.ts';
 
 const marked = (source: string): string => markEntries(source, { name: 'entered', file: 'a.ts' });
 
-test('every kind of function says that it was entered, by its name', () => {
+test('every kind of function reports by name that it was entered', () => {
   const cases = {
     'function f() { g(); }': 'function f() { entered("a.ts", "f"); g(); }',
     'const f = async () => { await g; };': 'const f = async () => { entered("a.ts", "f"); await g; };',

@@ -112,7 +112,7 @@ describe('csi-provisioner journal drain', () => {
     assert.equal(it.sidecar.journal.isDraining, true);
   });
 
-  test('is met, too, by a record that is too large to be written', async () => {
+  test('holds for a record that is too large to be written', async () => {
     await using it = await scene();
     await it.run(['drain']);
     const tooLarge = recordOf(1, { plan: { filler: randomBytes(200_000).toString('hex') } });

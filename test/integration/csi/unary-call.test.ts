@@ -48,7 +48,7 @@ describe('unaryCall', () => {
     });
   }
 
-  test('a failure has a stack trace, but its cause, the error of grpc-js, has none: nobody reads it', async () => {
+  test('a failure has a stack trace, but its cause, the error of grpc-js, has none', async () => {
     await using rig = await Rig.start();
     rig.driver.next('Probe', new DriverFailure(status.INTERNAL, 'the reason'));
     const error = await rig.calls.probe().catch((caught: unknown) => caught as CsiCallError);

@@ -114,7 +114,7 @@ describe('the exports of a ganesha', () => {
     assert.equal(server.calls, 1, 'what was served already is left alone');
   });
 
-  test('leave alone what an administrator changes in the file meanwhile', async () => {
+  test('keep what an administrator changes in the file meanwhile', async () => {
     const exports = await open();
     const one = await add(exports, '/export/pvc-1');
     const theirs = exportBlock({ id: 2, path: '/srv/data', squash: 'root_id_squash' });
@@ -127,7 +127,7 @@ describe('the exports of a ganesha', () => {
     assert.equal(await text(), edited + theirs + two.text);
   });
 
-  test('come back where an administrator took out the block of a volume', async () => {
+  test('are restored when an administrator has removed the block of a volume', async () => {
     let edits = 0;
     const exports = await open(() => (edits += 1));
     const one = await add(exports, '/export/pvc-1');
@@ -144,7 +144,7 @@ describe('the exports of a ganesha', () => {
     { title: 'is emptied', content: () => '' },
     { title: 'is cut off, as while an editor writes it', content: (whole: string) => whole.slice(0, -20) },
   ]) {
-    test(`do not go when the file ${title}`, async () => {
+    test(`are kept when the file ${title}`, async () => {
       const exports = await open();
       const one = await add(exports, '/export/pvc-1');
       const damaged = content(await text());

@@ -61,7 +61,7 @@ describe('exports of the NFS server of the kernel', () => {
     for (const id of [1, 2]) await exports.remove(`/export/pvc-${id}`, signal);
   });
 
-  test('leave alone lines that an administrator adds meanwhile', async () => {
+  test('keep lines that an administrator adds meanwhile', async () => {
     const exports = await open();
     const before = await readFile(file(), 'utf8');
     const { text } = await exports.add({ directory: '/export/pvc-1', squash: 'no_root_squash' }, signal);

@@ -197,7 +197,7 @@ describe('exports that were lost', () => {
     assert.deepEqual(await ids(), [0, 1]);
   });
 
-  test('come back once the file can be written, and have an event until then', async () => {
+  test('are restored once the file is writable, and get an event until then', async () => {
     await mkdir(path.join(root, '.vfs.conf.new')); // where the new file is written
     await createVolume('pvc-a', { id: 1 });
     const { lost, exports } = await start();
@@ -208,7 +208,7 @@ describe('exports that were lost', () => {
     await eventually(() => assert.equal(lost.count, 0)); // shortly after it is served
   });
 
-  test('come back once the disk answers', async () => {
+  test('are restored once the disk answers', async () => {
     let hangs = true;
     const checkDisk = (): void => assert.equal(hangs, false, 'it does not answer');
     await createVolume('pvc-a', { id: 1 });

@@ -564,7 +564,7 @@ describe('a volume that is not fit for its claim', () => {
     assert.deepEqual(backend.deleted, []);
   });
 
-  test('that a PersistentVolume of another name has stays: the backend has returned what somebody uses', async () => {
+  test('that a PersistentVolume of another name has is kept: the backend has returned storage that is in use', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
     const { backend, journal, uid, handle } = scene;

@@ -272,7 +272,7 @@ describe('a record that must only be reported', () => {
   });
 
   for (const since of ['', '0']) {
-    test(`as nobody knows since when a volume may have had its name, deletes nothing either, and can be discarded: ${JSON.stringify(since)}`, async () => {
+    test(`without a version from which on the history is known, deletes nothing either, and can be discarded: ${JSON.stringify(since)}`, async () => {
       const record = (uid: string) => leftRecord(uid, { phase: 'delete', handle: `handle-pvc-${uid}`, since });
       const scene = await recoveryScene({ found: (uid) => [{ record: record(uid), owner: 'own' }] });
       await using rig = scene.rig;

@@ -511,7 +511,7 @@ describe('when the run is aborted, a volume that is not saved', () => {
     });
   }
 
-  test('is recorded in that way, too, while its request is under way', async () => {
+  test('is recorded in the same way while its request is in progress', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
     const hanging = rig.fault({

@@ -213,7 +213,7 @@ describe('the blocking store', () => {
     assert.equal(clock.monotonicMs(), 40_000);
   });
 
-  test('the claim is told of the first failure, before the next try', async () => {
+  test('an event on the claim is recorded for the first failure, before the next attempt', async () => {
     const { rig } = await scene({ clock: new ManualClock(), controller: { save: { kind: 'blocking' } } });
     await using _rig = rig;
     rig.refuse('create', 'persistentvolumes', boom);

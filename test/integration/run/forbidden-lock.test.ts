@@ -141,7 +141,7 @@ describe('the event about a forbidden lock', () => {
     { title: 'the token is bound to no Pod', extra: {} },
     { title: 'the API server is too old to say who asks', extra: null },
   ]) {
-    test(`is left out where ${title}`, async () => {
+    test(`is not recorded where ${title}`, async () => {
       await using noted = await noting(extra);
       noted.fail(3);
       await noted.server.requested(1, { path: reviews });

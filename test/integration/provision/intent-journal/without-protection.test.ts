@@ -93,7 +93,7 @@ test('records that wait when a permission is withdrawn go on unprotected, and th
   assert.deepEqual(rig.stored, [uidOf(2)]);
 });
 
-test('a header that is edited to that of a newer version leaves records unprotected, which is said once, until it is put right', async () => {
+test('a header that is edited to that of a newer version leaves records unprotected until it is corrected, which is logged once', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock();
   const process = await rig.open({ clock });

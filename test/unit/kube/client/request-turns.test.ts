@@ -28,7 +28,7 @@ function scene() {
 }
 
 describe('requests that wait', () => {
-  test('of one kind go in order of arrival', () => {
+  test('of one kind are taken in order of arrival', () => {
     const { add, drain } = scene();
     add(lists, 3);
     assert.deepEqual(drain(), ['list0', 'list1', 'list2']);
@@ -41,7 +41,7 @@ describe('requests that wait', () => {
     assert.deepEqual(drain().slice(0, 4), ['events0', 'list0', 'events1', 'list1']);
   });
 
-  test('of a kind that has several in a row go that often before the next kind', () => {
+  test('of a kind with several in a row are taken that often before the next kind', () => {
     const { add, drain } = scene();
     add(volumes, 5);
     add(events, 3);
@@ -57,7 +57,7 @@ describe('requests that wait', () => {
     ]);
   });
 
-  test('gain nothing from a time in which none of their kind waited', () => {
+  test('gain no earlier turn from a time in which none of their kind waited', () => {
     const { turns, add, drain } = scene();
     add(events, 3);
     add(lists, 1);
@@ -67,7 +67,7 @@ describe('requests that wait', () => {
     assert.deepEqual(drain(), ['events0', 'list0', 'events1', 'list0', 'events2', 'list1']);
   });
 
-  test('go no more once they are removed, which may be repeated', () => {
+  test('are not taken once they are removed, which may be repeated', () => {
     const { turns, add, remove, drain } = scene();
     add(lists, 2);
     add(events, 1);
