@@ -221,7 +221,7 @@ function inBackground(work: (stop: AbortSignal) => Promise<void>): AsyncDisposab
 }
 
 /** @returns undefined when SIGINT or SIGTERM has ended the wait for another process. */
-async function lockUnlessEnded(directory: string, logger: Logger): Promise<AsyncDisposable | undefined> {
+async function lockUnlessEnded(directory: string, logger: Logger): Promise<ExportDirectoryLock | undefined> {
   const ending = new AbortController();
   const end = (): void => ending.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
