@@ -24,6 +24,8 @@ const youngest = 10;
 export class Administrator {
   /** What must not be deleted any more. */
   readonly kept: KeptStorage[] = [];
+  /** Names of imports that came too late: the storage was about to be deleted already. */
+  readonly withdrawn = new Set<string>();
   readonly #world: World;
   readonly #load: ClaimLoad;
   readonly #random: Random;
@@ -94,6 +96,7 @@ export class Administrator {
       if (way === 'share') await importStorage(client, volume, imported);
       if (claim.unwantedMs !== undefined) {
         // its claim was deleted meanwhile: the storage may be gone
+        this.withdrawn.add(imported);
         await insist(() => client.delete(persistentVolumes, { name: imported }), ['NotFound']);
         return;
       }

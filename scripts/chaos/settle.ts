@@ -30,8 +30,9 @@ export async function settled(setting: Setting, onLook: (findings: Findings) => 
     if (clean === 3) return findings;
     const text = JSON.stringify(last.outcome.stored.length) + JSON.stringify(findings);
     if (text !== lastText) [lastText, sinceMs] = [text, performance.now()];
-    // A record of a process that was killed is left alone for half a minute without an election.
-    const quietMs = !last.journaled ? 8000 : options.election ? 60_000 : 90_000;
+    // A record of a process that was killed is left alone for half a minute without an election; after a save that was aborted
+    // nothing is deleted for 65 s.
+    const quietMs = !last.journaled ? 8000 : options.election ? 80_000 : 110_000;
     if (performance.now() - sinceMs > quietMs) return findings;
     await delay(1000);
     if (!(await sidecars.working())) {
@@ -53,8 +54,17 @@ export async function look({
   const [stored, deletions] = [await driver.stored(), await driver.deletions()];
   const records = await insist(() => readJournal(world.client, world.cluster.sidecarNamespace));
   const now = await readNow(world);
+  const volumes = now.volumes.filter(({ name }) => !administrator.withdrawn.has(name));
   return {
     journaled: records !== undefined,
-    outcome: { claims: load.created, ...now, stored, records: records ?? [], deletions, kept: administrator.kept },
+    outcome: {
+      claims: load.created,
+      found: now.found,
+      volumes,
+      stored,
+      records: records ?? [],
+      deletions,
+      kept: administrator.kept,
+    },
   };
 }
