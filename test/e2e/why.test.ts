@@ -136,6 +136,28 @@ describe('why on a cluster', () => {
     assert.match((await explain(name, 'no-leader')).message, /pod-1 has not renewed Lease .* for 10 min/);
   });
 
+  test('names the provisioner of a selected node that is away, as other nodes have reported it', async () => {
+    const className = await scene.createClass({ provisioner: `${scene.namespace}.nodes.example.com` });
+    const name = await claimOf({ className });
+    const { uid = '' } = (await scene.readClaim(name)).metadata ?? {};
+    const now = new Date();
+    await scene.admin.core.createNamespacedEvent({
+      namespace: scene.namespace,
+      body: {
+        metadata: { name: `${name}-waits` },
+        involvedObject: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: scene.namespace, name, uid },
+        type: 'Normal',
+        reason: 'ProvisioningWaiting',
+        message: 'Waiting for node "n1", which was selected. If it does not come back, recreate the claim',
+        source: { component: 'nodes.example.com_n2_0' },
+        firstTimestamp: now,
+        lastTimestamp: now,
+        count: 1,
+      },
+    });
+    assert.match((await explain(name, 'provisioner-away')).message, /Waiting for node "n1"/);
+  });
+
   test('names what became of a plugin that was part of Kubernetes', async (t) => {
     const ofPlugin = async (plugin: string): Promise<string> =>
       await claimOf({ className: await scene.createClass({ provisioner: `kubernetes.io/${plugin}` }) });
