@@ -53,6 +53,11 @@ export interface Intent {
   foundHandle: string | undefined;
   /** The backend may have been told to delete the storage. */
   deleteSent: boolean;
+  /**
+   * Monotonic time at which it may have been told so first, since the storage was last asked for; undefined: it was not. A call that
+   * ended later may have made the storage again.
+   */
+  firstDeleteAtMs: number | undefined;
   /** It is left to the revoker; the claim waits, but not for a second look. */
   revoking: boolean;
   /**
@@ -152,6 +157,7 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     reportedAs: undefined,
     foundHandle: undefined,
     deleteSent: false,
+    firstDeleteAtMs: undefined,
     revoking: false,
     deleteNotBeforeMs: -Infinity,
     keptUntilMs: -Infinity,
@@ -178,6 +184,7 @@ export function foundIntent(
     unansweredSaves: record.lateSave === true ? 1 : 0,
     mayBeSavedUntilMs: record.lateSave === true ? nowMs + lateSaveMs : -Infinity,
     deleteSent: record.handle !== undefined && record.phase !== 'unproved',
+    firstDeleteAtMs: record.phase === 'delete' ? -Infinity : undefined, // by the other process, nobody knows when
     deleteNotBeforeMs: nowMs + holdMs(maxCallMs),
     lateUntilMs: lateUntil(nowMs, maxCallMs),
     keptUntilMs,

@@ -369,6 +369,7 @@ export class Intents {
   async revoked(intent: Intent, signal: AbortSignal): Promise<void> {
     const { handle: _handle, problem: _problem, ...record } = intent.record;
     intent.deleteSent = false;
+    intent.firstDeleteAtMs = undefined;
     await this.#put(intent, { ...record, phase: 'revoked' }, signal);
   }
 

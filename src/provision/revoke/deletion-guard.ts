@@ -115,6 +115,7 @@ export class DeletionGuard {
     signal.throwIfAborted();
     if (!isNew) proof.check(intent, handle);
     intent.deleteSent = true;
+    intent.firstDeleteAtMs ??= clock.monotonicMs();
   }
 
   /** A record that was closed meanwhile, while storage was found for it, is written again. @throws when it is not open. */

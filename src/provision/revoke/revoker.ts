@@ -197,13 +197,14 @@ export class Revoker {
       metrics.revoked();
       logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
     }
-    if (intent.lateUntilMs <= clock.monotonicMs()) {
+    // a call that ended after the first DeleteVolume may have made it again, also if a later DeleteVolume has succeeded
+    if (intent.lateUntilMs <= (intent.firstDeleteAtMs ?? clock.monotonicMs())) {
       await this.#close(intent, signal);
       return;
     }
     await provisioner.release?.(record.plan, { signal });
     await intents.revoked(intent, signal);
-    this.#queue.addAfter(uid, intent.lateUntilMs - clock.monotonicMs());
+    this.#queue.addAfter(uid, Math.max(0, intent.lateUntilMs - clock.monotonicMs()));
     // a claim that wants a volume need not wait for the second look
     if (claims.byIndex(uidIndex, uid).length > 0) onReleased(uid, 0);
   }

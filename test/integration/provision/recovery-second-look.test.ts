@@ -51,6 +51,24 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.equal(backend.storage.size, 0);
   });
 
+  test('is looked for once more if a previous process may have deleted it before that call ended', async () => {
+    const scene = await recoveryScene({
+      found: (uid) => [{ record: leftRecord(uid, { phase: 'delete', handle: 'deleted-before' }), owner: 'own' }],
+    });
+    await using rig = scene.rig;
+    const { backend, clock, name, handle } = scene;
+    backend.make(name, 'late'); // by a call that ended after the deletion, whose response that process has not lived to see
+    backend.revokeSteps.push(async (plan, context) => {
+      await clock.sleep(lateMs, { signal: context.signal }); // long after any such call
+      await backend.undo(plan, context);
+    });
+    rig.deleteClaim();
+    await rig.start();
+    await scene.undone();
+    assert.deepEqual(backend.deleted, ['deleted-before', handle]);
+    assert.equal(backend.storage.size, 0);
+  });
+
   for (const state of ['finished', 'reschedule'] as const) {
     test(`is looked for again after a refusal with state ${state}, which does not say that it is gone`, async () => {
       const scene = await deletedOnce();
