@@ -1,18 +1,19 @@
-/** From watch events to keys in the queues: an object that needs no sync is neither queued nor remembered. */
+/** From watch events to keys in the queues: an object that needs no sync, as nearly all in a settled cluster, is neither queued nor remembered. */
 import { type HandlerRegistration, Tombstone } from '../kube/cache/informer.ts';
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
-import { claimUid } from './claim/claim-facts.ts';
+import { claimUid, requestedProvisioner } from './claim/claim-facts.ts';
 import type { ClaimTraces } from './claim/claim-traces.ts';
 import { type ClaimReaders, isDecisiveChange } from './claim/decisive-change.ts';
 import type { DeletionTraces } from './volume/deletion-traces.ts';
 import type { ProvisionInformers } from './cache/informers.ts';
-import { claimNeedsSync, volumeNeedsSync } from './cache/needs-sync.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import { ownsVolume } from './volume/owns-volume.ts';
 import type { RecentlySaved } from './volume/recently-saved.ts';
 import type { SharedStorage } from './volume/shared-storage.ts';
 import { shouldDelete } from './volume/should-delete.ts';
 import type { ClaimSyncer } from './claim/sync-claim.ts';
 import type { VolumeSyncer } from './volume/sync-volume.ts';
+import { finalizerUpkeep } from './volume/volume-finalizer.ts';
 
 export interface WatchHandlersOptions extends ClaimReaders {
   informers: ProvisionInformers;
@@ -130,4 +131,24 @@ export class WatchHandlers {
     volumeSyncer.forget(name);
     deletionTraces?.settled(name);
   }
+}
+
+/**
+ * Whether a claim has no volume yet and wants one from us. The class is not read: it changes without an event of the
+ * claim.
+ */
+export function claimNeedsSync(claim: PersistentVolumeClaim, isKnownProvisioner: (name: string) => boolean): boolean {
+  if ((claim.spec.volumeName ?? '') !== '') return false;
+  const provisioner = requestedProvisioner(claim);
+  return provisioner !== undefined && isKnownProvisioner(provisioner);
+}
+
+/** Whether a volume is ours and has its finalizer wrong, or is to be deleted. */
+export function volumeNeedsSync(
+  volume: PersistentVolume,
+  options: { isKnownProvisioner: (name: string) => boolean; addFinalizer: boolean },
+): boolean {
+  const { isKnownProvisioner, addFinalizer } = options;
+  if (!ownsVolume(volume, isKnownProvisioner)) return false;
+  return finalizerUpkeep(volume, addFinalizer) !== undefined || shouldDelete(volume, addFinalizer);
 }

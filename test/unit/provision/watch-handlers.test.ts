@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { claimNeedsSync, volumeNeedsSync } from '../../../../src/provision/cache/needs-sync.ts';
-import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
-import { claimTransform } from '../../../../src/provision/cache/cached-claim.ts';
-import { volumeTransform } from '../../../../src/provision/cache/cached-volume.ts';
-import { F, isKnownProvisioner, makeClaim, makeVolume } from '../claims-and-volumes.ts';
+import { claimNeedsSync, volumeNeedsSync } from '../../../src/provision/watch-handlers.ts';
+import { SharedValues } from '../../../src/kube/cache/shared-values.ts';
+import { claimTransform } from '../../../src/provision/cache/cached-claim.ts';
+import { volumeTransform } from '../../../src/provision/cache/cached-volume.ts';
+import { F, isKnownProvisioner, makeClaim, makeVolume } from './claims-and-volumes.ts';
 
 const ga = 'volume.kubernetes.io/storage-provisioner';
 const beta = 'volume.beta.kubernetes.io/storage-provisioner';
