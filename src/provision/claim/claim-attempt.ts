@@ -98,11 +98,7 @@ export class ClaimAttempt {
   #checkSlowSet(claim: PersistentVolumeClaim): void {
     const storageClass = this.#options.classes.get(className(claim));
     if (storageClass === undefined) return;
-    const uid = claimUid(claim);
-    if (!this.#options.slowSet.holdsBack(uid, storageClass.metadata.uid ?? '')) return;
-    throw new Error(
-      `skipping volume provisioning for pvc ${uid}, because provisioning previously failed with infeasible error`,
-    );
+    this.#options.slowSet.check(claimUid(claim), storageClass.metadata.uid ?? '');
   }
 
   /** @returns the class by which the claim is to be provisioned; undefined: not now. @throws for another try, which counts as failed. */

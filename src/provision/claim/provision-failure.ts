@@ -37,7 +37,7 @@ export async function handleFailure(
   if (failure.infeasible) {
     recordFailure(`Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`);
     const classUid = classes.get(className(claim))?.metadata.uid;
-    if (classUid !== undefined) slowSet.add(claimUid(claim), classUid);
+    if (classUid !== undefined) slowSet.add(claimUid(claim), classUid, failure.message);
     return failure;
   }
   recordFailure(failure.message);

@@ -1,7 +1,23 @@
 import type { Clock } from '../../base/clock.ts';
+import { shortValue } from '../../base/short-value.ts';
 
 /** How long an infeasible claim is held back, in milliseconds; fixed, as in the original. */
 export const slowRetentionMs = 300_000;
+
+/** Of the error that is repeated in log lines, in characters. */
+const maxProblemLength = 1000;
+
+/** The claim is not tried again yet. */
+export class HeldBackError extends Error {
+  override readonly name = 'HeldBackError';
+
+  /** @param problem - of the attempt that failed for good. */
+  constructor(claimUid: string, problem: string) {
+    super(
+      `skipping volume provisioning for pvc ${claimUid}, because provisioning previously failed with infeasible error: ${problem}`,
+    );
+  }
+}
 
 /**
  * Claims whose provisioning can never succeed unchanged (the driver returned InvalidArgument): no new attempt for five
@@ -9,25 +25,27 @@ export const slowRetentionMs = 300_000;
  */
 export class SlowSet {
   readonly #clock: Clock;
-  readonly #entries = new Map<string, { untilMs: number; classUid: string }>();
+  readonly #entries = new Map<string, { untilMs: number; classUid: string; problem: string }>();
 
   constructor(options: { clock: Clock }) {
     this.#clock = options.clock;
   }
 
-  add(claimUid: string, classUid: string): void {
+  /** @param problem - why it is infeasible. */
+  add(claimUid: string, classUid: string, problem: string): void {
     this.#sweep();
     if (this.#entries.has(claimUid)) return;
-    this.#entries.set(claimUid, { untilMs: this.#clock.monotonicMs() + slowRetentionMs, classUid });
+    const untilMs = this.#clock.monotonicMs() + slowRetentionMs;
+    this.#entries.set(claimUid, { untilMs, classUid, problem: shortValue(problem, maxProblemLength) });
   }
 
-  /** Whether the claim must wait still; another class UID ends the wait at once. */
-  holdsBack(claimUid: string, classUid: string): boolean {
+  /** To be called before an attempt; another class UID ends the wait at once. @throws {HeldBackError} while the claim must wait. */
+  check(claimUid: string, classUid: string): void {
     const entry = this.#entries.get(claimUid);
-    if (entry === undefined) return false;
-    if (entry.classUid === classUid && entry.untilMs > this.#clock.monotonicMs()) return true;
+    if (entry === undefined) return;
+    if (entry.classUid === classUid && entry.untilMs > this.#clock.monotonicMs())
+      throw new HeldBackError(claimUid, entry.problem);
     this.#entries.delete(claimUid);
-    return false;
   }
 
   /** The claim is gone, or has a volume. */
