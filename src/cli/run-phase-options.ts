@@ -95,6 +95,8 @@ export interface RunPhaseOptions {
   abort: AbortSignal;
   /** Of the leader; undefined without leader election. */
   permit?: Permit | undefined;
+  /** The Lease that makes this process the leader; undefined without leader election. */
+  lease: { readonly namespace: string; readonly name: string } | undefined;
   /** Fails until the caches have synced, and while one is silent for too long. */
   ready: Health;
   /** Undefined: nothing is traced. */

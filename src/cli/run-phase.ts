@@ -14,6 +14,7 @@ import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import { type Feature, runFeatures } from '../run/feature.ts';
 import { RunningCaches } from '../run/running-caches.ts';
+import { unreadyLeader } from '../run/unready-leader.ts';
 import type { Config } from './config.ts';
 import { Attachments } from './features/attachments-feature.ts';
 import { attributesClassesFeature } from './features/attributes-classes-feature.ts';
@@ -86,6 +87,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     goneNodes,
     otherJournals,
     garbage,
+    unreadyLeader(parts),
   ];
   await runFeatures(features, { caches, shutdown, abort, clock, logger });
 }

@@ -1,7 +1,6 @@
 /** The sidecar: wires everything together in the order in which it is needed; disposal is in reverse. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Permit } from '../base/permit.ts';
 import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
 import { csiCallMetrics } from '../csi/call-metrics.ts';
 import { traceCall } from '../csi/call-traces.ts';
@@ -12,7 +11,7 @@ import type { CallObserver } from '../csi/unary-call.ts';
 import { addBuildInfo, addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { MissingRights } from '../kube/client/missing-rights.ts';
 import type { Transport } from '../kube/client/transport.ts';
-import { leadAndWork } from '../run/election.ts';
+import { leadAndWork, type Leading } from '../run/election.ts';
 import { startEndpoint } from '../run/endpoint.ts';
 import { failureExit, fatalExit } from '../run/exit.ts';
 import { Health } from '../run/health.ts';
@@ -87,9 +86,21 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
   const pages = status?.page({ driver, ready });
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready, pages });
-  const work = (abort: AbortSignal, { permit }: { permit?: Permit } = {}): Promise<void> => {
+  const work = (abort: AbortSignal, { permit, lock }: Partial<Leading> = {}): Promise<void> => {
     status?.works();
-    const phase = { ...options, transport, driver, capacity, metrics, abort, permit, ready, status, tracer };
+    const phase = {
+      ...options,
+      transport,
+      driver,
+      capacity,
+      metrics,
+      abort,
+      permit,
+      lease: lock,
+      ready,
+      status,
+      tracer,
+    };
     return runPhase(phase).finally(shutdown.workEnded);
   };
   if (config.leaderElection === null || config.nodeDeployment !== null) {

@@ -9,3 +9,6 @@ export const sharedStorageText = 'has the same storage as persistentvolume';
 /** Between the name of a volume and what its deletion waits for: a moment, in RFC 3339, or the end of a call. */
 export const deletedAfterText = 'is deleted after';
 export const deletedOnceText = 'is deleted once a call has ended';
+
+/** On the Pod of a leader that cannot work yet; the text says why. */
+export const notReadyReason = 'ProvisionerNotReady';

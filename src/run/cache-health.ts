@@ -32,13 +32,17 @@ export function checkCaches({ ready, clock }: { ready: Health; clock: Clock }, i
       const isSilent = nowMs - informer.lastByteMs >= maxMs || nowMs - informer.lastSuccessMs >= silentCacheMs;
       return isSilent ? silenceText(name, informer, nowMs) : undefined;
     };
-    checks.defer(ready.add(() => (informer.hasSynced ? silence() : `the cache of ${name} is not filled yet`)));
+    const unfilled = (): string => `the cache of ${name} is not filled yet${reasonText(informer)}`;
+    checks.defer(ready.add(() => (informer.hasSynced ? silence() : unfilled())));
   }
   return checks;
 }
 
-function silenceText(name: string, { lastByteMs, lastSuccessMs, lastError }: AnyInformer, nowMs: number): string {
-  const why = lastError === undefined ? '' : `: ${lastError.message}`;
-  const silentS = Math.round((nowMs - Math.min(lastByteMs, lastSuccessMs)) / 1000);
-  return `nothing received about ${name} for ${silentS} seconds${why}`;
+function silenceText(name: string, informer: AnyInformer, nowMs: number): string {
+  const silentS = Math.round((nowMs - Math.min(informer.lastByteMs, informer.lastSuccessMs)) / 1000);
+  return `nothing received about ${name} for ${silentS} seconds${reasonText(informer)}`;
+}
+
+function reasonText({ lastError }: AnyInformer): string {
+  return lastError === undefined ? '' : `: ${lastError.message}`;
 }

@@ -28,6 +28,8 @@ import { Health, type HealthCheck } from './health.ts';
 import { type ProcessParts, provisionerParts, type ProvisionerParts, type StartedParts } from './provisioner-parts.ts';
 import { checkIntentJournal, otherJournals, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
+import { unreadyLeader } from './unready-leader.ts';
+import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { listenForShutdown, onceAborted, type Shutdown, type SignalSource } from './shutdown.ts';
 
 /** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
@@ -231,7 +233,9 @@ async function provision(
       return controller.run(until);
     },
   };
-  const features = [provisioning, otherJournals(given, journalParts)];
+  await using recorder = new EventRecorder({ client, component: controller.component, clock, logger });
+  const unready = unreadyLeader({ ready, recorder, lease: leading?.lock, clock, logger });
+  const features = [provisioning, otherJournals(given, journalParts), unready];
   await runFeatures(features, { caches, shutdown, abort, clock, logger });
 }
 
