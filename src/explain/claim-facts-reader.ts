@@ -16,6 +16,8 @@ import {
   type AttributesClass,
   attributesClasses,
   type ClusterEvent,
+  type CsiNode,
+  csiNodes,
   events,
   nodes,
   olderAttributesClasses,
@@ -28,6 +30,8 @@ import {
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
+import { type History, provisioningHistory } from './provisioning-events.ts';
+import { signOfLifeMs } from './serving.ts';
 
 /** The data source of a claim, with its defaults. */
 export interface SourceReference {
@@ -61,6 +65,16 @@ export interface ClaimFacts {
   grants?: Reading<ReferenceGrant[]> | undefined;
   attributesClass?: Reading<AttributesClass> | undefined;
   secret?: { reference: SecretReference; reading: Reading<KubeObject> } | undefined;
+  /** Names and labels, of a class with `allowedTopologies` while no node is selected. */
+  nodes?: Reading<KubeObject[]> | undefined;
+  /** The same case. */
+  csiNodes?: Reading<CsiNode[]> | undefined;
+  /** About the Lease of the provisioner, where nothing is recorded about the claim. */
+  leaseEvents?: { holder: string; events: Reading<ClusterEvent[]> } | undefined;
+  /** As the provisioner itself knows it; undefined: what the events tell. */
+  history?: History | undefined;
+  /** The same of the next attempt, in milliseconds. */
+  nextAttemptInMs?: number | undefined;
 }
 
 export interface ClaimReadOptions {
@@ -85,7 +99,7 @@ export function provisionerOf(claim: PersistentVolumeClaim, storageClass: Storag
 const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
 
 /**
- * Reads the surroundings of a claim that is not bound, or that is being deleted. At most 13 requests, and one for each
+ * Reads the surroundings of a claim that is not bound, or that is being deleted. At most 16 requests, and one for each
  * further 2,000 Pods of the namespace that have not started.
  */
 export async function readClaimFacts(claim: PersistentVolumeClaim, options: ClaimReadOptions): Promise<ClaimFacts> {
@@ -115,20 +129,35 @@ function isSettled({ claim, storageClass, volume }: Omit<ClaimFacts, 'nowMs'>): 
 
 async function readFurther(
   { claim, storageClass, provisioner }: Omit<ClaimFacts, 'nowMs'>,
-  { reader, secretOf }: ClaimReadOptions,
+  { reader, now, secretOf }: ClaimReadOptions,
 ): Promise<Partial<ClaimFacts>> {
   const ofClass = found(storageClass);
-  if (waitsForConsumer(claim, ofClass)) return await readConsumers(claim, reader);
+  if (waitsForConsumer(claim, ofClass)) {
+    const [consumers, places] = await Promise.all([readConsumers(claim, reader), readPlaces(claim, ofClass, reader)]);
+    return { ...consumers, ...places };
+  }
   const node = selectedNode(claim);
-  const [about, serving, chosen, sources, attributesClass, secret] = await Promise.all([
+  const [about, serving, chosen, sources, attributesClass, secret, places] = await Promise.all([
     readEvents(claim, reader),
     provisioner ?? (ofClass && readProvisioner(ofClass.provisioner, reader)),
     node === '' ? undefined : reader.exists(nodes, { name: node }),
     readSource(claim, reader),
     readAttributesClass(claim, reader),
     ofClass && readSecret(secretOf, ofClass, claim, reader),
+    readPlaces(claim, ofClass, reader),
   ]);
-  return { events: about, provisioner: serving, node: chosen, ...sources, attributesClass, secret };
+  const { lastMs = -Infinity } = provisioningHistory(found(about) ?? [], provisionerOf(claim, ofClass));
+  const leaseEvents = now() - lastMs > signOfLifeMs ? await readLeaseEvents(serving, reader) : undefined;
+  return {
+    events: about,
+    provisioner: serving,
+    node: chosen,
+    ...sources,
+    attributesClass,
+    secret,
+    ...places,
+    leaseEvents,
+  };
 }
 
 /** The Pods that use the claim and have not started, and if there is one, what came of earlier nodes. */
@@ -136,6 +165,35 @@ async function readConsumers(claim: PersistentVolumeClaim, reader: ClusterReader
   const waiting = await readPods(claim, 'status.phase=Pending', reader);
   const isUsed = (found(waiting)?.length ?? 0) > 0;
   return { pods: waiting, ...(isUsed && { events: await readEvents(claim, reader) }) };
+}
+
+/** Where the driver has nodes: only a class that allows some places asks for it. */
+async function readPlaces(
+  claim: PersistentVolumeClaim,
+  storageClass: StorageClass | undefined,
+  reader: ClusterReader,
+): Promise<Pick<ClaimFacts, 'nodes' | 'csiNodes'>> {
+  if ((storageClass?.allowedTopologies ?? []).length === 0 || selectedNode(claim) !== '') return {};
+  const [all, registered] = await Promise.all([
+    reader.pick<KubeObject>(nodes, ({ metadata: { name, labels } }) => ({
+      metadata: { name, ...(labels && { labels }) },
+    })),
+    reader.list<CsiNode>(csiNodes),
+  ]);
+  return { nodes: all, csiNodes: registered };
+}
+
+/** What the leader of the provisioner has recorded about itself, on its Lease. */
+async function readLeaseEvents(
+  provisioner: ProvisionerFacts | undefined,
+  reader: ClusterReader,
+): Promise<ClaimFacts['leaseEvents']> {
+  const [lease] = found(provisioner?.leases) ?? [];
+  if (lease === undefined) return undefined;
+  const { namespace = '', name } = lease.metadata;
+  const fieldSelector = `involvedObject.kind=Lease,involvedObject.name=${name}`;
+  const about = await reader.list<ClusterEvent>(events, { namespace, fieldSelector });
+  return { holder: lease.spec?.holderIdentity ?? '', events: about };
 }
 
 /** Its slowest request: the API server does not cache events, and reads all of the namespace to find these. */

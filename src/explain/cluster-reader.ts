@@ -58,9 +58,17 @@ export class ClusterReader {
     isWanted: (object: T) => boolean,
     options: Omit<ListOptions, 'signal' | 'limit'> = {},
   ): Promise<Reading<T[]>> {
-    const pick = (object: T): T | undefined => (isWanted(object) ? object : undefined);
+    return this.pick(resource, (object: T) => (isWanted(object) ? object : undefined), options);
+  }
+
+  /** What `picked` takes of each object; undefined leaves it out. All are read, page by page. */
+  pick<T extends KubeObject, Kept = T>(
+    resource: Resource,
+    picked: (object: T) => Kept | undefined,
+    options: Omit<ListOptions, 'signal' | 'limit'> = {},
+  ): Promise<Reading<Kept[]>> {
     return this.#read(
-      () => this.#client.select(resource, pick, { ...options, signal: this.#signal, optional: 'reported' }),
+      () => this.#client.select(resource, picked, { ...options, signal: this.#signal, optional: 'reported' }),
       listText(resource, options),
     );
   }

@@ -1,16 +1,31 @@
 /** Why a volume stays: the steps of its deletion in their order. */
 import { type PersistentVolume, persistentVolumes } from '../provision/objects.ts';
 import type { ClusterReader } from './cluster-reader.ts';
-import { type Explanation, type Finding, type Look, walk } from './explanation.ts';
-import { readVolumeFacts, type VolumeFacts } from './volume-facts-reader.ts';
-import { lookAtAttachments, lookAtDeleter, lookAtDeletion, lookAtVolumeState } from './volume-steps.ts';
+import { checkAttachments } from './causes/attached.ts';
+import { checkDeletion, checkFailedForGood } from './causes/delete-error.ts';
+import { checkDeletionBegins, checkVolumeDeleted } from './causes/deleting.ts';
+import { checkInUse } from './causes/in-use.ts';
+import { checkDeleter, checkUnattempted } from './causes/no-deleter.ts';
+import { volumeNotRead } from './causes/not-found.ts';
+import { checkRetained } from './causes/retained.ts';
+import { type CheckedStep, type Explanation, type Finding, walk } from './explanation.ts';
+import { isToBeDeleted, readVolumeFacts, type VolumeFacts } from './volume-facts-reader.ts';
 
-const steps: readonly Look<VolumeFacts>[] = [
-  { step: 'volume', look: lookAtVolumeState },
-  { step: 'attachments', look: lookAtAttachments },
-  { step: 'provisioner', look: lookAtDeleter },
-  { step: 'deletion', look: lookAtDeletion },
+const steps: readonly CheckedStep<VolumeFacts>[] = [
+  { step: 'volume', checks: [checkInUse, checkRetained, volumeState] },
+  { step: 'attachments', checks: [checkAttachments] },
+  { step: 'provisioner', checks: [checkDeleter] },
+  {
+    step: 'deletion',
+    checks: [checkFailedForGood, checkDeletion, checkDeletionBegins, checkUnattempted, checkVolumeDeleted],
+  },
 ];
+
+function volumeState({ volume }: VolumeFacts): Finding {
+  const phase = volume.status?.phase ?? 'Pending';
+  const what = isToBeDeleted(volume) ? 'its policy is Delete' : 'is being deleted';
+  return { state: 'ok', detail: `it is ${phase}, and ${what}` };
+}
 
 /** Checks the steps of a volume against what was read. Pure. */
 export function volumeExplanation(facts: VolumeFacts): Explanation {
@@ -28,14 +43,5 @@ export async function explainVolume(
 ): Promise<Explanation> {
   const volume = await options.reader.get<PersistentVolume>(persistentVolumes, { name });
   if (volume.kind === 'found') return volumeExplanation(await readVolumeFacts(volume.value, options));
-  const unread = (): Finding =>
-    volume.kind === 'unreadable'
-      ? { state: 'unknown', detail: volume.why }
-      : {
-          state: 'unknown',
-          cause: 'not-found',
-          message: `There is no PersistentVolume ${name}.`,
-          cure: 'List the volumes: kubectl get pv',
-        };
-  return walk(`pv/${name}`, volume, [{ step: 'volume', look: unread }]);
+  return walk(`pv/${name}`, volume, [{ step: 'volume', checks: [volumeNotRead(name)] }]);
 }

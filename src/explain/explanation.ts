@@ -1,43 +1,5 @@
 /** What an explanation consists of: the steps of a claim or volume, and the first that it waits for. */
-
-/** Every cause with what it means; `docs/why.md` has them with their cures. */
-export const causes = [
-  'bound',
-  'not-found',
-  'no-class',
-  'class-not-found',
-  'static-class',
-  'waits-for-volume',
-  'lost',
-  'waits-for-consumer',
-  'pod-unschedulable',
-  'no-capacity',
-  'selected-node-gone',
-  'no-topology',
-  'not-handed-over',
-  'no-provisioner',
-  'no-leader',
-  'provisioner-away',
-  'secret-missing',
-  'source-missing',
-  'source-not-ready',
-  'grant-missing',
-  'attributes-class',
-  'selector',
-  'driver-error',
-  'in-progress',
-  'name-taken',
-  'volume-made',
-  'deleting',
-  'in-use',
-  'attached',
-  'shared-storage',
-  'retained',
-  'delete-error',
-  'no-deleter',
-] as const;
-
-export type Cause = (typeof causes)[number];
+import type { Cause } from './causes/causes.ts';
 
 /**
  * - `bound`: the claim has its volume; of a volume: nothing is to be deleted.
@@ -88,18 +50,21 @@ export interface Holding {
   presumes?: boolean;
 }
 
+/** One thing that may hold an object, or that shows that it does not. @returns undefined where it does not apply. */
+export type Check<Facts> = (facts: Facts) => Finding | undefined;
+
 /** A part of the way. */
-export interface Look<Facts> {
+export interface CheckedStep<Facts> {
   step: string;
-  /** What it says of the facts; undefined where it does not apply. */
-  look: (facts: Facts) => Finding | undefined;
+  /** The first one that says something decides the step. */
+  checks: readonly Check<Facts>[];
 }
 
 /** Checks the steps in their order up to the first that the object waits for. */
-export function walk<Facts>(object: string, facts: Facts, looks: readonly Look<Facts>[]): Explanation {
+export function walk<Facts>(object: string, facts: Facts, checked: readonly CheckedStep<Facts>[]): Explanation {
   const steps: Step[] = [];
-  for (const { step, look } of looks) {
-    const found = look(facts);
+  for (const { step, checks } of checked) {
+    const found = firstFinding(facts, checks);
     if (found === undefined) continue;
     if ('cause' in found && found.presumes === true && steps.some(({ state }) => state === 'unknown')) {
       steps.push({ step, state: 'unknown', detail: found.message });
@@ -113,6 +78,14 @@ export function walk<Facts>(object: string, facts: Facts, looks: readonly Look<F
     }
   }
   return { object, ...nothingFound(steps), steps };
+}
+
+function firstFinding<Facts>(facts: Facts, checks: readonly Check<Facts>[]): Finding | undefined {
+  for (const check of checks) {
+    const found = check(facts);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function nothingFound(steps: readonly Step[]): Pick<Explanation, 'verdict' | 'cause' | 'message' | 'cure'> {

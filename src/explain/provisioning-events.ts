@@ -60,7 +60,8 @@ export function deletionHistory(events: readonly ClusterEvent[]): Pick<History, 
   };
 }
 
-function recordedOf(events: readonly ClusterEvent[]): Recorded | undefined {
+/** All of them as one; undefined for none. */
+export function recordedOf(events: readonly ClusterEvent[]): Recorded | undefined {
   const newest = events.toSorted((a, b) => lastMs(a) - lastMs(b)).at(-1);
   if (newest === undefined) return undefined;
   return {

@@ -115,6 +115,8 @@ function makeStatus(
     isKnownProvisioner,
     volumeName,
     claims: () => claims.list(),
+    getClaim: (key) => claims.get(key),
+    getVolume: (name) => volumes.get(name),
     getClass: (name) => classes.get(name),
     lastError: (uid) => lastErrors?.get(uid),
     isUnsaved: (name) => store.isUnsaved(name),

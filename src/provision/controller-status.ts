@@ -1,7 +1,7 @@
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
 import { claimProgress, type ClaimProgress, type ClaimProgressParts } from './claim/claim-progress.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
-import type { PersistentVolumeClaim } from './objects.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 
 /** One queue of the controller. */
 export interface QueueStatus {
@@ -20,8 +20,20 @@ export interface QueueStatus {
 /** A record of a volume in the making, without the plan. */
 export type OpenIntent = Pick<IntentRecord, 'claim' | 'phase' | 'createdAt' | 'problem'> & { readonly volume: string };
 
+/** A claim that has no volume, as the caches show it, and how far it is. */
+export interface WaitingClaim {
+  readonly claim: PersistentVolumeClaim;
+  readonly progress: ClaimProgress;
+  /** Undefined: it does not exist. */
+  readonly storageClass: StorageClass | undefined;
+  /** Of the name that the claim's volume gets; undefined: there is none. */
+  readonly volume: PersistentVolume | undefined;
+}
+
 export interface ControllerStatusParts extends Omit<ClaimProgressParts, 'stateOf' | 'failures'> {
   claims: () => Iterable<PersistentVolumeClaim>;
+  getClaim: (key: string) => PersistentVolumeClaim | undefined;
+  getVolume: (name: string) => PersistentVolume | undefined;
   intents: () => Iterable<{ readonly record: IntentRecord }>;
   claimQueue: WorkQueue;
   /** All queues by name. */
@@ -43,13 +55,26 @@ export class ControllerStatus {
    * @returns undefined in place of each claim that is not waiting, so that the caller can pause there, too.
    */
   *waitingClaims(): Generator<ClaimProgress | undefined> {
+    const parts = this.#progressParts();
+    for (const claim of this.#parts.claims()) yield claimProgress(claim, parts);
+  }
+
+  /** One of them. @param key - `NAMESPACE/NAME`. @returns undefined for any other claim. */
+  waitingClaim(key: string): WaitingClaim | undefined {
+    const { getClaim, getClass, getVolume, volumeName } = this.#parts;
+    const claim = getClaim(key);
+    const progress = claim && claimProgress(claim, this.#progressParts());
+    if (claim === undefined || progress === undefined) return undefined;
+    return { claim, progress, storageClass: getClass(progress.className), volume: getVolume(volumeName(claim)) };
+  }
+
+  #progressParts(): ClaimProgressParts {
     const { claimQueue } = this.#parts;
-    const parts: ClaimProgressParts = {
+    return {
       ...this.#parts,
       stateOf: (uid) => claimQueue.stateOf(uid),
       failures: (uid) => claimQueue.failures(uid),
     };
-    for (const claim of this.#parts.claims()) yield claimProgress(claim, parts);
   }
 
   queues(): QueueStatus[] {

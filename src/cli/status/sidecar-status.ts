@@ -9,6 +9,8 @@ import type { CallObserver } from '../../csi/unary-call.ts';
 import { RecentCalls } from '../../diagnostics/status-page/recent-calls.ts';
 import { StatusPage } from '../../diagnostics/status-page/status-page.ts';
 import type { ReportedClaim, ReportedPhase, StatusReport } from '../../diagnostics/status-page/status-report.ts';
+import { explainOwnClaim } from '../../explain/explain-own-claim.ts';
+import type { Explanation } from '../../explain/explanation.ts';
 import type { RequestObservation } from '../../kube/client/request.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { Health } from '../../run/health.ts';
@@ -65,7 +67,16 @@ export class SidecarStatus {
   }
 
   page(parts: KnownParts): StatusPage {
-    return new StatusPage({ ...this.#options, collect: ({ delay }) => this.#collect(parts, delay) });
+    return new StatusPage({
+      ...this.#options,
+      collect: ({ delay }) => this.#collect(parts, delay),
+      explain: (claim) => this.#explain(claim),
+    });
+  }
+
+  #explain(claim: string): Explanation | undefined {
+    const waiting = this.#controller?.waitingClaim(claim);
+    return waiting && explainOwnClaim(waiting, this.#options.clock.wallMs());
   }
 
   async #collect({ driver, ready }: KnownParts, delay: StatusReport['process']['delay']): Promise<StatusReport> {

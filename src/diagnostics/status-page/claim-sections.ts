@@ -1,6 +1,12 @@
 import { countText, durationText, errorText, escapeHtml, plural, shortened } from './html.ts';
 import { queryText, type StatusQuery } from './status-query.ts';
-import { badSteps, claimSteps, type ReportedClaim, type ReportedStep } from './status-report.ts';
+import {
+  badSteps,
+  claimSteps,
+  type ReportedClaim,
+  type ReportedExplanation,
+  type ReportedStep,
+} from './status-report.ts';
 import type { StatusView } from './status-view.ts';
 
 /** Claims on one page, and the bytes that they may take: names and errors may be long. */
@@ -33,10 +39,10 @@ const stepMeanings: Readonly<Record<ReportedStep, string>> = {
 };
 
 /** The list of claims, or the one that was asked for. */
-export function claimList({ report, query, found }: StatusView): string {
+export function claimList({ report, query, found, explanation }: StatusView): string {
   if (report.work === undefined) return '<p class="empty">This instance is a standby: the leader has the list.</p>';
   const { claims } = report.work;
-  if (query.claim !== undefined) return oneClaim(claims, query, report.atMs);
+  if (query.claim !== undefined) return oneClaim(claims, query, { atMs: report.atMs, explanation });
   if (claims.length === 0) {
     const text =
       report.unhealthyReason === undefined ? 'No claim waits for a volume.' : 'No waiting claim is known yet.';
@@ -117,7 +123,11 @@ function pageLinks(query: StatusQuery, { from, last, total }: { from: number; la
   return `<nav class="pages" aria-label="Pages of claims">${previous}${next}</nav>`;
 }
 
-function oneClaim(claims: readonly ReportedClaim[], query: StatusQuery, atMs: number): string {
+function oneClaim(
+  claims: readonly ReportedClaim[],
+  query: StatusQuery,
+  { atMs, explanation }: { atMs: number; explanation: ReportedExplanation | undefined },
+): string {
   const isNarrowed = query.search !== '' || query.step !== undefined || query.from > 0;
   const backText = isNarrowed ? 'Back to the list' : 'All waiting claims';
   const back = `<p><a href="${escapeHtml(queryText(query, { claim: undefined }))}">${backText}</a></p>`;
@@ -129,6 +139,7 @@ function oneClaim(claims: readonly ReportedClaim[], query: StatusQuery, atMs: nu
   const { lastError } = claim;
   const facts: [string, string][] = [
     ['State', `${stepTexts[claim.step]}. ${stepMeanings[claim.step]}`],
+    ...explained(explanation),
     ['Waiting for', age(claim.createdAt, atMs)],
     ['Next attempt', nextTry(claim)],
     ['Failed in a row', countText(claim.failures)],
@@ -137,9 +148,21 @@ function oneClaim(claims: readonly ReportedClaim[], query: StatusQuery, atMs: nu
     ['StorageClass', claim.className === '' ? 'none' : escapeHtml(claim.className)],
     ['UID', `<code>${escapeHtml(claim.uid)}</code>`],
     ['Created', escapeHtml(claim.createdAt)],
+    ['Explain', `<code>csi-provisioner why ${name}</code>, which also sees Pods, nodes and Secrets`],
   ];
   const list = facts.map(([term, text]) => `<dt>${term}<dd>${text}`).join('');
   return `<h3>${name}</h3><dl class="facts">${list}</dl>${back}`;
+}
+
+/** Cause and cure, as `why` names them. */
+function explained(explanation: ReportedExplanation | undefined): [string, string][] {
+  if (explanation === undefined) return [];
+  const { verdict, cause, message, cure } = explanation;
+  const label = cause === null ? verdict : `${verdict}: ${cause}`;
+  return [
+    ['Cause', `<b>${escapeHtml(label)}</b>. ${escapeHtml(message)}`],
+    ['What to do', cure === '' ? 'nothing' : `${escapeHtml(cure)}.`],
+  ];
 }
 
 function ago(thenMs: number, atMs: number): string {

@@ -6,7 +6,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { DigestedReport } from './report-digest.ts';
 import { parseStatusQuery, type StatusQuery } from './status-query.ts';
 import { headline, renderSections, type SectionId } from './status-sections.ts';
-import { statusView } from './status-view.ts';
+import { type ExplainClaim, statusView } from './status-view.ts';
 
 /** Open streams; a reader beyond them reads the page as it is. */
 export const maxStreams = 8;
@@ -18,6 +18,13 @@ const maxShare = 0.05;
 /** A stream in which nothing changes is kept open by a comment, in milliseconds. */
 const silenceMs = 15_000;
 
+export interface LiveStreamsOptions {
+  report: () => Promise<DigestedReport>;
+  explain: ExplainClaim;
+  clock: Clock;
+  logger: Logger;
+}
+
 interface Stream {
   readonly response: ServerResponse;
   readonly query: StatusQuery;
@@ -28,13 +35,13 @@ interface Stream {
 
 /** Readers of the page that follow it as server-sent events (HTML Standard, "Server-sent events"). */
 export class LiveStreams implements Disposable {
-  readonly #options: { report: () => Promise<DigestedReport>; clock: Clock; logger: Logger };
+  readonly #options: LiveStreamsOptions;
   readonly #streams = new Set<Stream>();
   #timer: Timer | undefined;
   #delay: ReturnType<typeof monitorEventLoopDelay> | undefined;
   #closed = false;
 
-  constructor(options: { report: () => Promise<DigestedReport>; clock: Clock; logger: Logger }) {
+  constructor(options: LiveStreamsOptions) {
     this.#options = options;
   }
 
@@ -107,7 +114,7 @@ export class LiveStreams implements Disposable {
   async #sendTo(stream: Stream, report: DigestedReport): Promise<void> {
     const { response, query, sent } = stream;
     if (!isReading(response)) return; // a slow reader skips this one
-    const view = await statusView(report, query);
+    const view = await statusView(report, query, this.#options.explain);
     if (!isReading(response)) return;
     const parts: Partial<Record<SectionId, string>> = {};
     for (const [id, html] of renderSections(view)) {

@@ -15,12 +15,14 @@ import { statusDocument } from './status-document.ts';
 import { parseStatusQuery } from './status-query.ts';
 import type { StatusReport } from './status-report.ts';
 import { statusScript } from './status-script.ts';
-import { statusView } from './status-view.ts';
+import { type ExplainClaim, statusView } from './status-view.ts';
 import { statusIcon, statusStyle } from './status-style.ts';
 
 export interface StatusPageOptions {
   /** Collects the report. Called when somebody looks, at most once a second. */
   collect: (watched: { delay: StatusReport['process']['delay'] }) => Promise<StatusReport>;
+  /** What a claim waits for; called when somebody looks at it. Default: that is not said. */
+  explain?: ExplainClaim;
   /** Default: the machine's own time. */
   clock?: Clock;
   logger: Logger;
@@ -55,14 +57,21 @@ const files: ReadonlyMap<string, { type: string; text: string }> = new Map([
 export class StatusPage implements AsyncDisposable {
   readonly #options: StatusPageOptions;
   readonly #clock: Clock;
+  readonly #explain: ExplainClaim;
   readonly #streams: LiveStreams;
   #report: Promise<DigestedReport> | undefined;
   #expiry: Timer | undefined;
 
   constructor(options: StatusPageOptions) {
     this.#options = options;
+    this.#explain = options.explain ?? (() => undefined);
     this.#clock = options.clock ?? systemClock;
-    this.#streams = new LiveStreams({ report: () => this.#shared(), clock: this.#clock, logger: options.logger });
+    this.#streams = new LiveStreams({
+      ...options,
+      report: () => this.#shared(),
+      explain: this.#explain,
+      clock: this.#clock,
+    });
   }
 
   /** Adds the paths to a server. */
@@ -96,7 +105,7 @@ export class StatusPage implements AsyncDisposable {
 
   async #page(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const report = await this.#shared();
-    const text = statusDocument(await statusView(report, parseStatusQuery(request.url ?? '')));
+    const text = statusDocument(await statusView(report, parseStatusQuery(request.url ?? ''), this.#explain));
     await send(request, response, { type: 'text/html; charset=utf-8', text });
   }
 

@@ -17,6 +17,15 @@ export type ReportedStep = (typeof claimSteps)[number];
 /** Steps that need attention. */
 export const badSteps: ReadonlySet<ReportedStep> = new Set(['retrying', 'class-missing', 'saving']);
 
+/** What a claim waits for, as `csi-provisioner why` says it. */
+export interface ReportedExplanation {
+  readonly verdict: string;
+  readonly cause: string | null;
+  readonly message: string;
+  /** What to do; empty when there is nothing to do. */
+  readonly cure: string;
+}
+
 /** A claim without a volume. */
 export interface ReportedClaim {
   readonly namespace: string;

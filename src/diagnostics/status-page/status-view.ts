@@ -2,7 +2,7 @@ import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import { errorText } from './html.ts';
 import type { DigestedReport } from './report-digest.ts';
 import type { StatusQuery } from './status-query.ts';
-import type { ReportedClaim } from './status-report.ts';
+import type { ReportedClaim, ReportedExplanation } from './status-report.ts';
 
 /** A report as one reader asked for it. */
 export interface StatusView {
@@ -10,19 +10,29 @@ export interface StatusView {
   readonly query: StatusQuery;
   /** The claims that the search found, of all steps. */
   readonly found: readonly ReportedClaim[];
+  /** Of the claim that was asked for; undefined for none, or for one that does not wait. */
+  readonly explanation: ReportedExplanation | undefined;
 }
 
+/** Explains a claim, by `NAMESPACE/NAME`. */
+export type ExplainClaim = (claim: string) => ReportedExplanation | undefined;
+
 /** Searches the claims, in slices. */
-export async function statusView(report: DigestedReport, query: StatusQuery): Promise<StatusView> {
+export async function statusView(
+  report: DigestedReport,
+  query: StatusQuery,
+  explain: ExplainClaim,
+): Promise<StatusView> {
   const claims = report.work?.claims ?? [];
-  if (query.search === '' || query.claim !== undefined) return { report, query, found: claims };
+  const explanation = query.claim === undefined ? undefined : explain(query.claim);
+  if (query.search === '' || query.claim !== undefined) return { report, query, found: claims, explanation };
   const search = query.search.toLowerCase();
   const found: ReportedClaim[] = [];
   for (const claim of claims) {
     if (sliceSpent()) await nextSlice();
     if (isFound(claim, search)) found.push(claim);
   }
-  return { report, query, found };
+  return { report, query, found, explanation };
 }
 
 function isFound({ namespace, name, className, uid, lastError }: ReportedClaim, search: string): boolean {

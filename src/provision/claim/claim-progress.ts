@@ -35,6 +35,8 @@ export interface ClaimProgress {
   readonly lastError: LastError | undefined;
   /** Milliseconds until the next attempt; undefined while it has no time. */
   readonly nextTryInMs: number | undefined;
+  /** For how long a worker has had it, in milliseconds; undefined: none has it. */
+  readonly syncingForMs: number | undefined;
 }
 
 export interface ClaimProgressParts {
@@ -68,6 +70,7 @@ export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgress
     step,
     failures: parts.failures(uid),
     lastError: parts.lastError(uid),
+    syncingForMs: state.state === 'processing' ? state.forMs : undefined,
     nextTryInMs: state.state === 'delayed' && step !== 'volume-made' ? state.inMs : undefined,
   };
 }

@@ -1,12 +1,18 @@
 import type { Clock } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
+import { HeldBackError } from './slow-set.ts';
+import { waitingText } from './waiting-text.ts';
 
 /** Why the last attempt for a claim ended without a volume. */
 export interface LastError {
   /** As in the events, truncated at 1,000 characters. */
   readonly message: string;
+  /** `waiting`: it waits for something else, such as for another process; nothing has failed. */
+  readonly kind: 'failed' | 'waiting';
   /** Milliseconds since the Unix epoch. */
   readonly atMs: number;
+  /** When the first of the attempts failed that have failed in a row, in the same unit. */
+  readonly sinceMs: number;
 }
 
 const maxErrors = 20_000;
@@ -21,10 +27,20 @@ export class LastErrors {
     this.#clock = clock;
   }
 
+  /** Notes an error. A claim that is held back keeps the error for which it is. */
   add(uid: string, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const known = this.#errors.get(uid);
+    if (error instanceof HeldBackError && known !== undefined) return;
+    const waiting = waitingText(error);
+    const message = waiting ?? (error instanceof Error ? error.message : String(error));
+    const atMs = this.#clock.wallMs();
     this.#errors.delete(uid);
-    this.#errors.set(uid, { message: shortValue(message, maxMessageLength), atMs: this.#clock.wallMs() });
+    this.#errors.set(uid, {
+      message: shortValue(message, maxMessageLength),
+      kind: waiting === undefined ? 'failed' : 'waiting',
+      atMs,
+      sinceMs: known?.sinceMs ?? atMs,
+    });
     if (this.#errors.size <= maxErrors) return;
     for (const oldest of this.#errors.keys()) {
       this.#errors.delete(oldest);

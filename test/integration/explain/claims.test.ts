@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Cause, Explanation, Verdict } from '../../../src/explain/explanation.ts';
+import type { Cause } from '../../../src/explain/causes/causes.ts';
+import type { Explanation, Verdict } from '../../../src/explain/explanation.ts';
 import { driverName, ExplainRig } from './rig.ts';
 
 const minute = 60_000;
@@ -709,7 +710,7 @@ const rows: readonly Row[] = [
       rig.addPod('homeless');
       rig.delete('claims', 'c', 'ns1');
     },
-    verdict: 'waiting',
+    verdict: 'stuck',
     cause: 'deleting',
     says: /held by kubernetes\.io\/pvc-protection, because it is used by Pod p\./,
   },
@@ -723,7 +724,189 @@ const rows: readonly Row[] = [
     cause: 'deleting',
     says: /held by example\.com\/backup/,
   },
+  {
+    name: 'an allowed zone that is on no node, of a class that binds at once',
+    arrange(rig) {
+      rig.addClass(allowing('nroth'));
+      rig.addProvisioner();
+      zones(rig, { n1: 'north', n2: 'south' });
+      rig.addEvent(rig.addClaim(), 'ProvisioningFailed', `${resourceExhausted} desc = no such zone`);
+    },
+    verdict: 'stuck',
+    cause: 'no-topology',
+    says: /topology\.d\.example\.com\/zone nroth is on no node; nodes have north, south\.$/,
+    cure: /^Correct allowedTopologies/,
+  },
+  {
+    name: 'an allowed zone that is on no node, of a class that waits for a Pod',
+    arrange(rig) {
+      rig.addClass({ ...late, ...allowing('nroth') });
+      zones(rig, { n1: 'north' });
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { status: unschedulable("0/1 nodes: 1 node(s) didn't find available volumes to bind.") });
+    },
+    verdict: 'stuck',
+    cause: 'no-topology',
+    says: /zone nroth is on no node; nodes have north\./,
+  },
+  {
+    name: 'an allowed key that no node has',
+    arrange(rig) {
+      rig.addClass({ allowedTopologies: [{ matchLabelExpressions: [{ key: 'zone', values: ['north'] }] }] });
+      rig.addProvisioner();
+      zones(rig, { n1: 'north' });
+      rig.addClaim();
+    },
+    verdict: 'stuck',
+    cause: 'no-topology',
+    says: /no node has the label zone, and the driver reports topology\.d\.example\.com\/zone\./,
+  },
+  {
+    name: 'a zone of another driver only',
+    arrange(rig) {
+      rig.addClass(allowing('north'));
+      rig.addProvisioner();
+      zones(rig, { n1: 'south' });
+      zones(rig, { n2: 'north' }, 'other.example.com');
+      rig.addClaim();
+    },
+    verdict: 'stuck',
+    cause: 'no-topology',
+    says: /zone north is on no node; nodes have south\./,
+  },
+  {
+    name: 'an allowed zone that is there, and has no room',
+    arrange(rig) {
+      rig.addClass(allowing('north'));
+      rig.addProvisioner();
+      zones(rig, { n1: 'north' });
+      rig.addEvent(
+        rig.addClaim(),
+        'ProvisioningFailed',
+        `${resourceExhausted} desc = no pool in the accessible topology`,
+      );
+    },
+    verdict: 'stuck',
+    cause: 'no-capacity',
+    says: /no pool in the accessible topology/,
+    cure: /request it elsewhere: other nodes for the Pod/,
+  },
+  {
+    name: 'a leader that may not list nodes',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim();
+      rig.addEvent(rig.lease(), 'ProvisionerNotReady', 'the cache of nodes is not filled yet: nodes is forbidden', {
+        msAgo: minute,
+      });
+    },
+    verdict: 'stuck',
+    cause: 'not-ready',
+    says: /leads but is not ready, for 60 s: the cache of nodes is not filled yet: nodes is forbidden/,
+    cure: /the log of pod-1 has the rule to add/,
+  },
+  {
+    name: 'sources of other namespaces, which are off in the provisioner',
+    arrange(rig) {
+      usual(rig);
+      const source = {
+        dataSourceRef: { apiGroup: snapshotGroup, kind: 'VolumeSnapshot', name: 's', namespace: 'ns2' },
+      };
+      rig.addEvent(
+        rig.addClaim(source),
+        'ProvisioningFailed',
+        'error getting handle for DataSource Type VolumeSnapshot by Name s: dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled',
+      );
+    },
+    verdict: 'stuck',
+    cause: 'feature-disabled',
+    says: /feature is disabled/,
+    cure: /--feature-gates=CrossNamespaceVolumeDataSource=true; a ReferenceGrant alone changes nothing/,
+  },
+  {
+    name: 'a misspelt variable in the name of a Secret',
+    arrange(rig) {
+      usual(rig);
+      rig.addEvent(
+        rig.addClaim(),
+        'ProvisioningFailed',
+        'failed to provision volume with StorageClass "sc": error resolving value "${pvc.nmae}": invalid tokens: ["pvc.nmae"]',
+      );
+    },
+    verdict: 'stuck',
+    cause: 'secret-missing',
+    says: /pvc\.nmae/,
+    cure: /^Correct the template .* Known are \$\{pv\.name\}/,
+  },
+  {
+    name: 'a clone with another volume mode',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim({ volumeMode: 'Block' }, { name: 'src', phase: 'Bound' });
+      rig.addClaim(fromClaim);
+    },
+    verdict: 'stuck',
+    cause: 'source-not-ready',
+    says: /has volumeMode Block, and the claim asks for Filesystem/,
+    cure: /^Recreate the claim with volumeMode Block/,
+  },
+  {
+    name: 'a source for which a volume populator has done nothing',
+    arrange(rig) {
+      rig.addClass();
+      rig.addProvisioner({ renewedMsAgo: -10 * minute });
+      rig.addClaim({ dataSourceRef: { apiGroup: 'example.com', kind: 'Image', name: 'i' } });
+    },
+    laterMs: 10 * minute,
+    verdict: 'stuck',
+    cause: 'source-not-ready',
+    says: /is a Image, which needs a volume populator .* Nothing has changed the claim for 10 min\./,
+    cure: /^Check that a volume populator/,
+  },
+  ...(
+    [
+      [
+        'class-parameters',
+        'fstype specified in parameters with both "fstype" and "csi.storage.k8s.io/fstype" keys',
+        /leave out fstype/,
+      ],
+      ['unsupported-size', 'rpc error: code = OutOfRange desc = at most 16Ti', /size that the driver supports/],
+      [
+        'unsupported-size',
+        'created volume capacity 1 less than requested capacity 1073741824',
+        /the provisioner refused it/,
+      ],
+    ] as const
+  ).map(([cause, text, cure]) => ({
+    name: `the text ${JSON.stringify(text.slice(0, 40))}`,
+    arrange(rig: ExplainRig) {
+      usual(rig);
+      rig.addEvent(rig.addClaim(), 'ProvisioningFailed', `failed to provision volume with StorageClass "sc": ${text}`);
+    },
+    verdict: 'stuck' as const,
+    cause,
+    says: /Last error: /,
+    cure,
+  })),
 ];
+
+const zoneKey = 'topology.d.example.com/zone';
+const resourceExhausted = 'rpc error: code = ResourceExhausted';
+
+function allowing(zone: string): object {
+  return { allowedTopologies: [{ matchLabelExpressions: [{ key: zoneKey, values: [zone] }] }] };
+}
+
+/** Nodes of the driver, by name, with their zones. */
+function zones(rig: ExplainRig, ofNodes: Readonly<Record<string, string>>, name = driverName): void {
+  for (const [node, zone] of Object.entries(ofNodes)) {
+    rig.add('nodes', { metadata: { name: node, labels: { [zoneKey]: zone } } });
+    rig.add('csiNodes', {
+      metadata: { name: node },
+      spec: { drivers: [{ name, nodeID: node, topologyKeys: [zoneKey] }] },
+    });
+  }
+}
 
 function unschedulable(message: string): object {
   return {
@@ -749,7 +932,7 @@ describe('why of a claim', () => {
         JSON.stringify(explanation, undefined, 2),
       );
       assert.match(explanation.message, says);
-      assert.ok(rig.requests.length < 15, rig.requests.join(', '));
+      assert.ok(rig.requests.length < 18, rig.requests.join(', '));
       if (verdict !== 'bound') assert.match(explanation.cure, cure, 'what to do is said');
     });
   }

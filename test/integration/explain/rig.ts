@@ -115,6 +115,13 @@ export class ExplainRig implements AsyncDisposable {
     });
   }
 
+  /** The Lease of the provisioner. */
+  lease(): SandboxObject {
+    const lease = this.api.get(refs.leases, { name: driverName.replaceAll('.', '-'), namespace: 'driver' });
+    if (lease === undefined) throw new Error('there is no Lease');
+    return lease;
+  }
+
   /** Claim `ns1/c`, which kube-controller-manager has handed over unless `annotations` say otherwise. */
   addClaim(
     spec: object = {},

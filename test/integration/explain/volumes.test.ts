@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Cause, Verdict } from '../../../src/explain/explanation.ts';
+import type { Cause } from '../../../src/explain/causes/causes.ts';
+import type { Verdict } from '../../../src/explain/explanation.ts';
 import { driverName, ExplainRig } from './rig.ts';
 
 const minute = 60_000;
@@ -52,7 +53,7 @@ const rows: readonly {
       rig.addVolume('v', { claimRef }, 'Bound', { finalizers: ['kubernetes.io/pv-protection'] });
       rig.delete('volumes', 'v');
     },
-    verdict: 'waiting',
+    verdict: 'stuck',
     cause: 'in-use',
     says: /is being deleted, and claim ns1\/c is still bound/,
   },

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { causes, type Cause } from '../../../src/explain/explanation.ts';
-import { failureCause, waitingCause } from '../../../src/explain/failure-causes.ts';
+import { causes, type Cause, failureMeaning, waitMeaning } from '../../../src/explain/causes/causes.ts';
 
 const read = (name: string): string => readFileSync(path.join(import.meta.dirname, '../../../docs', name), 'utf8');
 const isCause = (text: string): text is Cause => (causes as readonly string[]).includes(text);
@@ -48,7 +47,7 @@ describe('docs/troubleshooting.md', () => {
       texts.filter((text) => text.includes(' ') && !otherEvents.test(text)).map((text) => ({ text, cause })),
     );
     for (const { text, cause } of checked.filter((each) => !ofVolumes.has(each.cause))) {
-      const named = text.startsWith('Waiting') ? waitingCause(text)?.cause : failureCause(text).cause;
+      const named = text.startsWith('Waiting') ? waitMeaning(text)?.cause : failureMeaning(text).cause;
       assert.equal(named, cause, text);
     }
     assert.ok(checked.length > 40, String(checked.length));

@@ -1,0 +1,122 @@
+/** All causes, in the order in which their texts are compared. A new one is added here, in its own file, and in docs/why.md. */
+import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { attached } from './attached.ts';
+import { attributesClass } from './attributes-class.ts';
+import { bound } from './bound.ts';
+import type { CauseDefinition } from './cause.ts';
+import { classNotFound } from './class-not-found.ts';
+import { classParameters } from './class-parameters.ts';
+import { deleteError } from './delete-error.ts';
+import { deleting } from './deleting.ts';
+import { driverError } from './driver-error.ts';
+import { featureDisabled } from './feature-disabled.ts';
+import { grantMissing } from './grant-missing.ts';
+import { inProgress } from './in-progress.ts';
+import { inUse } from './in-use.ts';
+import { lost } from './lost.ts';
+import { nameTaken } from './name-taken.ts';
+import { noCapacity } from './no-capacity.ts';
+import { noClass } from './no-class.ts';
+import { noDeleter } from './no-deleter.ts';
+import { noLeader } from './no-leader.ts';
+import { noProvisioner } from './no-provisioner.ts';
+import { noTopology } from './no-topology.ts';
+import { notFound } from './not-found.ts';
+import { notHandedOver } from './not-handed-over.ts';
+import { notReady } from './not-ready.ts';
+import { podUnschedulable } from './pod-unschedulable.ts';
+import { provisionerAway } from './provisioner-away.ts';
+import { retained } from './retained.ts';
+import { secretContent, secretCure } from './secret-content.ts';
+import { secretMissing } from './secret-missing.ts';
+import { selectedNodeGone } from './selected-node-gone.ts';
+import { selector } from './selector.ts';
+import { sharedStorage } from './shared-storage.ts';
+import { sourceMissing } from './source-missing.ts';
+import { sourceNotReady } from './source-not-ready.ts';
+import { staticClass } from './static-class.ts';
+import { unsupportedSize } from './unsupported-size.ts';
+import { volumeMade } from './volume-made.ts';
+import { waitsForPod } from './waits-for-consumer.ts';
+import { waitsForVolume } from './waits-for-volume.ts';
+
+const definitions = [
+  bound,
+  notFound,
+  noClass,
+  classNotFound,
+  staticClass,
+  classParameters,
+  waitsForVolume,
+  lost,
+  waitsForPod,
+  podUnschedulable,
+  secretMissing,
+  secretContent,
+  featureDisabled,
+  grantMissing,
+  sourceMissing,
+  sourceNotReady,
+  attributesClass,
+  selector,
+  selectedNodeGone,
+  noProvisioner,
+  noLeader,
+  notReady,
+  provisionerAway,
+  noTopology,
+  nameTaken,
+  notHandedOver,
+  noCapacity,
+  unsupportedSize,
+  inProgress,
+  volumeMade,
+  deleting,
+  inUse,
+  attached,
+  sharedStorage,
+  retained,
+  deleteError,
+  noDeleter,
+  driverError, // last, as it fits every failure
+] as const;
+
+export type Cause = (typeof definitions)[number]['name'];
+
+export const causes: readonly Cause[] = definitions.map(({ name }) => name);
+
+const known: readonly CauseDefinition<Cause>[] = definitions;
+
+/** Of the Go sidecar before version 6. */
+const classPrefix = /^failed to provision volume with StorageClass "[^"]*": /;
+const infeasiblePrefix = /^Volume provisioning failed with infeasible error\. Retries will be delayed\. /;
+
+export interface Meaning {
+  cause: Cause;
+  cure: string;
+}
+
+/**
+ * What the text of a failed attempt means: `driver-error` for one that nothing else fits.
+ *
+ * @param facts - what else is known of the claim; a Secret may explain what the driver refuses.
+ */
+export function failureMeaning(text: string, facts?: ClaimFacts): Meaning {
+  const ofSecret = facts && secretCure(text, facts);
+  if (ofSecret !== undefined) return ofSecret;
+  const bare = text.replace(classPrefix, '').replace(infeasiblePrefix, '');
+  for (const { name, failures = [] } of known) {
+    const meaning = failures.find(({ pattern }) => pattern.test(bare) || pattern.test(text));
+    if (meaning !== undefined) return { cause: name, cure: meaning.cure };
+  }
+  throw new Error('the last cause fits every text');
+}
+
+/** What a `ProvisioningWaiting` event of this sidecar means; undefined for a text of another provisioner. */
+export function waitMeaning(text: string): (Meaning & { state: 'waiting' | 'stuck' }) | undefined {
+  for (const { name, waits = [] } of known) {
+    const meaning = waits.find(({ pattern }) => pattern.test(text));
+    if (meaning !== undefined) return { cause: name, cure: meaning.cure, state: meaning.state };
+  }
+  return undefined;
+}

@@ -1,0 +1,41 @@
+/** The driver could not delete the volume. */
+import { found } from '../cluster-reader.ts';
+import type { Finding } from '../explanation.ts';
+import { deletionHistory, failuresText } from '../provisioning-events.ts';
+import type { VolumeFacts } from '../volume-facts-reader.ts';
+import { defineCause } from './cause.ts';
+import { checkEarlierCall } from './deleting.ts';
+import { checkSharedStorage } from './shared-storage.ts';
+
+export const deleteError = defineCause({ name: 'delete-error' });
+
+/** Kubernetes itself has given it up: only in-tree plugins do so. */
+export function checkFailedForGood({ volume }: VolumeFacts): Finding | undefined {
+  if (volume.status?.phase !== 'Failed') return undefined;
+  return {
+    state: 'stuck',
+    cause: 'delete-error',
+    message: `Deleting the volume failed for good: ${volume.status.message ?? 'without a message'}`,
+    cure: 'Set its policy to Retain, so that its provisioner removes its finalizer, then delete the storage and the PersistentVolume by hand',
+  };
+}
+
+/** The newest event about it: what the deletion waits for, or why it failed. */
+export function checkDeletion({ events, nowMs }: VolumeFacts): Finding | undefined {
+  const { failed, waiting } = deletionHistory(found(events) ?? []);
+  if (waiting !== undefined && waiting.atMs >= (failed?.atMs ?? 0)) {
+    const wait = checkSharedStorage(waiting) ?? checkEarlierCall(waiting, nowMs);
+    if (wait !== undefined) return wait;
+  }
+  if (failed !== undefined) {
+    return {
+      state: 'stuck',
+      cause: 'delete-error',
+      message: `Deleting the storage ${failuresText(failed, nowMs)}; it will be retried. Last error: ${failed.text}`,
+      cure: deleteErrorCure,
+    };
+  }
+  return events?.kind === 'unreadable' ? { state: 'unknown', detail: events.why } : undefined;
+}
+
+export const deleteErrorCure = "See the log of the driver's controller, and docs/troubleshooting.md for this text";

@@ -1,0 +1,26 @@
+/** The provisioner has no leader: nobody holds its Lease, or it seems not to run. */
+import { shortValue } from '../../base/short-value.ts';
+import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
+import { found } from '../cluster-reader.ts';
+import type { Finding } from '../explanation.ts';
+import { isInTree } from '../provisioner-facts.ts';
+import { leaseCure, signOfLifeMs } from '../serving.ts';
+import { durationText, lastChangeMs } from '../time-text.ts';
+import { defineCause } from './cause.ts';
+
+export const noLeader = defineCause({ name: 'no-leader' });
+
+/** Of a claim about which no provisioner has recorded an event. That a Lease has expired is said by the check of the provisioner. */
+export function checkSeemsAway({ claim, provisioner, storageClass, nowMs }: ClaimFacts): Finding | undefined {
+  const name = provisionerOf(claim, found(storageClass));
+  const ageMs = nowMs - lastChangeMs(claim);
+  const leads = (found(provisioner?.leases) ?? []).length > 0;
+  if (ageMs <= signOfLifeMs || leads || isInTree(name) || provisioner?.leases.kind !== 'found') return undefined;
+  return {
+    state: 'stuck',
+    cause: 'no-leader',
+    presumes: true,
+    message: `The provisioner ${shortValue(name)} seems to have no leader, or not to be running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
+    cure: `Check that the Pods of the provisioner run (with --node-deployment: the one on the claim's node), and see what they log. ${leaseCure()}`,
+  };
+}

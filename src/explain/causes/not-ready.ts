@@ -1,0 +1,26 @@
+/** The leader of the provisioner cannot work yet, such as without the permission to list nodes. */
+import { notReadyReason } from '../../provision/event-reasons.ts';
+import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { found } from '../cluster-reader.ts';
+import type { Finding } from '../explanation.ts';
+import { recordedOf } from '../provisioning-events.ts';
+import { durationText } from '../time-text.ts';
+import { defineCause } from './cause.ts';
+
+export const notReady = defineCause({ name: 'not-ready' });
+
+/** The event is repeated this often while it lasts, and some; in milliseconds. */
+const repeatedWithinMs = 11 * 60_000;
+
+/** What the leader has recorded on its Lease; read only where nothing is recorded about the claim. */
+export function checkReady({ leaseEvents, nowMs, provisioner }: ClaimFacts): Finding | undefined {
+  const own = (found(leaseEvents?.events) ?? []).filter(({ reason }) => reason === notReadyReason);
+  const recorded = recordedOf(own);
+  if (recorded === undefined || nowMs - recorded.atMs > repeatedWithinMs) return undefined;
+  return {
+    state: 'stuck',
+    cause: 'not-ready',
+    message: `The provisioner ${provisioner?.name ?? ''} leads but is not ready, for ${durationText(nowMs - recorded.sinceMs)}: ${recorded.text}`,
+    cure: `Do what the message says; where a permission is missing, the log of ${leaseEvents?.holder ?? ''} has the rule to add`,
+  };
+}

@@ -1,0 +1,40 @@
+/** The driver needs a Secret that does not exist, or that the class names wrongly. */
+import type { ClaimFacts } from '../claim-facts-reader.ts';
+import type { Finding } from '../explanation.ts';
+import { defineCause } from './cause.ts';
+
+const cure =
+  'Create the Secret, or correct the secret parameters of the class (delete the class and create it again). If it is forbidden, let the provisioner get Secrets';
+
+export const secretMissing = defineCause({
+  name: 'secret-missing',
+  failures: [
+    {
+      pattern: /^error getting secret /,
+      cure,
+    },
+    {
+      pattern: /^error resolving value /,
+      cure: "Correct the template in the secret parameters of the class: delete it and create it again. Known are ${pv.name}, ${pvc.namespace}, and for the name of the Secret ${pvc.name} and ${pvc.annotations['KEY']}",
+    },
+    {
+      pattern:
+        /failed to get (default )?name and namespace template from params|is not a valid (secret|namespace) name/,
+      cure: 'Correct the secret parameters of the class: delete it and create it again. Name and namespace belong together',
+    },
+  ],
+});
+
+export function checkSecret({ secret }: ClaimFacts): Finding | undefined {
+  if (secret === undefined) return undefined;
+  const { reference, reading } = secret;
+  const name = `${reference.namespace}/${reference.name}`;
+  if (reading.kind === 'unreadable') return { state: 'unknown', detail: reading.why };
+  if (reading.kind === 'found') return { state: 'ok', detail: `Secret ${name} exists` };
+  return {
+    state: 'stuck',
+    cause: 'secret-missing',
+    message: `Secret ${name}, which the StorageClass names for the driver, does not exist.`,
+    cure,
+  };
+}
