@@ -14,7 +14,7 @@ export const floors = {
   capacity: ['audit', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
   explain: ['csi', 'audit', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
   diagnostics: ['provision', 'csi', 'audit', 'capacity', 'explain', 'run', 'cli', 'sandbox'],
-  run: ['csi', 'audit', 'capacity', 'explain', 'cli', 'sandbox'],
+  run: ['csi', 'audit', 'capacity', 'cli', 'sandbox'],
   cli: ['sandbox'],
 };
 

@@ -6,12 +6,14 @@ import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugin
 import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
 import { volumeName } from '../csi/create/volume-name.ts';
+import { textMeaning } from '../explain/causes/causes.ts';
 import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/queue/rate-limiter.ts';
 import { provisionInformers } from '../provision/cache/informers.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
+import { withCures } from '../provision/text-meaning.ts';
 import { type Feature, runFeatures } from '../run/feature.ts';
 import { RunningCaches } from '../run/running-caches.ts';
 import { unreadyLeader } from '../run/unready-leader.ts';
@@ -36,7 +38,8 @@ import { sidecarJournal } from './sidecar-journal.ts';
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const { driver, transport, ready, shutdown, abort, clock, logger } = options;
   const client = new KubeClient({ transport, fieldManager });
-  await using recorder = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
+  await using events = new EventRecorder({ client, component: 'external-provisioner', clock, logger });
+  const recorder = withCures(events, textMeaning);
   using caches = new RunningCaches({ ready, clock });
   const ending = AbortSignal.any([shutdown.stop, abort]);
   const parts = { ...options, client, informers: informersFor(options), recorder, caches, ending };
@@ -129,6 +132,7 @@ function makeController(
     informers,
     workers: workerThreads,
     tracer: options.tracer,
+    meaningOf: textMeaning,
     keepLastErrors: options.status !== undefined,
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),
     failedProvisionThreshold: 0,

@@ -96,5 +96,6 @@ function checkWaits(facts: ClaimFacts): Finding | undefined {
   const meaning = waitMeaning(waiting.text);
   if (meaning === undefined) return undefined;
   const ago = durationText(facts.nowMs - waiting.atMs);
-  return { ...meaning, message: `The provisioner ${ago} ago: ${waiting.text}.` };
+  const text = waiting.text.replace(`. ${meaning.cure}`, ''); // with which this sidecar records it
+  return { ...meaning, message: `The provisioner ${ago} ago: ${text}.` };
 }

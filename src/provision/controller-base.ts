@@ -1,4 +1,5 @@
 /** What the parts of a controller share, with its defaults. */
+import { withCures } from './text-meaning.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Permit } from '../base/permit.ts';
@@ -63,6 +64,7 @@ export function controllerBase(
   metrics.followClasses?.((name) => informers.classes.get(name) !== undefined);
   const events = new KubeClient({ transport, fieldManager });
   const ownRecorder = new EventRecorder({ client: events, component, clock, logger });
+  const { recorder = ownRecorder } = options;
   return {
     ...informers,
     informers,
@@ -74,7 +76,7 @@ export function controllerBase(
     client: new KubeClient({ transport, fieldManager, permit }),
     permit,
     ownRecorder,
-    recorder: options.recorder ?? ownRecorder,
+    recorder: options.meaningOf === undefined ? recorder : withCures(recorder, options.meaningOf),
     metrics,
     journalMetrics,
     abort,

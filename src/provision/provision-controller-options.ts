@@ -7,6 +7,7 @@ import type { Recorder } from '../kube/events/recorder.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import type { WorkQueueMetrics } from '../kube/queue/work-queue.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
+import type { MeaningOf } from './text-meaning.ts';
 import type { ProvisionInformers } from './cache/informers.ts';
 import type { IntentJournal } from './intent-journal/intent-journal.ts';
 import type { JournalMetrics } from './intent-journal/journal-metrics.ts';
@@ -80,6 +81,8 @@ export interface ProvisionControllerOptions {
   metrics?: ControllerMetrics;
   /** Metrics of the queues `claims`, `volumes` and `unsavedpvs`. */
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
+  /** Says what the texts of failures and waits mean, for log lines and for the events of waiting claims. Default: nothing is added to them. */
+  meaningOf?: MeaningOf;
   /** Keeps the last error of each claim that waits, for `status`. Default false. */
   keepLastErrors?: boolean;
   /** Traces each claim, from the watch event to the bound volume, and each deletion of a volume. Default: none. */

@@ -17,6 +17,7 @@ import type { ProvisionControllerOptions } from './provision-controller-options.
 import { isRecoverable, type Plan } from './recoverable.ts';
 import type { RunOptions } from './run-options.ts';
 import { runWorkers } from './run-workers.ts';
+import { meaningFields } from './text-meaning.ts';
 
 /** Thousands of claims that waited for a backend must not be retried all at once. */
 const retrySpreadMs = 1000;
@@ -184,7 +185,7 @@ export class ProvisionController {
 
   async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
     const { workers = defaultWorkers, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
-    const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
+    const { provisionTimeoutMs = 0, deletionTimeoutMs = 0, meaningOf } = this.#options;
     const common = { count: workers, abort, clock: this.#parts.clock, logger: this.#parts.logger };
     const queues = new TaskGroup(stop);
     queues.start((ending) =>
@@ -203,6 +204,7 @@ export class ProvisionController {
           this.#parts.watchHandlers.settleClaim(uid);
         },
         describe: (uid) => this.#parts.claimSyncer.describe(uid),
+        ...(meaningOf && { describeError: (error) => meaningFields(error, meaningOf) }),
         timeoutMs: provisionTimeoutMs,
       }),
     );

@@ -26,6 +26,8 @@ export interface WorkersOptions {
   what: string;
   /** The fields by which log lines name a key. Default: the key under `what`. */
   describe?: (key: string) => object;
+  /** Further fields of the log line about a failed sync. Default: none. */
+  describeError?: (error: unknown) => object;
 }
 
 /**
@@ -80,7 +82,7 @@ async function syncKey(key: string, options: WorkersOptions): Promise<void> {
     queue.forget(key);
   } catch (error) {
     const failures = queue.failures(key);
-    const fields = { ...named, failures, threshold: failureThreshold, err: error };
+    const fields = { ...named, failures, threshold: failureThreshold, ...options.describeError?.(error), err: error };
     if (failureThreshold === 0 || failures < failureThreshold) {
       queue.addRateLimited(key);
       logger.warn(fields, `Error syncing ${what}, trying again`);

@@ -29,6 +29,7 @@ import { type ProcessParts, provisionerParts, type ProvisionerParts, type Starte
 import { checkIntentJournal, otherJournals, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
 import { unreadyLeader } from './unready-leader.ts';
+import { textMeaning } from '../explain/causes/causes.ts';
 import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { listenForShutdown, onceAborted, type Shutdown, type SignalSource } from './shutdown.ts';
 
@@ -214,6 +215,7 @@ async function provision(
     started.storage = new StorageIndex({ volumes: informers.volumes, storageKeys, client });
   const journalParts = { provisioner, isKnownProvisioner, client };
   const controller = new ProvisionController({
+    meaningOf: textMeaning,
     ...options,
     provisioner,
     transport,

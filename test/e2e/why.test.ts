@@ -149,7 +149,7 @@ describe('why on a cluster', () => {
         involvedObject: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: scene.namespace, name, uid },
         type: 'Normal',
         reason: 'ProvisioningWaiting',
-        message: 'Waiting for node "n1", which was selected. If it does not come back, recreate the claim',
+        message: 'Waiting for node "n1", which was selected',
         source: { component: 'nodes.example.com_n2_0' },
         firstTimestamp: now,
         lastTimestamp: now,

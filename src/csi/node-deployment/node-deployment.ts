@@ -196,5 +196,5 @@ export class NodeDeployment implements NodeHook {
 }
 
 function waitingForNode(name: string): string {
-  return `Waiting for node ${JSON.stringify(shortValue(name))}, which was selected. If it does not come back, recreate the claim`;
+  return `Waiting for node ${JSON.stringify(shortValue(name))}, which was selected`;
 }

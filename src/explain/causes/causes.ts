@@ -112,6 +112,11 @@ export function failureMeaning(text: string, facts?: ClaimFacts): Meaning {
   throw new Error('the last cause fits every text');
 }
 
+/** What either text means. */
+export function textMeaning(text: string): Meaning {
+  return waitMeaning(text) ?? failureMeaning(text);
+}
+
 /** What a `ProvisioningWaiting` event of this sidecar means; undefined for a text of another provisioner. */
 export function waitMeaning(text: string): (Meaning & { state: 'waiting' | 'stuck' }) | undefined {
   for (const { name, waits = [] } of known) {

@@ -41,8 +41,8 @@ export class MissingClasses {
       this.#reportedMissingClass.set(uid, name);
       const message =
         name === ''
-          ? 'Waiting for a StorageClass: the claim names none. Recreate it with a storageClassName'
-          : `Waiting for StorageClass ${JSON.stringify(shortValue(name))}, which does not exist. Create it, or recreate the claim with another`;
+          ? 'Waiting for a StorageClass: the claim names none'
+          : `Waiting for StorageClass ${JSON.stringify(shortValue(name))}, which does not exist`;
       this.#recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     }
     return new Error(`storageClass ${JSON.stringify(shortValue(name))} not found`);

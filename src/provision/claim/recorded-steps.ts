@@ -220,7 +220,7 @@ export class RecordedSteps implements AttemptSteps {
     const { intents, clock, recorder } = this.#options;
     const patience = clock.after(journalPatienceMs, () => {
       const message =
-        'Waiting for the API server to accept the record of the volume. The volume is created once the record is written';
+        'Waiting for the API server to accept the record of the volume, which is created once that is written';
       recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     });
     try {

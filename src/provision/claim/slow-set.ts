@@ -10,12 +10,14 @@ const maxProblemLength = 1000;
 /** The claim is not tried again yet. */
 export class HeldBackError extends Error {
   override readonly name = 'HeldBackError';
+  /** Of the attempt that failed for good. */
+  readonly problem: string;
 
-  /** @param problem - of the attempt that failed for good. */
   constructor(claimUid: string, problem: string) {
     super(
       `skipping volume provisioning for pvc ${claimUid}, because provisioning previously failed with infeasible error: ${problem}`,
     );
+    this.problem = problem;
   }
 }
 

@@ -5,9 +5,7 @@ import { VolumePendingDeletionError } from './served-intent.ts';
 /** The text of an event that says for whom or what a claim waits; undefined for an error that is no such wait. */
 export function waitingText(error: unknown): string | undefined {
   if (error instanceof NameInUseError) return `Waiting: ${error.message}`;
-  if (error instanceof DrainingError) {
-    return `Waiting for the end of a drain: ${error.message}. An operator ends that with "csi-provisioner journal drain --resume"`;
-  }
+  if (error instanceof DrainingError) return `Waiting for the end of a drain: ${error.message}`;
   if (error instanceof ForeignIntentError) return `Waiting for another process: ${error.message}`;
   return error instanceof VolumePendingDeletionError ? `Waiting for a deletion: ${error.message}` : undefined;
 }

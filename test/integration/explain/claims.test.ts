@@ -461,7 +461,7 @@ const rows: readonly Row[] = [
       rig.addEvent(
         rig.addClaim(),
         'ProvisioningWaiting',
-        'Waiting for node "n1", which was selected. If it does not come back, recreate the claim',
+        'Waiting for node "n1", which was selected',
       );
     },
     verdict: 'stuck',

@@ -325,7 +325,10 @@ describe('node deployment, immediate binding', () => {
     await scene.clock.advance(everybodysTurnMs - 1);
     assert.deepEqual(scene.events(), []);
     await scene.clock.advance(1);
-    assert.equal(await told(scene), 'ProvisioningWaiting: Waiting for a node with room for 1Gi of StorageClass "imm"');
+    assert.equal(
+      await told(scene),
+      'ProvisioningWaiting: Waiting for a node with room for 1Gi of StorageClass "imm". Free storage on a node, request less, or use a class with enough capacity',
+    );
     await scene.clock.advance(2_000_000); // looked at again, twice
     assert.deepEqual(
       scene.events().map(({ count }) => count),
@@ -354,7 +357,7 @@ describe('node deployment, immediate binding', () => {
     await scene.clock.advance(1);
     assert.equal(
       await told(scene),
-      'ProvisioningWaiting: Waiting for node "gone", which was selected. If it does not come back, recreate the claim',
+      `ProvisioningWaiting: Waiting for node "gone", which was selected. Start the driver's Pod on that node, or recreate the claim`,
     );
   });
 
@@ -440,7 +443,10 @@ describe('node deployment, immediate binding', () => {
     await scene.looked();
     assert.equal(scene.calls('GetCapacity'), 0);
     assert.deepEqual([scene.writesOf(), scene.creates()], [[], []]);
-    assert.equal(await told(scene), 'ProvisioningWaiting: Waiting for a node that StorageClass "n7-only" allows');
+    assert.match(
+      await told(scene),
+      /^ProvisioningWaiting: Waiting for a node that StorageClass "n7-only" allows\. Check that the driver's node plugin runs/,
+    );
   });
 
   test('a class that allows it among others is provisioned with the node first', async () => {

@@ -1,0 +1,32 @@
+/** What the texts of failures and waits mean to people; who knows that is given to the controller. */
+import type { Recorder } from '../kube/events/recorder.ts';
+import { HeldBackError } from './claim/slow-set.ts';
+import { waitingText } from './claim/waiting-text.ts';
+import { waitingReason } from './event-reasons.ts';
+
+export interface TextMeaning {
+  /** Such as `class-not-found`. */
+  cause: string;
+  /** What to do, without a full stop. */
+  cure: string;
+}
+
+/** @param text - of a failed attempt, or of an event that says what a claim waits for. */
+export type MeaningOf = (text: string) => TextMeaning | undefined;
+
+/** Adds to the events of waiting claims what to do. */
+export function withCures(recorder: Recorder, meaningOf: MeaningOf): Recorder {
+  return {
+    event(about, type, reason, message, options) {
+      const cure = reason === waitingReason ? meaningOf(message)?.cure : undefined;
+      recorder.event(about, type, reason, cure === undefined ? message : `${message}. ${cure}`, options);
+    },
+  };
+}
+
+/** Fields of the log line about a failed attempt. */
+export function meaningFields(error: unknown, meaningOf: MeaningOf): TextMeaning | object {
+  const message = error instanceof Error ? error.message : String(error);
+  const text = error instanceof HeldBackError ? error.problem : (waitingText(error) ?? message);
+  return meaningOf(text) ?? {};
+}
