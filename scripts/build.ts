@@ -5,10 +5,11 @@
  *   node scripts/build.ts                   all of them: dist/csi-provisioner.js, which loads
  *                                           dist/csi-provisioner.bundle.cjs with its source map, and to trace claims
  *                                           dist/csi-provisioner-traces.mjs; dist/csi-sandbox.js; and the provisioners
- *                                           of provisioners/ that are shipped
+ *                                           of provisioners/ that are shipped; and the kubectl plugin
+ *                                           dist/kubectl-csi.cjs
  *   node scripts/build.ts csi-provisioner   one alone, as its image has it
  */
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { sidecarManifests } from '../sandbox/cluster/sidecar-manifests.ts';
@@ -120,9 +121,9 @@ const requireMade = "const require = process.getBuiltinModule('node:module').cre
  *
  * @param check - the file that refuses an old Node.js, relative to the root.
  */
-async function commandBanner(check: string): Promise<{ js: string }> {
+async function commandBanner(check: string, { isModule = true } = {}): Promise<{ js: string }> {
   const statements = await Promise.all([check, 'src/report-crash.ts', 'src/ignore-debug-signal.ts'].map(statementOf));
-  return { js: ['#!/usr/bin/env node', ...statements, requireMade].join('\n') };
+  return { js: ['#!/usr/bin/env node', ...statements, ...(isModule ? [requireMade] : [])].join('\n') };
 }
 
 /** Bundles one file and prints what is in it. @returns the files that went into it. */
@@ -136,6 +137,7 @@ async function bundle(outfile: string, options: BuildOptions): Promise<string[]>
     const name = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? 'src';
     byPackage.set(name, (byPackage.get(name) ?? 0) + bytesInOutput);
   }
+  if (options.banner?.['js']?.startsWith('#!') === true) await chmod(path.join(dist, outfile), 0o755);
   const { size } = await stat(path.join(dist, outfile));
   console.log(`dist/${outfile}: ${(size / 1000).toFixed(0)} kB`);
   for (const [name, bytes] of [...byPackage].toSorted(([, a], [, b]) => b - a).slice(0, 12)) {
@@ -184,6 +186,20 @@ async function buildSidecar(): Promise<string[]> {
   return [...loader, ...program, ...(await buildTraces())];
 }
 
+/**
+ * One file that runs wherever it is copied, under whatever name: kubectl finds plugins by their names, and a file without extension
+ * is CommonJS.
+ */
+async function buildPlugin(): Promise<string[]> {
+  return await bundle('kubectl-csi.cjs', {
+    entryPoints: [path.join(root, 'src/cli/plugin/main.ts')],
+    format: 'cjs',
+    banner: await commandBanner('src/check-node.ts', { isModule: false }),
+    supported: { 'dynamic-import': false },
+    plugins: [descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
+  });
+}
+
 async function buildSandbox(): Promise<string[]> {
   return await bundle('csi-sandbox.js', {
     entryPoints: [path.join(root, 'sandbox/cluster/main.ts')],
@@ -211,6 +227,7 @@ async function buildProvisioner(name: string, folder: string): Promise<string[]>
 const programs: Readonly<Record<string, () => Promise<string[]>>> = {
   'csi-provisioner': buildSidecar,
   'csi-sandbox': buildSandbox,
+  'kubectl-csi': buildPlugin,
   ...Object.fromEntries(
     Object.entries(provisioners).map(([name, folder]) => [name, () => buildProvisioner(name, folder)]),
   ),

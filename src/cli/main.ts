@@ -7,7 +7,8 @@ import { listenForShutdown } from '../run/shutdown.ts';
 import { CommandLineError, reportExit } from './command-line-exit.ts';
 import { createLogger, type LoggingConfig, type ProcessLogger } from './logging.ts';
 import { runSidecar } from './run.ts';
-import { findSubcommand, type FoundSubcommand, runSubcommand } from './subcommands.ts';
+import { type FoundSubcommand, runSubcommand } from './run-subcommand.ts';
+import { findSubcommand } from './subcommands.ts';
 import { version } from './version.ts';
 
 /** Runs the program; resolves at its end, with `process.exitCode` set. To be called once. */

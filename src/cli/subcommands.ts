@@ -2,10 +2,10 @@
 import path from 'node:path';
 import { editDistance } from '../base/edit-distance.ts';
 import { goQuote } from '../base/go-quote.ts';
-import { printable } from '../base/printable.ts';
 import { argumentSteps } from './argument-steps.ts';
 import { usageExit } from './command-line-exit.ts';
-import { type Subcommand, type SubcommandCall, SubcommandError } from './subcommand-call.ts';
+import type { FoundSubcommand } from './run-subcommand.ts';
+import type { Subcommand } from './subcommand-call.ts';
 import { auditVolumes } from './audit-command.ts';
 import { manageJournal } from './journal-command.ts';
 import { explainWhy } from './why.ts';
@@ -36,11 +36,6 @@ const subcommands: Readonly<Record<string, SubcommandEntry>> = {
     summary: 'list, export, adopt or discard the records of the intent journal, or drain it',
   },
 };
-
-/** A subcommand with the part of its call that the command line decides. */
-export interface FoundSubcommand extends Pick<SubcommandCall, 'program' | 'args'> {
-  readonly run: Subcommand;
-}
 
 /** Up to this many edits a word counts as a mistyped subcommand: a typo must not start a second sidecar. */
 const maxEdits = 2;
@@ -87,35 +82,4 @@ function editsTo(name: string, word: string): number {
 export function subcommandHelp(): string {
   const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`);
   return ['Subcommands, before or after flags (each has --help)', ...rows, ''].join('\n');
-}
-
-/**
- * Exit codes when standard output can no longer be written. A reader that goes away, such as `head`, ends the process in silence,
- * as SIGPIPE ends other programs. Never 0, which stands for a good result.
- */
-const outputCodes = { readerGone: 128 + 13, failed: 3 } as const;
-
-/** Runs a subcommand on the streams and signals of a process. @returns the exit code. */
-export async function runSubcommand(
-  { run, program, args }: FoundSubcommand,
-  process: Pick<NodeJS.Process, 'env' | 'stdin' | 'stdout' | 'stderr' | 'once' | 'exit'>,
-): Promise<number> {
-  const { stdin, stdout, stderr, env: environment } = process;
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    const isReaderGone = error.code === 'EPIPE';
-    if (!isReaderGone) stderr.write(`${program}: the output cannot be written: ${error.message}\n`);
-    process.exit(isReaderGone ? outputCodes.readerGone : outputCodes.failed);
-  });
-  stderr.on('error', () => undefined);
-  const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => stop.abort(new Error(`received ${signal}`)));
-  }
-  try {
-    return await run({ program, args, environment, stdin, stdout, stderr, signal: stop.signal });
-  } catch (error) {
-    if (!(error instanceof SubcommandError)) throw error;
-    stderr.write(`${program}: ${error.message.split('\n').map(printable).join('\n')}\n`);
-    return error.exitCode;
-  }
 }

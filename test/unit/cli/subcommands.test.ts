@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PassThrough, Writable } from 'node:stream';
 import { SubcommandError } from '../../../src/cli/subcommand-call.ts';
-import { findSubcommand, runSubcommand, subcommandHelp } from '../../../src/cli/subcommands.ts';
+import { runSubcommand } from '../../../src/cli/run-subcommand.ts';
+import { findSubcommand, subcommandHelp } from '../../../src/cli/subcommands.ts';
 
 describe('findSubcommand', () => {
   test('finds a subcommand as the first argument, with the arguments behind it', () => {
