@@ -11,10 +11,10 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 export interface Span {
   /** For the header of that name (W3C, "Trace Context"). */
   readonly traceparent: string;
-  /** Begins a part of this work. It may end later than the whole. */
+  /** Begins a part of this work, which also gets the attributes with which the trace was begun. It may end later than the whole. */
   child(name: string, options?: { attributes?: SpanAttributes; isCall?: boolean; startMs?: number }): Span;
-  /** Something that happened within it. */
-  note(name: string, attributes?: SpanAttributes): void;
+  /** What became known while it was under way; its parts do not get these. */
+  set(attributes: SpanAttributes): void;
   /**
    * Ends it; further calls do nothing. One that is never ended is never exported.
    *
@@ -29,8 +29,10 @@ export interface Tracer {
   /**
    * @param options.id - a UID: the same id gives the same trace, also in another process.
    * @param options.startMs - milliseconds since the Unix epoch.
+   * @param options.attributes - of all its spans.
+   * @param options.after - what was traced of the same work before, and has ended.
    */
-  begin(name: string, options: { id: string; startMs: number; attributes: SpanAttributes }): Span;
+  begin(name: string, options: { id: string; startMs: number; attributes: SpanAttributes; after?: Span }): Span;
 }
 
 /** A key of the context, as the parameter of a function would be; it holds nothing by itself. */

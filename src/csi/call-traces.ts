@@ -11,7 +11,7 @@ export const traceCall: CallObserver = ({ method }) => {
   return {
     metadata: { traceparent: span.traceparent },
     ended: (code) => {
-      span.note('status', { 'rpc.response.status_code': code });
+      span.set({ 'rpc.response.status_code': code });
       span.end(code === 'OK' ? undefined : new Error(code)); // the text of the status is in the error of the attempt
     },
   };

@@ -10,6 +10,7 @@ import { ControllerStatus } from './controller-status.ts';
 import { noJournal } from './intent-journal/intent-journal.ts';
 import type { Intents } from './intents/intents.ts';
 import { makeIntents } from './intents/make-intents.ts';
+import type { PersistentVolumeClaim } from './objects.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { savingParts, type SavingParts } from './saving-parts.ts';
 import { DeletionTraces } from './volume/deletion-traces.ts';
@@ -43,15 +44,17 @@ export function makeControllerParts(
     ...base,
     onWake: (name, afterMs) => (afterMs > 0 ? volumeQueue.addAfter(name, afterMs) : volumeQueue.add(name)),
   });
+  const { provisionerName } = options;
+  const volumeName = options.volumeName ?? ((claim: PersistentVolumeClaim) => `pvc-${claimUid(claim)}`);
   const shared = {
     ...base,
     intents,
     recentlySaved: new RecentlySaved({ clock }),
     slowSet: new SlowSet({ clock }),
     lastErrors: options.keepLastErrors === true ? new LastErrors(clock) : undefined,
-    traces: tracer && new ClaimTraces({ tracer, clock }),
-    deletionTraces: tracer && new DeletionTraces({ tracer, clock }),
-    volumeName: options.volumeName ?? ((claim) => `pvc-${claimUid(claim)}`),
+    traces: tracer && new ClaimTraces({ tracer, provisionerName, volumeName, clock }),
+    deletionTraces: tracer && new DeletionTraces({ tracer, provisionerName, clock }),
+    volumeName,
   };
   const saving = savingParts({
     ...shared,

@@ -13,9 +13,9 @@ message ScopeSpans { repeated Span spans = 2; }
 message Span {
   bytes trace_id = 1; bytes span_id = 2; bytes parent_span_id = 4; string name = 5; int32 kind = 6;
   fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8;
-  repeated KeyValue attributes = 9; repeated Event events = 11; Status status = 15;
+  repeated KeyValue attributes = 9; repeated Link links = 13; Status status = 15;
 }
-message Event { string name = 2; repeated KeyValue attributes = 3; }
+message Link { bytes trace_id = 1; bytes span_id = 2; }
 message Status { string message = 2; int32 code = 3; }
 message KeyValue { string key = 1; AnyValue value = 2; }
 message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; } }`;
@@ -32,6 +32,7 @@ interface DecodedSpan {
   parent_span_id?: string;
   name: string;
   attributes?: KeyValue[];
+  links?: { span_id: string }[];
   status?: { code?: number; message?: string };
 }
 
@@ -43,6 +44,8 @@ export interface ReceivedSpan {
   parentId: string;
   name: string;
   attributes: Record<string, unknown>;
+  /** Ids of spans to which it is linked. */
+  links: string[];
   /** Undefined: it did not fail. */
   failure: string | undefined;
   resource: Record<string, unknown>;
@@ -99,6 +102,7 @@ export class OtlpReceiver implements AsyncDisposable {
           parentId: hex(span.parent_span_id),
           name: span.name,
           attributes: plain(span.attributes),
+          links: (span.links ?? []).map(({ span_id: id }) => hex(id)),
           failure: span.status?.code === 2 ? (span.status.message ?? '') : undefined,
           resource: plain(resource?.attributes),
         });

@@ -1,5 +1,16 @@
 /** Exports traces by OTLP. Loaded only when traces are on: a file of its own in the bundle. */
-import { type Context, ROOT_CONTEXT, type Span as OtelSpan, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import {
+  type Context,
+  type Link,
+  ROOT_CONTEXT,
+  type Span as OtelSpan,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import {
   defaultResource,
@@ -51,22 +62,29 @@ export function startOtlpTraces(options: OtlpTracesOptions): OtlpTraces {
   const exporter = new ReportingExporter(new OTLPTraceExporter(), logger);
   const provider = new TracerProvider({
     resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'csi-provisioner', 'service.version': version }))
+      .merge(resourceFromAttributes({ 'service.name': 'csi-provisioner', 'service.version': version, ...instance() }))
       .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
     sampler: new TraceIdRatioBasedSampler(config.ratio),
     idGenerator: ids,
     spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize, exportTimeoutMillis: exportTimeoutMs })],
   });
   const otel = provider.getTracer('csi-provisioner', version);
-  const begin = (name: string, options: SpanOptions, context: Context): Span => {
-    const span = otel.startSpan(name, options, context);
-    return wrapped(span, (childName, childOptions) => begin(childName, childOptions, trace.setSpan(context, span)));
+  const contexts = new WeakMap<Span, SpanContext>();
+  const begin = (name: string, options: SpanOptions, context: Context, shared: SpanAttributes): Span => {
+    const span = otel.startSpan(name, { ...options, attributes: { ...shared, ...options.attributes } }, context);
+    const own = wrapped(span, (childName, childOptions) =>
+      begin(childName, childOptions, trace.setSpan(context, span), shared),
+    );
+    contexts.set(own, span.spanContext());
+    return own;
   };
   return {
     tracer: {
-      begin: (name, { id, startMs, attributes }) => {
+      begin: (name, { id, startMs, attributes, after }) => {
+        const former = after && contexts.get(after);
         ids.next = traceIdOf(id);
-        return begin(name, { startTime: startMs, attributes }, ROOT_CONTEXT);
+        const links = former === undefined ? [] : [{ context: former }];
+        return begin(name, { startTime: startMs, links }, ROOT_CONTEXT, attributes);
       },
     },
     [Symbol.asyncDispose]: async () => {
@@ -82,9 +100,17 @@ export function startOtlpTraces(options: OtlpTracesOptions): OtlpTraces {
   };
 }
 
+/** Which process it is (OpenTelemetry semantic conventions, "Service" and "Kubernetes"). `OTEL_RESOURCE_ATTRIBUTES` can replace them. */
+function instance(): Record<string, string> {
+  const host = os.hostname();
+  const inPod = process.env['KUBERNETES_SERVICE_HOST'] !== undefined;
+  return { 'service.instance.id': randomUUID(), 'host.name': host, ...(inPod && { 'k8s.pod.name': host }) };
+}
+
 interface SpanOptions {
   startTime?: number;
   attributes?: SpanAttributes;
+  links?: Link[];
   kind?: SpanKind;
 }
 
@@ -98,7 +124,7 @@ function wrapped(span: OtelSpan, begin: (name: string, options: SpanOptions) => 
         kind: isCall ? SpanKind.CLIENT : SpanKind.INTERNAL,
         ...(startMs !== undefined && { startTime: startMs }),
       }),
-    note: (name, attributes = {}) => void span.addEvent(name, attributes),
+    set: (attributes) => void span.setAttributes(attributes),
     end: (error, endMs) => {
       if (!span.isRecording()) return;
       if (error !== undefined) {

@@ -103,13 +103,18 @@ export class Transport implements AsyncDisposable {
    * signal's reason.
    */
   async request<T>(options: RequestOptions): Promise<T> {
-    const { verb, resource } = options.info;
+    const { verb, resource, namespace, name } = options.info;
     const exchange = async (): Promise<string> => {
       const answer = await this.#exchange(options);
       return answer.statusCode < 300 ? answer.text : this.#failure(answer, answer.text, options);
     };
     const send = (): Promise<string> => this.#retrying(options, exchange);
-    const text = await traced(`${verb} ${resource.plural}`, send, { isCall: true });
+    const attributes = {
+      'k8s.object.kind': resource.kind,
+      ...(namespace !== undefined && { 'k8s.object.namespace': namespace }),
+      ...(name !== undefined && { 'k8s.object.name': name }),
+    };
+    const text = await traced(`${verb} ${resource.plural}`, send, { isCall: true, attributes });
     return parseAnswer<T>(text, options.info);
   }
 

@@ -9,8 +9,25 @@ const idleOutcomes: ReadonlySet<string> = new Set(['not-now', 'ignored']);
 /** Ended spans of such attempts that are kept until something is done. */
 const maxHeld = 20;
 
+/** Whose spans they are: no semantic convention has a name for the driver of a volume. */
+export const provisionerAttribute = 'csi.driver.name';
+
+export interface SyncTracesOptions {
+  tracer: Tracer;
+  /** Of the driver, or of another provisioner. */
+  provisionerName: string;
+  clock: Clock;
+}
+
+/** What has been failing for so long is exported, in milliseconds; the pauses between attempts add up to five minutes to it. */
+const maxRootMs = 10 * 60_000;
+
 interface SyncTrace {
-  readonly whole: Span;
+  whole: Span;
+  /** When that began, in milliseconds since the Unix epoch. */
+  startMs: number;
+  readonly name: string;
+  readonly options: { id: string; attributes: SpanAttributes };
   /** While it waits for a worker for the first time. */
   queued: Span | undefined;
   attempts: number;
@@ -27,11 +44,13 @@ interface SyncTrace {
 export class SyncTraces {
   readonly #tracer: Tracer;
   protected readonly clock: Clock;
+  protected readonly provisionerName: string;
   /** By the key of the queue. */
   readonly #traces = new Map<string, SyncTrace>();
 
-  constructor({ tracer, clock }: { tracer: Tracer; clock: Clock }) {
+  constructor({ tracer, provisionerName, clock }: SyncTracesOptions) {
     this.#tracer = tracer;
+    this.provisionerName = provisionerName;
     this.clock = clock;
   }
 
@@ -40,7 +59,8 @@ export class SyncTraces {
     if (this.#traces.has(key) || this.#traces.size >= maxTraces) return;
     const whole = this.#tracer.begin(name, options);
     const queued = whole.child('queue', { startMs: options.startMs });
-    this.#traces.set(key, { whole, queued, attempts: 0, isBusy: false, held: [] });
+    const { startMs } = options;
+    this.#traces.set(key, { whole, startMs, name, options, queued, attempts: 0, isBusy: false, held: [] });
   }
 
   /** Does one attempt for an object, as a part of its trace. */
@@ -57,17 +77,29 @@ export class SyncTraces {
     try {
       const outcome = await withinSpan(span, work);
       if (!idleOutcomes.has(outcome)) release(trace);
-      span.note('outcome', { outcome });
+      span.set({ outcome });
       const endMs = this.clock.wallMs();
       end(trace, () => span.end(undefined, endMs));
       return outcome;
     } catch (error) {
       release(trace);
+      span.set({ outcome: 'failed' });
       span.end(error);
+      this.#exportRoot(trace, error);
       throw error;
     } finally {
       trace.isBusy = false;
     }
+  }
+
+  /** A root that never ended would never be seen: that of an object that fails for long ends, and another one follows it. */
+  #exportRoot(trace: SyncTrace, error: unknown): void {
+    const nowMs = this.clock.wallMs();
+    if (nowMs - trace.startMs < maxRootMs) return;
+    trace.whole.set({ outcome: 'failing', attempts: trace.attempts });
+    trace.whole.end(error);
+    trace.startMs = nowMs;
+    trace.whole = this.#tracer.begin(trace.name, { ...trace.options, startMs: nowMs, after: trace.whole });
   }
 
   /** The object needs no sync any more. Safe to repeat. */

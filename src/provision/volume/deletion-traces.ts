@@ -1,5 +1,5 @@
 import type { PersistentVolume } from '../objects.ts';
-import { SyncTraces } from '../claim/sync-traces.ts';
+import { provisionerAttribute, SyncTraces } from '../claim/sync-traces.ts';
 
 /** Max volumes whose time in the queue is noted; beyond them it is not traced. */
 const maxQueued = 20_000;
@@ -24,6 +24,7 @@ export class DeletionTraces extends SyncTraces {
         'k8s.persistentvolume.name': name,
         'k8s.persistentvolume.uid': uid,
         'k8s.storageclass.name': volume.spec.storageClassName ?? '',
+        [provisionerAttribute]: this.provisionerName,
         ...claimAttributes(volume),
       },
     });

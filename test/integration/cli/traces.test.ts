@@ -4,6 +4,8 @@ import { status } from '@grpc/grpc-js';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { startOtlpTraces } from '../../../src/cli/traces/otlp-traces.ts';
+import { ClaimTraces } from '../../../src/provision/claim/claim-traces.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
@@ -100,12 +102,27 @@ describe('a claim is traced', () => {
     assert.equal(whole.attributes['k8s.persistentvolumeclaim.uid'], uid);
     assert.equal(whole.resource['service.name'], 'csi-provisioner');
     assert.equal(whole.resource['k8s.pod.name'], 'p1');
+    assert.match(String(whole.resource['service.instance.id']), /^[0-9a-f-]{36}$/);
     assert.deepEqual([...new Set(receiver.spans.map(({ traceId }) => traceId))], [whole.traceId]);
 
+    for (const { attributes, name } of receiver.spans) {
+      const { 'k8s.persistentvolumeclaim.name': claim, 'k8s.namespace.name': namespace } = attributes;
+      const { 'k8s.persistentvolume.name': volume, 'csi.driver.name': driver } = attributes;
+      const expected = { claim: 'data', namespace: 'ns1', volume: `pvc-${uid}`, driver: 'd.example.com' };
+      assert.deepEqual({ claim, namespace, volume, driver }, expected, name);
+    }
+    const calls = named(receiver, 'csi.v1.Controller/CreateVolume');
+    assert.deepEqual(
+      calls.map(({ attributes }) => attributes['rpc.response.status_code']),
+      ['OK'],
+    );
+    assert.equal(only(receiver, 'get secrets').attributes['k8s.object.name'], 'creds');
+    assert.equal(only(receiver, 'create persistentvolumes').attributes['k8s.object.name'], `pvc-${uid}`);
     assert.equal(only(receiver, 'queue').parentId, whole.spanId);
     const [sync] = named(receiver, 'sync');
     assert.equal(sync?.parentId, whole.spanId);
     assert.equal(sync.failure, undefined);
+    assert.equal(sync.attributes['outcome'], 'provisioned');
     const parts = ['get secrets', 'csi.v1.Controller/CreateVolume', 'create persistentvolumes'];
     for (const part of parts) assert.equal(only(receiver, part).parentId, sync.spanId, part);
     const [written] = named(receiver, 'journal write');
@@ -221,6 +238,41 @@ describe('the deletion of a volume is traced', () => {
     const [, span] = children('csi.v1.Controller/DeleteVolume');
     assert.deepEqual(call?.metadata.get('traceparent'), [`00-${whole.traceId}-${span?.spanId ?? ''}-01`]);
     for (const body of receiver.bodies) assert.ok(!body.includes(secretValue));
+  });
+});
+
+describe('a claim that keeps failing', () => {
+  test('has a root for each ten minutes, which follows the one before', async (t) => {
+    await using receiver = await OtlpReceiver.start();
+    const { env } = process;
+    env['OTEL_EXPORTER_OTLP_ENDPOINT'] = receiver.url;
+    t.after(() => Reflect.deleteProperty(env, 'OTEL_EXPORTER_OTLP_ENDPOINT'));
+    const otlp = startOtlpTraces({ config: { ratio: 1 }, version: 'v0', logger: recordedLogger([]) });
+    const clock = new ManualClock({ turns: 1 });
+    const traces = new ClaimTraces({
+      tracer: otlp.tracer,
+      provisionerName: 'd.example.com',
+      volumeName: () => 'pvc-1',
+      clock,
+    });
+    const uid = '01234567-89ab-4def-8123-456789abcdef';
+    traces.seen({ metadata: { namespace: 'ns1', name: 'stuck', uid }, spec: {} });
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      await assert.rejects(traces.attempt(uid, () => Promise.reject(new Error('on fire'))));
+      await clock.advance(5 * 60_000);
+    }
+    await otlp[Symbol.asyncDispose]();
+    const [first, second, ...others] = named(receiver, 'claim ns1/stuck');
+    assert.deepEqual(others, [], 'the last one is still open');
+    assert.equal(first?.failure, 'on fire');
+    assert.ok(second !== undefined);
+    assert.equal(Number(second.attributes['attempts']), 5);
+    assert.deepEqual(second.links, [first.spanId]);
+    assert.deepEqual([...new Set(receiver.spans.map(({ traceId }) => traceId))], [uid.replaceAll('-', '')]);
+    const syncs = named(receiver, 'sync');
+    assert.equal(syncs.length, 5);
+    assert.equal(syncs[3]?.parentId, second.spanId);
+    assert.deepEqual([...new Set(syncs.map(({ attributes }) => attributes['outcome']))], ['failed']);
   });
 });
 
