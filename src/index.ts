@@ -42,9 +42,10 @@ export type { SignalSource } from './run/shutdown.ts';
 
 // The controller, and what a kind of storage has to fulfil
 export { ProvisionController } from './provision/provision-controller.ts';
-export type { ClaimProgress, ClaimStep } from './provision/claim/claim-progress.ts';
+export type { ClaimProgress, ClaimStep, DeliberateWait } from './provision/claim/claim-progress.ts';
 export type { ControllerStatus, OpenIntent, QueueStatus } from './provision/controller-status.ts';
 export type { LastError } from './provision/claim/last-errors.ts';
+export type { ReleasedVolume, ReleaseStep } from './provision/volume/released-volume.ts';
 export type { Span, SpanAttributes, Tracer } from './base/tracing.ts';
 export type { RunOptions } from './provision/run-options.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';

@@ -1,4 +1,5 @@
 /** What a controller is made of, from what all parts share to what the watches call. */
+import { uidIndex } from './cache/informers.ts';
 import { claimUid } from './claim/claim-facts.ts';
 import { ClaimTraces } from './claim/claim-traces.ts';
 import { LastErrors } from './claim/last-errors.ts';
@@ -16,12 +17,14 @@ import { savingParts, type SavingParts } from './saving-parts.ts';
 import { DeletionTraces } from './volume/deletion-traces.ts';
 import { QuietVolumes } from './volume/quiet-volumes.ts';
 import { RecentlySaved } from './volume/recently-saved.ts';
-import { storageParts } from './volume/storage-parts.ts';
+import { type StorageParts, storageParts } from './volume/storage-parts.ts';
 import { VolumeSyncer } from './volume/sync-volume.ts';
 import { WatchHandlers } from './watch-handlers.ts';
 
 const resyncDefaultMs = 900_000;
 const maxCallDefaultMs = 300_000;
+/** Volumes whose last error is kept. */
+const maxVolumeErrors = 5000;
 
 export type ControllerParts = ReturnType<typeof makeControllerParts>;
 
@@ -52,6 +55,7 @@ export function makeControllerParts(
     recentlySaved: new RecentlySaved({ clock }),
     slowSet: new SlowSet({ clock }),
     lastErrors: options.keepLastErrors === true ? new LastErrors(clock) : undefined,
+    volumeErrors: options.keepLastErrors === true ? new LastErrors(clock, { maxErrors: maxVolumeErrors }) : undefined,
     traces: tracer && new ClaimTraces({ tracer, provisionerName, volumeName, clock }),
     deletionTraces: tracer && new DeletionTraces({ tracer, provisionerName, clock }),
     volumeName,
@@ -68,6 +72,7 @@ export function makeControllerParts(
   const volumeSyncer = new VolumeSyncer({
     ...shared,
     sharedStorage: storage.sharedStorage,
+    lastErrors: shared.volumeErrors,
     traces: shared.deletionTraces,
     lateCallsMs: (name) => intents.lateCallsMs(name),
     quiet: new QuietVolumes({
@@ -99,33 +104,38 @@ export function makeControllerParts(
       shared.traces?.stop();
       shared.deletionTraces?.stop();
     },
-    status: makeStatus(shared, queues, saving.store),
+    status: makeStatus({ ...shared, ...queues, sharedStorage: storage.sharedStorage, store: saving.store }),
   };
 }
 
 function makeStatus(
-  shared: ControllerBase & {
-    intents: Intents;
-    recentlySaved: RecentlySaved;
-    lastErrors: LastErrors | undefined;
-    volumeName: NonNullable<ProvisionControllerOptions['volumeName']>;
-  },
-  { claimQueue, queues }: ControllerQueues,
-  store: SavingParts['store'],
+  parts: ControllerBase &
+    Pick<ControllerQueues, 'claimQueue' | 'volumeQueue' | 'queues'> & {
+      intents: Intents;
+      recentlySaved: RecentlySaved;
+      lastErrors: LastErrors | undefined;
+      volumeErrors: LastErrors | undefined;
+      volumeName: NonNullable<ProvisionControllerOptions['volumeName']>;
+      sharedStorage: StorageParts['sharedStorage'];
+      store: SavingParts['store'];
+    },
 ): ControllerStatus {
-  const { claims, classes, volumes, intents, recentlySaved, lastErrors, isKnownProvisioner, volumeName } = shared;
+  const { claims, classes, volumes, intents, recentlySaved, lastErrors, volumeErrors, sharedStorage, store } = parts;
   return new ControllerStatus({
-    isKnownProvisioner,
-    volumeName,
+    ...parts,
     claims: () => claims.list(),
     getClaim: (key) => claims.get(key),
     getVolume: (name) => volumes.get(name),
+    needsVolume: (uid) => claims.byIndex(uidIndex, uid).some(({ spec }) => (spec.volumeName ?? '') === ''),
     getClass: (name) => classes.get(name),
     lastError: (uid) => lastErrors?.get(uid),
     isUnsaved: (name) => store.isUnsaved(name),
     hasVolume: (name) => volumes.get(name) !== undefined || recentlySaved.has(name),
+    volumes: () => volumes.list(),
+    volumeError: (name) => volumeErrors?.get(name),
+    quietInMs: (name) => intents.quietInMs(name),
+    sharedStorageText: (name) => sharedStorage?.waitText(name),
     intents: () => intents.list(),
-    claimQueue,
-    queues,
+    intentOf: (uid) => intents.get(uid),
   });
 }

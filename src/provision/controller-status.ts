@@ -1,7 +1,16 @@
-import type { WorkQueue } from '../kube/queue/work-queue.ts';
-import { claimProgress, type ClaimProgress, type ClaimProgressParts } from './claim/claim-progress.ts';
+import type { Clock } from '../base/clock.ts';
+import type { KeyState, WorkQueue } from '../kube/queue/work-queue.ts';
+import {
+  claimProgress,
+  type ClaimProgress,
+  type ClaimProgressParts,
+  type DeliberateWait,
+} from './claim/claim-progress.ts';
+import type { LastError } from './claim/last-errors.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
+import { type Intent, intentWait } from './intents/intent.ts';
+import { releasedVolume, type ReleasedVolume, type ReleasedVolumeParts } from './volume/released-volume.ts';
 
 /** One queue of the controller. */
 export interface QueueStatus {
@@ -11,14 +20,18 @@ export interface QueueStatus {
   readonly waiting: number;
   /** Keys that a worker has. */
   readonly processing: number;
-  /** Keys whose next attempt is scheduled. */
+  /** Keys whose next attempt is scheduled, without those of objects that are gone. */
   readonly delayed: number;
   /** How long the oldest sync in progress has been running, in seconds; 0 without one. */
   readonly longestSeconds: number;
 }
 
 /** A record of a volume in the making, without the plan. */
-export type OpenIntent = Pick<IntentRecord, 'claim' | 'phase' | 'createdAt' | 'problem'> & { readonly volume: string };
+export type OpenIntent = Pick<IntentRecord, 'claim' | 'phase' | 'createdAt' | 'problem'> & {
+  readonly volume: string;
+  /** Why nothing is done about it now; undefined: it does not wait. */
+  readonly wait: DeliberateWait | undefined;
+};
 
 /** A claim that has no volume, as the caches show it, and how far it is. */
 export interface WaitingClaim {
@@ -30,14 +43,24 @@ export interface WaitingClaim {
   readonly volume: PersistentVolume | undefined;
 }
 
-export interface ControllerStatusParts extends Omit<ClaimProgressParts, 'stateOf' | 'failures'> {
+export interface ControllerStatusParts
+  extends
+    Omit<ClaimProgressParts, 'stateOf' | 'failures' | 'wait'>,
+    Pick<ReleasedVolumeParts, 'addFinalizer' | 'quietInMs' | 'sharedStorageText'> {
   claims: () => Iterable<PersistentVolumeClaim>;
   getClaim: (key: string) => PersistentVolumeClaim | undefined;
   getVolume: (name: string) => PersistentVolume | undefined;
-  intents: () => Iterable<{ readonly record: IntentRecord }>;
+  /** Whether the claim of this UID is there, and has no volume. */
+  needsVolume: (uid: string) => boolean;
+  volumes: () => Iterable<PersistentVolume>;
+  volumeError: (name: string) => LastError | undefined;
+  intents: () => Iterable<Intent>;
+  intentOf: (uid: string) => Intent | undefined;
   claimQueue: WorkQueue;
+  volumeQueue: WorkQueue;
   /** All queues by name. */
   queues: ReadonlyMap<string, WorkQueue>;
+  clock: Clock;
 }
 
 /** What a `ProvisionController` does now, for status pages. It is computed when read, and costs nothing otherwise. */
@@ -50,7 +73,7 @@ export class ControllerStatus {
 
   /**
    * The claims of this provisioner that have no volume, in no order. Goes through all claims of the cluster: take them in
-   * slices.
+   * slices. Those that are in progress are so when the first one is taken: there are no more than workers.
    *
    * @returns undefined in place of each claim that is not waiting, so that the caller can pause there, too.
    */
@@ -69,29 +92,64 @@ export class ControllerStatus {
   }
 
   #progressParts(): ClaimProgressParts {
-    const { claimQueue } = this.#parts;
+    const { claimQueue, intentOf } = this.#parts;
     return {
       ...this.#parts,
-      stateOf: (uid) => claimQueue.stateOf(uid),
+      stateOf: statesFromNow(claimQueue),
       failures: (uid) => claimQueue.failures(uid),
+      wait: (uid) => this.#waitOf(intentOf(uid)),
     };
   }
 
+  /** The volumes whose storage is to be deleted, in no order. Goes through all volumes of the cluster, as `waitingClaims`. */
+  *releasedVolumes(): Generator<ReleasedVolume | undefined> {
+    const { volumeQueue, volumeError } = this.#parts;
+    const parts: ReleasedVolumeParts = {
+      ...this.#parts,
+      stateOf: statesFromNow(volumeQueue),
+      failures: (name) => volumeQueue.failures(name),
+      lastError: volumeError,
+    };
+    for (const volume of this.#parts.volumes()) yield releasedVolume(volume, parts);
+  }
+
   queues(): QueueStatus[] {
+    const { claimQueue, needsVolume, hasVolume, isUnsaved } = this.#parts;
     return [...this.#parts.queues].map(([name, queue]) => ({
       name,
       waiting: queue.length,
       processing: queue.processingLength,
-      delayed: queue.delayedLength,
+      delayed: queue.delayedKeys.filter(queue === claimQueue ? needsVolume : (key) => hasVolume(key) || isUnsaved(key))
+        .length,
       longestSeconds: queue.unfinished().maxSeconds,
     }));
   }
 
   /** The open records of the intent journal; of a provisioner without one, none. */
   *openIntents(): Generator<OpenIntent> {
-    for (const { record } of this.#parts.intents()) {
-      const { claim, phase, createdAt, problem, volume } = record;
-      yield { claim, phase, createdAt, volume: volume.name, ...(problem !== undefined && { problem }) };
+    for (const intent of this.#parts.intents()) {
+      const { claim, phase, createdAt, problem, volume } = intent.record;
+      const wait = this.#waitOf(intent);
+      yield { claim, phase, createdAt, volume: volume.name, wait, ...(problem !== undefined && { problem }) };
     }
   }
+
+  #waitOf(intent: Intent | undefined): DeliberateWait | undefined {
+    if (intent === undefined) return undefined;
+    const nowMs = this.#parts.clock.monotonicMs();
+    const wait = intentWait(intent, nowMs);
+    if (wait === undefined) return undefined;
+    const { reason, untilMs } = wait;
+    return { reason, endsInMs: untilMs === undefined ? undefined : Math.max(0, untilMs - nowMs) };
+  }
+}
+
+/** As `stateOf` of the queue, but those in progress are those of now: while others are read, workers go on. */
+function statesFromNow(queue: WorkQueue): (key: string) => KeyState {
+  const inProgress = queue.processingKeys;
+  return (key) => {
+    const state = queue.stateOf(key);
+    if (inProgress.has(key)) return state.state === 'processing' ? state : { state: 'processing', forMs: 0 };
+    return state.state === 'processing' ? { state: 'waiting', forMs: 0 } : state;
+  };
 }

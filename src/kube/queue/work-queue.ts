@@ -74,9 +74,19 @@ export class WorkQueue {
     return this.#delayed.size;
   }
 
+  /** These keys, also those that need no work any more: a delay is not cancelled. A copy. */
+  get delayedKeys(): string[] {
+    return this.#delayed.keys;
+  }
+
   /** Keys that a worker has. */
   get processingLength(): number {
     return this.#processing.size;
+  }
+
+  /** These keys. A copy: no more than there are workers. */
+  get processingKeys(): ReadonlySet<string> {
+    return new Set(this.#processing.keys());
   }
 
   /** Where the key is now. The first that holds counts: processing, waiting, delayed. */

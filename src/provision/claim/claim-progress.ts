@@ -1,6 +1,7 @@
 /** How far a claim without a volume is, from what the controller knows anyway. */
 import type { KeyState } from '../../kube/queue/work-queue.ts';
 import { className, claimUid, requestedProvisioner, selectedNode } from './claim-facts.ts';
+import type { WaitReason } from '../intents/intent.ts';
 import type { LastError } from './last-errors.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 
@@ -37,6 +38,15 @@ export interface ClaimProgress {
   readonly nextTryInMs: number | undefined;
   /** For how long a worker has had it, in milliseconds; undefined: none has it. */
   readonly syncingForMs: number | undefined;
+  /** What its open record waits for: that of a former attempt is undone first. Undefined: nothing. */
+  readonly wait: DeliberateWait | undefined;
+}
+
+/** A wait that keeps storage from being lost or left behind. */
+export interface DeliberateWait {
+  readonly reason: WaitReason;
+  /** Milliseconds until it ends, for a proof at the latest; undefined: once the other process is done. */
+  readonly endsInMs: number | undefined;
 }
 
 export interface ClaimProgressParts {
@@ -50,6 +60,7 @@ export interface ClaimProgressParts {
   /** Whether a PersistentVolume of the name is there. */
   hasVolume: (volumeName: string) => boolean;
   volumeName: (claim: PersistentVolumeClaim) => string;
+  wait: (uid: string) => DeliberateWait | undefined;
 }
 
 /** Undefined for a claim that has its volume, or that is not for this provisioner. */
@@ -72,6 +83,7 @@ export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgress
     lastError: parts.lastError(uid),
     syncingForMs: state.state === 'processing' ? state.forMs : undefined,
     nextTryInMs: state.state === 'delayed' && step !== 'volume-made' ? state.inMs : undefined,
+    wait: parts.wait(uid),
   };
 }
 

@@ -3,7 +3,7 @@ import { shortValue } from '../../base/short-value.ts';
 import { HeldBackError } from './slow-set.ts';
 import { waitingText } from './waiting-text.ts';
 
-/** Why the last attempt for a claim ended without a volume. */
+/** Why the last attempt for a claim ended without a volume, or that to delete a volume failed. */
 export interface LastError {
   /** As in the events, truncated at 1,000 characters. */
   readonly message: string;
@@ -15,16 +15,19 @@ export interface LastError {
   readonly sinceMs: number;
 }
 
-const maxErrors = 20_000;
+const maxErrorsDefault = 20_000;
 const maxMessageLength = 1000;
 
-/** The last error of each claim that waits, by UID; of too many claims those that failed last. */
+/** The last error of each claim that waits, by UID, or of each volume, by name; of too many of them those that failed last. */
 export class LastErrors {
   readonly #clock: Clock;
+  readonly #maxErrors: number;
   readonly #errors = new Map<string, LastError>();
 
-  constructor(clock: Clock) {
+  /** @param options.maxErrors - default 20,000. */
+  constructor(clock: Clock, { maxErrors = maxErrorsDefault }: { maxErrors?: number } = {}) {
     this.#clock = clock;
+    this.#maxErrors = maxErrors;
   }
 
   /** Notes an error. A claim that is held back keeps the error for which it is. */
@@ -41,7 +44,7 @@ export class LastErrors {
       atMs,
       sinceMs: known?.sinceMs ?? atMs,
     });
-    if (this.#errors.size <= maxErrors) return;
+    if (this.#errors.size <= this.#maxErrors) return;
     for (const oldest of this.#errors.keys()) {
       this.#errors.delete(oldest);
       return;

@@ -227,14 +227,33 @@ export type WaitReason = (typeof waitReasons)[number];
 
 export const waitReasons = ['earlier-call', 'other-process', 'late-save', 'proof', 'second-look'] as const;
 
+/** A wait of an intent that is to be undone, or closed. */
+export interface IntentWait {
+  readonly reason: WaitReason;
+  /** When it ends, in monotonic milliseconds, for a proof at the latest; undefined: once the other process is done. */
+  readonly untilMs: number | undefined;
+}
+
+/** A proof that could not be read for so long is given up, in milliseconds. */
+export const maxProofMs = 15 * 60_000;
+
 /** Why nothing is done now about an intent that is to be undone, or closed; undefined: it does not wait. */
 export function waitReason(intent: Intent, nowMs: number): WaitReason | undefined {
-  const { record, revoking, served, owner, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs } = intent;
-  if (served) return intent.keptUntilMs > nowMs ? 'earlier-call' : undefined;
+  return intentWait(intent, nowMs)?.reason;
+}
+
+/** The same, with the end of the wait. */
+export function intentWait(intent: Intent, nowMs: number): IntentWait | undefined {
+  const { record, revoking, served, owner, keptUntilMs, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs } = intent;
+  const until = (reason: WaitReason, untilMs: number): IntentWait | undefined =>
+    untilMs > nowMs ? { reason, untilMs } : undefined;
+  if (served) return until('earlier-call', keptUntilMs);
   if (!revoking || isLeftAlone(intent)) return undefined;
-  if (owner === 'foreign') return 'other-process';
-  if (deleteNotBeforeMs > nowMs) return 'earlier-call';
-  if (record.phase === 'revoked') return lateUntilMs > nowMs ? 'second-look' : undefined;
-  if (mayBeSavedUntilMs > nowMs) return 'late-save';
-  return intent.pendingSinceMs === undefined ? undefined : 'proof';
+  if (owner === 'foreign') return { reason: 'other-process', untilMs: undefined };
+  if (deleteNotBeforeMs > nowMs) return { reason: 'earlier-call', untilMs: deleteNotBeforeMs };
+  if (record.phase === 'revoked') return until('second-look', lateUntilMs);
+  if (mayBeSavedUntilMs > nowMs) return { reason: 'late-save', untilMs: mayBeSavedUntilMs };
+  return intent.pendingSinceMs === undefined
+    ? undefined
+    : { reason: 'proof', untilMs: intent.pendingSinceMs + maxProofMs };
 }

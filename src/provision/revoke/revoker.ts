@@ -14,7 +14,7 @@ import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } 
 import { failedReason } from '../event-reasons.ts';
 import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
 import { uidIndex } from '../cache/informers.ts';
-import { type Intent, revocableAtMs } from '../intents/intent.ts';
+import { type Intent, maxProofMs, revocableAtMs } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
@@ -35,8 +35,6 @@ const refusedMs = 30 * 60_000;
 const foreignPauseMs = 10_000;
 /** Pause until a proof that is still being read for is tried again, in milliseconds. */
 const proofPauseMs = 2000;
-/** A proof that could not be read for so long is given up, in milliseconds. */
-const maxProofMs = 15 * 60_000;
 /** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may say otherwise still. */
 const wantedPauseMs = 1000;
 

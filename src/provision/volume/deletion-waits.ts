@@ -13,6 +13,8 @@ interface Wait {
   /** What was recorded last, and when. */
   cause: string;
   recordedMs: number;
+  /** What it waits for, in words; empty: nothing was settled yet. */
+  text: string;
 }
 
 /** After which a cause is recorded again: the API server deletes events after an hour. */
@@ -33,14 +35,25 @@ export class DeletionWaits {
   }
 
   /** The volume waits for this one alone. @returns whether the cause is to be recorded: it is a new one, or was long ago. */
-  settle(volume: Waiter, other: string, { cause, nowMs }: { cause: string; nowMs: number }): boolean {
+  settle(
+    volume: Waiter,
+    other: string,
+    { cause, text, nowMs }: { cause: string; text: string; nowMs: number },
+  ): boolean {
     const wait = this.#of(volume);
+    wait.text = text;
     for (const each of wait.on) if (each !== other) this.#unlink(volume.name, each);
     wait.on.clear();
     this.add(volume, other);
     const isDue = wait.cause !== cause || nowMs - wait.recordedMs >= repeatMs;
     if (isDue) Object.assign(wait, { cause, recordedMs: nowMs });
     return isDue;
+  }
+
+  /** What was settled last for a volume that waits, in words. */
+  text(name: string): string | undefined {
+    const { text = '' } = this.#waits.get(name) ?? {};
+    return text === '' ? undefined : text;
   }
 
   /** What a volume waits for. */
@@ -65,7 +78,7 @@ export class DeletionWaits {
     const known = this.#waits.get(name);
     if (known?.uid === uid) return known;
     this.delete(name);
-    const wait = { uid, on: new Set<string>(), cause: '', recordedMs: -Infinity };
+    const wait = { uid, on: new Set<string>(), cause: '', recordedMs: -Infinity, text: '' };
     this.#waits.set(name, wait);
     return wait;
   }

@@ -73,6 +73,11 @@ export class SharedStorage {
     for (const waiter of this.#waits.waiters(name)) this.#options.onWake(waiter.name, 0);
   }
 
+  /** Why the volume waits for which other one, as its event says; undefined while it does not. */
+  waitText(name: string): string | undefined {
+    return this.#waits.text(name);
+  }
+
   /** The volume is gone, or not to be deleted any more. Safe to repeat. */
   forget(name: string): void {
     this.#waits.delete(name);
@@ -132,13 +137,13 @@ export class SharedStorage {
     const { name, uid } = volume.metadata;
     const { name: otherName, uid: otherUid } = other.metadata;
     const cause = `${otherUid ?? ''} ${reason}`;
-    const isDue = this.#waits.settle(waiterOf(volume), otherName, { cause, nowMs: clock.monotonicMs() });
+    const { type, text: state } = reasons[reason];
+    const text = `${sharedStorageText} ${otherName}, which ${state}`;
+    const isDue = this.#waits.settle(waiterOf(volume), otherName, { cause, text, nowMs: clock.monotonicMs() });
     if (volumes.get(otherName)?.metadata.uid !== otherUid) onWake(name, unseenMs);
     if (!isDue) return;
     const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
-    const { type, text } = reasons[reason];
-    const message = `persistentvolume ${name} ${sharedStorageText} ${otherName}, which ${text}`;
-    recorder.event(about, type, deletionWaitingReason, message, { once: true });
+    recorder.event(about, type, deletionWaitingReason, `persistentvolume ${name} ${text}`, { once: true });
   }
 }
 

@@ -6,6 +6,7 @@ import { NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
+import type { LastErrors } from '../claim/last-errors.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
 import { volumeFinalizer } from '../keys.ts';
@@ -34,6 +35,8 @@ export interface VolumeSyncerOptions {
   lateCallsMs: (name: string) => number;
   /** Undefined: the provisioner does not know storage that volumes share, or sees to it itself. */
   sharedStorage: Pick<SharedStorage, 'mustWait' | 'forget'> | undefined;
+  /** Of volumes, by name; undefined: they are not kept. */
+  lastErrors: Pick<LastErrors, 'add' | 'delete'> | undefined;
   /** Undefined: nothing is traced. */
   traces: DeletionTraces | undefined;
   permit: Permit | undefined;
@@ -59,6 +62,7 @@ export class VolumeSyncer {
   forget(name: string): void {
     this.#deleted.delete(name);
     this.#failed.delete(name);
+    this.#options.lastErrors?.delete(name);
     this.#options.quiet.forget(name);
     this.#options.sharedStorage?.forget(name);
   }
@@ -69,6 +73,17 @@ export class VolumeSyncer {
    * @throws when the volume must be tried again later.
    */
   async sync(name: string, signal: AbortSignal): Promise<void> {
+    const { lastErrors, volumes } = this.#options;
+    try {
+      await this.#sync(name, signal);
+      lastErrors?.delete(name);
+    } catch (error) {
+      if (volumes.get(name) !== undefined) lastErrors?.add(name, error); // nothing would remove that of one that is gone
+      throw error;
+    }
+  }
+
+  async #sync(name: string, signal: AbortSignal): Promise<void> {
     const { volumes, provisioner, isKnownProvisioner, addFinalizer, quiet, sharedStorage } = this.#options;
     const cached = volumes.get(name);
     if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;

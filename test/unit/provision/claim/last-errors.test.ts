@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
+import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { LastErrors } from '../../../../src/provision/claim/last-errors.ts';
 
 describe('LastErrors', () => {
@@ -11,6 +12,19 @@ describe('LastErrors', () => {
     assert.equal(errors.get('u1')?.message, `${'x'.repeat(1000)}… (5,000 characters)`);
     errors.delete('u1');
     assert.equal(errors.get('u1'), undefined);
+  });
+
+  test('knows since when attempts fail in a row', async () => {
+    const clock = new ManualClock();
+    const errors = new LastErrors(clock);
+    const sinceMs = clock.wallMs();
+    errors.add('u1', new Error('first'));
+    await clock.advance(60_000);
+    errors.add('u1', new Error('second'));
+    assert.deepEqual(errors.get('u1'), { message: 'second', kind: 'failed', atMs: sinceMs + 60_000, sinceMs });
+    errors.delete('u1');
+    errors.add('u1', new Error('third'));
+    assert.equal(errors.get('u1')?.sinceMs, sinceMs + 60_000);
   });
 
   test('of too many claims keeps those that failed last', () => {

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
+import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
+import { ControllerStatus, type ControllerStatusParts } from '../../../src/provision/controller-status.ts';
+import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
+import { type Intent, lateSaveMs, maxProofMs, newIntent } from '../../../src/provision/intents/intent.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { makeClaim, makeVolume } from './claims-and-volumes.ts';
+
+function setUp(parts: Partial<ControllerStatusParts> = {}) {
+  const clock = new ManualClock();
+  const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 60_000 });
+  const claimQueue = new WorkQueue({ limiter, clock });
+  const volumeQueue = new WorkQueue({ limiter, clock });
+  const status = new ControllerStatus({
+    isKnownProvisioner: (name) => name === 'drv',
+    addFinalizer: true,
+    volumeName: ({ metadata: { uid } }) => `pvc-${uid ?? ''}`,
+    claims: () => [],
+    getClaim: () => undefined,
+    getVolume: () => undefined,
+    needsVolume: () => true,
+    getClass: (name) => ({ metadata: { name }, provisioner: 'drv' }),
+    lastError: () => undefined,
+    isUnsaved: () => false,
+    hasVolume: () => false,
+    volumes: () => [],
+    volumeError: () => undefined,
+    quietInMs: () => 0,
+    sharedStorageText: () => undefined,
+    intents: () => [],
+    intentOf: () => undefined,
+    claimQueue,
+    volumeQueue,
+    queues: new Map([
+      ['claims', claimQueue],
+      ['volumes', volumeQueue],
+    ]),
+    clock,
+    ...parts,
+  });
+  return { clock, claimQueue, volumeQueue, status };
+}
+
+const claims = (count: number) =>
+  Array.from({ length: count }, (_, number) => makeClaim({ name: `c${number}`, uid: `u${number}` }));
+
+describe('ControllerStatus', () => {
+  test('says of no more claims than there are workers that they are in progress, however long the list takes', async () => {
+    const { claimQueue, status } = setUp({ claims: () => claims(6) });
+    for (const uid of ['u0', 'u1', 'u2', 'u3', 'u4', 'u5']) claimQueue.add(uid);
+    const steps: (string | undefined)[] = [];
+    let inWork = await claimQueue.get(); // one worker
+    for (const claim of status.waitingClaims()) {
+      steps.push(claim?.step);
+      claimQueue.done(inWork ?? '');
+      inWork = steps.length < 6 ? await claimQueue.get() : undefined;
+    }
+    assert.deepEqual(steps, ['syncing', 'queued', 'queued', 'queued', 'queued', 'queued']);
+  });
+
+  test('claims and volumes that are gone do not count as delayed, though their keys still have their time', () => {
+    const { claimQueue, volumeQueue, status } = setUp({
+      needsVolume: (uid) => uid === 'there',
+      hasVolume: (name) => name === 'pv-there',
+    });
+    for (const uid of ['there', 'gone']) claimQueue.addRateLimited(uid);
+    for (const name of ['pv-there', 'pv-gone', 'pv-gone-2']) volumeQueue.addRateLimited(name);
+    assert.deepEqual(
+      status.queues().map(({ name, delayed }) => [name, delayed]),
+      [
+        ['claims', 1],
+        ['volumes', 1],
+      ],
+    );
+  });
+
+  test('lists the released volumes of this provisioner whose storage is to be deleted, each with its step', async () => {
+    const released = (name: string, rest: object = {}) => makeVolume({ name }, { phase: 'Released', ...rest });
+    const { volumeQueue, status } = setUp({
+      volumes: () => [
+        makeVolume({ name: 'bound' }),
+        released('kept', { persistentVolumeReclaimPolicy: 'Retain' }),
+        makeVolume(
+          { name: 'foreign', annotations: {} },
+          { phase: 'Released', csi: { driver: 'x', volumeHandle: 'h' } },
+        ),
+        released('syncing', { claimRef: { namespace: 'ns', name: 'a', uid: 'u1' } }),
+        released('queued'),
+        released('retrying'),
+        released('quiet'),
+        released('shared'),
+        released('attached'),
+      ],
+      quietInMs: (name) => (name === 'quiet' ? 5000 : 0),
+      sharedStorageText: (name) => (name === 'shared' ? 'has the same storage as persistentvolume b' : undefined),
+      volumeError: (name) =>
+        name === 'retrying' ? { message: 'in use', kind: 'failed', atMs: 2, sinceMs: 1 } : undefined,
+    });
+    volumeQueue.add('syncing');
+    assert.equal(await volumeQueue.get(), 'syncing');
+    volumeQueue.add('queued');
+    volumeQueue.addRateLimited('retrying');
+    const found = [...status.releasedVolumes()].filter((volume) => volume !== undefined);
+    assert.deepEqual(
+      found.map(({ name, step, nextTryInMs }) => [name, step, nextTryInMs]),
+      [
+        ['syncing', 'syncing', undefined],
+        ['queued', 'queued', undefined],
+        ['retrying', 'retrying', 1000],
+        ['quiet', 'earlier-call', 5000],
+        ['shared', 'shared-storage', undefined],
+        ['attached', 'idle', undefined],
+      ],
+    );
+    assert.equal(found[0]?.claim, 'ns/a');
+    assert.deepEqual([found[2]?.failures, found[2]?.lastError?.message], [1, 'in use']);
+    assert.equal(found[4]?.waitText, 'has the same storage as persistentvolume b');
+  });
+
+  const record = (phase: IntentRecord['phase']): IntentRecord => ({
+    claim: { namespace: 'ns', name: 'a', uid: 'u1' },
+    volume: { name: 'pvc-u1', className: 'c1', provisioner: 'drv', defaults: {}, claimRef: {} },
+    plan: {},
+    phase,
+    createdAt: '2026-11-20T09:00:00Z',
+  });
+  const waits: [string, IntentRecord['phase'], (nowMs: number) => Partial<Intent>, string, number | undefined][] = [
+    ['a taken-over record', 'unclear', (now) => ({ deleteNotBeforeMs: now + 9000 }), 'earlier-call', 9000],
+    ['a saved volume', 'create', (now) => ({ served: true, keptUntilMs: now + 7000 }), 'earlier-call', 7000],
+    ['a foreign record', 'create', () => ({ owner: 'foreign' }), 'other-process', undefined],
+    ['a late save', 'create', (now) => ({ mayBeSavedUntilMs: now + lateSaveMs }), 'late-save', lateSaveMs],
+    ['a proof', 'create', (now) => ({ pendingSinceMs: now }), 'proof', maxProofMs],
+    ['a second look', 'revoked', (now) => ({ lateUntilMs: now + 3000 }), 'second-look', 3000],
+  ];
+  for (const [name, phase, changes, reason, endsInMs] of waits) {
+    test(`${name} that is waited for is said with its end, of the record and of the claim`, () => {
+      const intent: Intent = newIntent(record(phase), 0);
+      const { clock, status } = setUp({ intents: () => [intent], intentOf: () => intent, claims: () => claims(1) });
+      Object.assign(intent, { revoking: true, ...changes(clock.monotonicMs()) });
+      assert.deepEqual([...status.openIntents()][0]?.wait, { reason, endsInMs });
+      assert.deepEqual([...status.waitingClaims()][0]?.wait, { reason, endsInMs });
+    });
+  }
+
+  test('a record that is worked on does not wait', () => {
+    const { status } = setUp({ intents: () => [newIntent(record('create'), 0)] });
+    assert.equal([...status.openIntents()][0]?.wait, undefined);
+  });
+});
