@@ -55,11 +55,12 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   const registry = createRegistry();
   addBuildInfo(registry, version);
   addProcessMetrics(registry);
-  const metrics = controllerMetrics(registry, config, clock); // also on a standby: series at zero, as dashboards expect
+  using status = config.http?.statusPage === true ? new SidecarStatus(options) : undefined;
+  const registered = controllerMetrics(registry, config, clock); // also on a standby: series at zero, as dashboards expect
+  const metrics = status?.counting(registered) ?? registered;
   const missingRights = new MissingRights({ clock, logger, onMissing: metrics.forbidden });
   await using traces = await startTraces({ ...options, end: shutdown.end });
   const tracer = traces?.tracer;
-  const status = config.http?.statusPage === true ? new SidecarStatus(options) : undefined;
   const connection = { ...kubernetes, credentials, missingRights, onRequest: status?.onRequest };
   await using transport = kubernetesTransport({
     ...connection,

@@ -6,17 +6,24 @@ import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Driver } from '../../csi/driver.ts';
 import type { CallObserver } from '../../csi/unary-call.ts';
+import { LastHour } from '../../diagnostics/status-page/last-hour.ts';
 import { RecentCalls } from '../../diagnostics/status-page/recent-calls.ts';
 import { StatusPage } from '../../diagnostics/status-page/status-page.ts';
-import type { ReportedClaim, ReportedPhase, StatusReport } from '../../diagnostics/status-page/status-report.ts';
+import type { ReportedClaim, StatusReport } from '../../diagnostics/status-page/status-report.ts';
 import { explainOwnClaim } from '../../explain/explain-own-claim.ts';
 import type { Explanation } from '../../explain/explanation.ts';
+import type { ControllerMetrics } from '../../provision/controller-metrics.ts';
+import type { JournalMetrics } from '../../provision/intent-journal/journal-metrics.ts';
 import type { RequestObservation } from '../../kube/client/request.ts';
+import type { ClaimProgress } from '../../provision/claim/claim-progress.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { Health } from '../../run/health.ts';
 import type { Config } from '../config.ts';
 import { version } from '../version.ts';
+import { ApiServerAnswers } from './api-server-answers.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
+import { recordedWork } from './recorded-work.ts';
+import { releasedVolumes } from './released-volumes.ts';
 
 /** What is known once the endpoint starts. */
 interface KnownParts {
@@ -24,11 +31,18 @@ interface KnownParts {
   ready: Pick<Health, 'unhealthyReason'>;
 }
 
-export class SidecarStatus {
-  readonly #options: { config: Pick<Config, 'leaderElection' | 'nodeDeployment'>; clock: Clock; logger: Logger };
+export class SidecarStatus implements Disposable {
+  readonly #options: {
+    config: Pick<Config, 'leaderElection' | 'nodeDeployment' | 'provisioning'>;
+    clock: Clock;
+    logger: Logger;
+  };
   readonly #requests: RecentCalls;
   readonly #calls: CallsInFlight;
+  readonly #hour: LastHour;
+  readonly #apiServer: ApiServerAnswers;
   readonly #startedAtMs: number;
+  #isJournalRefused = false;
   #role: StatusReport['role'];
   #controller: ControllerStatus | undefined;
   #lastUtilization: EventLoopUtilization = performance.eventLoopUtilization();
@@ -39,6 +53,8 @@ export class SidecarStatus {
     this.#options = options;
     this.#requests = new RecentCalls(clock);
     this.#calls = new CallsInFlight({ clock, requests: this.#requests });
+    this.#hour = new LastHour(clock);
+    this.#apiServer = new ApiServerAnswers(clock);
     this.#startedAtMs = clock.wallMs();
     const elects = config.leaderElection !== null && config.nodeDeployment === null;
     this.#role = { name: elects ? 'standby' : 'alone', sinceMs: this.#startedAtMs };
@@ -50,13 +66,50 @@ export class SidecarStatus {
     // a conflict is how writers find out about each other, and 404 an answer
     const failed = code === '<error>' || (Number(code) >= 400 && code !== '404' && code !== '409');
     this.#requests.record(`${verb} ${resource}`, { failed, seconds });
+    this.#apiServer.record(code);
   };
 
   /** For the calls to the driver. */
   readonly onCall: CallObserver = (call) => this.#calls.begin(call);
 
+  /** Metrics that also count what the page shows of the last hour. */
+  counting<T extends { controller: ControllerMetrics; journal: JournalMetrics | undefined }>(metrics: T): T {
+    const { controller, journal } = metrics;
+    const hour = this.#hour;
+    return {
+      ...metrics,
+      controller: {
+        ...controller,
+        provisioned: (labels, seconds) => {
+          hour.count('made');
+          controller.provisioned(labels, seconds);
+        },
+        provisionFailed: (labels) => {
+          hour.count('failed');
+          controller.provisionFailed(labels);
+        },
+        deleted: (labels, seconds) => {
+          hour.count('deleted');
+          controller.deleted(labels, seconds);
+        },
+        deleteFailed: (labels) => {
+          hour.count('deletionsFailed');
+          controller.deleteFailed(labels);
+        },
+      },
+      journal: journal && {
+        ...journal,
+        isProtected: (value) => {
+          this.#isJournalRefused = !value;
+          journal.isProtected(value);
+        },
+      },
+    };
+  }
+
   /** This instance works from now on. */
   works(): void {
+    this.#hour.begin();
     const name = this.#role.name === 'alone' ? 'alone' : 'leader';
     this.#role = { name, sinceMs: this.#options.clock.wallMs() };
   }
@@ -67,6 +120,7 @@ export class SidecarStatus {
   }
 
   page(parts: KnownParts): StatusPage {
+    this.#hour.sampleEvery(() => this.#countWaiting(parts));
     return new StatusPage({
       ...this.#options,
       collect: ({ delay }) => this.#collect(parts, delay),
@@ -82,11 +136,8 @@ export class SidecarStatus {
   async #collect({ driver, ready }: KnownParts, delay: StatusReport['process']['delay']): Promise<StatusReport> {
     const { clock } = this.#options;
     const controller = this.#controller;
-    const work = controller && {
-      claims: await waitingClaims(controller),
-      queues: controller.queues(),
-      phases: await phases(controller),
-    };
+    const work = controller && (await this.#work(controller));
+    if (work !== undefined && ready.unhealthyReason === undefined) this.#hour.sawWaiting(work.claims.length);
     return {
       atMs: clock.wallMs(),
       program: { version, host: os.hostname(), startedAtMs: this.#startedAtMs },
@@ -98,11 +149,50 @@ export class SidecarStatus {
       },
       role: this.#role,
       unhealthyReason: ready.unhealthyReason,
+      apiServer: { failingSinceMs: this.#apiServer.failingSinceMs },
       work,
+      lastHour: controller && this.#hour.report(),
       calls: this.#calls.list(),
       requests: this.#requests.list(),
       process: { ...this.#eventLoop(), ...memory(), delay },
     };
+  }
+
+  async #work(controller: ControllerStatus): Promise<NonNullable<StatusReport['work']>> {
+    const { workerThreads } = this.#options.config.provisioning;
+    const released = await releasedVolumes(controller);
+    const { phases, waits } = await recordedWork(controller, {
+      sharing: released.sharing,
+      isJournalRefused: this.#isJournalRefused,
+    });
+    return {
+      claims: await waitingClaims(controller),
+      // volumes are saved by workers of their own
+      queues: controller
+        .queues()
+        .map((queue) => (queue.name === 'unsavedpvs' ? queue : { ...queue, workers: workerThreads })),
+      phases,
+      released,
+      waits,
+      isJournalRefused: this.#isJournalRefused,
+    };
+  }
+
+  /** Undefined: the caches are not known to be complete. */
+  async #countWaiting({ ready }: Pick<KnownParts, 'ready'>): Promise<number | undefined> {
+    const controller = this.#controller;
+    if (controller === undefined || ready.unhealthyReason !== undefined) return undefined;
+    let count = 0;
+    for (const claim of controller.waitingClaims()) {
+      if (claim !== undefined) count += 1;
+      if (sliceSpent()) await nextSlice();
+    }
+    return count;
+  }
+
+  /** Ends what is counted; safe to repeat. */
+  [Symbol.dispose](): void {
+    this.#hour[Symbol.dispose]();
   }
 
   #eventLoop(): Pick<StatusReport['process'], 'busy' | 'busyOverSeconds' | 'busySinceStart'> {
@@ -120,22 +210,14 @@ export class SidecarStatus {
 async function waitingClaims(controller: ControllerStatus): Promise<ReportedClaim[]> {
   const claims: ReportedClaim[] = [];
   for (const claim of controller.waitingClaims()) {
-    if (claim !== undefined) claims.push(claim);
+    if (claim !== undefined) claims.push(reported(claim));
     if (sliceSpent()) await nextSlice();
   }
   return claims.sort((a, b) => (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0));
 }
 
-async function phases(controller: ControllerStatus): Promise<ReportedPhase[]> {
-  const found = new Map<string, ReportedPhase>();
-  for (const { phase, claim, createdAt, problem } of controller.openIntents()) {
-    if (sliceSpent()) await nextSlice();
-    const { count, oldest } = found.get(phase) ?? { count: 0, oldest: undefined };
-    const isOldest = oldest === undefined || createdAt < oldest.createdAt;
-    const own = { claim: `${claim.namespace}/${claim.name}`, createdAt, ...(problem !== undefined && { problem }) };
-    found.set(phase, { phase, count: count + 1, oldest: isOldest ? own : oldest });
-  }
-  return [...found.values()];
+function reported({ wait, ...claim }: ClaimProgress): ReportedClaim {
+  return wait === undefined ? claim : { ...claim, wait };
 }
 
 function memory(): Pick<StatusReport['process'], 'residentBytes' | 'heapUsedBytes'> {

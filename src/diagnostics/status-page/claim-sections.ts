@@ -8,6 +8,7 @@ import {
   type ReportedStep,
 } from './status-report.ts';
 import type { StatusView } from './status-view.ts';
+import { claimWaitText } from './volume-sections.ts';
 
 /** Claims on one page, and the bytes that they may take: names and errors may be long. */
 const pageLength = 200;
@@ -97,7 +98,11 @@ function claimRow(claim: ReportedClaim, query: StatusQuery, atMs: number): strin
       ? ''
       : `<p class="e">${escapeHtml(shortened(errorText(claim.lastError.message), errorLength))}`;
   const state = `${badSteps.has(claim.step) ? '<b class="bad">' : '<b>'}${stepTexts[claim.step]}</b>`;
-  return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(name)}</a><td>${state}${failuresText(claim)}${error}<td>${nextTry(claim)}<td>${age(claim.createdAt, atMs)}\n`;
+  return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(name)}</a><td>${state}${failuresText(claim)}${waitText(claim)}${error}<td>${nextTry(claim)}<td>${age(claim.createdAt, atMs)}\n`;
+}
+
+function waitText({ wait }: ReportedClaim): string {
+  return wait === undefined ? '' : `<p class="e">${claimWaitText(wait)}`;
 }
 
 function failuresText({ failures }: ReportedClaim): string {
@@ -142,6 +147,7 @@ function oneClaim(
     ...explained(explanation),
     ['Waiting for', age(claim.createdAt, atMs)],
     ['Next attempt', nextTry(claim)],
+    ...(claim.wait === undefined ? [] : [['Waits', claimWaitText(claim.wait)] as [string, string]]),
     ['Failed in a row', countText(claim.failures)],
     ['Last error', lastError === undefined ? 'none' : escapeHtml(lastError.message)],
     ...(lastError === undefined ? [] : [['Last error was', ago(lastError.atMs, atMs)] as [string, string]]),

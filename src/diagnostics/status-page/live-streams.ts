@@ -5,18 +5,19 @@ import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { DigestedReport } from './report-digest.ts';
 import { parseStatusQuery, type StatusQuery } from './status-query.ts';
-import { headline, renderSections, type SectionId } from './status-sections.ts';
+import { headline } from './headline.ts';
+import { renderSections, type SectionId } from './status-sections.ts';
 import { type ExplainClaim, statusView } from './status-view.ts';
 
 /** Open streams; a reader beyond them reads the page as it is. */
 export const maxStreams = 8;
 const intervalMs = 2000;
-/** Well below the idle timeout of a connection. */
-const maxIntervalMs = 15_000;
+/** Well below the 20 seconds after which the page says that it is out of date. */
+const maxIntervalMs = 12_000;
 /** A report may take this share of the time. */
 const maxShare = 0.05;
-/** A stream in which nothing changes is kept open by a comment, in milliseconds. */
-const silenceMs = 15_000;
+/** Where nothing changes, a message says only that, after so many milliseconds or with the next report. */
+const silenceMs = 5000;
 
 export interface LiveStreamsOptions {
   report: () => Promise<DigestedReport>;
@@ -126,7 +127,8 @@ export class LiveStreams implements Disposable {
     const isSilent = Object.keys(parts).length === 0;
     if (isSilent && nowMs - stream.sentAtMs < silenceMs) return;
     stream.sentAtMs = nowMs;
-    const message = { time: new Date(report.atMs).toISOString(), text: headline(report).text, parts };
+    const { text, mark } = headline(report);
+    const message = { time: new Date(report.atMs).toISOString(), text, mark, parts };
     response.write(`data: ${JSON.stringify(message)}\n\n`);
   }
 

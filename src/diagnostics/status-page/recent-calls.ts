@@ -40,10 +40,11 @@ export class RecentCalls {
     if (call.failed) slot.failed += 1;
   }
 
-  /** Kinds in the order in which they were first seen; those without a call in the last five minutes too. */
+  /** Kinds by name, calls to the driver first; those without a call in the last five minutes too. */
   list(): ReportedRequests[] {
     const now = this.#minute();
-    return [...this.#kinds].map(([name, { minutes, seconds, total }]) => {
+    const kinds = [...this.#kinds].sort(([a], [b]) => (a < b ? -1 : 1)); // capital letters come first
+    return kinds.map(([name, { minutes, seconds, total }]) => {
       const recent = minutes.filter(({ minute }) => minute > now - windowMinutes);
       const sorted = seconds.slice(0, Math.min(total, maxSamples)).sort();
       const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;

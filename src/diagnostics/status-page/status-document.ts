@@ -1,3 +1,4 @@
+import { headline } from './headline.ts';
 import { escapeHtml } from './html.ts';
 import { queryText } from './status-query.ts';
 import { renderSections, type SectionId } from './status-sections.ts';
@@ -12,7 +13,8 @@ export function statusDocument(view: StatusView): string {
   const section = (id: SectionId, heading: string): string =>
     `<section aria-labelledby="${id}-heading"><h2 id="${id}-heading">${heading}</h2>${part(id)}</section>\n`;
   const name = escapeHtml(report.driver.name);
-  const title = query.claim === undefined ? name : `${escapeHtml(query.claim)} – ${name}`;
+  const title = `${query.claim === undefined ? name : `${escapeHtml(query.claim)} – ${name}`} – csi-provisioner`;
+  const { mark } = headline(report);
   const time = new Date(report.atMs).toISOString();
   return `<!doctype html>
 <html lang="en">
@@ -20,12 +22,12 @@ export function statusDocument(view: StatusView): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title} – csi-provisioner</title>
+<title>${mark === '' ? '' : `${mark} – `}${title}</title>
 <link rel="icon" href="status/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="status/style.css">
 <script src="status/live.js" defer></script>
 </head>
-<body>
+<body data-title="${title}" data-as-of="${time}">
 <a class="skip" href="#claims-heading">Skip to the waiting claims</a>
 <header>
 <h1>${name} <small>csi-provisioner</small></h1>
@@ -34,8 +36,9 @@ export function statusDocument(view: StatusView): string {
 <p id="announcement" class="hidden" role="status" aria-live="polite"></p>
 </header>
 <main>
-<section aria-label="Summary">${part('summary')}
-${part('reasons')}</section>
+<section aria-label="Summary">${part('summary')}</section>
+${section('hour', 'The last hour')}
+${section('reasons', 'Why claims fail')}
 <section aria-labelledby="claims-heading"><h2 id="claims-heading" tabindex="-1">Waiting claims</h2>
 <form role="search" action="status" method="get"><label for="q">Search namespace/name, class, UID or error</label>
 <input id="q" name="q" type="search" maxlength="400" value="${escapeHtml(query.search)}" autocomplete="off" spellcheck="false">${
@@ -43,8 +46,10 @@ ${part('reasons')}</section>
   }
 <button>Search</button></form>
 ${part('claim-list')}</section>
+${section('released', 'Released volumes')}
 ${section('calls', 'Calls to the driver')}
 ${section('queues', 'Queues')}
+${section('waits', 'Deliberate waits')}
 ${section('intents', 'Volumes in the making')}
 ${section('requests', 'Requests')}
 ${section('process', 'Process')}

@@ -9,6 +9,7 @@ import { answerNotFound, answerText } from '../answer.ts';
 import type { DiagnosticsServer } from '../http-server.ts';
 import { acceptsGzip } from '../metrics-handler.ts';
 import { statusPath } from '../paths.ts';
+import { headline } from './headline.ts';
 import { LiveStreams } from './live-streams.ts';
 import { type DigestedReport, digested } from './report-digest.ts';
 import { statusDocument } from './status-document.ts';
@@ -96,6 +97,7 @@ export class StatusPage implements AsyncDisposable {
     }
     if (name === undefined) await this.#page(request, response);
     else if (name === 'live') this.#live(request, response);
+    else if (name === 'headline') await this.#headline(request, response);
     else {
       const file = files.get(name);
       if (file === undefined) answerNotFound(response);
@@ -107,6 +109,14 @@ export class StatusPage implements AsyncDisposable {
     const report = await this.#shared();
     const text = statusDocument(await statusView(report, parseStatusQuery(request.url ?? ''), this.#explain));
     await send(request, response, { type: 'text/html; charset=utf-8', text });
+  }
+
+  /** For tabs that nobody looks at: what their titles say. */
+  async #headline(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const report = await this.#shared();
+    const { text, mark } = headline(report);
+    const message = { time: new Date(report.atMs).toISOString(), text, mark };
+    await send(request, response, { type: 'application/json', text: JSON.stringify(message) });
   }
 
   #live(request: IncomingMessage, response: ServerResponse): void {

@@ -39,6 +39,58 @@ export interface ReportedClaim {
   readonly failures: number;
   readonly lastError: { readonly message: string; readonly atMs: number } | undefined;
   readonly nextTryInMs: number | undefined;
+  /** What a former attempt for it waits for, before it is undone. */
+  readonly wait?: Pick<ReportedWait, 'reason'> & { readonly endsInMs: number | undefined };
+}
+
+/** What the deletion of a volume waits for. */
+export type ReportedVolumeStep = 'syncing' | 'queued' | 'retrying' | 'earlier-call' | 'shared-storage' | 'idle';
+
+/** A released volume whose storage is to be deleted. */
+export interface ReportedVolume {
+  readonly name: string;
+  /** `namespace/name` of the claim that had it; empty: not known. */
+  readonly claim: string;
+  /** RFC 3339. */
+  readonly releasedAt: string | undefined;
+  readonly step: ReportedVolumeStep;
+  readonly failures: number;
+  readonly lastError: { readonly message: string; readonly atMs: number; readonly sinceMs: number } | undefined;
+  readonly nextTryInMs: number | undefined;
+  readonly waitText: string | undefined;
+}
+
+/** What is waited for deliberately, in the order of the page. */
+export const waitReasons = [
+  'earlier-call',
+  'other-process',
+  'late-save',
+  'proof',
+  'second-look',
+  'shared-storage',
+  'journal-rights',
+] as const;
+
+export interface ReportedWait {
+  readonly reason: (typeof waitReasons)[number];
+  /** Volumes that wait for it. */
+  readonly count: number;
+  /** When the first and the last of these waits end, in milliseconds from now; undefined: at no time that is known. */
+  readonly firstEndsInMs: number | undefined;
+  readonly lastEndsInMs: number | undefined;
+  /** One of those that wait. */
+  readonly example: string | undefined;
+}
+
+/** What happened in each of up to 60 minutes, the oldest first; the last one is not over yet. */
+export interface ReportedHour {
+  readonly made: readonly number[];
+  /** Attempts for claims. */
+  readonly failed: readonly number[];
+  readonly deleted: readonly number[];
+  readonly deletionsFailed: readonly number[];
+  /** Claims that waited; undefined: not known. */
+  readonly waiting: readonly (number | undefined)[];
 }
 
 export interface ReportedQueue {
@@ -47,7 +99,12 @@ export interface ReportedQueue {
   readonly processing: number;
   readonly delayed: number;
   readonly longestSeconds: number;
+  /** Max keys in progress; undefined: not known. */
+  readonly workers?: number;
 }
+
+/** Phases of records that only an operator can close. */
+export const leftPhases: ReadonlySet<string> = new Set(['stuck', 'unproved']);
 
 /** Open records of one phase of the intent journal. */
 export interface ReportedPhase {
@@ -88,6 +145,8 @@ export interface StatusReport {
   /** `alone`: there is no leader election. */
   readonly role: { readonly name: 'leader' | 'standby' | 'alone'; readonly sinceMs: number };
   readonly unhealthyReason: string | undefined;
+  /** Since when each request to the API server has failed; undefined: the last one was answered, or it is too early to tell. */
+  readonly apiServer: { readonly failingSinceMs: number | undefined };
   /** What only the instance knows that works; undefined on a standby. */
   readonly work:
     | {
@@ -95,8 +154,20 @@ export interface StatusReport {
         readonly claims: readonly ReportedClaim[];
         readonly queues: readonly ReportedQueue[];
         readonly phases: readonly ReportedPhase[];
+        readonly released: {
+          readonly total: number;
+          readonly failing: number;
+          /** Some of them: those that fail before the others, then the oldest. */
+          readonly first: readonly ReportedVolume[];
+        };
+        /** One for each reason. */
+        readonly waits: readonly ReportedWait[];
+        /** The intent journal cannot be written: volumes are created without a record. */
+        readonly isJournalRefused: boolean;
       }
     | undefined;
+  /** Undefined on a standby. */
+  readonly lastHour: ReportedHour | undefined;
   /** Longest first. */
   readonly calls: readonly ReportedCall[];
   readonly requests: readonly ReportedRequests[];

@@ -1,55 +1,46 @@
 import { claimList } from './claim-sections.ts';
 import { countText, durationText, escapeHtml, latencyText, plural, shortened } from './html.ts';
+import { headline, leftCount } from './headline.ts';
+import { hourSection } from './hour-section.ts';
 import type { DigestedReport } from './report-digest.ts';
 import { queryText, type StatusQuery } from './status-query.ts';
-import type { StatusReport } from './status-report.ts';
+import { leftPhases, type StatusReport } from './status-report.ts';
 import type { StatusView } from './status-view.ts';
+import { releasedSection, waitsSection } from './volume-sections.ts';
 
 /** The parts of the page that change, by the id of the element that holds them. */
 export type Sections = ReadonlyMap<SectionId, string>;
 
-export type SectionId = 'summary' | 'reasons' | 'claim-list' | 'calls' | 'queues' | 'intents' | 'requests' | 'process';
+export type SectionId =
+  | 'summary'
+  | 'hour'
+  | 'reasons'
+  | 'claim-list'
+  | 'released'
+  | 'calls'
+  | 'queues'
+  | 'waits'
+  | 'intents'
+  | 'requests'
+  | 'process';
 
 const maxCalls = 20;
-/** Phases of records that only an operator can close. */
-const leftPhases: ReadonlySet<string> = new Set(['stuck', 'unproved']);
 
 export function renderSections(view: StatusView): Sections {
   const { report, query } = view;
   return new Map([
     ['summary', summary(report)],
+    ['hour', hourSection(report)],
     ['reasons', reasons(report, query)],
     ['claim-list', claimList(view)],
+    ['released', releasedSection(report)],
     ['calls', calls(report)],
     ['queues', queues(report)],
+    ['waits', waitsSection(report)],
     ['intents', intents(report)],
     ['requests', requests(report)],
     ['process', process(report)],
   ] satisfies [SectionId, string][]);
-}
-
-/** The state in one sentence: for the top of the page, and for screen readers when it changes. */
-export function headline(report: DigestedReport): { text: string; isGood: boolean } {
-  const { unhealthyReason, driver, work, role, digest } = report;
-  if (!driver.connected) return { text: 'The driver does not answer', isGood: false };
-  if (unhealthyReason !== undefined) return { text: `Not ready: ${unhealthyReason}`, isGood: false };
-  if (work === undefined) {
-    const text = role.name === 'standby' ? 'Standby: another instance leads' : 'Starting';
-    return { text, isGood: true };
-  }
-  const left = leftCount(work);
-  const problems = [
-    ...(digest.failing > 0
-      ? [`${countText(digest.failing)} of ${plural(work.claims.length, 'waiting claim', 'waiting claims')} failing`]
-      : []),
-    ...(left > 0 ? [`${plural(left, 'record', 'records')} of the journal left to an operator`] : []),
-  ];
-  if (problems.length > 0) return { text: problems.join(', '), isGood: false };
-  return { text: 'Healthy', isGood: true };
-}
-
-function leftCount({ phases }: NonNullable<StatusReport['work']>): number {
-  return phases.reduce((sum, { phase, count }) => sum + (leftPhases.has(phase) ? count : 0), 0);
 }
 
 function summary(report: DigestedReport): string {
@@ -67,6 +58,8 @@ function summary(report: DigestedReport): string {
       : [
           ['waiting', countText(work.claims.length)],
           ['failing', countText(digest.failing)],
+          ['released volumes', countText(work.released.total)],
+          ['deletions failing', countText(work.released.failing)],
           [calls.length === 1 ? 'call in flight' : 'calls in flight', countText(calls.length)],
           ['longest call', calls[0] === undefined ? '–' : latencyText(calls[0].seconds)],
           [
@@ -82,13 +75,16 @@ ${list === '' ? '' : `<ul class="figures">${list}</ul>`}`;
 }
 
 function reasons({ work, digest }: DigestedReport, query: StatusQuery): string {
-  if (work === undefined || query.claim !== undefined || digest.reasons.length === 0) return '';
+  if (work === undefined) return '<p class="empty">The leader knows.</p>';
+  if (digest.reasons.length === 0) return '<p class="empty">No waiting claim has failed.</p>';
   const items = digest.reasons.map(({ text, count }) => {
     const longest = text.split('…').toSorted((a, b) => b.length - a.length)[0] ?? '';
-    const href = escapeHtml(queryText(query, { search: longest.trim().slice(0, 80), from: 0, step: undefined }));
+    const href = escapeHtml(
+      queryText(query, { search: longest.trim().slice(0, 80), from: 0, step: undefined, claim: undefined }),
+    );
     return `<li><b>${countText(count)}×</b> <a href="${href}">${escapeHtml(shortened(text, 200))}</a>`;
   });
-  return `<h2>Why claims fail</h2><ol class="reasons">${items.join('')}</ol>`;
+  return `<ol class="reasons">${items.join('')}</ol>`;
 }
 
 function calls({ calls: all }: StatusReport): string {
@@ -114,12 +110,13 @@ function calls({ calls: all }: StatusReport): string {
 function queues({ work }: StatusReport): string {
   if (work === undefined) return '<p class="empty">Queues are filled on the leader.</p>';
   const rows = work.queues.map(
-    ({ name, waiting, processing, delayed, longestSeconds }) =>
-      `<tr><th scope="row">${escapeHtml(name)}<td class="n">${countText(waiting)}<td class="n">${countText(processing)}<td class="n">${countText(delayed)}<td class="n">${processing === 0 ? '–' : durationText(longestSeconds)}\n`,
+    ({ name, waiting, processing, delayed, longestSeconds, workers }) =>
+      `<tr><th scope="row">${escapeHtml(name)}<td class="n">${countText(waiting)}<td class="n">${countText(processing)}${workers === undefined ? '' : ` of ${countText(workers)}`}<td class="n">${countText(delayed)}<td class="n">${processing === 0 ? '–' : durationText(longestSeconds)}\n`,
   );
   return tableOf({
     label: 'Queues',
-    caption: 'Objects that wait for a worker, are worked on, or wait for their next attempt',
+    caption:
+      'Objects that wait for a worker, are worked on (each queue has its own workers), or wait for their next attempt',
     head: '<th scope="col">Queue<th scope="col" class="n">Waiting<th scope="col" class="n">In progress<th scope="col" class="n">Delayed<th scope="col" class="n">Longest',
     rows,
   });

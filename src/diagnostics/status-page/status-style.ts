@@ -28,6 +28,9 @@ h3 { margin: 1rem 0 0.3rem; font-size: 0.9375rem; overflow-wrap: anywhere; }
 p { margin: 0.2rem 0; }
 .live, .sub, caption, .empty { color: var(--muted); }
 .live { font-variant-numeric: tabular-nums; }
+body.stale main { --text: var(--muted); --link: var(--muted); --bad: var(--muted); --good: var(--muted); filter: grayscale(1);
+  color: var(--muted); }
+body.stale #as-of { padding: 0.1rem 0.5rem; border: 2px solid var(--bad); color: var(--bad); font-weight: 600; }
 .headline { margin: 1rem 0 0.2rem; font-size: 1.375rem; font-weight: 600; overflow-wrap: anywhere; }
 .good { color: var(--good); }
 .bad { color: var(--bad); }
@@ -46,17 +49,41 @@ button { min-height: 2rem; padding: 0.2rem 0.9rem; font: inherit; color: inherit
 .steps a:hover { text-decoration: underline; }
 .steps a[aria-current] { border-color: var(--text); box-shadow: inset 0 0 0 1px var(--text); }
 .steps a.bad b { color: var(--bad); }
-.scroll { overflow-x: auto; }
+/* Lists that grow and shrink keep their height: what stands below stays where a reader looks at it. */
+#summary { min-height: 11.2rem; }
+#reasons { height: 7.5rem; overflow-y: auto; }
+#claim-list { display: flex; flex-direction: column; height: 34rem; }
+#claim-list:has(.facts) { display: block; height: auto; min-height: 34rem; }
+#claim-list .scroll { flex: 0 1 auto; }
+#released { height: 15rem; }
+#calls { height: 13rem; }
+#waits { min-height: 22rem; }
+#intents { height: 14rem; }
+:is(#released, #calls, #intents) .scroll { max-height: 100%; }
+:is(#claim-list, #released, #calls, #intents) .scroll { border-bottom: 1px solid var(--line); }
+.released th:first-child { width: 38%; }
+.scroll { overflow: auto; }
+:is(#claim-list, #released, #calls, #intents) thead th { position: sticky; top: 0; background: var(--page); }
+.hour { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(15rem, 100%), 1fr)); gap: 0.8rem 2rem; }
+.hour figure { margin: 0; min-width: 0; }
+.hour figcaption { color: var(--muted); }
+.hour figcaption b { color: var(--text); font-size: 1.25rem; font-variant-numeric: tabular-nums; }
+.hour svg { display: block; width: 100%; height: 3.2rem; }
+.hour .bars { fill: var(--link); }
+.hour .failed .bars { fill: var(--bad); }
+.hour .base { fill: none; stroke: var(--muted); stroke-width: 1; vector-effect: non-scaling-stroke; }
+.hour .axis { display: flex; justify-content: space-between; gap: 0.5rem; margin: 0.1rem 0 0; color: var(--muted);
+  font-size: 0.8125rem; font-variant-numeric: tabular-nums; }
 table { width: 100%; border-collapse: collapse; }
 caption { padding: 0.2rem 0; text-align: left; font-size: 0.875rem; }
 th, td { padding: 0.3rem 0.9rem 0.3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line);
   overflow-wrap: anywhere; }
-table:not(.claims) tbody th { overflow-wrap: break-word; }
+table:not(.claims, .released) tbody th { overflow-wrap: break-word; }
 thead th { color: var(--muted); font-weight: 600; font-size: 0.8125rem; overflow-wrap: normal; }
 tbody th { font-weight: 400; }
 tbody tr:hover { background: var(--band); }
 td b { font-weight: 600; }
-.n, .claims :is(th, td):nth-child(n + 3) { text-align: right; padding-right: 0; padding-left: 0.9rem; white-space: nowrap;
+.n, :is(.claims, .released) :is(th, td):nth-child(n + 3) { text-align: right; padding-right: 0; padding-left: 0.9rem; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 .n + :not(.n) { padding-left: 2rem; }
 .claims th:first-child { width: 30%; }
@@ -71,24 +98,35 @@ td b { font-weight: 600; }
 @media (max-width: 40rem) {
   body { padding: 0 0.8rem 2rem; }
   th, td { padding-right: 0.5rem; }
-  .n, .claims :is(th, td):nth-child(n + 3) { padding-left: 0.5rem; }
+  .n, :is(.claims, .released) :is(th, td):nth-child(n + 3) { padding-left: 0.5rem; }
   .n + :not(.n) { padding-left: 1rem; }
-  table:not(.claims) { font-size: 0.8125rem; }
-  thead .n { white-space: normal; }
-  .claims thead { position: absolute; clip-path: inset(50%); }
-  .claims tbody tr { display: grid; grid-template-columns: 1fr 1fr; padding: 0.4rem 0; border-bottom: 1px solid var(--line); }
-  .claims tbody :is(th, td) { border: 0; padding: 0.05rem 0; }
-  .claims tbody th:first-child, .claims tbody td:nth-child(2) { grid-column: 1 / -1; width: auto; }
-  .claims tbody td:nth-child(n + 3) { padding-left: 0; text-align: left; color: var(--muted); font-size: 0.875rem; }
-  .claims tbody td:nth-child(3)::before { content: "Next attempt: "; }
+  table:not(.claims, .released) { font-size: 0.8125rem; }
+  table:not(.claims, .released) .n { white-space: normal; padding-left: 0.3rem; }
+  table:not(.claims, .released) thead th { font-size: 0.75rem; }
+  #waits { min-height: 44rem; }
+  #intents { height: 20rem; }
+  :is(.claims, .released) thead { position: absolute; clip-path: inset(50%); }
+  :is(.claims, .released) tbody tr { display: grid; grid-template-columns: 1fr 1fr; padding: 0.4rem 0; border-bottom: 1px solid var(--line); }
+  :is(.claims, .released) tbody :is(th, td) { border: 0; padding: 0.05rem 0; }
+  :is(.claims, .released) tbody th:first-child, :is(.claims, .released) tbody td:nth-child(2) { grid-column: 1 / -1; width: auto; }
+  :is(.claims, .released) tbody td:nth-child(n + 3) { padding-left: 0; text-align: left; color: var(--muted); font-size: 0.875rem; }
+  :is(.claims, .released) tbody td:nth-child(3)::before { content: "Next attempt: "; }
   .claims tbody td:nth-child(4)::before { content: "Waiting: "; }
+  .released tbody td:nth-child(4)::before { content: "Released: "; }
+  #summary { min-height: 19rem; }
+  #reasons { height: 11rem; }
+  #claim-list, #claim-list:has(.facts) { min-height: 42rem; }
+  #released { height: 22rem; }
   .figures { gap: 0.3rem 1.2rem; }
   .facts { grid-template-columns: 1fr; gap: 0; }
   .facts dd { margin-bottom: 0.5rem; }
   a, button, .steps a { min-height: 1.5rem; }
 }
-@media (forced-colors: active) { .steps a[aria-current] { outline: 2px solid; } }
-@media print { .live, form, .skip { display: none; } }
+@media (forced-colors: active) { .hour .bars { fill: CanvasText; } .steps a[aria-current] { outline: 2px solid; } }
+@media print {
+  .live, form, .skip { display: none; }
+  :is(#reasons, #claim-list, #released, #calls, #intents) { display: block; height: auto; }
+}
 `;
 
 /** A drum, as storage is drawn. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { status } from '@grpc/grpc-js';
 import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { Scene, type SceneOptions } from '../csi/scene.ts';
@@ -118,7 +119,6 @@ describe('the page of --status-page', () => {
 
   test('of a standby says that another instance leads, and shows no list', async () => {
     const port = await freePort();
-    const now = new Date().toISOString().replace('Z', '000Z');
     await using sidecar = await startSidecar({
       flags: [
         `--http-endpoint=127.0.0.1:${port}`,
@@ -126,18 +126,11 @@ describe('the page of --status-page', () => {
         '--leader-election',
         '--leader-election-namespace=ns1',
       ],
-      objects: [
-        {
-          apiVersion: 'coordination.k8s.io/v1',
-          kind: 'Lease',
-          metadata: { namespace: 'ns1', name: 'd-example-com' },
-          spec: { holderIdentity: 'another', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now },
-        },
-      ],
+      objects: [foreignLease()],
     });
     await eventually(async () => {
       const text = await (await fetch(`http://127.0.0.1:${port}/status`)).text();
-      assert.match(text, /Standby: another instance leads/);
+      assert.match(text, /Standby: this instance waits for the lease of the leader/);
       assert.match(text, /the leader has the list/);
       assert.match(text, /Queues are filled on the leader/);
     });
@@ -186,6 +179,82 @@ describe('the page of --status-page', () => {
     assert.match(await page('?claim=ns1/data'), /desc = &lt;i&gt;no&lt;\/i&gt; \*\*\*stripped\*\*\* �\[31m/);
   });
 
+  test('says that deletions fail, of which volumes and why, until they succeed', async () => {
+    const port = await freePort();
+    const names = ['pv-a', 'pv-b', 'pv-c'];
+    await using sidecar = await startSidecar({
+      flags: [`--http-endpoint=127.0.0.1:${port}`, '--status-page', '--retry-interval-start=200ms'],
+      objects: names.map(releasedVolume),
+    });
+    const { driver } = sidecar;
+    const attached = new DriverFailure(status.FAILED_PRECONDITION, 'volume is <still> attached');
+    driver.always('DeleteVolume', attached);
+    const page = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/status`)).text();
+    await eventually(async () => {
+      const text = await page();
+      assert.match(text, /<title>! 3 failing – d\.example\.com/);
+      assert.match(text, /!<\/span> The deletion of 3 of 3 released volumes failing/);
+      for (const name of names) {
+        const row = `<th scope="row">${name}<p class="e">of claim ns1/data<td><b[^>]*>[a-z ]+</b>, failed \\d+× for \\d+ s`;
+        assert.match(text, new RegExp(`${row}<p class="e">FailedPrecondition: volume is &lt;still&gt; attached<td>`));
+      }
+      assert.match(
+        text,
+        /<title id="hour-failed">Attempts failed<\/title><desc [^>]*>\d+ in [^,]*, [3-9]\d* of them to delete/,
+      );
+    });
+    driver.always('DeleteVolume', ({ request }: { request: unknown }) => {
+      if ((request as { volume_id: string }).volume_id === 'pv-b') throw attached;
+      return {};
+    });
+    await eventually(async () => assert.match(await page(), /The deletion of 1 of 1 released volume failing/));
+    driver.always('DeleteVolume', {});
+    await eventually(async () => {
+      const text = await page();
+      assert.match(text, /✓<\/span> Healthy/);
+      assert.match(text, /No released volume is to be deleted/);
+      assert.match(text, /<title id="hour-deleted">Volumes deleted<\/title><desc [^>]*>3 in /);
+      assert.match(text, /<th scope="row">volumes<td class="n">0<td class="n">0 of 100<td class="n">0</);
+    });
+  });
+
+  test('counts no claim as delayed that is gone', async () => {
+    const { scene, page } = await opened({
+      flags: ['--retry-interval-start=1h', '--retry-interval-max=1h'],
+      script: (driver) => driver.always('CreateVolume', full),
+    });
+    await using _scene = scene;
+    const delayed = (count: number): RegExp =>
+      new RegExp(`<th scope="row">claims<td class="n">0<td class="n">0 of 100<td class="n">${count}<`);
+    for (const name of ['a', 'b']) scene.addClaim(name);
+    await eventually(async () => assert.match(await page(), delayed(2)));
+    scene.removeClaim('a');
+    await eventually(async () => {
+      const text = await page();
+      assert.match(text, delayed(1));
+      assert.match(text, /1 of 1 waiting claim failing/);
+    });
+  });
+
+  test('of a standby says when the API server does not answer: then nobody may lead', async () => {
+    const port = await freePort();
+    await using sidecar = await startSidecar({
+      flags: [
+        `--http-endpoint=127.0.0.1:${port}`,
+        '--status-page',
+        '--leader-election',
+        '--leader-election-namespace=ns1',
+      ],
+      objects: [foreignLease()],
+    });
+    const page = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/status`)).text();
+    await eventually(async () => assert.match(await page(), /Standby: this instance waits/));
+    await sidecar.cluster[Symbol.asyncDispose]();
+    await eventually(async () =>
+      assert.match(await page(), /<title>! API server away – .*The API server has not answered/s),
+    );
+  });
+
   test('is not there without the flag', async () => {
     const port = await freePort();
     await using scene = await Scene.start({ flags: [`--http-endpoint=127.0.0.1:${port}`] });
@@ -194,6 +263,33 @@ describe('the page of --status-page', () => {
       assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, 404);
   });
 });
+
+/** Another instance leads. */
+function foreignLease(): SandboxObject {
+  const now = new Date().toISOString().replace('Z', '000Z');
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { namespace: 'ns1', name: 'd-example-com' },
+    spec: { holderIdentity: 'another', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now },
+  };
+}
+
+function releasedVolume(name: string): SandboxObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name, uid: name, annotations: { 'pv.kubernetes.io/provisioned-by': 'd.example.com' } },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      capacity: { storage: '1Gi' },
+      persistentVolumeReclaimPolicy: 'Delete',
+      csi: { driver: 'd.example.com', volumeHandle: name },
+      claimRef: { kind: 'PersistentVolumeClaim', namespace: 'ns1', name: 'data', uid: `claim-${name}` },
+    },
+    status: { phase: 'Released' },
+  };
+}
 
 /** The claim with a change that has it synced again. */
 function withNode(scene: Scene) {

@@ -98,7 +98,7 @@ describe('the status page in Chromium', { skip }, () => {
     assert.match(caption, /^201 to 333 of 333 claims/);
     await page.click('table.claims tbody a >> nth=0');
     await live();
-    assert.match(await page.title(), /^team-\w+\/data-postgres-\d+ – block\.csi\.example\.com – csi-provisioner$/);
+    assert.match(await page.title(), /^! 333 failing, 3 left – team-\w+\/data-postgres-\d+ – block\.csi/);
     await page.click('#claim-list >> text=Back to the list');
     await page.waitForURL(url + query);
     assert.equal(await page.textContent('caption'), caption);

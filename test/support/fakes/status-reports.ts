@@ -1,5 +1,13 @@
 /** Reports for the status page, of any number of claims. */
-import type { ReportedClaim, ReportedStep, StatusReport } from '../../../src/diagnostics/status-page/status-report.ts';
+import {
+  type ReportedClaim,
+  type ReportedHour,
+  type ReportedStep,
+  type ReportedVolume,
+  type ReportedWait,
+  type StatusReport,
+  waitReasons,
+} from '../../../src/diagnostics/status-page/status-report.ts';
 
 /** When the reports were made. */
 export const reportedAtMs = Date.UTC(2026, 10, 20, 9, 30, 12);
@@ -29,6 +37,54 @@ export function reportedClaim(number: number, changes: Partial<ReportedClaim> = 
   };
 }
 
+export const noWaits: readonly ReportedWait[] = waitReasons.map((reason) => ({
+  reason,
+  count: 0,
+  firstEndsInMs: undefined,
+  lastEndsInMs: undefined,
+  example: undefined,
+}));
+
+/** An hour without anything, or with bursts. */
+export function reportedHour(busy: boolean): ReportedHour {
+  const minutes = Array.from({ length: 60 }, (_, minute) => minute);
+  const when = (count: (minute: number) => number): number[] => minutes.map((minute) => (busy ? count(minute) : 0));
+  return {
+    made: when((minute) => (minute % 7) * 3),
+    failed: when((minute) => (minute > 40 ? minute - 40 : 0)),
+    deleted: when((minute) => (minute % 15 === 0 ? 9 : 0)),
+    deletionsFailed: when((minute) => (minute > 55 ? 2 : 0)),
+    waiting: minutes.map((minute) => (minute === 3 ? undefined : busy ? 20 + (minute % 11) : 0)),
+  };
+}
+
+/** A released volume whose deletion fails. */
+export function reportedVolume(number: number, changes: Partial<ReportedVolume> = {}): ReportedVolume {
+  return {
+    name: `pvc-0b5e1c52-7d3f-4a53-9a55-${String(number).padStart(12, '0')}`,
+    claim: `team-web/old-data-${number}`,
+    releasedAt: new Date(reportedAtMs - 7_200_000 + number * 1000).toISOString(),
+    step: 'retrying',
+    failures: 4,
+    lastError: {
+      message: 'rpc error: code = FailedPrecondition desc = volume is still attached to node "worker-7"',
+      atMs: reportedAtMs - 30_000,
+      sinceMs: reportedAtMs - 600_000,
+    },
+    nextTryInMs: 90_000,
+    waitText: undefined,
+    ...changes,
+  };
+}
+
+/** The report with volumes that are to be deleted. */
+export function withReleased(
+  report: StatusReport,
+  released: NonNullable<StatusReport['work']>['released'],
+): StatusReport {
+  return { ...report, work: report.work && { ...report.work, released } };
+}
+
 export function statusReport(claims: readonly ReportedClaim[], changes: Partial<StatusReport> = {}): StatusReport {
   const busy = claims.length > 0;
   return {
@@ -42,11 +98,19 @@ export function statusReport(claims: readonly ReportedClaim[], changes: Partial<
     },
     role: { name: 'leader', sinceMs: reportedAtMs - 97_200_000 },
     unhealthyReason: undefined,
+    apiServer: { failingSinceMs: undefined },
     work: {
       claims,
       queues: [
-        { name: 'claims', waiting: busy ? 37 : 0, processing: busy ? 3 : 0, delayed: busy ? 7 : 0, longestSeconds: 8 },
-        { name: 'volumes', waiting: 0, processing: busy ? 1 : 0, delayed: 0, longestSeconds: 2 },
+        {
+          name: 'claims',
+          waiting: busy ? 37 : 0,
+          processing: busy ? 3 : 0,
+          delayed: busy ? 7 : 0,
+          longestSeconds: 8,
+          workers: 100,
+        },
+        { name: 'volumes', waiting: 0, processing: busy ? 1 : 0, delayed: 0, longestSeconds: 2, workers: 100 },
         { name: 'unsavedpvs', waiting: 0, processing: 0, delayed: 0, longestSeconds: 0 },
       ],
       phases: busy
@@ -76,7 +140,11 @@ export function statusReport(claims: readonly ReportedClaim[], changes: Partial<
             },
           ]
         : [],
+      released: { total: 0, failing: 0, first: [] },
+      waits: noWaits,
+      isJournalRefused: false,
     },
+    lastHour: reportedHour(busy),
     calls: busy
       ? [
           { method: 'CreateVolume', about: 'claim team-web/data-postgres-3', seconds: 8.2 },

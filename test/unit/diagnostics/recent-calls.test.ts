@@ -28,6 +28,16 @@ describe('RecentCalls', () => {
     assert.deepEqual([kind?.medianSeconds, kind?.p95Seconds], [64, 121]);
   });
 
+  test('lists kinds in an order that does not depend on which came first: the calls to the driver, then the requests', () => {
+    const calls = new RecentCalls(new ManualClock());
+    const names = ['watch persistentvolumes', 'DeleteVolume', 'create events', 'CreateVolume'];
+    for (const name of names) calls.record(name, { failed: false, seconds: 1 });
+    assert.deepEqual(
+      calls.list().map(({ name }) => name),
+      ['CreateVolume', 'DeleteVolume', 'create events', 'watch persistentvolumes'],
+    );
+  });
+
   test('keeps a bounded number of kinds: further ones are counted together', () => {
     const calls = new RecentCalls(new ManualClock());
     for (let kind = 0; kind < 1000; kind++) calls.record(`kind ${kind}`, { failed: false, seconds: 1 });
