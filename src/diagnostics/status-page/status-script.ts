@@ -1,6 +1,8 @@
 /**
  * The script of the status page: it puts what the stream of events brings into the page. Elements that stay keep their focus,
- * and nothing changes while text is selected, the page is hidden or the reader has paused it.
+ * and nothing changes while text is selected, the page is hidden or the reader has paused it. What is older than 20 seconds is
+ * shown as such, in the title of the tab, too, whatever the reason: a connection that hangs, a process that is gone, or a
+ * computer that was asleep.
  */
 export const statusScript = `'use strict';
 (() => {
@@ -9,6 +11,14 @@ export const statusScript = `'use strict';
   const button = document.getElementById('pause');
   const announceEveryMs = 20000;
   const announceNumbersEveryMs = 120000;
+  const staleMs = 20000;
+  const hiddenEveryMs = 60000;
+  const { title: baseTitle } = document.body.dataset;
+  let lastTime = document.body.dataset.asOf;
+  let lastAtMs = Date.now();
+  let triedAtMs = Date.now();
+  let why = '';
+  let mark = document.title.slice(0, -baseTitle.length);
   let source;
   let retry;
   let held = new Map();
@@ -20,7 +30,9 @@ export const statusScript = `'use strict';
 
   /** Makes one element like another, child by child; rows of tables are known by their first cell. */
   function patch(old, fresh) {
-    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name } of [...old.attributes]) {
+      if (name !== 'style' && !fresh.hasAttribute(name)) old.removeAttribute(name);
+    }
     for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     const rows = new Map();
     for (const child of old.children) {
@@ -89,20 +101,70 @@ export const statusScript = `'use strict';
     if (asOf.textContent !== text) asOf.textContent = text;
   };
 
+  const timeText = () => lastTime.slice(11, 19) + ' UTC';
+  const isStale = () => document.body.classList.contains('stale');
+
+  function fresh(message) {
+    lastTime = message.time;
+    lastAtMs = Date.now();
+    why = '';
+    mark = message.mark === '' ? '' : message.mark + ' – ';
+    document.body.classList.remove('stale');
+    document.title = mark + baseTitle;
+  }
+
+  /** By the time of day, which goes on while the computer sleeps; timers do not. A clock that was set back counts as late, too. */
+  function checkAge() {
+    const ageMs = Date.now() - lastAtMs;
+    if (document.hidden || (ageMs >= -1000 && ageMs < staleMs)) return;
+    if (!isStale()) {
+      document.body.classList.add('stale');
+      document.title = '? no update – ' + baseTitle;
+      if (!paused) announce('No update since ' + timeText());
+    }
+    if (!paused) state('No update since ' + timeText() + why);
+    // a connection that hangs brings neither messages nor an error
+    const sinceTryMs = Date.now() - triedAtMs;
+    if (source && (sinceTryMs < -1000 || sinceTryMs >= staleMs)) {
+      close();
+      open();
+    }
+  }
+
+  /** A tab that nobody looks at has no stream: others could not be let in. Its title says how things are once a minute. */
+  async function lookForTitle() {
+    if (!document.hidden || paused) return;
+    try {
+      const answer = await fetch('status/headline', { signal: AbortSignal.timeout(staleMs) });
+      if (answer.ok && document.hidden && !paused) {
+        // the page itself is as old as before: only its title is new
+        const { mark: newMark } = await answer.json();
+        document.title = (newMark === '' ? '' : newMark + ' – ') + baseTitle;
+        return;
+      }
+    } catch {
+      // as an answer that is no answer
+    }
+    if (document.hidden) document.title = '? no update – ' + baseTitle;
+  }
+
   function open() {
     if (source || document.hidden || paused) return;
     clearTimeout(retry);
+    triedAtMs = Date.now();
     source = new EventSource('status/live' + location.search);
     source.onmessage = ({ data }) => {
-      const { time, text, parts } = JSON.parse(data);
-      for (const [id, html] of Object.entries(parts)) held.set(id, html);
-      state('Live, ' + time.slice(11, 19) + ' UTC');
+      const message = JSON.parse(data);
+      for (const [id, html] of Object.entries(message.parts)) held.set(id, html);
+      fresh(message);
       show();
-      announce(text);
+      state('Live, ' + timeText() + (held.size > 0 ? ', held while text is selected' : ''));
+      announce(message.text);
     };
     source.onerror = () => {
       const given = source.readyState === EventSource.CLOSED;
-      state(given ? 'Not live: too many readers, or the process has ended' : 'Connection lost, trying again');
+      if (given) why = ': too many readers, or the process has ended';
+      if (!isStale()) state(given ? 'Not live: too many readers, or the process has ended' : 'Connection lost, trying again');
       if (!given) return;
       close();
       retry = setTimeout(open, 15000);
@@ -122,10 +184,19 @@ export const statusScript = `'use strict';
     button.textContent = paused ? 'Resume' : 'Pause';
     if (paused) {
       close();
-      state('Paused');
+      state('Paused at ' + timeText());
     } else open();
   });
-  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) close();
+    else {
+      document.title = (isStale() ? '? no update – ' : mark) + baseTitle;
+      open();
+    }
+    checkAge();
+  });
+  setInterval(checkAge, 1000);
+  setInterval(lookForTitle, hiddenEveryMs);
   document.addEventListener('selectionchange', () => held.size > 0 && show());
   addEventListener('pagehide', close);
   addEventListener('pageshow', open);

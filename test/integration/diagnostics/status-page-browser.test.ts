@@ -1,6 +1,6 @@
 /** The status page in a real Chromium: what a person sees, with and without script, on a screen and on a phone. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { type DiagnosticsServer, startDiagnosticsServer } from '../../../src/diagnostics/http-server.ts';
@@ -8,7 +8,13 @@ import { StatusPage } from '../../../src/diagnostics/status-page/status-page.ts'
 import type { StatusReport } from '../../../src/diagnostics/status-page/status-report.ts';
 import { type Chromium, missingChromium, startChromium } from '../../support/chromium.ts';
 import { eventually } from '../../support/eventually.ts';
-import { reportedAtMs, reportedClaim, statusReport } from '../../support/fakes/status-reports.ts';
+import {
+  reportedAtMs,
+  reportedClaim,
+  reportedVolume,
+  statusReport,
+  withReleased,
+} from '../../support/fakes/status-reports.ts';
 
 const skip = (await missingChromium()) ?? false;
 if (skip !== false) console.error(`The status page in a browser: ${skip}`);
@@ -98,7 +104,10 @@ describe('the status page in Chromium', { skip }, () => {
     assert.match(caption, /^201 to 333 of 333 claims/);
     await page.click('table.claims tbody a >> nth=0');
     await live();
-    assert.match(await page.title(), /^! 333 failing, 3 left – team-\w+\/data-postgres-\d+ – block\.csi/);
+    assert.match(
+      await page.title(),
+      /^! 333 failing, 3 left – team-\w+\/data-postgres-\d+ – block\.csi\.example\.com – csi-provisioner$/,
+    );
     await page.click('#claim-list >> text=Back to the list');
     await page.waitForURL(url + query);
     assert.equal(await page.textContent('caption'), caption);
@@ -141,7 +150,7 @@ describe('the status page in Chromium', { skip }, () => {
     await live();
     await page.locator('#pause').focus();
     await page.keyboard.press('Enter');
-    assert.equal(await page.textContent('#as-of'), 'Paused');
+    assert.equal(await page.textContent('#as-of'), 'Paused at 09:30:12 UTC');
     report = statusReport([]);
     await page.keyboard.press('Enter');
     await eventually(async () => assert.match((await page.textContent('#summary')) ?? '', /Healthy/));
@@ -157,6 +166,148 @@ describe('the status page in Chromium', { skip }, () => {
     const next = opened.use(await startDiagnosticsServer({ address: `127.0.0.1:${port}`, logger: silentLogger }));
     opened.use(new StatusPage({ collect: () => Promise.resolve(report), logger: silentLogger })).serveOn(next);
     await live();
+  });
+
+  describe('that is out of date', () => {
+    /** Its timers and dates are moved by the test. */
+    let tab: Page;
+    let hung: PromiseWithResolvers<undefined> | undefined;
+    let isHanging: boolean;
+    beforeEach(async () => {
+      hung = undefined;
+      isHanging = false;
+      report = statusReport(many(20));
+      const hangs = new StatusPage({
+        collect: async () => {
+          isHanging = hung !== undefined;
+          await hung?.promise;
+          return report;
+        },
+        logger: silentLogger,
+      });
+      const other = opened.use(await startDiagnosticsServer({ address: '127.0.0.1:0', logger: silentLogger }));
+      opened.use(hangs).serveOn(other);
+      tab = await newPage();
+      await tab.clock.install();
+      await tab.goto(`http://127.0.0.1:${other.port}/status`);
+      await eventually(async () => assert.match((await tab.textContent('#as-of')) ?? '', /^Live/));
+    });
+    afterEach(() => tab.close());
+
+    /** No report comes any more, until the returned function is called. */
+    const hang = async (): Promise<() => void> => {
+      const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+      hung = { promise, resolve, reject };
+      await eventually(() => assert.ok(isHanging));
+      return () => {
+        hung = undefined;
+        resolve(undefined);
+      };
+    };
+    const asOf = async (): Promise<string> => (await tab.textContent('#as-of')) ?? '';
+    const isGrey = (): Promise<boolean> => tab.evaluate<boolean>(`document.body.classList.contains('stale')`);
+
+    test('says so after 20 seconds without a message, in the title too, and is as before with the next one', async () => {
+      assert.match(await tab.title(), /^! 7 failing, 3 left – block\.csi/);
+      const goOn = await hang();
+      await eventually(async () => {
+        await tab.clock.fastForward(21_000);
+        assert.equal(await asOf(), 'No update since 09:30:12 UTC');
+      });
+      assert.equal(await isGrey(), true);
+      assert.match(await tab.title(), /^\? no update – block\.csi/);
+      assert.equal(await tab.textContent('#announcement'), 'No update since 09:30:12 UTC');
+      report = statusReport([], { atMs: reportedAtMs + 60_000 });
+      goOn();
+      await eventually(async () => {
+        await tab.clock.fastForward(1000);
+        assert.equal(await asOf(), 'Live, 09:31:12 UTC');
+        assert.match(await tab.title(), /^block\.csi/);
+        assert.equal(await isGrey(), false);
+      });
+    });
+
+    test('is not out of date any more once a computer that was asleep is awake and its stream is there again', async () => {
+      const goOn = await hang(); // the stream is half open, as after a sleep
+      await eventually(async () => {
+        await tab.clock.fastForward(8 * 3_600_000);
+        assert.match(await asOf(), /^No update since/);
+      });
+      goOn();
+      await eventually(async () => assert.match(await asOf(), /^Live/));
+    });
+
+    test('every text still has enough contrast, in both colour schemes', async () => {
+      const goOn = await hang();
+      await eventually(async () => {
+        await tab.clock.fastForward(21_000);
+        assert.equal(await isGrey(), true);
+      });
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await tab.emulateMedia({ colorScheme });
+        const least = await tab.evaluate<{ ratio: number; text: string }>(leastContrast);
+        assert.ok(least.ratio >= 4.5, `${least.ratio.toFixed(2)} to 1: ${least.text}`);
+      }
+      goOn();
+    });
+
+    test('is greyed, too, where the reader has paused it', async () => {
+      await tab.click('#pause');
+      await eventually(async () => {
+        await tab.clock.fastForward(21_000);
+        assert.equal(await isGrey(), true);
+      });
+      assert.equal(await asOf(), 'Paused at 09:30:12 UTC');
+      await tab.click('#pause');
+      await eventually(async () => assert.equal(await isGrey(), false));
+    });
+  });
+
+  test('the tab of a page that nobody looks at still says how things are, without a stream', async () => {
+    report = statusReport(many(20));
+    const tab = await newPage();
+    await tab.clock.install();
+    await tab.goto(url);
+    await eventually(async () => assert.match((await tab.textContent('#as-of')) ?? '', /^Live/));
+    const hide = (hidden: boolean): Promise<unknown> =>
+      tab.evaluate(
+        `Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }), document.dispatchEvent(new Event('visibilitychange'))`,
+      );
+    await hide(true);
+    report = statusReport([]);
+    await eventually(async () => {
+      await tab.clock.fastForward(60_000);
+      assert.match(await tab.title(), /^block\.csi/);
+    });
+    await server[Symbol.asyncDispose]();
+    await eventually(async () => {
+      await tab.clock.fastForward(60_000);
+      assert.match(await tab.title(), /^\? no update – block\.csi/);
+    });
+    await tab.close();
+    complaints.length = 0; // of the connection that is refused
+  });
+
+  test('what stands below a list stays where it is while the list grows and shrinks', async () => {
+    report = statusReport(many(30));
+    await page.goto(url);
+    await live();
+    const places = (): Promise<unknown> =>
+      evaluate(`[...document.querySelectorAll('h2')].map((heading) => heading.getBoundingClientRect().top + scrollY)`);
+    const before = await places();
+    for (const [claims, failing] of [
+      [0, 0],
+      [2000, 50],
+      [1, 1],
+    ] as const) {
+      const first = Array.from({ length: failing }, (_, number) => reportedVolume(number));
+      report = withReleased(statusReport(many(claims)), { total: failing, failing, first });
+      await eventually(async () => {
+        const text = (await page.textContent('#summary')) ?? '';
+        assert.match(text, new RegExp(`\\b${claims.toLocaleString('en-US')} waiting`));
+      });
+      assert.deepEqual(await places(), before, `${claims} claims, ${failing} released volumes`);
+    }
   });
 
   test('is read aloud in few words, and only when they change', async () => {
@@ -195,13 +346,19 @@ describe('the status page in Chromium', { skip }, () => {
     });
   }
 
-  test('fits on a phone: nothing is wider than the screen, and the table is still one', async () => {
-    report = statusReport(many(20));
-    await page.setViewportSize({ width: 360, height: 740 });
-    await page.goto(url);
-    assert.equal(await evaluate('document.documentElement.scrollWidth'), 360);
+  test('fits on a phone: nothing is wider than the screen or its list, and the table is still one', async () => {
+    const long = { namespace: 'n'.repeat(63), name: 'p'.repeat(250) };
+    const volume = reportedVolume(0, { claim: `${long.namespace}/${long.name}` });
+    const claims = [...many(20), reportedClaim(20, long)];
+    report = withReleased(statusReport(claims), { total: 1, failing: 1, first: [volume] });
+    for (const width of [390, 360]) {
+      await page.setViewportSize({ width, height: 740 });
+      await page.goto(url);
+      assert.equal(await evaluate('document.documentElement.scrollWidth'), width);
+      assert.deepEqual(await evaluate(tooWide), []);
+    }
     const tree = await page.locator('table.claims').ariaSnapshot();
-    assert.match(tree, /table "20 claims, oldest first"/);
+    assert.match(tree, /table "21 claims, oldest first"/);
     assert.match(tree, /rowheader "team-payments\/data-postgres-0"/);
     await page.setViewportSize({ width: 1280, height: 900 });
   });
@@ -224,6 +381,16 @@ describe('the status page in Chromium', { skip }, () => {
     assert.equal(await evaluate('document.getAnimations().length'), 0);
   });
 });
+
+/** The elements that a reader would have to scroll sideways for. */
+const tooWide = `[...document.querySelectorAll('main *, header *')]
+  .filter((element) => element.checkVisibility() && !element.closest('.hidden, svg'))
+  .filter((element) => {
+    const isInline = getComputedStyle(element).display.startsWith('inline');
+    const { right } = element.getBoundingClientRect();
+    return right > innerWidth + 1 || (!isInline && element.scrollWidth > element.clientWidth + 1);
+  })
+  .map((element) => element.outerHTML.slice(0, 100))`;
 
 /** The least contrast of any text with what is behind it (WCAG 2.2, "Contrast (Minimum)"): runs in the page. */
 const leastContrast = `(() => {
