@@ -1,15 +1,21 @@
 /** Turns what one look found into findings. Pure: sends no requests. */
+import { QuantityError, quantityBytes } from '../base/quantity.ts';
 import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
 import { compareFindings, type Finding } from './finding.ts';
 import { needsOperator, recordState } from '../provision/intent-journal/record-state.ts';
+import type { DriverVolume } from './driver-volume.ts';
+import type { PossibleOwner } from './owner-index.ts';
 import type { IndexedRecord, RecordIndex } from './record-index.ts';
+import type { Stranger } from './stranger.ts';
 import type { Existence } from './verify-missing.ts';
 
 export interface Sighting {
   volumes: ClusterVolumes;
   records: RecordIndex;
-  /** Ids that the driver has and no PersistentVolume, with how many nodes they are attached to. */
-  strangers: ReadonlyMap<string, number>;
+  /** What the driver has and no PersistentVolume, by id. */
+  strangers: ReadonlyMap<string, Stranger>;
+  /** What the driver has and calls abnormal, of a PersistentVolume, by id. */
+  abnormal: ReadonlyMap<string, DriverVolume>;
   /** The driver lists its volumes; else nothing is known of those without a PersistentVolume. */
   isListed: boolean;
   /** How many volumes that list repeats: its pages overlap, so others may be missing from it. */
@@ -37,8 +43,9 @@ export function classify(sighting: Sighting): Classified {
     for (const volume of all) addVolume(volume, sighting, result);
     if (all.length > 1 && first.handle !== '') result.findings.push(shared(all));
   }
-  for (const [id, publishedNodes] of strangers) {
-    if (records.naming(id).length === 0) result.findings.push(unclaimed(id, publishedNodes));
+  const named = new Set(records.all.flatMap(({ listedIds }) => listedIds));
+  for (const [id, stranger] of strangers) {
+    if (!named.has(id)) result.findings.push(unnamed(id, stranger));
   }
   for (const record of records.all) result.findings.push(...recordFindings(record, sighting));
   result.findings.sort(compareFindings);
@@ -58,8 +65,12 @@ function addVolume(volume: ClusterVolume, sighting: Sighting, result: Classified
   const known = volume.isListed ? 'there' : sighting.existence.get(volume.handle);
   if (known === 'there') {
     result.inUse++;
-    if (!volume.isOurs)
-      result.findings.push(about(volume, 'foreign', 'the PersistentVolume was not created by this provisioner'));
+    const { abnormal, capacityBytes } = sighting.abnormal.get(volume.handle) ?? {};
+    const isNamed = { abnormal: `the driver calls it abnormal: ${abnormal ?? ''}`, foreign: notOurs };
+    const state = abnormal !== undefined ? 'abnormal' : volume.isOurs ? undefined : 'foreign';
+    if (state === undefined) return;
+    const finding = about(volume, state, isNamed[state]);
+    result.findings.push({ ...finding, ...driverFacts({ abnormal, capacityBytes }) });
     return;
   }
   if (!sighting.isListed && known === undefined && volume.handle !== '') {
@@ -86,14 +97,27 @@ function doubtAbout(volume: ClusterVolume, { isListed, repeated }: Sighting): st
 }
 
 function about(volume: ClusterVolume, state: Finding['state'], detail: string): Finding {
-  const { name, handle, claim } = volume;
+  const { name, handle, claim, createdAtSeconds } = volume;
+  const capacityBytes = bytesOf(volume.capacity);
   return {
     state,
     ...(handle !== '' && { volumeId: handle }),
     persistentVolumes: [name],
     ...(claim !== '' && { claim }),
+    ...(!Number.isNaN(createdAtSeconds) && { since: new Date(createdAtSeconds * 1000).toISOString() }),
+    ...(capacityBytes !== undefined && { capacityBytes }),
     detail,
   };
+}
+
+/** Undefined: it does not say. */
+function bytesOf(quantity: string): number | undefined {
+  try {
+    return quantity === '' ? undefined : Number(quantityBytes(quantity));
+  } catch (error) {
+    if (error instanceof QuantityError) return undefined;
+    throw error;
+  }
 }
 
 function shared(all: readonly ClusterVolume[]): Finding {
@@ -105,14 +129,48 @@ function shared(all: readonly ClusterVolume[]): Finding {
   };
 }
 
-function unclaimed(volumeId: string, publishedNodes: number): Finding {
+function unnamed(volumeId: string, stranger: Stranger): Finding {
+  const { publishedNodes, owners } = stranger;
   const attached = publishedNodes === 0 ? '' : `, and it is attached to ${publishedNodes} node(s)`;
-  return { state: 'unclaimed', volumeId, detail: `no PersistentVolume and no record refers to it${attached}` };
+  const facts = driverFacts(stranger);
+  if (owners.length === 0) {
+    const detail = `no PersistentVolume and no record refers to it${attached}`;
+    return { state: 'unexplained', volumeId, ...facts, detail };
+  }
+  const names = owners.flatMap(({ record, volumeName }) => (record === undefined ? [volumeName] : []));
+  const record = owners.find((owner) => owner.record !== undefined)?.record?.record;
+  return {
+    state: 'candidate',
+    volumeId,
+    ...(names.length > 0 && { persistentVolumes: names }),
+    ...(record !== undefined && {
+      volumeName: record.volume.name,
+      claim: `${record.claim.namespace}/${record.claim.name}`,
+      record: record.claim.uid,
+      since: record.createdAt,
+    }),
+    ...facts,
+    detail: `it may belong to ${owners.map(ownerText).join(', or to ')}${attached}`,
+  };
+}
+
+function ownerText({ volumeName, record }: PossibleOwner): string {
+  if (record === undefined) return `PersistentVolume ${volumeName}, which has other storage`;
+  const { phase, claim } = record.record;
+  return `the record of claim ${claim.namespace}/${claim.name}, which is in phase ${phase}`;
+}
+
+function driverFacts({
+  capacityBytes,
+  abnormal,
+}: Pick<DriverVolume, 'capacityBytes' | 'abnormal'>): Pick<Finding, 'capacityBytes' | 'abnormal'> {
+  return { ...(capacityBytes !== undefined && { capacityBytes }), ...(abnormal !== undefined && { abnormal }) };
 }
 
 /** One finding for each id that the record names, or one without. */
 function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
-  const { record, listedIds } = indexed;
+  const { record, listedIds, candidateIds } = indexed;
+  const factsOf = (id: string): Partial<Finding> => driverFacts(sighting.strangers.get(id) ?? unknownFacts);
   const common = {
     volumeName: record.volume.name,
     claim: `${record.claim.namespace}/${record.claim.name}`,
@@ -125,14 +183,15 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
     const isDeleted = record.phase === 'delete' || record.phase === 'revoked';
     const state = isDeleted ? 'being-deleted' : 'being-made';
     const volumeId = handle || listedIds[0];
-    return [{ state, ...(volumeId !== undefined && { volumeId }), ...common, detail: why }];
+    const named = volumeId === undefined ? {} : { volumeId, ...factsOf(volumeId) };
+    return [{ state, ...named, ...common, detail: why }];
   }
   const isUnproved = record.phase === 'unproved';
   if (listedIds.length > 0) {
     const state = isUnproved ? 'unproved' : 'leaked';
-    return listedIds.map((volumeId) => ({ state, volumeId, ...common, detail: why }));
+    return listedIds.map((volumeId) => ({ state, volumeId, ...common, ...factsOf(volumeId), detail: why }));
   }
-  const rest = whereIsIt(handle, sighting);
+  const rest = candidateIds.length > 0 ? candidatesText(candidateIds) : whereIsIt(handle, sighting);
   return [
     {
       state: isUnproved ? 'unproved' : 'stuck',
@@ -141,6 +200,16 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
       detail: `${why}; ${rest}`,
     },
   ];
+}
+
+const unknownFacts = { capacityBytes: undefined, abnormal: undefined };
+const notOurs = 'the PersistentVolume was not created by this provisioner';
+/** More ids do not help. */
+const maxNamed = 3;
+
+function candidatesText(ids: readonly string[]): string {
+  const more = ids.length > maxNamed ? ` and ${ids.length - maxNamed} more` : '';
+  return `these volumes may be its storage: ${ids.slice(0, maxNamed).join(', ')}${more}`;
 }
 
 function whereIsIt(handle: string, { volumes, isListed, existence }: Sighting): string {

@@ -23,6 +23,12 @@ export interface ClusterVolume {
   readonly handle: string;
   /** `namespace/name`; empty: no claim. */
   readonly claim: string;
+  /** UID of the claim, where the name does not contain it: a large cluster has many of them. */
+  readonly claimUid: string;
+  /** In seconds since the Unix epoch; NaN: unknown. */
+  readonly createdAtSeconds: number;
+  /** Of the PersistentVolume, as a quantity; empty: unknown. */
+  readonly capacity: string;
   readonly phase: string;
   /** This provisioner made it. */
   readonly isOurs: boolean;
@@ -73,10 +79,14 @@ export class ClusterVolumes {
     const { csi } = translated.spec;
     if (!isInTree && csi?.driver !== driverName) return;
     const { claimRef } = volume.spec;
+    const claimUid = claimRef?.uid ?? '';
     const entry: ClusterVolume = {
       name: volume.metadata.name,
       handle: csi?.volumeHandle ?? '',
       claim: claimRef === undefined ? '' : `${claimRef.namespace ?? ''}/${claimRef.name ?? ''}`,
+      claimUid: claimUid !== '' && volume.metadata.name.includes(claimUid) ? '' : claimUid,
+      createdAtSeconds: Math.trunc(Date.parse(volume.metadata.creationTimestamp ?? '') / 1000),
+      capacity: String(volume.spec.capacity?.['storage'] ?? ''),
       phase: volume.status?.phase ?? '',
       isOurs: isMadeHere(volume, (name) => name === driverName || name === pluginName),
       home: homeOf(translated),
@@ -108,7 +118,7 @@ export class ClusterVolumes {
   }
 
   /** Takes the ids away that volumes of the in-tree plugin may mean, in doubt too many. */
-  async takeInTree(ids: Map<string, number>): Promise<void> {
+  async takeInTree(ids: Map<string, unknown>): Promise<void> {
     const { migration } = this.#options;
     if (migration === undefined || this.#inTree.size === 0) return;
     const found: string[] = [];

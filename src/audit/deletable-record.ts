@@ -1,6 +1,7 @@
 import { isNameUnique } from '../provision/revoke/deletion-proof.ts';
 import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';
+import type { Stranger } from './stranger.ts';
 
 /** Flag of a deletion whose harmlessness nothing but the operator's knowledge proves. */
 export const nobodyKeepsIt = 'nobody-keeps-it';
@@ -19,17 +20,24 @@ export class NotDeletableError extends Error {
  */
 export function deletableRecord(
   id: string,
-  found: { records: readonly IndexedRecord[]; findings: readonly Finding[]; strangers: ReadonlyMap<string, number> },
+  found: { records: readonly IndexedRecord[]; findings: readonly Finding[]; strangers: ReadonlyMap<string, Stranger> },
   { mayBeUnproved }: { mayBeUnproved: boolean },
 ): IndexedRecord {
   const naming = found.records.filter(({ record, listedIds }) => record.handle === id || listedIds.includes(id));
   const [indexed, ...others] = naming;
   if (indexed === undefined) {
+    const owners = found.strangers.get(id)?.owners ?? [];
+    if (owners.length > 0) {
+      throw new NotDeletableError(
+        'its id only mentions a claim or a volume, so it may be a copy, or belong to another record or PersistentVolume. ' +
+          'Find out what it is, and delete it with the tools of the storage system',
+      );
+    }
     throw new NotDeletableError(
       'no record of the journal names it: it may be in use, or belong to another cluster. Delete it with the tools of the storage system',
     );
   }
-  const { record, reportOnly, listedIds } = indexed;
+  const { record, reportOnly, listedIds, candidateIds } = indexed;
   const why = (): string | undefined => {
     if (others.length > 0) return 'several records name it';
     if (reportOnly !== '') return `its record is only reported: ${reportOnly}. Another cluster may use the volume`;
@@ -38,12 +46,14 @@ export function deletableRecord(
     }
     if (record.phase === 'revoked') return 'the sidecar has deleted it, and looks for it once more';
     if (!['stuck', 'unproved', 'delete'].includes(record.phase)) return 'the sidecar is creating it';
-    const attached = found.strangers.get(id) ?? 0;
+    const attached = found.strangers.get(id)?.publishedNodes ?? 0;
     if (attached > 0) return `the driver reports it as attached to ${attached} node(s)`;
     const isSettled = found.findings.some((each) => each.volumeId === id && each.record === record.claim.uid);
     if (!isSettled) return 'its record has changed between the two looks: run the audit again';
     if (record.handle === id) return undefined;
-    if (listedIds.length > 1) return `the ids of ${listedIds.length} volumes contain its name ${record.volume.name}`;
+    const matches = listedIds.length + candidateIds.length;
+    if (matches > 1)
+      return `the ids of ${matches} volumes contain its name ${record.volume.name}, or the UID of its claim`;
     return hasUid(record.volume.name, record.claim.uid)
       ? undefined
       : `its record has no id, and its name ${record.volume.name} does not contain the whole UID of the claim, so other volumes may match it`;

@@ -7,7 +7,9 @@
  * - `unproved`: storage, or a record of some, that a PersistentVolume may have had: it may be kept on purpose.
  * - `unverified`: a PersistentVolume whose storage was not found, which does not prove that it is gone.
  * - `shared`: storage that several PersistentVolumes have.
- * - `unclaimed`: storage without a PersistentVolume and without a record. It may belong to another cluster, or have been created by hand.
+ * - `candidate`: storage without a PersistentVolume whose id mentions the claim of a record or of a PersistentVolume: it may be theirs.
+ * - `abnormal`: storage of a PersistentVolume that the driver calls abnormal.
+ * - `unexplained`: storage without a PersistentVolume and without a record. It may belong to another cluster, or have been created by hand.
  * - `being-deleted`, `being-made`: the sidecar is working on it, according to the record.
  * - `foreign`: storage of a PersistentVolume that this provisioner did not create.
  */
@@ -18,7 +20,9 @@ const findingStates = [
   'unproved',
   'unverified',
   'shared',
-  'unclaimed',
+  'candidate',
+  'abnormal',
+  'unexplained',
   'being-deleted',
   'being-made',
   'foreign',
@@ -38,8 +42,12 @@ export interface Finding {
   claim?: string;
   /** UID of the claim, which names the record. Absent where there is none. */
   record?: string;
-  /** Since when the record is open, RFC 3339. */
+  /** Since when the record is open, or the PersistentVolume is there, RFC 3339. Absent: unknown. */
   since?: string;
+  /** As the driver says, or of the PersistentVolume. Absent: unknown. */
+  capacityBytes?: number;
+  /** Why the driver calls the volume abnormal. Absent: it does not. */
+  abnormal?: string;
   detail: string;
 }
 

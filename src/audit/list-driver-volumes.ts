@@ -2,7 +2,10 @@ import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import type { Clock } from '../base/clock.ts';
 import { CsiCallError } from '../csi/call-error.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
-import type { ListVolumesResponse__Output } from '../csi/generated/csi/v1/ListVolumesResponse.ts';
+import type {
+  _csi_v1_ListVolumesResponse_Entry__Output as ListedEntry,
+  ListVolumesResponse__Output,
+} from '../csi/generated/csi/v1/ListVolumesResponse.ts';
 import { CannotLookError } from './cannot-look-error.ts';
 
 /** Entries of a page: small enough for the limits of cloud APIs behind drivers. */
@@ -21,7 +24,7 @@ export interface ListDriverVolumesOptions {
   /** Called at the start, and again when the driver aborts the list, which is then read from the start: what came before is void. */
   onStart: () => void;
   /** @returns false for an id that came before. */
-  onVolume: (id: string, publishedNodes: number) => boolean;
+  onVolume: (id: string, entry: ListedEntry) => boolean;
   /** Called after each page. */
   onPage?: () => void;
   clock: Clock;
@@ -90,11 +93,11 @@ async function takePage(
   listed: ListedVolumes,
 ): Promise<boolean> {
   let hasNew = false;
-  for (const { volume, status: state } of page.entries ?? []) {
+  for (const entry of page.entries ?? []) {
     if (sliceSpent()) await nextSlice();
-    const id = volume?.volume_id ?? '';
+    const id = entry.volume?.volume_id ?? '';
     if (id === '') listed.unnamed++;
-    else if (onVolume(id, state?.published_node_ids?.length ?? 0)) hasNew = true;
+    else if (onVolume(id, entry)) hasNew = true;
     else listed.repeated++;
   }
   return hasNew;

@@ -1,5 +1,4 @@
 import type { Clock } from '../base/clock.ts';
-import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Progress } from '../base/progress.ts';
 import type { Driver } from '../csi/driver.ts';
@@ -13,8 +12,10 @@ import { readJournal, type ReadJournal } from '../provision/intent-journal/read-
 import { CannotLookError } from './cannot-look-error.ts';
 import { classify, type Classified, isMissing } from './classify.ts';
 import { type ClusterVolumes, readClusterVolumes, type VolumeHome } from './cluster-volumes.ts';
+import { type DriverVolume, driverVolume } from './driver-volume.ts';
 import { type ListedVolumes, listDriverVolumes } from './list-driver-volumes.ts';
 import { type IndexedRecord, RecordIndex } from './record-index.ts';
+import { asStranger, findOwners, type Stranger, volumeOwners } from './stranger.ts';
 import { type Existence, verifyMissing } from './verify-missing.ts';
 
 /** Where the journal is. */
@@ -43,8 +44,8 @@ export interface Look extends Classified {
   /** Volumes that the driver lists; undefined: it does not list them. */
   listed: number | undefined;
   records: readonly IndexedRecord[];
-  /** What the driver has and no PersistentVolume: attached to how many nodes, by id. */
-  strangers: ReadonlyMap<string, number>;
+  /** What the driver has and no PersistentVolume, by id. */
+  strangers: ReadonlyMap<string, Stranger>;
   /** What could not be checked, where anything that needs attention goes unreported. */
   incomplete: string[];
   /** Limits of the result that do not make it incomplete. */
@@ -60,16 +61,15 @@ export async function look(options: LookOptions): Promise<Look> {
   const journal = await journalOf(options);
   const volumes = await volumesOf(options);
   const records = new RecordIndex(journal.records);
-  const strangers = new Map<string, number>();
-  const listed = await markListed(options, volumes, strangers);
+  const strangers = new Map<string, Stranger>();
+  const abnormal = new Map<string, DriverVolume>();
+  const listed = await markListed(options, volumes, { strangers, abnormal });
   await volumes.takeInTree(strangers);
-  await inSlices(strangers.keys(), (id) => {
-    for (const record of records.naming(id)) record.listedIds.push(id);
-  });
-  const existence = await verify(options, { volumes, records, strangers });
+  await findOwners(strangers, records, () => volumeOwners(volumes));
+  const existence = await verify(options, { volumes, records, strangers, abnormal });
   const isListed = listed !== undefined;
   const { repeated = 0 } = listed ?? {};
-  const classified = classify({ volumes, records, strangers, isListed, repeated, existence });
+  const classified = classify({ volumes, records, strangers, abnormal, isListed, repeated, existence });
   return {
     ...classified,
     persistentVolumes: volumes.count,
@@ -104,7 +104,7 @@ async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {
 async function markListed(
   { driver, progress, clock, signal }: LookOptions,
   volumes: ClusterVolumes,
-  strangers: Map<string, number>,
+  { strangers, abnormal }: { strangers: Map<string, Stranger>; abnormal: Map<string, DriverVolume> },
 ): Promise<(ListedVolumes & { count: number }) | undefined> {
   if (!driver.capabilities.listVolumes) return undefined;
   let count = 0;
@@ -114,14 +114,17 @@ async function markListed(
     onStart: () => {
       count = 0;
       strangers.clear();
+      abnormal.clear();
       for (const first of volumes.handles()) mark(volumes, first.handle, false);
     },
-    onVolume: (id, publishedNodes) => {
+    onVolume: (id, entry) => {
       const known = volumes.with(id);
-      const isRepeated = known?.isListed ?? strangers.has(id);
-      // of a volume that is listed twice, the entry that forbids its deletion counts
-      if (known === undefined) strangers.set(id, Math.max(publishedNodes, strangers.get(id) ?? 0));
+      const before = strangers.get(id);
+      const isRepeated = known?.isListed ?? before !== undefined;
+      const volume = driverVolume(entry, driver.capabilities);
+      if (known === undefined) strangers.set(id, asStranger(volume, before));
       else mark(volumes, id, true);
+      if (known !== undefined && volume.abnormal !== undefined) abnormal.set(id, volume);
       if (!isRepeated) count++;
       return !isRepeated;
     },
@@ -139,19 +142,28 @@ function mark(volumes: ClusterVolumes, handle: string, isListed: boolean): void 
 /** Asks for what is not listed: of PersistentVolumes, and of records that name no other volume. */
 async function verify(
   { driver, progress, signal }: LookOptions,
-  found: { volumes: ClusterVolumes; records: RecordIndex; strangers: Map<string, number> },
+  found: {
+    volumes: ClusterVolumes;
+    records: RecordIndex;
+    strangers: Map<string, Stranger>;
+    abnormal: Map<string, DriverVolume>;
+  },
 ): Promise<Map<string, Existence>> {
   if (!driver.capabilities.getVolume) return new Map();
-  const { volumes, records, strangers } = found;
+  const { volumes, records, strangers, abnormal } = found;
   const ofVolumes = [...volumes.handles()].filter(isMissing).map(({ handle }) => handle);
   const ofRecords = records.all.map(({ record: { handle = '' } }) => handle);
   const unknown = ofRecords.filter((id) => id !== '' && !strangers.has(id) && volumes.with(id) === undefined);
   const missing = [...new Set([...ofVolumes, ...unknown])];
   return await verifyMissing(missing, {
     calls: driver.calls,
-    onThere: (id, publishedNodes) => {
-      if (volumes.with(id) !== undefined) return;
-      strangers.set(id, publishedNodes);
+    onThere: (id, answer) => {
+      const volume = driverVolume(answer, driver.capabilities);
+      if (volumes.with(id) !== undefined) {
+        if (volume.abnormal !== undefined) abnormal.set(id, volume);
+        return;
+      }
+      strangers.set(id, asStranger(volume));
       for (const record of records.naming(id)) record.listedIds.push(id);
     },
     onCount: (count) => progress.at(`Asking the driver for single volumes: ${count} of ${missing.length}`),
@@ -180,12 +192,12 @@ function remarks(
       `the driver ${reported}: its volumes were requested one by one, and storage without a PersistentVolume is not found`,
     );
   } else if (listed === undefined) {
-    incomplete.push(`the driver ${reported}, and lacks GET_VOLUME: lost and unclaimed storage cannot be detected`);
+    incomplete.push(`the driver ${reported}, and lacks GET_VOLUME: lost and unexplained storage cannot be detected`);
   }
   if ((listed?.unnamed ?? 0) > 0) notes.push(`the driver lists ${listed?.unnamed} volume(s) without an id`);
   if ((listed?.repeated ?? 0) > 0) notes.push(`the driver listed ${listed?.repeated} volume(s) twice`);
   if (place === undefined)
-    notes.push('without an intent journal, volumes that are just being created count as unclaimed');
+    notes.push('without an intent journal, volumes that are just being created count as unexplained');
   return { incomplete, notes };
 }
 

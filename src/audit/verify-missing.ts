@@ -1,5 +1,6 @@
 import { CsiCallError } from '../csi/call-error.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
+import type { ControllerGetVolumeResponse__Output } from '../csi/generated/csi/v1/ControllerGetVolumeResponse.ts';
 
 /** Calls to the driver at the same time. */
 const maxCalls = 4;
@@ -18,8 +19,8 @@ export async function verifyMissing(
   ids: readonly string[],
   options: {
     calls: Pick<CsiCalls, 'controllerGetVolume'>;
-    /** The volume exists, and is attached to so many nodes. */
-    onThere: (id: string, publishedNodes: number) => void;
+    /** The volume exists. */
+    onThere: (id: string, answer: ControllerGetVolumeResponse__Output) => void;
     onCount: (count: number) => void;
     signal: AbortSignal;
   },
@@ -42,9 +43,9 @@ async function existence(
   { calls, onThere, signal }: Parameters<typeof verifyMissing>[1],
 ): Promise<Existence> {
   try {
-    const { volume, status } = await calls.controllerGetVolume({ volume_id: id }, { signal });
-    if (volume === undefined) return 'unknown';
-    onThere(id, status?.published_node_ids?.length ?? 0);
+    const answer = await calls.controllerGetVolume({ volume_id: id }, { signal });
+    if (answer.volume === undefined) return 'unknown';
+    onThere(id, answer);
     return 'there';
   } catch (error) {
     signal.throwIfAborted();

@@ -66,7 +66,7 @@ describe('an audit with the rights of the sidecar', () => {
     const { code, findings } = await report();
     assert.deepEqual(
       findings.map(({ state, volumeId }) => [state, volumeId]),
-      [['unclaimed', id]],
+      [['unexplained', id]],
     );
     assert.equal(code, 0);
     const refused = await audit('--delete', id, '--yes');

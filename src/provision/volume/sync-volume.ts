@@ -210,7 +210,7 @@ export class VolumeSyncer {
     if (lateMs === 0) return;
     const until = new Date(clock.wallMs() + lateMs).toISOString();
     const text =
-      'Storage was deleted while a call that was given up may still create it again: audit shows it then as unclaimed';
+      'Storage was deleted while a call that was given up may still create it again: audit shows it then as unexplained';
     logger.warn({ volume: name, handle: csi?.volumeHandle, until }, text);
   }
 

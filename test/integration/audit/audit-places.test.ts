@@ -71,7 +71,7 @@ describe('an audit of a driver that replaced an in-tree plugin', () => {
     rig.addVolume('pv-other', '', { annotations, spec: { csi: undefined, nfs: { server: 's', path: '/' } } });
     rig.lists('vol-1', 'vol-3');
     const report = await rig.report();
-    assert.deepEqual(states(report), ['unverified vol-2', 'unclaimed vol-3']);
+    assert.deepEqual(states(report), ['unverified vol-2', 'unexplained vol-3']);
     assert.equal(report.counts['persistentVolumes'], 2);
   });
 
@@ -83,7 +83,7 @@ describe('an audit of a driver that replaced an in-tree plugin', () => {
     });
     rig.lists('projects/p/zones/z/disks/disk-1', 'projects/p/zones/z/disks/disk-2');
     const report = await rig.report();
-    assert.deepEqual(states(report), ['unclaimed projects/p/zones/z/disks/disk-2']);
+    assert.deepEqual(states(report), ['unexplained projects/p/zones/z/disks/disk-2']);
   });
 });
 
@@ -110,7 +110,7 @@ describe('an audit that may not look', () => {
     await rig.put(recordOf(1, { phase: 'delete', handle: 'vol-1' }));
     rig.lists('vol-1');
     const report = await rig.report('--intent-journal=off');
-    assert.deepEqual(states(report), ['unclaimed vol-1']);
+    assert.deepEqual(states(report), ['unexplained vol-1']);
     assert.match(report.notes[0] ?? '', /without an intent journal/);
   });
 

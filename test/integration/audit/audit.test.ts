@@ -17,7 +17,7 @@ describe('an audit', () => {
     assert.equal(report.counts['inUse'], 1);
   });
 
-  test('finds what is lost, leaked, stuck, in the making, unclaimed and foreign', async () => {
+  test('finds what is lost, leaked, stuck, in the making, unexplained and foreign', async () => {
     await using rig = await AuditRig.start();
     await rig.put(
       { ...recordOf(1), ...stuck, handle: 'vol-left' },
@@ -37,7 +37,7 @@ describe('an audit', () => {
       'lost vol-lost',
       'leaked vol-left',
       'stuck -',
-      'unclaimed vol-else',
+      'unexplained vol-else',
       'being-deleted vol-unwanted',
       'being-made -',
       'foreign vol-manual',
@@ -58,7 +58,7 @@ describe('an audit', () => {
     assert.deepEqual(states(report), [
       `leaked ${id}`,
       'stuck -',
-      `unclaimed clone-of-pvc-${uidOf(3)}`,
+      `candidate clone-of-pvc-${uidOf(3)}`,
       `being-made pvc-${uidOf(2)}`,
     ]);
   });
@@ -130,7 +130,7 @@ describe('an audit', () => {
     await using rig = await AuditRig.start();
     rig.lists('vol-\u001b[2J\n\u202e');
     const { stdout } = await rig.run([]);
-    assert.match(stdout, /^unclaimed +vol-\\u001b\[2J\\u000a\\u202e /m);
+    assert.match(stdout, /^unexplained +vol-\\u001b\[2J\\u000a\\u202e /m);
   });
 });
 

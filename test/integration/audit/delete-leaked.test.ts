@@ -14,7 +14,7 @@ const classesRef = { group: 'storage.k8s.io', version: 'v1', plural: 'storagecla
 const leasesRef = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 const shardName = { namespace: 'ns', name: 'drv-example-com-journal-0' };
 
-const unclaimed = 'no PersistentVolume and no record refers to it';
+const unexplained = 'no PersistentVolume and no record refers to it';
 
 /** What the sidecar records of a volume whose class names a secret. */
 function plan(provisioner?: { name: string; namespace: string }): Record<string, unknown> {
@@ -99,7 +99,7 @@ describe('--delete', () => {
       assert.deepEqual(rig.sidecar.heard, ['discarded 01']);
     });
     assert.equal(rig.cluster.entry(1), undefined);
-    assert.deepEqual((await rig.report()).findings, [{ state: 'unclaimed', volumeId: 'vol-1', detail: unclaimed }]);
+    assert.deepEqual((await rig.report()).findings, [{ state: 'unexplained', volumeId: 'vol-1', detail: unexplained }]);
   });
 
   test('sends the secret of the record, which nobody else sees', async () => {

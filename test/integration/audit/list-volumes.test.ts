@@ -19,7 +19,7 @@ describe('the list of the driver', () => {
     const tokens = rig.driver.callsOf('ListVolumes').map(({ request }) => request['starting_token'] ?? '');
     assert.deepEqual(tokens, ['', '500', '1000']);
     assert.equal(report.counts['driverVolumes'], 1101);
-    assert.equal(states(report).filter((state) => state.startsWith('unclaimed')).length, 1100);
+    assert.equal(states(report).filter((state) => state.startsWith('unexplained')).length, 1100);
     assert.equal(states(report)[0], 'lost vol-lost');
   });
 
@@ -33,7 +33,7 @@ describe('the list of the driver', () => {
       { entries: [volume('vol-new')] },
     );
     const report = await rig.report('--second-look=0');
-    assert.deepEqual(states(report), ['lost vol-1', 'unclaimed vol-new']);
+    assert.deepEqual(states(report), ['lost vol-1', 'unexplained vol-new']);
   });
 
   test('that has to be started again and again says nothing', async () => {
@@ -85,7 +85,7 @@ describe('the list of the driver', () => {
       { entries: [volume('vol-1'), volume('vol-2')] },
     );
     const report = await rig.report('--second-look=0');
-    assert.deepEqual(states(report), ['unclaimed vol-2']);
+    assert.deepEqual(states(report), ['unexplained vol-2']);
     assert.equal(report.counts['driverVolumes'], 2);
     assert.deepEqual(report.notes, [
       'the driver lists 1 volume(s) without an id',

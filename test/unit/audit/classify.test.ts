@@ -29,6 +29,7 @@ function sighting(how: {
     volumes,
     records: new RecordIndex([]),
     strangers: new Map(),
+    abnormal: new Map(),
     isListed: canList,
     repeated,
     existence: new Map(existence === undefined ? [] : [['h', existence]]),
