@@ -1,5 +1,7 @@
 /** An audit as a table, or as JSON. */
 import { printable } from '../base/printable.ts';
+import { ageText } from '../base/age-text.ts';
+import { capacityText } from '../base/quantity.ts';
 import { textTable } from '../base/text-table.ts';
 import type { Audit } from './audit.ts';
 import { type Finding, troubles } from './finding.ts';
@@ -25,10 +27,29 @@ export function exitCodeOf({ findings, incomplete }: Audit, deletions: readonly 
     : auditCodes.clean;
 }
 
+/** What a report needs beyond the audit. */
+export interface ReportContext {
+  driver: string;
+  /** Now, in milliseconds since the Unix epoch. */
+  wallMs: number;
+  /** A command to copy; undefined: nothing is to be done. */
+  commandFor: (finding: Finding) => string | undefined;
+}
+
 /** The audit as data, for programs. */
-export function auditJson(driver: string, audit: Audit, deletions: readonly Deletion[]): string {
-  const { looks, unsettled, findings, incomplete, notes, listed, persistentVolumes, inUse, elsewhere, unchecked } =
-    audit;
+export function auditJson(
+  { driver, wallMs, commandFor }: ReportContext,
+  audit: Audit,
+  deletions: readonly Deletion[],
+): string {
+  const { looks, unsettled, incomplete, notes, listed, persistentVolumes, inUse, elsewhere, unchecked } = audit;
+  const findings = audit.findings.map((finding) => ({
+    ...finding,
+    ageSeconds:
+      finding.since === undefined ? null : Math.max(0, Math.floor((wallMs - Date.parse(finding.since)) / 1000)),
+    capacityBytes: finding.capacityBytes ?? null,
+    command: commandFor(finding) ?? null,
+  }));
   const counts = {
     driverVolumes: listed ?? null,
     persistentVolumes,
@@ -41,16 +62,17 @@ export function auditJson(driver: string, audit: Audit, deletions: readonly Dele
   return `${JSON.stringify({ driver, looks, counts, findings, incomplete, notes, deletions }, null, 2)}\n`;
 }
 
-const headings = ['STATE', 'VOLUME', 'NAME', 'CLAIM', 'SINCE', 'DETAIL'];
+const headings = ['STATE', 'VOLUME', 'NAME', 'CLAIM', 'AGE', 'SIZE', 'DETAIL'];
+const unknown = 'unknown';
 
 /** The audit for people. */
-export function auditText(driver: string, audit: Audit): string {
+export function auditText(context: ReportContext, audit: Audit): string {
   const { findings, incomplete, notes } = audit;
   return [
-    ...(findings.length > 0 ? [...textTable([headings, ...findings.map(cells)]), ''] : []),
+    ...table(findings, context),
     ...incomplete.map((each) => `Not checked: ${printable(each)}.`),
     ...notes.map((each) => `Note: ${printable(each)}.`),
-    summary(driver, audit),
+    summary(context.driver, audit),
     '',
   ].join('\n');
 }
@@ -60,10 +82,29 @@ export function deletionText({ volumeId, result, detail }: Deletion): string {
   return `${result}: ${printable(volumeId)}: ${printable(detail)}\n`;
 }
 
-function cells({ state, volumeId, volumeName, persistentVolumes = [], claim, since, detail }: Finding): string[] {
-  return [state, volumeId, volumeName ?? persistentVolumes.join(','), claim, since, detail].map(
+/** Each row with its command below it, where it can be copied without the rest. */
+function table(findings: readonly Finding[], { wallMs, commandFor }: ReportContext): string[] {
+  if (findings.length === 0) return [];
+  const [heading = '', ...rows] = textTable([headings, ...findings.map((finding) => cells(finding, wallMs))]);
+  const lines = findings.flatMap((finding, index) => {
+    const command = commandFor(finding);
+    return [rows[index] ?? '', ...(command === undefined ? [] : [`    ${command}`])];
+  });
+  return [heading, ...lines, ''];
+}
+
+function cells(finding: Finding, wallMs: number): string[] {
+  const { state, volumeId, volumeName, persistentVolumes = [], claim, since, capacityBytes } = finding;
+  const age = since === undefined ? unknown : ageText(wallMs - Date.parse(since));
+  const size = capacityBytes === undefined ? unknown : capacityText(BigInt(capacityBytes));
+  return [state, volumeId, volumeName ?? persistentVolumes.join(','), claim, age, size, detailText(finding)].map(
     (text = '') => printable(text) || '-',
   );
+}
+
+function detailText({ state, detail, abnormal }: Finding): string {
+  if (abnormal === undefined || state === 'abnormal') return detail;
+  return `${detail}; the driver calls it abnormal: ${abnormal}`;
 }
 
 function summary(driver: string, audit: Audit): string {

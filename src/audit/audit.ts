@@ -1,4 +1,5 @@
 /** Compares the driver's volumes with PersistentVolumes and the intent journal. A finding must hold in two looks. */
+import { addDriverFacts } from './driver-facts.ts';
 import { findingKey } from './finding.ts';
 import { type Look, look, type LookOptions } from './look.ts';
 
@@ -23,6 +24,12 @@ const countdownMs = 1000;
  * @throws as `look`.
  */
 export async function audit(options: AuditOptions): Promise<Audit> {
+  const found = await settled(options);
+  await addDriverFacts(found.findings, options);
+  return found;
+}
+
+async function settled(options: AuditOptions): Promise<Audit> {
   const { secondLookMs } = options;
   const first = await look(options);
   if (secondLookMs <= 0 || first.findings.length === 0) return { ...first, looks: 1, unsettled: 0 };

@@ -43,6 +43,8 @@ export interface Look extends Classified {
   persistentVolumes: number;
   /** Volumes that the driver lists; undefined: it does not list them. */
   listed: number | undefined;
+  /** It lists them, and nothing in the list says that others may be missing. */
+  isListComplete: boolean;
   records: readonly IndexedRecord[];
   /** What the driver has and no PersistentVolume, by id. */
   strangers: ReadonlyMap<string, Stranger>;
@@ -74,6 +76,7 @@ export async function look(options: LookOptions): Promise<Look> {
     ...classified,
     persistentVolumes: volumes.count,
     listed: listed?.count,
+    isListComplete: listed?.repeated === 0 && listed.unnamed === 0,
     records: records.all,
     strangers,
     ...remarks(options, { journal, listed, volumes }),

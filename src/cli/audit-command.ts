@@ -2,7 +2,15 @@
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
 import { audit, type Audit, type AuditOptions } from '../audit/audit.ts';
-import { auditCodes, auditJson, auditText, type Deletion, deletionText, exitCodeOf } from '../audit/audit-report.ts';
+import {
+  auditCodes,
+  auditJson,
+  auditText,
+  type Deletion,
+  deletionText,
+  exitCodeOf,
+  type ReportContext,
+} from '../audit/audit-report.ts';
 import { CannotLookError } from '../audit/cannot-look-error.ts';
 import { deletableRecord, NotDeletableError } from '../audit/deletable-record.ts';
 import { deleteLeaked } from '../audit/delete-leaked.ts';
@@ -10,6 +18,7 @@ import type { IndexedRecord } from '../audit/record-index.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import { type AuditArguments, auditArguments } from './audit-arguments.ts';
+import { commandFor } from './audit-commands.ts';
 import { auditedDriver, auditLogger, homeIn } from './audited-driver.ts';
 import { connectAsSidecar } from './cluster-connection.ts';
 import { isAgreedTo } from './confirmation.ts';
@@ -71,9 +80,16 @@ async function auditDriver(call: SubcommandCall, args: AuditArguments, options: 
   const { driver, progress } = options;
   const found = await audit(options);
   progress.clear();
-  if (args.output === 'table') call.stdout.write(auditText(driver.name, found));
+  const { config, context } = args;
+  const program = call.program.replace(/ audit$/, '');
+  const report: ReportContext = {
+    driver: driver.name,
+    wallMs: options.clock.wallMs(),
+    commandFor: (finding) => commandFor(finding, found, { program, config, context }),
+  };
+  if (args.output === 'table') call.stdout.write(auditText(report, found));
   const deletions = args.ids.length === 0 ? [] : await deleteAll(call, args, { found, options });
-  if (args.output === 'json') call.stdout.write(auditJson(driver.name, found, deletions));
+  if (args.output === 'json') call.stdout.write(auditJson(report, found, deletions));
   else for (const deletion of deletions) call.stdout.write(deletionText(deletion));
   return exitCodeOf(found, deletions);
 }

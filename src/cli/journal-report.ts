@@ -1,4 +1,5 @@
 /** Records of the intent journal as a table, or as JSON. */
+import { ageText } from '../base/age-text.ts';
 import { printable } from '../base/printable.ts';
 import { textTable } from '../base/text-table.ts';
 import type { ReadJournal, StoredRecord } from '../provision/intent-journal/read-journal.ts';
@@ -39,7 +40,7 @@ export function journalText(journal: ReadJournal, { place, wallMs }: { place: st
   const { records, unreadable, drain } = journal;
   const listed = records.map(listedRecord);
   const rows = listed.map(({ claim, uid, volume, phase, createdAt, waitsFor }) =>
-    [claim, uid, volume, phase, age(wallMs - Date.parse(createdAt)), waitsFor].map(printable),
+    [claim, uid, volume, phase, ageText(wallMs - Date.parse(createdAt)), waitsFor].map(printable),
   );
   const count = listed.filter((each) => each.needsOperator).length;
   const parts = [
@@ -53,17 +54,4 @@ export function journalText(journal: ReadJournal, { place, wallMs }: { place: st
     `${place}: ${parts.join('; ')}.`,
     '',
   ].join('\n');
-}
-
-/** As kubectl shows it: in the largest unit of which there are at least two. */
-function age(ms: number): string {
-  if (Number.isNaN(ms)) return '-';
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  const units: [string, number][] = [
-    ['d', 86_400],
-    ['h', 3600],
-    ['m', 60],
-  ];
-  const [unit, length] = units.find(([, each]) => seconds >= 2 * each) ?? ['s', 1];
-  return `${Math.floor(seconds / length)}${unit}`;
 }

@@ -99,7 +99,11 @@ describe('--delete', () => {
       assert.deepEqual(rig.sidecar.heard, ['discarded 01']);
     });
     assert.equal(rig.cluster.entry(1), undefined);
-    assert.deepEqual((await rig.report()).findings, [{ state: 'unexplained', volumeId: 'vol-1', detail: unexplained }]);
+    const { findings } = await rig.report();
+    assert.deepEqual(
+      findings.map(({ state, volumeId, detail }) => [state, volumeId, detail]),
+      [['unexplained', 'vol-1', unexplained]],
+    );
   });
 
   test('sends the secret of the record, which nobody else sees', async () => {

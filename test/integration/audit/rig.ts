@@ -24,7 +24,11 @@ export interface AuditReport {
   driver: string;
   looks: number;
   counts: Record<string, number | null>;
-  findings: Finding[];
+  findings: (Omit<Finding, 'capacityBytes'> & {
+    ageSeconds: number | null;
+    capacityBytes: number | null;
+    command: string | null;
+  })[];
   incomplete: string[];
   notes: string[];
   deletions: { volumeId: string; result: string; detail: string }[];
@@ -153,6 +157,6 @@ export class AuditRig implements AsyncDisposable {
 }
 
 /** State and id of each finding, in order. */
-export function states({ findings }: { findings: readonly Finding[] }): string[] {
+export function states({ findings }: { findings: readonly Pick<Finding, 'state' | 'volumeId'>[] }): string[] {
   return findings.map(({ state, volumeId }) => `${state} ${volumeId ?? '-'}`);
 }

@@ -60,5 +60,5 @@ describe('a volume may belong to a shortened name', () => {
     assert.equal(found(many, 'vol-pvc-9').length, 4);
   });
 
-  test('but not to an empty one', () => assert.deepEqual(found([{ uid: '', volumeName: '' }], 'vol-1'), []));
+  test('is in no id where it is empty', () => assert.deepEqual(found([{ uid: '', volumeName: '' }], 'vol-1'), []));
 });

@@ -1,0 +1,121 @@
+/** The command to copy for a finding of the audit. */
+import { formatGoDuration, nanosecondsOf } from '../base/go-duration.ts';
+import { shellCommand } from '../base/shell-word.ts';
+import type { Audit } from '../audit/audit.ts';
+import { deletableRecord, NotDeletableError } from '../audit/deletable-record.ts';
+import type { Finding } from '../audit/finding.ts';
+import type { Config } from './config.ts';
+
+export interface CommandContext {
+  /** Such as `csi-provisioner`. */
+  program: string;
+  config: Config;
+  /** In the kubeconfig; undefined: its current one. */
+  context?: string | undefined;
+}
+
+/** As in the table of flags, in milliseconds. */
+const defaultTimeoutMs = 10_000;
+
+/**
+ * What to run next, with the flags that find the same driver, cluster and journal. Nothing deletes an unproved volume or a candidate:
+ * docs/audit.md says what to find out before.
+ *
+ * @returns undefined where nothing is to be done, and for names that cannot be copied.
+ */
+export function commandFor(finding: Finding, found: Audit, context: CommandContext): string | undefined {
+  const { persistentVolumes = [], volumeId = '', claim = '', record = '' } = finding;
+  const journal = (...words: string[]): string[] => own(context, 'journal', ...words);
+  switch (finding.state) {
+    case 'leaked':
+      return shellCommand(
+        isDeletable(volumeId, found) ? own(context, 'audit', `--delete=${volumeId}`) : journal('list'),
+      );
+    case 'stuck':
+      return shellCommand(isWithoutStorage(finding, found) ? journal('discard', `--uid=${record}`) : journal('list'));
+    case 'unproved':
+      return shellCommand(journal('list'));
+    case 'candidate':
+      return shellCommand(record === '' ? describe(context, persistentVolumes) : journal('list'));
+    case 'lost':
+    case 'unverified':
+    case 'shared':
+    case 'abnormal':
+      return shellCommand(describe(context, persistentVolumes));
+    case 'unexplained': {
+      // of another driver name, or by a field that is not read here
+      const search = shellCommand(['grep', '-n', '-F', '-e', volumeId]);
+      const list = shellCommand([...kubectl(context), 'get', 'pv', '-o', 'yaml']);
+      return search === undefined || list === undefined ? undefined : `${list} | ${search}`;
+    }
+    case 'being-made':
+      return shellCommand([context.program, 'why', claim, ...clusterFlags(context)]);
+    case 'being-deleted':
+    case 'foreign':
+      return undefined;
+  }
+}
+
+function isDeletable(volumeId: string, found: Audit): boolean {
+  try {
+    deletableRecord(volumeId, found, { mayBeUnproved: false });
+    return true;
+  } catch (error) {
+    if (error instanceof NotDeletableError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Whether a stuck record certainly has no storage left, so that nothing is lost with it. The id of an unknown volume need not
+ * mention its claim at all: then every volume that nothing explains may be the record's.
+ */
+function isWithoutStorage(
+  { volumeId, record }: Finding,
+  { isListComplete, findings, records, incomplete }: Audit,
+): boolean {
+  if (!isListComplete || incomplete.length > 0) return false;
+  const stored = records.find((each) => each.record.claim.uid === record);
+  if (stored === undefined || stored.candidateIds.length > 0) return false;
+  return volumeId !== undefined || !findings.some(({ state }) => state === 'unexplained' || state === 'candidate');
+}
+
+function own(context: CommandContext, ...words: string[]): string[] {
+  const { config } = context;
+  const { csiTimeoutMs, intentJournal, nodeDeployment } = config;
+  return [
+    context.program,
+    ...words,
+    `--csi-address=${config.csiAddress}`,
+    ...(csiTimeoutMs === defaultTimeoutMs ? [] : [`--timeout=${formatGoDuration(nanosecondsOf(csiTimeoutMs))}`]),
+    ...clusterFlags(context),
+    ...(intentJournal === null ? ['--intent-journal=off'] : []),
+    ...(intentJournal === null || intentJournal.namespace === ''
+      ? []
+      : [`--leader-election-namespace=${intentJournal.namespace}`]),
+    ...(nodeDeployment === null ? [] : ['--node-deployment']),
+    ...(context.context === undefined ? [] : [`--context=${context.context}`]),
+  ];
+}
+
+function clusterFlags({ config: { kubernetes } }: CommandContext): string[] {
+  const { kubeconfigFiles, kubeconfigFromEnvironment, masterUrl } = kubernetes;
+  return [
+    ...(kubeconfigFromEnvironment ? [] : kubeconfigFiles.map((file) => `--kubeconfig=${file}`)),
+    ...(masterUrl === '' ? [] : [`--master=${masterUrl}`]),
+  ];
+}
+
+function describe(context: CommandContext, names: readonly string[]): string[] {
+  return [...kubectl(context), 'describe', 'pv', ...names];
+}
+
+function kubectl({ config: { kubernetes }, context }: CommandContext): string[] {
+  const { kubeconfigFiles, kubeconfigFromEnvironment, masterUrl } = kubernetes;
+  return [
+    'kubectl',
+    ...(kubeconfigFromEnvironment ? [] : kubeconfigFiles.map((file) => `--kubeconfig=${file}`)),
+    ...(masterUrl === '' ? [] : [`--server=${masterUrl}`]),
+    ...(context === undefined ? [] : [`--context=${context}`]),
+  ];
+}
