@@ -139,12 +139,14 @@ export async function readClusterVolumes(
   options: ClusterVolumesOptions & {
     transport: Transport;
     onCount: (count: number) => void;
+    /** Whether a volume is wanted at all. Default: each is. */
+    isWanted?: (name: string) => boolean;
     clock: Clock;
     logger: Logger;
     signal: AbortSignal;
   },
 ): Promise<ClusterVolumes> {
-  const { transport, onCount, clock, logger, signal } = options;
+  const { transport, onCount, isWanted, clock, logger, signal } = options;
   const volumes = new ClusterVolumes(options);
   let count = 0;
   await pagedList({
@@ -158,7 +160,7 @@ export async function readClusterVolumes(
       count = 0;
     },
     onItem: (item) => {
-      volumes.add(item as PersistentVolume);
+      if (isWanted?.(item.metadata.name) !== false) volumes.add(item as PersistentVolume);
       if (++count % pageSize === 0) onCount(count);
     },
     signal,

@@ -18,6 +18,8 @@ const maxAttempts = 4;
 const pauseMs = 500;
 /** Max pages in a row without a new volume: beyond that the driver repeats itself, with a new token each time. */
 const maxBarrenPages = 100;
+/** Max volumes: beyond that the driver makes them up, and memory would run out. */
+const maxVolumes = 1_000_000;
 
 export interface ListDriverVolumesOptions {
   calls: Pick<CsiCalls, 'listVolumes'>;
@@ -70,11 +72,16 @@ export async function listDriverVolumes(options: ListDriverVolumesOptions): Prom
 async function readPages(options: ListDriverVolumesOptions, entries: number): Promise<ListedVolumes> {
   const listed: ListedVolumes = { unnamed: 0, repeated: 0 };
   const tokens = new Set<string>();
+  let entryCount = 0;
   let barrenPages = 0;
   for (let token = ''; ;) {
     const page = await readPage(options, { max_entries: entries, starting_token: token });
     barrenPages = (await takePage(page, options, listed)) ? 0 : barrenPages + 1;
     options.onPage?.();
+    entryCount += page.entries?.length ?? 0;
+    if (entryCount > maxVolumes) {
+      throw new CannotLookError(`the driver's list of volumes never ends: it has more than ${maxVolumes} entries`);
+    }
     token = page.next_token ?? '';
     if (token === '') return listed;
     if (tokens.has(token) || barrenPages >= maxBarrenPages) {

@@ -79,11 +79,12 @@ export async function look(options: LookOptions): Promise<Look> {
     isListComplete: listed?.repeated === 0 && listed.unnamed === 0,
     records: records.all,
     strangers,
-    ...remarks(options, { journal, listed, volumes }),
+    ...remarks(options, { journal, listed }),
   };
 }
 
-async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
+/** @throws {CannotLookError} with the rule that is missing. */
+export async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
   if (journal === undefined) return { exists: true, shards: [], missing: [], drain: '', records: [], unreadable: [] };
   progress.at('Reading the intent journal');
   const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: isProvisionerOf(driver.name) });
@@ -142,22 +143,27 @@ function mark(volumes: ClusterVolumes, handle: string, isListed: boolean): void 
   for (let each = volumes.with(handle); each !== undefined; each = each.next) each.isListed = isListed;
 }
 
-/** Asks for what is not listed: of PersistentVolumes, and of records that name no other volume. */
-async function verify(
-  { driver, progress, signal }: LookOptions,
+/**
+ * Asks for what is not listed: of PersistentVolumes, and of records that name no other volume.
+ *
+ * @param maxRequests - what exceeds it is taken as not asked. Default: no limit.
+ */
+export async function verify(
+  { driver, progress, signal }: Pick<LookOptions, 'driver' | 'progress' | 'signal'>,
   found: {
     volumes: ClusterVolumes;
     records: RecordIndex;
     strangers: Map<string, Stranger>;
     abnormal: Map<string, DriverVolume>;
   },
+  maxRequests = Infinity,
 ): Promise<Map<string, Existence>> {
   if (!driver.capabilities.getVolume) return new Map();
   const { volumes, records, strangers, abnormal } = found;
   const ofVolumes = [...volumes.handles()].filter(isMissing).map(({ handle }) => handle);
   const ofRecords = records.all.map(({ record: { handle = '' } }) => handle);
   const unknown = ofRecords.filter((id) => id !== '' && !strangers.has(id) && volumes.with(id) === undefined);
-  const missing = [...new Set([...ofVolumes, ...unknown])];
+  const missing = [...new Set([...ofVolumes, ...unknown])].slice(0, maxRequests);
   return await verifyMissing(missing, {
     calls: driver.calls,
     onThere: (id, answer) => {
@@ -174,9 +180,9 @@ async function verify(
   });
 }
 
-function remarks(
-  { driver, journal: place }: LookOptions,
-  found: { journal: ReadJournal; listed: ListedVolumes | undefined; volumes: ClusterVolumes },
+export function remarks(
+  { driver, journal: place }: Pick<LookOptions, 'driver' | 'journal'>,
+  found: { journal: ReadJournal; listed: ListedVolumes | undefined },
 ): Pick<Look, 'incomplete' | 'notes'> {
   const { listed, journal } = found;
   const incomplete = journal.unreadable.map((each) => `${each} of the intent journal cannot be read by this version`);
@@ -205,7 +211,7 @@ function remarks(
 }
 
 /** @throws {CannotLookError} with the rule that is missing. */
-async function permitted<T>(answer: Promise<T>, way: string): Promise<T> {
+export async function permitted<T>(answer: Promise<T>, way: string): Promise<T> {
   try {
     return await answer;
   } catch (error) {

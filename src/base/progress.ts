@@ -8,6 +8,9 @@ export interface Progress {
   clear(): void;
 }
 
+/** Where nobody watches. */
+export const silentProgress: Progress = { at: () => undefined, clear: () => undefined };
+
 export interface ProgressOptions {
   /** Where it goes, usually standard error. */
   write: (text: string) => void;

@@ -8,6 +8,8 @@ import type { Notice } from './feature-gates.ts';
 
 /** How far a wait between renewals may be stretched at random. */
 const jitterFactor = 1.2;
+/** A shorter interval of audits is hardly intended, in milliseconds. */
+const minAuditIntervalMs = 60_000;
 
 /**
  * Checks what the values of a configuration mean.
@@ -86,6 +88,11 @@ export function configWarnings(config: Config): Notice[] {
       config.capacity?.threads === 0,
       { flag: '--capacity-threads' },
       'No capacity will be published: there are no workers',
+    ],
+    [
+      config.auditIntervalMs !== null && config.auditIntervalMs < minAuditIntervalMs,
+      { flag: '--audit-interval' },
+      'The driver will be asked for all its volumes more than once in a minute',
     ],
     [
       config.nodeDeployment !== null && config.leaderElection !== null,

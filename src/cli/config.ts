@@ -119,6 +119,8 @@ export interface Config {
   readonly nodeDeployment: NodeDeploymentConfig | null;
   readonly leaderElection: LeaderElectionConfig | null;
   readonly intentJournal: IntentJournalConfig | null;
+  /** From the end of an audit to the start of the next; null: there is none. */
+  readonly auditIntervalMs: number | null;
   readonly http: HttpConfig | null;
 }
 
@@ -154,6 +156,7 @@ export function buildConfig(input: ConfigInput): Config {
     capacity: capacityOf(input),
     leaderElection: leaderElectionOf(input),
     intentJournal: intentJournalOf(input),
+    auditIntervalMs: auditIntervalOf(values),
   };
   return deepFreeze(config);
 }
@@ -286,6 +289,13 @@ function intentJournalOf(input: ConfigInput): IntentJournalConfig | null {
     ...(values['leader-election-namespace'] !== '' && podNamespace !== '' && { podNamespace }),
     ...(!values['node-deployment'] && nodeName !== '' && { nodeName }),
   };
+}
+
+/** @throws {ExitError} code 1. */
+function auditIntervalOf(values: FlagValues): number | null {
+  const interval = values['audit-interval'];
+  if (interval < 0n) throw failureExit('--audit-interval must not be negative. 0: no audit.');
+  return interval === 0n ? null : Math.max(1, millisecondsOf(interval));
 }
 
 function lockNamespaceOf({ values, environment }: ConfigInput): string {

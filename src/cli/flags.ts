@@ -276,6 +276,17 @@ export const flagTable = {
       'Where volumes are recorded before they are created, so that what a crash interrupts is finished, undone or reported: lease, or off. In the namespace that leader election would use. Without the right to write Leases there nothing is recorded.',
     since: 'v0.1.0',
   },
+  'audit-interval': {
+    kind: 'duration',
+    default: '0s',
+    defaultNote: 'off',
+    class: 'P',
+    group: 'provisioning',
+    value: 'duration',
+    description:
+      "How often the driver's volumes are compared with PersistentVolumes and the intent journal, for metrics and the status page. Needs LIST_VOLUMES. Nothing is deleted. 0: never.",
+    since: 'v0.1.0',
+  },
   'strict-topology': {
     kind: 'bool',
     default: 'false',

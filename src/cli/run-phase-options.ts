@@ -1,3 +1,4 @@
+import { type AuditMetrics, auditMetrics } from '../audit/audit-metrics.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Permit } from '../base/permit.ts';
@@ -37,6 +38,8 @@ export interface RunPhaseMetrics {
   capacity: CapacityFamilies | undefined;
   /** Undefined without intent journal. */
   journal: JournalMetrics | undefined;
+  /** Undefined without `--audit-interval`. */
+  audit: AuditMetrics | undefined;
   reflector: (resource: string) => ReflectorMetrics;
   /** Counts a forbidden request by its resource. */
   forbidden: (resource: string) => void;
@@ -59,6 +62,7 @@ export function controllerMetrics(registry: MetricRegistry, config: Config, cloc
     queues: { claims: forQueue('claims'), volumes: forQueue('volumes'), unsavedpvs: forQueue('unsavedpvs') },
     capacity: config.capacity === null ? undefined : capacityFamilies(registry, queues, config),
     journal: config.intentJournal === null ? undefined : journalMetrics(registry, clock),
+    audit: config.auditIntervalMs === null ? undefined : auditMetrics(registry),
     reflector: reflector.forResource,
     forbidden: reflector.forbidden,
   };

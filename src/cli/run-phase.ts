@@ -11,7 +11,8 @@ import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/queue/rate-limiter.ts';
 import { provisionInformers } from '../provision/cache/informers.ts';
-import type { PersistentVolumeClaim } from '../provision/objects.ts';
+import type { KeptFields } from '../provision/cache/kept-fields.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../provision/objects.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import { withCures } from '../provision/text-meaning.ts';
 import { type Feature, runFeatures } from '../run/feature.ts';
@@ -21,6 +22,7 @@ import type { Config } from './config.ts';
 import { Attachments } from './features/attachments-feature.ts';
 import { attributesClassesFeature } from './features/attributes-classes-feature.ts';
 import { type CapacityFeature, capacityFeature } from './features/capacity-feature.ts';
+import { auditFeature } from './features/audit-feature.ts';
 import { cloneProtectionFeature } from './features/clone-protection-feature.ts';
 import { goneNodesFeature } from './features/gone-nodes-feature.ts';
 import { nodeDeploymentFeature } from './features/node-deployment-feature.ts';
@@ -77,6 +79,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const goneNodes = goneNodesFeature(parts);
   const otherJournals = otherJournalsFeature(parts);
   const garbage = startGarbageFeature(parts);
+  const audit = auditFeature(parts);
   const features = [
     provisioning,
     attachments,
@@ -91,11 +94,19 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     otherJournals,
     garbage,
     unreadyLeader(parts),
+    audit,
   ];
   await runFeatures(features, { caches, shutdown, abort, clock, logger });
 }
 
-function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOptions): FeatureOptions['informers'] {
+function informersFor({
+  config,
+  driver,
+  transport,
+  metrics,
+  clock,
+  logger,
+}: RunPhaseOptions): FeatureOptions['informers'] {
   const plugin = replacedPlugin(driver.name);
   const storage = csiStorage({ isDriver: (name) => name === driver.name, migration: driverMigration(driver.name) });
   return provisionInformers(
@@ -103,6 +114,7 @@ function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOpt
       transport,
       isKnownProvisioner: isProvisionerOf(driver.name),
       storageKeys: storage.storageKeys,
+      volumeFields: auditedFields(config),
       storageSources: ['csi', ...(plugin === undefined ? [] : [plugin.sourceField])],
       metrics: metrics.reflector,
       clock,
@@ -110,6 +122,11 @@ function informersFor({ driver, transport, metrics, clock, logger }: RunPhaseOpt
     },
     metrics.claimBudget,
   );
+}
+
+/** In node deployment an audit asks the driver of a node for nothing of the others, which these fields tell apart. */
+function auditedFields({ auditIntervalMs, nodeDeployment }: Config): KeptFields<PersistentVolume> | undefined {
+  return auditIntervalMs === null || nodeDeployment === null ? undefined : { spec: ['csi', 'nodeAffinity'] };
 }
 
 /** The controller with the values of the original: no thresholds, no time-outs of its own, saving in the background. */

@@ -26,6 +26,9 @@ import { SidecarStatus } from './status/sidecar-status.ts';
 import { startTraces } from './traces/start-traces.ts';
 import { version } from './version.ts';
 
+/** Max size of a response where the driver is asked for its volumes: some give all of them at once, in bytes. */
+const maxListBytes = 64 * 1024 * 1024;
+
 export interface SidecarOptions {
   config: Config;
   environment: Record<string, string | undefined>;
@@ -181,6 +184,7 @@ async function connectDriver(
       logger,
       onCall: csiCallMetrics(registry),
       observers,
+      ...(config.auditIntervalMs !== null && { maxResponseBytes: maxListBytes }),
       ...(config.csiReconnectLimitMs !== null && { awayLimitMs: config.csiReconnectLimitMs }),
       onGone: (error) => {
         leaveTerminationMessage(error.message, { logger });

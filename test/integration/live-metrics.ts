@@ -20,6 +20,7 @@ export async function liveMetrics(): Promise<LiveMetrics> {
       `--http-endpoint=127.0.0.1:${port}`,
       '--leader-election',
       '--enable-capacity',
+      '--audit-interval=500ms',
       '--capacity-ownerref-level=-1',
       '--leader-election-lease-duration=30s',
       '--leader-election-renew-deadline=20s',
@@ -33,6 +34,7 @@ export async function liveMetrics(): Promise<LiveMetrics> {
       await disturbLease(scene);
       const families = await scrape(url);
       assert.ok(families.has('leader_election_slowpath_total'), 'no renewal needed a second request yet');
+      assert.ok((families.get('audit_last_complete_run_timestamp_seconds')?.samples.size ?? 0) > 0, 'no audit yet');
       return families;
     });
   } finally {

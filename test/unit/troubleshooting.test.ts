@@ -83,13 +83,14 @@ describe('docs/troubleshooting.md', () => {
       capacity: { threads: 0 },
       nodeDeployment: {},
       leaderElection: {},
+      auditIntervalMs: 1,
     } as unknown as Config;
     const gates = new Map([
       ['Topology', true],
       ['KMSv1', false],
     ]);
     const notices = [...configWarnings(hopeless), ...applyFeatureGates(gates).notices];
-    assert.equal(notices.length, 8);
+    assert.equal(notices.length, 9);
     for (const { message } of notices) assert.ok(isTold([message]), message);
   });
 
@@ -99,7 +100,7 @@ describe('docs/troubleshooting.md', () => {
       (pieces) => new RegExp(pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*')),
     );
     const flags =
-      /feature gate\. It will|^(Every call|No volume can|Nothing will|No capacity will|Leader election is left out)/;
+      /feature gate\. It will|^(Every call|No volume can|Nothing will|No capacity will|Leader election is left out|The driver will be asked)/;
     const section = page.slice(page.indexOf('\n## Log lines'), page.indexOf('\n## The last line'));
     const told = [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, line = '']) => line);
     assert.ok(told.length > 50);

@@ -24,6 +24,8 @@ import { ApiServerAnswers } from './api-server-answers.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
 import { recordedWork } from './recorded-work.ts';
 import { releasedVolumes } from './released-volumes.ts';
+import type { AuditState } from '../../audit/recurring-audit.ts';
+import { reportedAudit } from './reported-audit.ts';
 
 /** What is known once the endpoint starts. */
 interface KnownParts {
@@ -45,6 +47,7 @@ export class SidecarStatus implements Disposable {
   #isJournalRefused = false;
   #role: StatusReport['role'];
   #controller: ControllerStatus | undefined;
+  #audits: AuditState | undefined;
   #lastUtilization: EventLoopUtilization = performance.eventLoopUtilization();
   #lastReportMs: number;
 
@@ -119,6 +122,11 @@ export class SidecarStatus implements Disposable {
     this.#controller = controller;
   }
 
+  /** The audits that are shown; the object goes on changing. */
+  audits(state: AuditState): void {
+    this.#audits = state;
+  }
+
   page(parts: KnownParts): StatusPage {
     this.#hour.sampleEvery(() => this.#countWaiting(parts));
     return new StatusPage({
@@ -152,6 +160,7 @@ export class SidecarStatus implements Disposable {
       apiServer: { failingSinceMs: this.#apiServer.failingSinceMs },
       work,
       lastHour: controller && this.#hour.report(),
+      audit: this.#audits && reportedAudit(this.#audits, clock.wallMs()),
       calls: this.#calls.list(),
       requests: this.#requests.list(),
       process: { ...this.#eventLoop(), ...memory(), delay },

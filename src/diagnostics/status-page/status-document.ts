@@ -51,6 +51,7 @@ ${section('calls', 'Calls to the driver')}
 ${section('queues', 'Queues')}
 ${section('waits', 'Deliberate waits')}
 ${section('intents', 'Volumes in the making')}
+${section('audit', 'Audit')}
 ${section('requests', 'Requests')}
 ${section('process', 'Process')}
 </main>

@@ -1,4 +1,5 @@
 /** What the status page shows: plain data, collected when somebody looks. Nothing of it may be a secret. */
+import type { ReportedAudit } from './audit-section.ts';
 
 /** What a claim waits for, the most urgent first. The page has a text for each. */
 export const claimSteps = [
@@ -168,6 +169,8 @@ export interface StatusReport {
     | undefined;
   /** Undefined on a standby. */
   readonly lastHour: ReportedHour | undefined;
+  /** Undefined: there is none on this instance. */
+  readonly audit?: ReportedAudit | undefined;
   /** Longest first. */
   readonly calls: readonly ReportedCall[];
   readonly requests: readonly ReportedRequests[];

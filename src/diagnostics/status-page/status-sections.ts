@@ -1,3 +1,4 @@
+import { auditSection } from './audit-section.ts';
 import { claimList } from './claim-sections.ts';
 import { countText, durationText, escapeHtml, latencyText, plural, shortened } from './html.ts';
 import { headline, leftCount } from './headline.ts';
@@ -21,6 +22,7 @@ export type SectionId =
   | 'queues'
   | 'waits'
   | 'intents'
+  | 'audit'
   | 'requests'
   | 'process';
 
@@ -38,6 +40,7 @@ export function renderSections(view: StatusView): Sections {
     ['queues', queues(report)],
     ['waits', waitsSection(report)],
     ['intents', intents(report)],
+    ['audit', auditSection(report.audit, report.atMs)],
     ['requests', requests(report)],
     ['process', process(report)],
   ] satisfies [SectionId, string][]);

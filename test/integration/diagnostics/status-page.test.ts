@@ -358,6 +358,7 @@ describe('the live stream of the status page', () => {
     await using reader = await LiveReader.open(`${page.url}/live`);
     await eventually(() => assert.equal(reader.messages.length, 1));
     assert.deepEqual(Object.keys(reader.messages[0]?.parts ?? {}).sort(), [
+      'audit',
       'calls',
       'claim-list',
       'hour',

@@ -114,6 +114,7 @@ describe('the configuration', () => {
       },
       capacity: null,
       leaderElection: null,
+      auditIntervalMs: null,
       intentJournal: { namespace: '' },
     } satisfies Config);
   });
@@ -304,6 +305,11 @@ describe('fatal configurations', () => {
       ],
       code: 2,
       line: 'panic: leaseDuration must be at least 1s, a Lease counts whole seconds (--leader-election-lease-duration=900ms)',
+    },
+    {
+      args: ['--audit-interval=-1s'],
+      code: 1,
+      line: '--audit-interval must not be negative. 0: no audit.',
     },
     {
       args: ['--leader-election', '--leader-election-retry-period=0'],

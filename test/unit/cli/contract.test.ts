@@ -29,6 +29,7 @@ const rows: [flag: string, read: (config: Config) => unknown, want: unknown, bes
   ['--cloning-protection-threads=2', (c) => c.provisioning.cloningProtectionThreads, 2],
   ['--snapshot-orphan-sweep-interval=7s', (c) => c.provisioning.snapshotSweepIntervalMs, 7_000],
   ['--intent-journal=off', (c) => c.intentJournal, null],
+  ['--audit-interval=6h', (c) => c.auditIntervalMs, 21_600_000],
   ['--capacity-threads=4', (c) => c.capacity?.threads, 4, '--enable-capacity'],
   ['--capacity-poll-interval=2m', (c) => c.capacity?.pollIntervalMs, 120_000, '--enable-capacity'],
   ['--capacity-ownerref-level=2', (c) => c.capacity?.ownerRefLevel, 2, '--enable-capacity'],
