@@ -3,25 +3,20 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
-import { type BrokenCase, brokenCases } from './model/broken-guards.ts';
-import { runModel } from './model/run-model.ts';
-import type { BrokenGuards } from './model/sim-process.ts';
+import { brokenCases } from './model/broken-guards.ts';
+import { ModelThread } from './model/model-thread.ts';
 
 /** A guard that does not count is noticed after 50 sequences or so. */
 const maxRuns = 500;
+const model = new ModelThread();
 
-function search({ commands, election }: BrokenCase, broken: BrokenGuards, numRuns: number) {
-  const elections = election === undefined ? fc.boolean() : fc.constant(election);
-  return runModel({ broken, focus: commands, numRuns, seed: 42, endOnFailure: true, elections });
-}
-
-for (const each of brokenCases) {
-  test(`without ${each.without} a sequence is found that breaks a rule`, async (t) => {
-    const found = await search(each, each.broken, maxRuns);
+for (const { without, finds } of brokenCases) {
+  test(`without ${without} a sequence is found that breaks a rule`, async (t) => {
+    const search = { without, seed: 42 } as const;
+    const found = await model.run({ ...search, isBroken: true, numRuns: maxRuns });
     t.diagnostic(`found after ${found.numRuns} sequences`);
-    assert.match(String(found.errorInstance), each.finds ?? /is left behind|is deleted though/);
-    const intact = await search(each, {}, Math.min(found.numRuns, 50));
-    assert.equal(intact.failed, false, `the guard is not what counts: ${String(intact.errorInstance)}`);
+    assert.match(found.error, finds ?? /is left behind|is deleted though/);
+    const intact = await model.run({ ...search, isBroken: false, numRuns: Math.min(found.numRuns, 50) });
+    assert.equal(intact.failed, false, `the guard is not what counts: ${intact.error}`);
   });
 }

@@ -5,21 +5,20 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type Focus, focuses } from './model/commands.ts';
-import { runModel } from './model/run-model.ts';
+import { ModelThread } from './model/model-thread.ts';
 
 const { MODEL_RUNS: runs, MODEL_SEED: seed } = process.env;
+const model = new ModelThread();
 
 for (const focus of Object.keys(focuses) as Focus[]) {
   test(`no volume leaks, doubles, changes or is deleted in use: ${focus}`, async () => {
-    const details = await runModel({
+    const { failed, report, error } = await model.run({
       focus,
       numRuns: Number(runs ?? 80),
       ...(runs === undefined && { seed: 42 }),
       ...(seed !== undefined && { seed: Number(seed) }),
     });
-    const report = await fc.asyncDefaultReportMessage(details);
-    assert.equal(details.failed, false, `${report}\n${String(details.errorInstance)}`);
+    assert.equal(failed, false, `${report}\n${error}`);
   });
 }
