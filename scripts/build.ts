@@ -8,9 +8,11 @@
  *                                           of provisioners/ that are shipped; and the kubectl plugin
  *                                           dist/kubectl-csi.cjs
  *   node scripts/build.ts csi-provisioner   one alone, as its image has it
+ *   node scripts/build.ts --out FOLDER      into another folder than dist
  */
 import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { sidecarManifests } from '../sandbox/cluster/sidecar-manifests.ts';
 import { messageForm } from '../sandbox/csi-services.ts';
@@ -21,7 +23,11 @@ import { thinnedPackages } from './thinned-packages.ts';
 import { thirdPartyLicences } from './third-party-licences.ts';
 
 const root = path.join(import.meta.dirname, '..');
-const dist = path.join(root, 'dist');
+const { values: flags, positionals: wanted } = parseArgs({
+  options: { out: { type: 'string', default: path.join(root, 'dist') } },
+  allowPositionals: true,
+});
+const dist = path.resolve(flags.out);
 
 /** Replaces the module that parses the proto file by the parsed descriptor. */
 const descriptorInlined: Plugin = {
@@ -139,7 +145,7 @@ async function bundle(outfile: string, options: BuildOptions): Promise<string[]>
   }
   if (options.banner?.['js']?.startsWith('#!') === true) await chmod(path.join(dist, outfile), 0o755);
   const { size } = await stat(path.join(dist, outfile));
-  console.log(`dist/${outfile}: ${(size / 1000).toFixed(0)} kB`);
+  console.log(`${path.relative(root, path.join(dist, outfile))}: ${(size / 1000).toFixed(0)} kB`);
   for (const [name, bytes] of [...byPackage].toSorted(([, a], [, b]) => b - a).slice(0, 12)) {
     console.log(`  ${name.padEnd(36)} ${(bytes / 1000).toFixed(0).padStart(6)} kB`);
   }
@@ -233,7 +239,6 @@ const programs: Readonly<Record<string, () => Promise<string[]>>> = {
   ),
 };
 
-const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !Object.hasOwn(programs, name));
 if (unknown.length > 0)
   throw new Error(`no program ${unknown.join(', ')}: there are ${Object.keys(programs).join(', ')}`);

@@ -7,6 +7,7 @@ import type { Cause } from '../../src/explain/causes/causes.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import type { Cluster } from '../support/cluster.ts';
 import type { Scene } from '../support/scene.ts';
+import { programFile } from '../support/program-file.ts';
 
 const root = join(import.meta.dirname, '../..');
 const exitCodes: Readonly<Record<string, number>> = { bound: 0, waiting: 1, stuck: 2, unknown: 3 };
@@ -33,7 +34,7 @@ export async function readerKubeconfig(cluster: Cluster, id: string): Promise<st
 
 /** Runs the program, or the one that `E2E_SIDECAR` names. */
 export async function why(kubeconfig: string, object: string): Promise<Explanation> {
-  const words = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, join(root, 'src/main.ts')];
+  const words = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, programFile('csi-provisioner')];
   const [program, ...args] = [...words, 'why', object, '-o', 'json', `--kubeconfig=${kubeconfig}`];
   const { code, stdout, stderr } = await new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
     execFile(program, args, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));

@@ -11,8 +11,9 @@ import { freePorts } from '../support/control-plane/free-ports.ts';
 import { type DriverProcess, startDriver } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { type StartedProcess, startProcess } from '../support/started-process.ts';
+import { programFile } from '../support/program-file.ts';
 
-const program = path.join(import.meta.dirname, '../../src/main.ts');
+const program = programFile('csi-provisioner');
 
 /** The program with these arguments; ended by the test or by itself. */
 async function sidecar(...args: string[]): Promise<StartedProcess & AsyncDisposable> {

@@ -1,16 +1,14 @@
-import path from 'node:path';
 import { startProcess, type StartedProcess } from './started-process.ts';
+import { programFile } from './program-file.ts';
 
-const root = path.join(import.meta.dirname, '../..');
-
-/** Starts nfs-subdir-external-provisioner from its sources. */
+/** Starts nfs-subdir-external-provisioner. */
 export async function startNfsSubdir(
   environment: Record<string, string | undefined>,
   args: readonly string[] = [],
 ): Promise<StartedProcess> {
   return await startProcess({
     program: process.execPath,
-    args: [path.join(root, 'provisioners/nfs-subdir/main.ts'), ...args],
+    args: [programFile('nfs-subdir-external-provisioner'), ...args],
     env: {
       ...Object.fromEntries(
         ['NFS_SERVER', 'NFS_PATH', 'PROVISIONER_NAME', 'POD_NAMESPACE'].map((name) => [name, undefined]),

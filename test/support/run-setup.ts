@@ -1,5 +1,5 @@
 /**
- * The global setup of `npm test`; what it sets in the environment, the processes of the test files and those that they start
+ * The global setup of test runs; what it sets in the environment, the processes of the test files and those that they start
  * inherit.
  */
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 export function globalSetup(): void {
-  // Halves the CPU that the start of the program from its sources takes, which the tests do hundreds of times. Where nothing
-  // can be written, Node.js goes on without; NODE_DISABLE_COMPILE_CACHE=1 disables it, for instance to measure coverage.
+  // Halves the CPU that a start from sources takes. Where nothing can be written, Node.js goes on without;
+  // NODE_DISABLE_COMPILE_CACHE=1 disables it, for instance to measure coverage.
   process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, '../../.cache/node');
   keepTemporaryFilesTogether();
 }

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 import { startProcess, type StartedProcess } from './started-process.ts';
+import { programFile } from './program-file.ts';
 
-const program = join(import.meta.dirname, '../../src/main.ts');
+const program = programFile('csi-provisioner');
 
 export interface SidecarProcessOptions {
   /** `unix:///...`. */

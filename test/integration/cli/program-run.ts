@@ -1,11 +1,11 @@
 /** The program from start to end, as a shell sees it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { programFile } from '../../support/program-file.ts';
 
 /** The file that starts the program. */
-export const mainFile = path.join(import.meta.dirname, '../../../src/main.ts');
+export const mainFile = programFile('csi-provisioner');
 
 export interface ProgramRun {
   code: number | null;

@@ -8,6 +8,9 @@ import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { mainFile, type ProgramRun, runNode, runProgram } from './program-run.ts';
 
+/** The name that the program is started by. */
+const { name } = path.parse(mainFile);
+
 describe('a subcommand of the program', () => {
   let folder: string;
   before(async () => {
@@ -18,7 +21,7 @@ describe('a subcommand of the program', () => {
   test('prints its help on standard output and ends with code 0', async () => {
     const { code, stdout, stderr } = await runProgram(['why', '--help']);
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^Usage: main why \[options\] <object>/);
+    assert.ok(stdout.startsWith(`Usage: ${name} why [options] <object>`), stdout);
   });
 
   test('is started by a link that kubectl takes for its plugin', async () => {
@@ -33,14 +36,14 @@ describe('a subcommand of the program', () => {
     for (const args of [['why'], ['why', 'a/b/c'], ['why', 'ns/claim', '--nonsense'], ['why', 'one', 'two']]) {
       const { code, stderr } = await runProgram(args);
       assert.equal(code, 3, args.join(' '));
-      assert.match(stderr, /^main why: .*\. See main why --help\n$/, args.join(' '));
+      assert.match(stderr, new RegExp(`^${name} why: .*\\. See ${name} why --help\\n$`), args.join(' '));
     }
   });
 
   test('says where a configuration can come from when there is none', async () => {
     const { code, stderr } = await runProgram(['why', 'ns/claim'], { HOME: folder });
     assert.equal(code, 3);
-    assert.match(stderr, /^main why: unable to load in-cluster configuration, .*KUBECONFIG\n$/);
+    assert.match(stderr, new RegExp(`^${name} why: unable to load in-cluster configuration, .*KUBECONFIG\\n$`));
   });
 
   test('says the same to a user without a name and a home', async () => {
@@ -49,7 +52,7 @@ describe('a subcommand of the program', () => {
     for (const environment of [{}, { HOME: '' }]) {
       const { code, stderr } = await runNode(args, { environment });
       assert.equal(code, 3, stderr);
-      assert.match(stderr, /^main why: unable to load in-cluster configuration, .*KUBECONFIG\n$/);
+      assert.match(stderr, new RegExp(`^${name} why: unable to load in-cluster configuration, .*KUBECONFIG\\n$`));
     }
   });
 
@@ -129,7 +132,7 @@ describe('among flags of the sidecar', () => {
   test('journal reads its action behind them', async () => {
     const { code, stderr } = await run('journal', '--driver=d.example', '--v=0', 'list');
     assert.equal(code, 3);
-    assert.match(stderr, /^main journal: .*there is no Lease /);
+    assert.match(stderr, new RegExp(`^${name} journal: .*there is no Lease `));
   });
 
   for (const [command, ...rest] of [
@@ -141,12 +144,15 @@ describe('among flags of the sidecar', () => {
     test(`${command} refuses a word that it does not know`, async () => {
       const { code, stderr } = await run(command, ...rest);
       assert.ok(code === 1 || code === 3, String(code));
-      assert.match(stderr, new RegExp(`^main ${command}: unexpected argument "(all|c)"\\. See main ${command} --help\n$`));
+      assert.match(stderr, new RegExp(`^${name} ${command}: unexpected argument "(all|c)"\\. See ${name} ${command} --help\n$`));
     });
 
     test(`${command} refuses a flag that neither it nor the sidecar has`, async () => {
       const { stderr } = await run(command, ...rest.slice(0, command === 'audit' ? 0 : 1), '--nonsense');
-      assert.match(stderr, new RegExp(`^main ${command}: unknown flag: --nonsense\\. See main ${command} --help\n$`));
+      assert.match(
+        stderr,
+        new RegExp(`^${name} ${command}: unknown flag: --nonsense\\. See ${name} ${command} --help\n$`),
+      );
     });
   }
 

@@ -17,10 +17,11 @@ import { connect, KubeClient } from '../../../src/index.ts';
 import { clusterJournal } from '../../../src/provision/intent-journal/cluster-journal.ts';
 import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { never, recordOf, silentListener } from '../provision/intent-journal/rig.ts';
+import { programFile } from '../../support/program-file.ts';
 
 const provisioner = 'example.com/nfs';
 const identity = '6b0f8a52-7a0c-4a36-9a53-0d1c6c1f3a57';
-const main = path.join(import.meta.dirname, '../../../provisioners/nfs-server/main.ts');
+const main = programFile('nfs-provisioner');
 const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
 const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };

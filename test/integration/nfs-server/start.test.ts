@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startProcess } from '../../support/started-process.ts';
+import { programFile } from '../../support/program-file.ts';
 
-const program = path.join(import.meta.dirname, '../../../provisioners/nfs-server/main.ts');
+const program = programFile('nfs-provisioner');
 
 describe('nfs-provisioner writes no identity and no configuration', () => {
   let folder: string;

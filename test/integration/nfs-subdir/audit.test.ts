@@ -11,11 +11,12 @@ import { shareKey } from '../../../provisioners/nfs-subdir/share-guard.ts';
 import { identityFile } from '../../../provisioners/nfs-subdir/share-identity.ts';
 import type { StorageFinding } from '../../../provisioners/shared-audit/storage-audit.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
+import { programFile } from '../../support/program-file.ts';
 
 const provisioner = 'k8s-sigs.io/nfs-subdir-external-provisioner';
 const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
-const main = path.join(import.meta.dirname, '../../../provisioners/nfs-subdir/main.ts');
+const main = programFile('nfs-subdir-external-provisioner');
 const identity = '6b0f8a52-7a0c-4a36-9a53-0d1c6c1f3a57';
 const lock = { namespace: 'default', name: provisioner.replace('/', '-') };
 

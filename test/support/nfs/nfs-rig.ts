@@ -9,9 +9,10 @@ import { promisify } from 'node:util';
 import { startProcess, type StartedProcess } from '../started-process.ts';
 import type { NfsPrograms } from './nfs-programs.ts';
 import { NfsRelay } from './nfs-relay.ts';
+import { programFile } from '../program-file.ts';
 
 const exec = promisify(execFile);
-const program = path.join(import.meta.dirname, '../../../provisioners/nfs-server/main.ts');
+const program = programFile('nfs-provisioner');
 
 /** Whom a client says that it is. */
 export interface Credentials {

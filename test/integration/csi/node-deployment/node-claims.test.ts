@@ -1,13 +1,13 @@
 /** Which claims an instance takes in node deployment. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { startProcess } from '../../../support/started-process.ts';
 import { DriverFailure, type RecordingDriver } from '../../../support/fakes/recording-driver.ts';
 import { driverName, gi1, identityKey, nodeKey, NodeScene, topologyKey } from './node-scene.ts';
+import { programFile } from '../../../support/program-file.ts';
 
-const main = join(import.meta.dirname, '../../../../src/main.ts');
+const main = programFile('csi-provisioner');
 /** The waits in these scenes: half of the base delay of 2 s is taken off 2, 4 and 5 s. */
 const [firstWaitMs, secondWaitMs, thirdWaitMs] = [1000, 3000, 4000];
 /** Base and longest delay together. */
