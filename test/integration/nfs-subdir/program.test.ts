@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
 import { freePorts } from '../../support/control-plane/free-ports.ts';
@@ -24,37 +24,28 @@ interface NfsVolume extends SandboxObject {
   spec: { nfs: { path: string } };
 }
 
-describe('nfs-subdir-external-provisioner', () => {
-  let sandbox: Sandbox;
-  let mount: string;
-  let serial = 0;
+/** A cluster and an export of the test's own: tests that wait do so at the same time. */
+async function openScene() {
+  await using opening = new AsyncDisposableStack();
+  const sandbox = await Sandbox.start({ nodes: 0 });
+  opening.defer(() => sandbox.close());
+  const mount = await mkdtemp(path.join(tmpdir(), 'nfs-subdir-program-'));
+  opening.defer(() => rm(mount, { recursive: true, force: true }));
   const running: StartedProcess[] = [];
+  opening.defer(async () => {
+    for (const each of running) await each.stop('SIGKILL');
+  });
+  let serial = 0;
   const api = () => sandbox.api.client('test');
-
-  before(async () => {
-    sandbox = await Sandbox.start({ nodes: 0 });
-    mount = await mkdtemp(path.join(tmpdir(), 'nfs-subdir-program-'));
-  });
-  afterEach(async () => {
-    for (const each of running.splice(0)) await each.stop('SIGKILL');
-    for (const { metadata } of api().list(leases)) {
-      api().delete(leases, { namespace: metadata.namespace ?? '', name: metadata.name });
-    }
-  });
-  after(async () => {
-    await sandbox.close();
-    await rm(mount, { recursive: true, force: true });
-  });
-
-  const environment = (): Record<string, string> => ({
+  const environment = {
     NFS_SERVER: 'srv',
     NFS_PATH: '/exp',
     PROVISIONER_NAME: provisioner,
     MOUNT_POINT: mount,
     KUBECONFIG: sandbox.kubeconfig,
-  });
+  };
   const start = async (more: Record<string, string | undefined> = {}, args: string[] = []): Promise<StartedProcess> => {
-    const started = await startNfsSubdir({ ...environment(), ...more }, args);
+    const started = await startNfsSubdir({ ...environment, ...more }, args);
     running.push(started);
     return started;
   };
@@ -91,8 +82,17 @@ describe('nfs-subdir-external-provisioner', () => {
     });
   const gone = (name: string): Promise<void> => watched(() => assert.equal(api().get(volumes, { name }), undefined));
   const message = (uid: string, reason: string): Promise<string> => watched(() => eventMessage(api(), uid, reason));
+  const opened = opening.move();
+  return {
+    ...{ mount, api, start, watched, createClass, createClaim, deleteClaim, bound, gone, message },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
 
+describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
   test('makes a directory for a claim, archives it with the claim, and ends with code 0 at SIGTERM', async () => {
+    await using scene = await openScene();
+    const { mount, start, createClass, createClaim, deleteClaim, bound, gone } = scene;
     const program = await start();
     const { name } = createClaim(createClass());
     const volume = await bound(name);
@@ -112,6 +112,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('never touches the directory of a class that retains', async () => {
+    await using scene = await openScene();
+    const { mount, start, createClass, createClaim, deleteClaim, bound, gone } = scene;
     await start({ ENABLE_LEADER_ELECTION: 'false' });
     const { name } = createClaim(createClass({}, { reclaimPolicy: 'Retain' }));
     const { metadata } = await bound(name);
@@ -124,6 +126,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('refuses block volumes and paths out of the export with an event on the claim', async () => {
+    await using scene = await openScene();
+    const { mount, start, createClass, createClaim, deleteClaim, message } = scene;
     await start({ ENABLE_LEADER_ELECTION: 'false' });
     const block = createClaim(createClass(), { volumeMode: 'Block' });
     const stray = `stray-${path.basename(mount)}`;
@@ -141,6 +145,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('a class that was missing at deletion is found when it is there again', async () => {
+    await using scene = await openScene();
+    const { mount, api, start, createClass, createClaim, deleteClaim, bound, gone, message } = scene;
     await start({ ENABLE_LEADER_ELECTION: 'false' });
     const className = createClass({ onDelete: 'delete' });
     const { name } = createClaim(className);
@@ -158,6 +164,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('50 claims at once get 50 directories', async () => {
+    await using scene = await openScene();
+    const { mount, start, watched, createClass, createClaim, deleteClaim, bound } = scene;
     await start();
     const className = createClass({ archiveOnDelete: 'false' });
     const names = Array.from({ length: 50 }, () => createClaim(className).name);
@@ -171,6 +179,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('what a killed process has made for a claim that is gone is archived', async () => {
+    await using scene = await openScene();
+    const { mount, start, watched, createClass, createClaim, deleteClaim, bound, gone } = scene;
     const first = await start();
     await watched(() => assert.match(first.log(), /Started provisioner controller/));
     const { name, uid } = createClaim(createClass());
@@ -184,6 +194,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('processes that are killed leave nothing of claims that go meanwhile', { timeout: 3_600_000 }, async () => {
+    await using scene = await openScene();
+    const { mount, api, start, watched, createClass, createClaim, deleteClaim } = scene;
     const rounds = Number(process.env['KILL_ROUNDS'] ?? 2);
     const className = createClass({ onDelete: 'delete' });
     const before = new Set(readdirSync(mount));
@@ -209,6 +221,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('of two, one works; when it is killed the other goes on', async () => {
+    await using scene = await openScene();
+    const { mount, api, start, watched, createClass, createClaim, bound } = scene;
     const both = [await start(), await start()];
     const working = () => both.filter((each) => each.log().includes('Started provisioner controller'));
     await watched(() => assert.equal(working().length, 1));
@@ -226,7 +240,9 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('locks in the namespace of POD_NAMESPACE, and events on the lock name it as the original', async () => {
-    const namespace = `locks-${++serial}`;
+    await using scene = await openScene();
+    const { api, start, watched } = scene;
+    const namespace = 'locks';
     api().create({ group: '', version: 'v1', plural: 'namespaces' }, { metadata: { name: namespace } });
     await start({ POD_NAMESPACE: namespace });
     const { metadata } = await watched(() => {
@@ -250,6 +266,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('an empty export in the place of the share takes no volume along, and all goes on when the share is back', async () => {
+    await using scene = await openScene();
+    const { mount, api, start, watched, createClass, createClaim, deleteClaim, bound, gone, message } = scene;
     const [port = 0] = await freePorts(1);
     const url = `http://127.0.0.1:${port}`;
     const program = await start({ HTTP_ENDPOINT: `127.0.0.1:${port}` });
@@ -286,6 +304,8 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('a directory that a static volume has, too, is kept until that is deleted', async () => {
+    await using scene = await openScene();
+    const { mount, api, start, createClass, createClaim, deleteClaim, bound, gone, message } = scene;
     await start({ ENABLE_LEADER_ELECTION: 'false' });
     const { name } = createClaim(createClass({ onDelete: 'delete' }));
     const { metadata, spec } = await bound(name);
@@ -313,12 +333,14 @@ describe('nfs-subdir-external-provisioner', () => {
   });
 
   test('without leader election it asks for no Lease', async () => {
+    await using scene = await openScene();
+    const { api, start, createClass, createClaim, bound } = scene;
     await start({ ENABLE_LEADER_ELECTION: 'false' });
     await bound(createClaim(createClass()).name);
     assert.deepEqual(api().list(leases), []);
   });
 
-  describe('does not start', () => {
+  describe('does not start', { concurrency: 2 }, () => {
     for (const [what, change, why] of [
       ['without NFS_SERVER', { NFS_SERVER: undefined }, /error NFS_SERVER not set\n/],
       ['with an empty NFS_PATH', { NFS_PATH: '' }, /error NFS_PATH not set\n/],
@@ -336,6 +358,8 @@ describe('nfs-subdir-external-provisioner', () => {
       ['with a kubeconfig that is not there', { KUBECONFIG: '/nowhere/config' }, /\/nowhere\/config/],
     ] as const) {
       test(`${what}, and writes nothing into the export`, async () => {
+        await using scene = await openScene();
+        const { mount, start } = scene;
         const empty = await mkdtemp(path.join(mount, 'empty-'));
         const program = await start({ MOUNT_POINT: empty, ...change });
         assert.equal(await program.ending(), 'exit code 1');
@@ -346,6 +370,8 @@ describe('nfs-subdir-external-provisioner', () => {
     }
 
     test('with --help, after it has named its variables', async () => {
+      await using scene = await openScene();
+      const { start } = scene;
       const program = await start({ NFS_SERVER: undefined }, ['--help']);
       assert.equal(await program.ending(), 'exit code 0');
       for (const name of ['NFS_SERVER', 'NFS_PATH', 'PROVISIONER_NAME', 'ENABLE_LEADER_ELECTION', 'KUBECONFIG'])
@@ -353,6 +379,8 @@ describe('nfs-subdir-external-provisioner', () => {
     });
 
     test('with a flag that it does not have', async () => {
+      await using scene = await openScene();
+      const { start } = scene;
       const program = await start({}, ['--port=1']);
       assert.equal(await program.ending(), 'exit code 2');
       assert.match(program.log(), /flag provided but not defined: "--port=1"/);
