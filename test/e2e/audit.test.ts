@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { programFile } from '../support/program-file.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 import { connectDriver } from './driver-client.ts';
 
-const program = join(import.meta.dirname, '../../src/main.ts');
+const program = programFile('csi-provisioner');
 
 interface Report {
   findings: { state: string; volumeId?: string; persistentVolumes?: string[]; record?: string; detail: string }[];

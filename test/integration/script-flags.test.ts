@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 
 const root = path.join(import.meta.dirname, '../..');
+const bundledClient = path.join(root, 'test/support/bundled-client.ts'); // where there is one
 
 interface Ending {
   code: unknown;
@@ -14,9 +15,13 @@ interface Ending {
 
 function run(script: string, ...args: string[]): Promise<Ending> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [path.join(root, script), ...args], (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : error.code, stdout, stderr });
-    });
+    execFile(
+      process.execPath,
+      ['--import', bundledClient, path.join(root, script), ...args],
+      (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : error.code, stdout, stderr });
+      },
+    );
   });
 }
 
