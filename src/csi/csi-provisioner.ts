@@ -2,7 +2,7 @@
 import { goQuote } from '../base/go-quote.ts';
 import { shortValue } from '../base/short-value.ts';
 import { objectKey } from '../kube/kube-object.ts';
-import { claimReference, requestedProvisioner } from '../provision/claim/claim-facts.ts';
+import { claimReference, requestedProvisioner } from '../provision/claim/claim-fields.ts';
 import { migratedToKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
 import { IgnoredError, type ProvisionContext, type ProvisionOptions } from '../provision/provisioner.ts';

@@ -1,6 +1,6 @@
 /** Reads what is needed to explain a claim: as little as its state asks for, and what is independent at once. */
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
-import { className, requestedProvisioner, selectedNode } from '../provision/claim/claim-facts.ts';
+import { className, requestedProvisioner, selectedNode } from '../provision/claim/claim-fields.ts';
 import { migratedToKey, selectedNodeKey } from '../provision/keys.ts';
 import {
   type PersistentVolume,

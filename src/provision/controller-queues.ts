@@ -4,7 +4,7 @@ import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } fro
 import type { WaitingOrder } from '../kube/queue/waiting-order.ts';
 import { WorkQueue } from '../kube/queue/work-queue.ts';
 import { uidIndex } from './cache/informers.ts';
-import { className } from './claim/claim-facts.ts';
+import { className } from './claim/claim-fields.ts';
 import type { Flow } from './claim/claim-turns.ts';
 import { FairOrder } from './claim/fair-order.ts';
 import type { ControllerBase } from './controller-base.ts';

@@ -1,7 +1,7 @@
 /** Node deployment: one instance beside the driver on each node, which serves that node alone. */
 import type { Clock } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { className, claimUid } from '../../provision/claim/claim-facts.ts';
+import { className, claimUid } from '../../provision/claim/claim-fields.ts';
 import { selectedNodeKey } from '../../provision/keys.ts';
 import type {
   PersistentVolume,

@@ -9,7 +9,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { claimUid } from '../../provision/claim/claim-facts.ts';
+import { claimUid } from '../../provision/claim/claim-fields.ts';
 import { uidIndex } from '../../provision/cache/informers.ts';
 import { selectedNodeKey } from '../../provision/keys.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../../provision/objects.ts';

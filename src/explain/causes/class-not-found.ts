@@ -1,5 +1,5 @@
 /** The claim names a StorageClass that does not exist. */
-import { className } from '../../provision/claim/claim-facts.ts';
+import { className } from '../../provision/claim/claim-fields.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';

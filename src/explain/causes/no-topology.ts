@@ -1,6 +1,6 @@
 /** No node of the driver is where its class allows volumes, or none reports a topology. */
 import { shortValue } from '../../base/short-value.ts';
-import { selectedNode } from '../../provision/claim/claim-facts.ts';
+import { selectedNode } from '../../provision/claim/claim-fields.ts';
 import type { StorageClass } from '../../provision/objects.ts';
 import { attempts } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';

@@ -1,6 +1,6 @@
 /** kube-controller-manager has not handed the claim to its provisioner (annotation `volume.kubernetes.io/storage-provisioner`). */
 import { shortValue } from '../../base/short-value.ts';
-import { requestedProvisioner } from '../../provision/claim/claim-facts.ts';
+import { requestedProvisioner } from '../../provision/claim/claim-fields.ts';
 import { attempts, type FailedAttempt } from '../attempts.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';

@@ -1,6 +1,6 @@
 /** The node that was chosen for the claim does not exist. */
 import { shortValue } from '../../base/short-value.ts';
-import { selectedNode } from '../../provision/claim/claim-facts.ts';
+import { selectedNode } from '../../provision/claim/claim-fields.ts';
 import { attempts } from '../attempts.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import type { Finding } from '../explanation.ts';

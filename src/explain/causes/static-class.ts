@@ -1,5 +1,5 @@
 /** An administrator makes the volumes of the class (Kubernetes page "Storage Classes", "Local"). */
-import { className } from '../../provision/claim/claim-facts.ts';
+import { className } from '../../provision/claim/claim-fields.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';

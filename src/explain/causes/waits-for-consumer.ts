@@ -1,5 +1,5 @@
 /** Its class waits for a Pod that uses the claim (Kubernetes page "Storage Classes", "Volume binding mode"). */
-import { requestedProvisioner, selectedNode } from '../../provision/claim/claim-facts.ts';
+import { requestedProvisioner, selectedNode } from '../../provision/claim/claim-fields.ts';
 import { attempts, type FailedAttempt } from '../attempts.ts';
 import { type ClaimFacts, waitsForConsumer } from '../claim-facts-reader.ts';
 import type { Pod } from '../cluster-objects.ts';

@@ -1,6 +1,6 @@
 /** The claim names a volume that is missing, that another claim has, or that does not fit. */
 import { quantityBytes } from '../../base/quantity.ts';
-import { className } from '../../provision/claim/claim-facts.ts';
+import { className } from '../../provision/claim/claim-fields.ts';
 import { betaStorageClassKey } from '../../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';

@@ -6,7 +6,7 @@ import { decisiveAnnotationKeys } from '../keys.ts';
 import type { ClaimBudget } from './claim-budget.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
-import { selectedNode } from '../claim/claim-facts.ts';
+import { selectedNode } from '../claim/claim-fields.ts';
 import { sameButVersion } from './same-but-version.ts';
 
 /** Max size of a claim without a volume that is kept whole, in characters of its keys and values. */

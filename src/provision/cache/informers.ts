@@ -11,7 +11,7 @@ import type { Transport } from '../../kube/client/transport.ts';
 import { claimTransform, sameClaim } from './cached-claim.ts';
 import { isWholeVolume, sameVolume, volumeTransform } from './cached-volume.ts';
 import { ClaimBudget } from './claim-budget.ts';
-import { claimUid } from '../claim/claim-facts.ts';
+import { claimUid } from '../claim/claim-fields.ts';
 import type { KeptFields } from './kept-fields.ts';
 import { claimDecoder, type StorageSources, volumeDecoder } from './object-decoders.ts';
 import { provisionedByKey } from '../keys.ts';

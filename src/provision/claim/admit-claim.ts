@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { claimReference, claimUid, requestedProvisioner } from './claim-facts.ts';
+import { claimReference, claimUid, requestedProvisioner } from './claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { isReservedFor } from '../volume/existing-volume.ts';
 import { unboundForIndex } from '../cache/informers.ts';

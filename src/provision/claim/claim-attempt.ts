@@ -7,7 +7,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
 import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
-import { claimReference, claimUid, className, selectedNode } from './claim-facts.ts';
+import { claimReference, claimUid, className, selectedNode } from './claim-fields.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { currentClaim } from './current-claim.ts';
 import { uidIndex } from '../cache/informers.ts';

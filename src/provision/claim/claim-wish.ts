@@ -1,4 +1,4 @@
-import { claimUid, requestedProvisioner } from './claim-facts.ts';
+import { claimUid, requestedProvisioner } from './claim-fields.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { claimReference, className } from './claim-facts.ts';
+import { claimReference, className } from './claim-fields.ts';
 import type { VolumeTemplate } from '../intent-journal/intent-record.ts';
 import { provisionedByKey, volumeFinalizer } from '../keys.ts';
 import type { PersistentVolume, PersistentVolumeSpec } from '../objects.ts';

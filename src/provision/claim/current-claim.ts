@@ -1,6 +1,6 @@
 import { isUnservedResource, NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import { claimUid } from './claim-facts.ts';
+import { claimUid } from './claim-fields.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../objects.ts';
 
 /** The claim of this name on the API server; undefined if there is none. @throws whatever the client throws. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { isPartialClaim, start } from '../cache/cached-claim.ts';
-import { className } from './claim-facts.ts';
+import { className } from './claim-fields.ts';
 import { decisiveAnnotationKeys } from '../keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import type { Provisioner } from '../provisioner.ts';

@@ -2,7 +2,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { claimReference, claimUid, className } from './claim-facts.ts';
+import { claimReference, claimUid, className } from './claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { selectedNodeKey } from '../keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';

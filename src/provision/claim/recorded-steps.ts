@@ -8,7 +8,7 @@ import type { Recorder } from '../../kube/events/recorder.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
 import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { nodeName } from '../cache/cached-claim.ts';
-import { claimReference, claimUid, selectedNode } from './claim-facts.ts';
+import { claimReference, claimUid, selectedNode } from './claim-fields.ts';
 import { claimWish } from './claim-wish.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { DeletionGuard } from '../revoke/deletion-guard.ts';

@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { isOlderVersion } from '../../kube/client/resource-version.ts';
-import { claimReference, claimUid } from './claim-facts.ts';
+import { claimReference, claimUid } from './claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { selectedNodeKey } from '../keys.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../objects.ts';

@@ -1,4 +1,4 @@
-import { className, requestedProvisioner } from './claim-facts.ts';
+import { className, requestedProvisioner } from './claim-fields.ts';
 import { selectedNodeKey } from '../keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 

@@ -1,6 +1,6 @@
 import { type Permit, permitted } from '../../base/permit.ts';
 import type { Attempt, AttemptSteps } from './attempt-steps.ts';
-import { claimUid } from './claim-facts.ts';
+import { claimUid } from './claim-fields.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import type { ProvisionError, ProvisionOptions, Provisioner } from '../provisioner.ts';

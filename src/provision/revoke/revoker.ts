@@ -8,7 +8,7 @@ import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { claimReference } from '../claim/claim-facts.ts';
+import { claimReference } from '../claim/claim-fields.ts';
 import { type DeletionGuard, ReportOnlyError, WantedAgainError } from './deletion-guard.ts';
 import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
 import { failedReason } from '../event-reasons.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { ApiError, isRefusal } from '../../kube/client/api-error.ts';
 import { objectKey } from '../../kube/kube-object.ts';
-import { claimReference } from '../claim/claim-facts.ts';
+import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';

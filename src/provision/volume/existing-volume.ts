@@ -1,6 +1,6 @@
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { isReduced } from '../../kube/cache/reduced-object.ts';
-import { claimReference } from '../claim/claim-facts.ts';
+import { claimReference } from '../claim/claim-fields.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { isReserved, storedVolume } from './stored-volume.ts';
 

@@ -2,7 +2,7 @@ import { TaskGroup } from '../../base/task-group.ts';
 import { ForbiddenError, isRefusal } from '../../kube/client/api-error.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { claimReference } from '../claim/claim-facts.ts';
+import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';

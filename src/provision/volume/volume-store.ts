@@ -4,7 +4,7 @@ import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { claimReference } from '../claim/claim-facts.ts';
+import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason, succeededReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { claimReference, selectedNode } from '../../../../src/provision/claim/claim-facts.ts';
+import { claimReference, selectedNode } from '../../../../src/provision/claim/claim-fields.ts';
 import { makeClaim } from '../claims-and-volumes.ts';
 
 const node = 'volume.kubernetes.io/selected-node';
