@@ -9,7 +9,7 @@ import type { Transport } from './kube/client/transport.ts';
 
 /** Where the API server is; every field has a default. */
 export interface ConnectOptions extends Omit<FullConnectOptions, 'environment'> {
-  /** The variables to look at. Default: those of this process. */
+  /** The environment variables. Default: those of this process. */
   environment?: Record<string, string | undefined> | undefined;
 }
 

@@ -54,10 +54,10 @@ test('a claim becomes a folder', { timeout: 60_000 }, async () => {
 
   const bound = Promise.withResolvers<PersistentVolumeClaim>();
   const claims = new Informer<PersistentVolumeClaim>({ transport, resource: persistentVolumeClaims });
-  const look = (claim: PersistentVolumeClaim) => {
+  const check = (claim: PersistentVolumeClaim) => {
     if (claim.status?.phase === 'Bound') bound.resolve(claim);
   };
-  claims.addHandler({ onAdd: look, onUpdate: (_old, claim) => look(claim) });
+  claims.addHandler({ onAdd: check, onUpdate: (_old, claim) => check(claim) });
   const stop = new AbortController();
   const watching = claims.run(stop.signal);
   const { spec } = await bound.promise;

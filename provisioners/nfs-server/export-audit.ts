@@ -15,7 +15,7 @@ import { folderBytes } from '../shared-audit/folder-size.ts';
 import { possibleLocks } from '../shared-audit/lock.ts';
 import { openPlans } from '../shared-audit/open-plans.ts';
 import type { AuditedStorage, StorageFinding, StorageLook } from '../shared-audit/storage-audit.ts';
-import { CannotLookError, NotDeletableError } from '../shared-audit/storage-audit-command.ts';
+import { CannotReadError, NotDeletableError } from '../shared-audit/storage-audit-command.ts';
 import { knownIdentity } from './identity-file.ts';
 import { type SeenExport, type SeenExports, seenExports } from './seen-exports.ts';
 import type { Settings } from './settings.ts';
@@ -143,12 +143,12 @@ export class ExportAudit implements AuditedStorage {
     };
   }
 
-  /** @throws {CannotLookError} where the disk of the volumes is not: then all of them would count as lost. */
+  /** @throws {CannotReadError} where the disk of the volumes is not: then all of them would count as lost. */
   async #identity(): Promise<string> {
     const { identity, exportDirectory } = this.#settings.paths;
     const known = await knownIdentity(identity);
     if (known !== undefined) return known;
-    throw new CannotLookError(
+    throw new CannotReadError(
       `${identity} does not exist or is empty: ${exportDirectory} is not the export directory of a provisioner that ` +
         'has volumes. Run the audit in its Pod, with its flags before "audit"',
     );

@@ -100,7 +100,7 @@ export class LostExports {
     while (!stop.aborted) {
       this.#pending.begin();
       if (this.#options.isServing()) {
-        await this.#lookQuietly(stop);
+        await this.#checkQuietly(stop);
         this.#restored.resolve(undefined);
       }
       await this.#pending.wait(stop);
@@ -108,17 +108,17 @@ export class LostExports {
     await following;
   }
 
-  async #lookQuietly(stop: AbortSignal): Promise<void> {
+  async #checkQuietly(stop: AbortSignal): Promise<void> {
     const names = new Set([...this.#pending.take(), ...this.#problems.names]);
     try {
-      await this.#look(names, stop);
+      await this.#check(names, stop);
     } catch (err) {
       this.#pending.putBack(names);
       if (!stop.aborted) this.#options.logger.error({ err }, 'The check for lost exports failed, and will be retried');
     }
   }
 
-  async #look(names: ReadonlySet<string>, stop: AbortSignal): Promise<void> {
+  async #check(names: ReadonlySet<string>, stop: AbortSignal): Promise<void> {
     const { volumes, exports, checkDisk, logger } = this.#options;
     checkDisk();
     const lost = new Map<PersistentVolume, LostExport>();

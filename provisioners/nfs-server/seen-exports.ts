@@ -1,4 +1,4 @@
-/** What is exported, for those who only look: nothing is written, repaired or removed. */
+/** What is exported, for those who only read: nothing is written, repaired or removed. */
 import { AtomicFile } from './atomic-file.ts';
 import { GaneshaBus } from './ganesha-bus.ts';
 import { readBlocks } from './ganesha-blocks.ts';

@@ -64,14 +64,14 @@ export class UnexportRequests {
     const { volumes, logger } = this.#options;
     if (!stop.aborted) await Promise.race([volumes.synced, once(stop, 'abort')]);
     while (!stop.aborted) {
-      await this.#look(stop).catch((err: unknown) => {
+      await this.#serve(stop).catch((err: unknown) => {
         logger.warn({ err }, 'The request of an audit to remove an export was not carried out');
       });
       await delay(pollMs, undefined, { signal: stop }).catch(() => undefined);
     }
   }
 
-  async #look(stop: AbortSignal): Promise<void> {
+  async #serve(stop: AbortSignal): Promise<void> {
     const { directories, exports, isDiskUp, onRemoved, logger } = this.#options;
     if (!isDiskUp()) return;
     const file = path.join(directories.root, fileName);

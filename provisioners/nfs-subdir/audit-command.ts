@@ -1,6 +1,6 @@
 /** The call of `audit` with the settings of the provisioner. */
 import { notedOnLock, ownNamespace } from '../shared-audit/lock.ts';
-import { CannotLookError, runStorageAudit, type SubcommandCall } from '../shared-audit/storage-audit-command.ts';
+import { CannotReadError, runStorageAudit, type SubcommandCall } from '../shared-audit/storage-audit-command.ts';
 import { SubdirAudit } from './audit.ts';
 import { lockNameOf, readLeaderElection, readSettings, type Settings } from './settings.ts';
 import { Share } from './share.ts';
@@ -42,7 +42,7 @@ function shareToLookAt({ mountPoint }: Settings, noted: Noted): Share {
       const seen = await readIdentity(root);
       if (remembered.length === 0 || (seen !== undefined && remembered.includes(seen))) return;
       const found = `its ${identityFile} is ${seen ?? 'missing'}, the provisioner has seen ${remembered.join(', ')}`;
-      throw new CannotLookError(`the export at ${mountPoint} is not the share of the volumes: ${found}`);
+      throw new CannotReadError(`the export at ${mountPoint} is not the share of the volumes: ${found}`);
     },
   });
 }

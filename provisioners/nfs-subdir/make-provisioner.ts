@@ -82,7 +82,7 @@ function watchShare(
   void watch.run(running);
 }
 
-/** On the lock, where an operator may look first; claims and volumes get events of their own once they are tried. */
+/** On the lock, where an operator may check first; claims and volumes get events of their own once they are tried. */
 async function reportOnLock(problem: string, { lockNotes, recorder, signal, logger }: ProvisionerParts): Promise<void> {
   try {
     const lock = await lockNotes?.reference(signal);

@@ -41,13 +41,13 @@ export class ShareWatch {
     const { synced, clock } = this.#options;
     await synced;
     while (!signal.aborted) {
-      await this.#look(signal);
+      await this.#check(signal);
       const ms = this.#problem === undefined ? pauseMs.usable : pauseMs.unusable;
       await new Promise<void>((resolve) => clock.after(ms, resolve));
     }
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  async #check(signal: AbortSignal): Promise<void> {
     const { check, onProblem, onUsable, logger } = this.#options;
     const before = this.#problem;
     try {

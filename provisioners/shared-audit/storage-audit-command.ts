@@ -1,6 +1,6 @@
 /** `audit` of a provisioner whose volumes are directories: arguments, connection, question and output around the audit. */
 import { deletionText } from '../../src/audit/audit-report.ts';
-import { CannotLookError } from '../../src/audit/cannot-look-error.ts';
+import { CannotReadError } from '../../src/audit/cannot-read-error.ts';
 import { NotDeletableError } from '../../src/audit/deletable-record.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { printable } from '../../src/base/printable.ts';
@@ -27,7 +27,7 @@ import {
   storageAuditText,
 } from './storage-audit-report.ts';
 
-export { CannotLookError, NotDeletableError, SubcommandError, type SubcommandCall };
+export { CannotReadError, NotDeletableError, SubcommandError, type SubcommandCall };
 
 export interface StorageAuditCommand {
   /** What the help says first. */
@@ -75,8 +75,8 @@ export async function runStorageAudit(call: SubcommandCall, command: StorageAudi
   } catch (error) {
     progress.clear();
     const reason = call.signal.aborted ? (call.signal.reason as Error) : (error as Error);
-    const isFailedLook = [CannotLookError, ApiError, TransportError].some((each) => error instanceof each);
-    if (!call.signal.aborted && !isFailedLook) throw error;
+    const isFailedRead = [CannotReadError, ApiError, TransportError].some((each) => error instanceof each);
+    if (!call.signal.aborted && !isFailedRead) throw error;
     throw new SubcommandError(`the audit cannot be carried out: ${reason.message}`, {
       exitCode: failureCode,
       cause: error,

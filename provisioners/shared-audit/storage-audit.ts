@@ -30,7 +30,7 @@ export interface StorageLook {
 export interface AuditedStorage {
   /** For the heading: which provisioner and which storage. */
   readonly name: string;
-  /** Compares once. @throws {CannotLookError} and errors of requests when that is not possible. */
+  /** Compares once. @throws {CannotReadError} and errors of requests when that is not possible. */
   look(signal: AbortSignal): Promise<StorageLook>;
   /** How many bytes the finding takes; asked only for what is reported in the end. Default: nothing is known. */
   bytesOf?(finding: StorageFinding, signal: AbortSignal): Promise<number | undefined>;

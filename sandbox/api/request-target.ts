@@ -1,6 +1,6 @@
 import { StatusError } from './status-error.ts';
 
-/** What a path and a method mean, before anybody looked whether it exists. */
+/** What a path and a method mean, before it is checked whether it exists. */
 export type RequestTarget = ResourceTarget | { readonly kind: 'path'; readonly path: string };
 
 /** A request for a resource. */

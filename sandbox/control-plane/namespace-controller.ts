@@ -45,7 +45,7 @@ export class NamespaceController implements Disposable {
     if (namespace?.metadata.deletionTimestamp === undefined) return;
     const remaining = this.#deleteContents(name);
     if (remaining === 0) this.#client.finalizeNamespace(name);
-    // What stays is held by finalizers or a running pod. A large namespace is looked at less often.
+    // What stays is held by finalizers or a running pod. A large namespace is checked less often.
     else this.#worker.addAfter(name, Math.min(50 + remaining / 10, 1000));
   }
 

@@ -38,7 +38,7 @@ export function startBinding(client: SandboxClient, { node, plan }: Placement, d
   };
 }
 
-/** Looks whether all claims are bound by now, or can no longer be for this node. Writes nothing. */
+/** Checks whether all claims are bound by now, or can no longer be for this node. Writes nothing. */
 export function checkBinding(client: SandboxClient, binding: PodBinding, nowMs: number): BindingProgress {
   const node = getObject(client, resources.nodes, { name: binding.node });
   if (node === undefined) return failed(`failed to get node "${binding.node}": node "${binding.node}" not found`);

@@ -1,7 +1,7 @@
 import { builtInResources } from '../api/built-in-resources.ts';
 import type { ResourceRef } from '../api/client.ts';
 
-/** A kind of stored object as the controllers that look at every kind see it. */
+/** A kind of stored object as the controllers that work on every kind see it. */
 export interface StoredType {
   ref: ResourceRef;
   kind: string;

@@ -1,4 +1,4 @@
-/** The node's calls that look at a volume, and those about the node itself. */
+/** The node's calls that only read a volume, and those about the node itself. */
 import { lstatSync, readdirSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { readCapacityRange, required } from './arguments.ts';

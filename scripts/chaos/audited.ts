@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { count } from './count.ts';
-import { look, type Setting } from './settle.ts';
+import { readOutcome, type Setting } from './settle.ts';
 
 /** What `csi-provisioner audit` has made of the records that a run left. */
 export interface Audited {
@@ -40,7 +40,7 @@ export async function audited(setting: Setting, kubeconfig: string): Promise<Aud
     if (refusal === undefined) deleted++;
     else refusals.push(`${id}: ${refusal}`);
   }
-  const { destroyed } = count((await look(setting)).outcome);
+  const { destroyed } = count((await readOutcome(setting)).outcome);
   return { leaked: ids.size, deleted, refusals, destroyed };
 }
 

@@ -18,14 +18,14 @@ export interface Setting {
   sidecars: Sidecars;
 }
 
-/** Waits until nothing is wrong, or nothing changes any more. @param onLook - gets what each look has found. */
-export async function settled(setting: Setting, onLook: (findings: Findings) => void): Promise<Findings> {
+/** Waits until nothing is wrong, or nothing changes any more. @param onRead - gets what each read has found. */
+export async function settled(setting: Setting, onRead: (findings: Findings) => void): Promise<Findings> {
   const { options, sidecars } = setting;
   await delay(longestCallMs);
-  let [last, lastText, sinceMs, clean] = [await look(setting), '', performance.now(), 0];
+  let [last, lastText, sinceMs, clean] = [await readOutcome(setting), '', performance.now(), 0];
   for (;;) {
     const findings = count(last.outcome);
-    onLook(findings);
+    onRead(findings);
     clean = isClean(findings) ? clean + 1 : 0;
     if (clean === 3) return findings;
     const text = JSON.stringify(last.outcome.stored.length) + JSON.stringify(findings);
@@ -40,11 +40,11 @@ export async function settled(setting: Setting, onLook: (findings: Findings) => 
       await sidecars.start({ ...plainLife, journal: options.journal });
       if (await sidecars.working()) sinceMs = performance.now();
     }
-    last = await look(setting);
+    last = await readOutcome(setting);
   }
 }
 
-export async function look({
+export async function readOutcome({
   world,
   driver,
   load,

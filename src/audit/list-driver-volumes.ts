@@ -46,7 +46,7 @@ export interface ListedVolumes {
  * appear twice.
  *
  * @returns undefined for a driver that does not implement the call, whatever it reported.
- * @throws {CannotLookError} when the list cannot be read to its end.
+ * @throws {CannotReadError} when the list cannot be read to its end.
  * @see CSI spec, `ListVolumes`.
  */
 export async function listDriverVolumes(options: ListDriverVolumesOptions): Promise<ListedVolumes | undefined> {
@@ -65,7 +65,7 @@ export async function listDriverVolumes(options: ListDriverVolumesOptions): Prom
     }
     await options.clock.sleep(pauseMs, { signal: options.signal });
   }
-  throw new CannotLookError(`the driver's list of volumes had to be restarted ${maxStarts} times: try again later`);
+  throw new CannotReadError(`the driver's list of volumes had to be restarted ${maxStarts} times: try again later`);
 }
 
 /** @throws {CsiCallError} when the list is to be started again, or not to be had. */
@@ -85,7 +85,7 @@ async function readPages(options: ListDriverVolumesOptions, entries: number): Pr
     token = page.next_token ?? '';
     if (token === '') return listed;
     if (tokens.has(token) || barrenPages >= maxBarrenPages) {
-      throw new CannotLookError(
+      throw new CannotReadError(
         `the driver's list of volumes never ends: ${tokens.has(token) ? 'it gave the same next_token twice' : `${barrenPages} pages in a row had nothing new`}`,
       );
     }
@@ -129,6 +129,6 @@ function isTransient({ codeName }: CsiCallError): boolean {
   return codeName === 'Unavailable' || codeName === 'DeadlineExceeded';
 }
 
-function failed(error: CsiCallError): CannotLookError {
-  return new CannotLookError(`the driver does not list its volumes: ${error.message}`, { cause: error });
+function failed(error: CsiCallError): CannotReadError {
+  return new CannotReadError(`the driver does not list its volumes: ${error.message}`, { cause: error });
 }

@@ -9,7 +9,7 @@ import { ForbiddenError } from '../kube/client/api-error.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { readJournal, type ReadJournal } from '../provision/intent-journal/read-journal.ts';
-import { CannotLookError } from './cannot-look-error.ts';
+import { CannotReadError } from './cannot-read-error.ts';
 import { classify, type Classified, isMissing } from './classify.ts';
 import { type ClusterVolumes, readClusterVolumes, type VolumeHome } from './cluster-volumes.ts';
 import { type DriverVolume, driverVolume } from './driver-volume.ts';
@@ -57,7 +57,7 @@ export interface Look extends Classified {
 /**
  * Looks once. What changes meanwhile may be seen in one place and not yet, or no longer, in another.
  *
- * @throws {CannotLookError} naming the right or the call that is missing, and whatever a request throws.
+ * @throws {CannotReadError} naming the right or the call that is missing, and whatever a request throws.
  */
 export async function look(options: LookOptions): Promise<Look> {
   const journal = await journalOf(options);
@@ -217,6 +217,6 @@ export async function permitted<T>(answer: Promise<T>, way: string): Promise<T> 
   } catch (error) {
     if (!(error instanceof ForbiddenError)) throw error;
     const rule = error.isAdmission ? '' : `. Add this rule to a role of yours, ${way}:\n${error.missingRule}`;
-    throw new CannotLookError(`${error.message}${rule}`, { cause: error });
+    throw new CannotReadError(`${error.message}${rule}`, { cause: error });
   }
 }

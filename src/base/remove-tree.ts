@@ -5,8 +5,8 @@ import { type EntryName, NotDirectoryError, OpenedDirectory } from './opened-dir
 /** Directories that are open at once: deeper ones are moved up first, so that no depth exhausts file descriptors. */
 const maxDepth = 32;
 /** Number of passes over a directory in which others keep creating entries; into the top one those of too deep ones are moved. */
-const maxLooks = 10;
-const maxLooksAtTop = 1000;
+const maxLists = 10;
+const maxListsAtTop = 1000;
 
 /**
  * Removes an entry with all that is in it, while others may work in it: no symbolic link is followed, also none that takes
@@ -46,8 +46,8 @@ interface Removal {
 }
 
 async function empty(directory: OpenedDirectory, removal: Removal): Promise<void> {
-  const looks = removal.depth === 1 ? maxLooksAtTop : maxLooks;
-  for (let look = 0; look < looks; look++) {
+  const lists = removal.depth === 1 ? maxListsAtTop : maxLists;
+  for (let count = 0; count < lists; count++) {
     let found = false; // removing while listing may leave entries out: it is listed until nothing is found
     for await (const entry of directory.list()) {
       removal.signal?.throwIfAborted();

@@ -32,12 +32,12 @@ export class NodeSegment implements SegmentSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    using _following = this.#topology.onChange(() => this.#look());
-    this.#look();
+    using _following = this.#topology.onChange(() => this.#update());
+    this.#update();
     if (!signal.aborted) await once(signal, 'abort');
   }
 
-  #look(): void {
+  #update(): void {
     const old = this.#segment;
     const now = segmentOf(this.#topology.labels());
     if (now.key === old.key) return;

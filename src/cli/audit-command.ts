@@ -64,7 +64,7 @@ export async function auditVolumes(call: SubcommandCall): Promise<number> {
   } catch (error) {
     progress.clear();
     const reason = signal.aborted ? (signal.reason as Error) : (error as Error);
-    if (!signal.aborted && !isFailedLook(error)) throw error;
+    if (!signal.aborted && !isFailedRead(error)) throw error;
     throw new SubcommandError(`the audit cannot be carried out: ${reason.message}`, {
       exitCode: failureCode,
       cause: error,
@@ -72,8 +72,8 @@ export async function auditVolumes(call: SubcommandCall): Promise<number> {
   }
 }
 
-function isFailedLook(error: unknown): boolean {
-  return [CannotLookError, ApiError, TransportError].some((each) => error instanceof each);
+function isFailedRead(error: unknown): boolean {
+  return [CannotReadError, ApiError, TransportError].some((each) => error instanceof each);
 }
 
 async function auditDriver(call: SubcommandCall, args: AuditArguments, options: AuditOptions): Promise<number> {

@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Progress } from '../base/progress.ts';
 import { textLogger } from '../base/text-logger.ts';
-import { CannotLookError } from '../audit/cannot-look-error.ts';
+import { CannotReadError } from '../audit/cannot-read-error.ts';
 import type { LookOptions } from '../audit/look.ts';
 import { centralVolumeHome, nodeVolumeHome } from '../audit/volume-home.ts';
 import { connectionProblem } from '../csi/connection-problem.ts';
@@ -23,7 +23,7 @@ export function auditLogger({ stderr }: Pick<SubcommandCall, 'stderr'>, { loggin
   return textLogger({ level, write: (line) => stderr.write(line) });
 }
 
-/** Connects to the driver; dispose it at the end. @throws {CannotLookError} when it does not answer in time, or wrongly. */
+/** Connects to the driver; dispose it at the end. @throws {CannotReadError} when it does not answer in time, or wrongly. */
 export async function auditedDriver(
   { csiAddress: address, csiTimeoutMs: timeoutMs, nodeDeployment }: Config,
   options: { progress: Progress; logger: Logger; signal: AbortSignal; onGone: (error: Error) => void },
@@ -47,7 +47,7 @@ export async function auditedDriver(
     const why = patience.signal.aborted
       ? `no response within ${maxConnectMs / 1000} s: ${await connectionProblem(socketPath(csiTarget(address)))}`
       : (error as Error).message;
-    throw new CannotLookError(`the driver on ${address}: ${why}`, { cause: error });
+    throw new CannotReadError(`the driver on ${address}: ${why}`, { cause: error });
   } finally {
     timer.cancel();
   }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
 import type { Progress } from '../base/progress.ts';
-import { CannotLookError } from '../audit/cannot-look-error.ts';
+import { CannotReadError } from '../audit/cannot-read-error.ts';
 import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
@@ -54,7 +54,7 @@ export async function manageJournal(call: SubcommandCall): Promise<number> {
     return await actions[args.action](call, args, { place, progress });
   } catch (error) {
     progress.clear();
-    const isFailure = [CannotLookError, JournalFullError, JournalInUseError, ApiError, TransportError].some(
+    const isFailure = [CannotReadError, JournalFullError, JournalInUseError, ApiError, TransportError].some(
       (each) => error instanceof each,
     );
     if (!isFailure && !call.signal.aborted) throw error;
@@ -66,7 +66,7 @@ export async function manageJournal(call: SubcommandCall): Promise<number> {
   }
 }
 
-/** @throws {CannotLookError} when the driver's name is not known, or there is no journal. */
+/** @throws {CannotReadError} when the driver's name is not known, or there is no journal. */
 async function placeOf(
   call: SubcommandCall,
   { config, driver }: JournalArguments,
@@ -74,7 +74,7 @@ async function placeOf(
 ): Promise<Place> {
   const name = driver ?? (await driverName(call, config, progress));
   const objects = journalObjects({ config, driver: { name } });
-  if (objects === undefined) throw new CannotLookError('--intent-journal=off: there is no journal');
+  if (objects === undefined) throw new CannotReadError('--intent-journal=off: there is no journal');
   const { namespace, lockName } = objects;
   const location = { client, namespace, lockName };
   const isKnownProvisioner = isProvisionerOf(name);
@@ -84,7 +84,7 @@ async function placeOf(
     read: async () => {
       const journal = await readJournal({ ...location, isKnownProvisioner, clock: systemClock });
       if (journal.exists) return journal;
-      throw new CannotLookError(
+      throw new CannotReadError(
         `there is no Lease ${namespace}/${lockName}-journal-0; is --leader-election-namespace that of the sidecar?`,
       );
     },

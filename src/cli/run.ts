@@ -137,13 +137,13 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
 /** Logs once what the driver lacks, and again when it lacks something else; every claim and volume fails meanwhile. */
 function reportMissingCapability(driver: Driver, logger: Logger): Disposable {
   let reported: string | undefined;
-  const look = (): void => {
+  const check = (): void => {
     const missing = missingCapability(driver.capabilities);
     if (missing !== undefined && missing !== reported) logger.error({ driver: driver.name }, missing);
     reported = missing;
   };
-  look();
-  return driver.onReconnected(look);
+  check();
+  return driver.onReconnected(check);
 }
 
 /** Where neither client is limited, both are one: a rate that only one of them has must not slow the other. */

@@ -65,7 +65,7 @@ export interface ProvisionControllerOptions {
   permit?: Permit | undefined;
   /**
    * How long a call to the backend may take, in milliseconds. After a take-over nothing that an earlier process may be making is
-   * deleted before, but for no longer than a minute; what was deleted is looked for once more after 1.5 times this time. Default
+   * deleted before, but for no longer than a minute; what was deleted is revoked a second time after 1.5 times this time. Default
    * 300,000.
    */
   maxCallMs?: number;

@@ -155,7 +155,7 @@ export class ProvisionController {
     await this.#parts.journal.flush(limit.signal);
   }
 
-  /** What earlier processes were making is looked at first. */
+  /** What earlier processes were making comes first. */
   async #loadIntents(signal: AbortSignal, background: TaskGroup): Promise<void> {
     const { provisioner } = this.#options;
     await this.#parts.intents.load(

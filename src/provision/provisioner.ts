@@ -106,7 +106,7 @@ export type ProvisioningState = 'finished' | 'in-background' | 'no-change' | 're
  * - `nothing`: only a retry can show it.
  * - `absent`: it is certain that nothing is left, whatever the state says.
  * - `absent-if-repeated`: nothing is left if the failure repeats after every earlier attempt must have ended.
- * - `undecidable`: no retry will ever show it; an operator has to look.
+ * - `undecidable`: no retry will ever show it; an operator has to decide.
  */
 export type Evidence = 'nothing' | 'absent' | 'absent-if-repeated' | 'undecidable';
 

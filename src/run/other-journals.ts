@@ -26,7 +26,7 @@ export interface OtherJournalsOptions {
   logger: Logger;
 }
 
-/** Pause between two looks, in milliseconds. */
+/** Pause between two checks, in milliseconds. */
 const betweenMs = 3_600_000;
 
 /**
@@ -43,20 +43,20 @@ export class OtherJournals implements Feature {
     for (const place of options.others) this.#add(place);
   }
 
-  /** Resolves when `stop` aborts, or nothing is left to look at. Never rejects. */
+  /** Resolves when `stop` aborts, or nothing is left to check. Never rejects. */
   async run({ stop: signal }: RunOptions): Promise<void> {
     while (!signal.aborted) {
-      await this.#look(signal);
+      await this.#check(signal);
       if (this.#places.size === 0) return;
       await this.#options.clock.sleep(betweenMs, { signal }).catch(() => undefined);
     }
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
-    for (const [name, place] of this.#places) await this.#quietly(name, () => this.#lookAt(name, place, signal));
+  async #check(signal: AbortSignal): Promise<void> {
+    for (const [name, place] of this.#places) await this.#quietly(name, () => this.#checkPlace(name, place, signal));
   }
 
-  async #lookAt(name: string, { namespace, lockName }: JournalAddress, signal: AbortSignal): Promise<void> {
+  async #checkPlace(name: string, { namespace, lockName }: JournalAddress, signal: AbortSignal): Promise<void> {
     const { client, isKnownProvisioner, clock, logger } = this.#options;
     const address = { client, namespace, lockName };
     const storage = new ShardStorage(address);
@@ -81,9 +81,9 @@ export class OtherJournals implements Feature {
   }
 
   /** Without the right to read there nothing can be said, and none needs to be granted for it. */
-  async #quietly(place: string, look: () => Promise<void>): Promise<void> {
+  async #quietly(place: string, check: () => Promise<void>): Promise<void> {
     try {
-      await look();
+      await check();
     } catch (error) {
       this.#options.logger.debug({ err: error, place }, 'No other intent journal could be looked for');
     }

@@ -4,7 +4,7 @@ import type { FeatureOptions } from '../run-phase-options.ts';
 import { journalObjects } from '../sidecar-journal.ts';
 import { GoneNodes } from './gone-nodes.ts';
 
-/** The first look comes after a random part of this: the instances of all nodes start at once. */
+/** The first check comes after a random part of this: the instances of all nodes start at once. */
 const firstWithinMs = 10 * 60_000;
 const betweenMs = 24 * 60 * 60_000;
 /** After a failure. */
@@ -33,7 +33,7 @@ export function goneNodesFeature(options: FeatureOptions): Feature | undefined {
         for (;;) {
           await clock.sleep(pauseMs, { signal: stop });
           pauseMs = betweenMs;
-          await goneNodes.look(stop).catch((error: unknown) => {
+          await goneNodes.check(stop).catch((error: unknown) => {
             stop.throwIfAborted();
             if (!(error instanceof ForbiddenError)) pauseMs = againAfterMs;
             logger.debug({ err: error }, 'Records of nodes that are gone could not be looked for');

@@ -35,7 +35,7 @@ interface NodeRecords {
   objects: string[];
 }
 
-/** How many of the nodes that have a journal look after one that may be gone, so that a large cluster asks little. */
+/** How many of the nodes that have a journal watch one that may be gone, so that a large cluster asks little. */
 const watchersPerNode = 8;
 
 /** Finds the records of nodes that do not exist any more: nobody can act on them, so that they are logged. */
@@ -49,11 +49,11 @@ export class GoneNodes {
   }
 
   /**
-   * Looks once. A node is logged again when the number of its records has changed.
+   * Checks once. A node is logged again when the number of its records has changed.
    *
    * @throws {ApiError} and {TransportError} where objects or nodes could not be read.
    */
-  async look(signal: AbortSignal): Promise<void> {
+  async check(signal: AbortSignal): Promise<void> {
     const { nodeName, logger, onReported } = this.#options;
     const journals = await this.#list(signal);
     const reported = new Map<string, number>();
@@ -105,7 +105,7 @@ export class GoneNodes {
   }
 }
 
-/** Whether `own` looks after `node`: one of the few others with a journal that a hash decides on, or all if there are few. */
+/** Whether `own` watches `node`: one of the few others with a journal that a hash decides on, or all if there are few. */
 function watches(own: string, node: string, withJournal: readonly string[]): boolean {
   if (own === node) return false;
   const others = withJournal.filter((name) => name !== node);

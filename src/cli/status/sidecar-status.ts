@@ -1,4 +1,4 @@
-/** Collects what the status page shows. What is counted as it happens is bounded; the rest is read when somebody looks. */
+/** Collects what the status page shows. What is counted as it happens is bounded; the rest is read when the page is requested. */
 import os from 'node:os';
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import type { Clock } from '../../base/clock.ts';

@@ -3,7 +3,7 @@ import type { Plan } from '../../provision/recoverable.ts';
 
 /** The object that must not be deleted while the driver copies from it. */
 export type PlannedSource =
-  | { handling: 'clone'; namespace: string; name: string; /** Of the claim that was looked at. */ uid: string }
+  | { handling: 'clone'; namespace: string; name: string; /** Of the claim that was read. */ uid: string }
   | { handling: 'snapshot'; namespace: string; name: string };
 
 /** A source from which a volume in the making is copied, and for which claim. */

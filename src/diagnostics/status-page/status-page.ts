@@ -20,7 +20,7 @@ import { type ExplainClaim, statusView } from './status-view.ts';
 import { statusIcon, statusStyle } from './status-style.ts';
 
 export interface StatusPageOptions {
-  /** Collects the report. Called when somebody looks, at most once a second. */
+  /** Collects the report. Called when the page is requested, at most once a second. */
   collect: (watched: { delay: StatusReport['process']['delay'] }) => Promise<StatusReport>;
   /** What a claim waits for; called when somebody looks at it. Default: that is not said. */
   explain?: ExplainClaim;

@@ -76,7 +76,7 @@ export class RecordedSteps implements AttemptSteps {
     return undefined;
   }
 
-  /** The claim as it is now decides what becomes of its open intent; its class and its source are not looked at. */
+  /** The claim as it is now decides what becomes of its open intent; its class and its source are not read. */
   async resume(
     uid: string,
     claim: PersistentVolumeClaim | undefined,
@@ -99,7 +99,7 @@ export class RecordedSteps implements AttemptSteps {
       if (record.phase !== 'unproved') revoker.add(intent);
       return 'settled';
     }
-    if (isBeingUndone(intent, clock.monotonicMs())) return 'settled'; // the second look has begun meanwhile
+    if (isBeingUndone(intent, clock.monotonicMs())) return 'settled'; // the second revoke has begun meanwhile
     intent.revoking = false;
     if (store.isUnsaved(record.volume.name)) return 'settled';
     try {

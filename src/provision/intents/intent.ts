@@ -58,7 +58,7 @@ export interface Intent {
    * ended later may have made the storage again.
    */
   firstDeleteAtMs: number | undefined;
-  /** It is left to the revoker; the claim waits, but not for a second look. */
+  /** It is left to the revoker; the claim waits, but not for a second revoke. */
   revoking: boolean;
   /**
    * Nothing is deleted before this monotonic time, so that calls of other processes have ended. One that came later than the
@@ -120,7 +120,7 @@ export function mayBeSavedLate(intent: Intent, nowMs: number): boolean {
   return !revoking || mayBeSavedUntilMs > nowMs; // nothing is sent any more for what is being undone
 }
 
-/** The revoker may be at work on it: a claim that wants the volume waits. It does not wait until a second look is due. */
+/** The revoker may be at work on it: a claim that wants the volume waits. It does not wait until a second revoke is due. */
 export function isBeingUndone(intent: Intent, nowMs: number): boolean {
   return intent.revoking && (intent.record.phase !== 'revoked' || revocableAtMs(intent) <= nowMs);
 }
@@ -204,7 +204,7 @@ export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: numbe
 /**
  * For how long the storage of the intent's PersistentVolume must stay, in milliseconds: while a call of an earlier process may
  * make it again, or one of our own where a process beside this one has saved the volume, and while the revoker, which makes it to
- * find it, looks whether it may go.
+ * find it, checks whether it may go.
  */
 export function quietInMs(intent: Intent, nowMs: number): number {
   if (intent.underWay) return Math.max(intent.keptUntilMs - nowMs, busyPauseMs);
@@ -221,7 +221,7 @@ export function quietInMs(intent: Intent, nowMs: number): number {
  * - `other-process`: its record is that of another process, which may be alive.
  * - `late-save`: the API server may still carry out a request that creates its PersistentVolume.
  * - `proof`: what happened to PersistentVolumes is still being read.
- * - `second-look`: it was deleted; a late call may make it again.
+ * - `second-look`: it was deleted, and is revoked a second time once no late call can make it again.
  */
 export type WaitReason = (typeof waitReasons)[number];
 

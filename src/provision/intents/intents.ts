@@ -365,7 +365,7 @@ export class Intents {
     this.checkOpen(intent);
   }
 
-  /** It was deleted, and is looked for once more at `lateUntilMs`: until then a late call may make it again. */
+  /** It was deleted, and is revoked a second time at `lateUntilMs`: until then a late call may make it again. */
   async revoked(intent: Intent, signal: AbortSignal): Promise<void> {
     const { handle: _handle, problem: _problem, ...record } = intent.record;
     intent.deleteSent = false;
@@ -373,12 +373,12 @@ export class Intents {
     await this.#put(intent, { ...record, phase: 'revoked' }, signal);
   }
 
-  /** It is looked for once more, by a call that may make it again. Resolves once that is recorded. */
-  async looksAgain(intent: Intent, signal: AbortSignal): Promise<void> {
+  /** It is revoked a second time, by a call that may make it again. Resolves once that is recorded. */
+  async revokesAgain(intent: Intent, signal: AbortSignal): Promise<void> {
     await this.#put(intent, { ...intent.record, phase: 'unclear' }, signal);
   }
 
-  /** The call that looked for it has made nothing, or was not sent. */
+  /** The call of the second revoke has made nothing, or was not sent. */
   foundNothing(intent: Intent): void {
     if (intent.record.phase === 'unclear') this.#note(intent, { ...intent.record, phase: 'revoked' });
   }

@@ -37,7 +37,7 @@ class TooEarlyError extends Error {
 export interface DeletionGuardOptions {
   clock: Clock;
   intents: Intents;
-  proof: Pick<DeletionProof, 'check' | 'lookAtNew' | 'lookLive'>;
+  proof: Pick<DeletionProof, 'check' | 'checkLive' | 'checkNew'>;
   provisioner: Recoverable;
   client: KubeClient;
   isKnownProvisioner: (name: string) => boolean;
@@ -81,8 +81,8 @@ export class DeletionGuard {
   /**
    * To be awaited directly before each deletion; when it resolves the storage may be deleted at once, with nothing awaited before.
    *
-   * The order counts: the claim is gone before the volumes are looked at, so that nobody creates one for it afterwards; they
-   * are looked at before the record is written, whose write shows whether another process has taken it over; and after that
+   * The order counts: the claim is gone before the volumes are read, so that nobody creates one for it afterwards; they
+   * are read before the record is written, whose write shows whether another process has taken it over; and after that
    * nothing is awaited any more.
    *
    * @throws {ReportOnlyError}, {TooEarlyError}, {WantedAgainError}, {VolumeExistsError}, as `DeletionProof`, and whatever a
@@ -108,7 +108,7 @@ export class DeletionGuard {
     // a deletion that was sent must come to its end: whoever wants the volume gets another
     const wish = context.wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
     if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume after all');
-    await (isNew ? proof.lookAtNew(intent, handle, signal) : proof.lookLive(intent, handle, signal));
+    await (isNew ? proof.checkNew(intent, handle, signal) : proof.checkLive(intent, handle, signal));
     // after that read: storage that a PersistentVolume has now belongs to it, and nothing about it is left to decide
     if (!isNew) proof.check(intent, handle);
     await intents.toDelete(intent, handle, signal);

@@ -93,12 +93,12 @@ export class DeletionProof {
   }
 
   /**
-   * Looks live whether a volume has the name or the storage, and reads what happened until now: then `check` answers for everything
-   * until this call.
+   * Reads live whether a volume has the name or the storage, and what happened until now: then `check` covers everything up to this
+   * call.
    *
    * @throws {VolumeExistsError} when one has it, {NotReachedError} when that takes too long, {ApiError} and {TransportError}.
    */
-  async lookLive({ record, since }: Intent, handle: string, signal: AbortSignal): Promise<void> {
+  async checkLive({ record, since }: Intent, handle: string, signal: AbortSignal): Promise<void> {
     const { client, log, reader, onRewound } = this.#options;
     const { name } = record.volume;
     const before = log.reached;
@@ -118,11 +118,11 @@ export class DeletionProof {
   }
 
   /**
-   * Looks live whether a volume has the name, and in the cache whether one has the storage: that is enough for storage that is new.
+   * Reads live whether a volume has the name, and in the cache whether one has the storage: that is enough for storage that is new.
    *
    * @throws {VolumeExistsError} when one has it, {ApiError} and {TransportError}.
    */
-  async lookAtNew({ record }: Intent, handle: string, signal: AbortSignal): Promise<void> {
+  async checkNew({ record }: Intent, handle: string, signal: AbortSignal): Promise<void> {
     const { name } = record.volume;
     this.#checkHolder(await storedVolume(this.#options.client, name, signal), handle);
     await this.#checkStorage(name, handle, signal);

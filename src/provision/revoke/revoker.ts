@@ -182,16 +182,16 @@ export class Revoker {
       const wish = await guard.wish(record, signal);
       if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
     }
-    const isAgain = record.phase === 'revoked';
-    if (isAgain) await intents.looksAgain(intent, signal);
+    const isSecond = record.phase === 'revoked';
+    if (isSecond) await intents.revokesAgain(intent, signal);
     try {
       await this.#undo(intent, signal);
     } catch (error) {
-      if (isAgain && error instanceof ProvisionError && error.state !== 'in-background') intents.foundNothing(intent);
+      if (isSecond && error instanceof ProvisionError && error.state !== 'in-background') intents.foundNothing(intent);
       throw error;
     }
     intent.pendingSinceMs = undefined;
-    if (!isAgain) {
+    if (!isSecond) {
       metrics.revoked();
       logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
     }
@@ -203,7 +203,7 @@ export class Revoker {
     await provisioner.release?.(record.plan, { signal });
     await intents.revoked(intent, signal);
     this.#queue.addAfter(uid, Math.max(0, intent.lateUntilMs - clock.monotonicMs()));
-    // a claim that wants a volume need not wait for the second look
+    // a claim that wants a volume need not wait for the second revoke
     if (claims.byIndex(uidIndex, uid).length > 0) onReleased(uid, 0);
   }
 
@@ -285,7 +285,7 @@ export class Revoker {
     throw error;
   }
 
-  /** It was deleted, and cannot be looked for once more, such as without its Secret: nothing is left that could be retried. */
+  /** It was deleted, and cannot be revoked a second time, such as without its Secret: nothing is left that could be retried. */
   #reportDeletedOnce(intent: Intent, error: Error): void {
     const { metrics, logger } = this.#options;
     metrics.reported('undecidable');

@@ -1,4 +1,4 @@
-/** Which PersistentVolume has a storage, asked live: the last look before anything is deleted. */
+/** Which PersistentVolume has a storage, read live: the last check before anything is deleted. */
 import { untilAborted } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -87,7 +87,7 @@ export class StorageHolders {
       const batch = this.#waiting.splice(0);
       const startedMs = clock.monotonicMs();
       try {
-        await this.#look(batch);
+        await this.#list(batch);
         for (const { settled } of batch) settled.resolve();
       } catch (error) {
         for (const { settled } of batch) settled.reject(error);
@@ -98,7 +98,7 @@ export class StorageHolders {
     this.#running = false;
   }
 
-  async #look(batch: readonly Question[]): Promise<void> {
+  async #list(batch: readonly Question[]): Promise<void> {
     const { transport, storage, clock, logger, abort } = this.#options;
     const names = Map.groupBy(batch, ({ name }) => name);
     const keys = byKey(batch);

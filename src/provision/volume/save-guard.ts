@@ -45,17 +45,18 @@ export class SaveGuard {
     const { intents, clock } = this.#options;
     const intent = this.#intentOf(volume);
     if (intent === undefined) return this.#savedOnly(volume, 'its record was closed meanwhile', signal);
-    let look: SaveLook | undefined;
+    let permit: LiveReadPermit | undefined;
     if (intent.saveSent) {
       const beganAt = momentOf(clock);
       const wish = await this.#wish(intent, signal);
       if (wish === 'has-it') return this.#savedOnly(volume, 'its claim was bound to it, and it was removed', signal);
       checkWanted(wish, volume);
-      look = new SaveLook({ clock, beganAt, look: async () => checkWanted(await this.#wish(intent, signal), volume) });
+      const read = async (): Promise<void> => checkWanted(await this.#wish(intent, signal), volume);
+      permit = new LiveReadPermit({ clock, beganAt, read });
     }
     intents.sendsSave(intent);
     return {
-      permit: look,
+      permit,
       recheck: () => intents.checkOwned(intent),
       rejected: () => {
         intent.unansweredSaves--;
@@ -116,19 +117,19 @@ function checkWanted(wish: ClaimWish, { metadata: { name } }: PersistentVolume):
 }
 
 /** A live read before a request, which must be recent when the request is sent. */
-export class SaveLook implements Permit {
+export class LiveReadPermit implements Permit {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
-  readonly #look: () => Promise<void>;
+  readonly #read: () => Promise<void>;
   #beganAt: Moment | undefined;
 
   /** @param options.beganAt - when a read that has succeeded already began. Default: there was none yet. */
   constructor(options: {
     clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
-    look: () => Promise<void>;
+    read: () => Promise<void>;
     beganAt?: Moment | undefined;
   }) {
     this.#clock = options.clock;
-    this.#look = options.look;
+    this.#read = options.read;
     this.#beganAt = options.beganAt;
   }
 
@@ -139,7 +140,7 @@ export class SaveLook implements Permit {
   /** Reads again. @throws what the read throws. */
   async renewed(): Promise<void> {
     const beganAt = momentOf(this.#clock);
-    await this.#look();
+    await this.#read();
     this.#beganAt = beganAt;
   }
 }

@@ -100,7 +100,7 @@ export class SharedStorage {
     return undefined;
   }
 
-  /** When it finds nothing, nothing was awaited since the last look at the index. */
+  /** When it finds nothing, nothing was awaited since the index was last read. */
   async #indexed(
     volume: PersistentVolume,
     { index, keys, signal }: { index: StorageIndex; keys: readonly string[]; signal: AbortSignal },

@@ -203,7 +203,7 @@ export class VolumeSyncer {
     return 'deleted';
   }
 
-  /** It is not looked for again: a driver may keep what a volume's own deletion has left on purpose, such as an archive. */
+  /** It is not deleted a second time: a driver may keep what a volume's own deletion has left on purpose, such as an archive. */
   #warnOfLateCalls({ metadata: { name }, spec: { csi } }: PersistentVolume): void {
     const { lateCallsMs, clock, logger } = this.#options;
     const lateMs = lateCallsMs(name);

@@ -74,8 +74,8 @@ describe('the records of a node that does not exist any more', () => {
     scene.addJournal('gone', ['u3'], { number: 1 });
     scene.addJournal('gone', [], { number: 2 });
     const goneNodes = scene.goneNodes();
-    await goneNodes.look(signal);
-    await goneNodes.look(signal);
+    await goneNodes.check(signal);
+    await goneNodes.check(signal);
     const objects = [`${lock}.gone-journal-0`, `${lock}.gone-journal-1`];
     assert.deepEqual(scene.warnings, [{ node: 'gone', records: 3, objects }]);
     assert.equal(scene.reported, 1);
@@ -85,9 +85,9 @@ describe('the records of a node that does not exist any more', () => {
     await using scene = await Scene.start();
     scene.addJournal('gone', ['u1']);
     const goneNodes = scene.goneNodes();
-    await goneNodes.look(signal);
+    await goneNodes.check(signal);
     scene.addJournal('gone', ['u2'], { number: 1 });
-    await goneNodes.look(signal);
+    await goneNodes.check(signal);
     assert.equal(scene.warnings.length, 2);
   });
 
@@ -97,7 +97,7 @@ describe('the records of a node that does not exist any more', () => {
     scene.addJournal('other', ['u2']);
     scene.addJournal('gone', ['u3'], { lease: 'another-csi' });
     scene.addJournal('gone', []);
-    await scene.goneNodes().look(signal);
+    await scene.goneNodes().check(signal);
     assert.deepEqual(scene.warnings, []);
     assert.deepEqual(scene.nodesRead, ['other'], 'nodes are read only for records');
   });
@@ -107,10 +107,10 @@ describe('the records of a node that does not exist any more', () => {
     await using scene = await Scene.start({ existing: others });
     for (const node of others) scene.addJournal(node, []);
     scene.addJournal('gone', ['u1']);
-    for (const node of others) await scene.goneNodes(node).look(signal);
+    for (const node of others) await scene.goneNodes(node).check(signal);
     assert.equal(scene.warnings.length, 8);
     assert.equal(scene.nodesRead.length, 8);
-    await scene.goneNodes('without-journal').look(signal);
+    await scene.goneNodes('without-journal').check(signal);
     assert.equal(scene.warnings.length, 8);
   });
 
@@ -123,7 +123,7 @@ describe('the records of a node that does not exist any more', () => {
       scene.addJournal('gone', ['u1']);
       const action = { type: 'status', code: 403, reason: 'Forbidden' } as const;
       scene.api.server.faults.add({ match: { verb, resource }, action });
-      await assert.rejects(scene.goneNodes().look(signal), ForbiddenError);
+      await assert.rejects(scene.goneNodes().check(signal), ForbiddenError);
       assert.equal(scene.reported, 0);
     });
   }

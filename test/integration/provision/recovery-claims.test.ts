@@ -120,7 +120,7 @@ describe('a claim that is deleted while its volume may be in the making', () => 
     assert.deepEqual(rig.writes, []);
     assert.equal(backend.fulfils.length, 1, 'the way to undo is revoke, not another attempt');
     const revoke = { plan: backend.plans[0], handle: undefined };
-    assert.deepEqual(backend.revokes, [revoke, revoke], 'the second look finds what a late call has made');
+    assert.deepEqual(backend.revokes, [revoke, revoke], 'the second revoke finds what a late call has made');
     assert.equal(backend.released.length, 2);
     assert.deepEqual(journal.writes, [
       'put create',

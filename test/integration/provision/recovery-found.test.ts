@@ -88,7 +88,7 @@ describe('a record that is found at the start', () => {
     await scene.closed();
     await clock.advance(10 * lateMs);
     assert.deepEqual(backend.deleted, [handle]);
-    assert.deepEqual(backend.revokes, [], 'no second look follows a reclaim');
+    assert.deepEqual(backend.revokes, [], 'no second revoke follows a reclaim');
     assert.equal(backend.storage.size, 0);
   });
 
@@ -135,7 +135,7 @@ describe('a record that is found at the start', () => {
       await rig.settle();
       assert.equal(backend.revokes.length, 1);
       await scene.undone();
-      assert.deepEqual(backend.deleted, [handle, `${handle}-2`], 'what the second look has made goes, too');
+      assert.deepEqual(backend.deleted, [handle, `${handle}-2`], 'what the second revoke has made goes, too');
       assert.deepEqual(journal.writes, ['put delete', 'put revoked', 'put unclear', 'put delete', 'remove']);
       assert.equal(seen.revoked, 1);
       assert.deepEqual(rig.volumes, []);

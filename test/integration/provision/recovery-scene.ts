@@ -13,7 +13,7 @@ import { ScriptedBackend } from './scripted-backend.ts';
 /** How long a call of an earlier process may take, in milliseconds. After a take-over nothing is deleted for so long. */
 export const maxCallMs = 60_000;
 
-/** After which a late call has come to its end, in milliseconds: then the second look is due. */
+/** After which a late call has come to its end, in milliseconds: then the second revoke is due. */
 export const lateMs = 1.5 * maxCallMs;
 
 /** How long requests may take in real time before the clock goes on, in milliseconds. */
@@ -85,11 +85,11 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
     },
     passUntil,
     pass,
-    /** Lets time pass until nothing is recorded any more, which after a deletion takes a second look. */
+    /** Lets time pass until nothing is recorded any more, which after a deletion takes a second revoke. */
     undone: () => passUntil('the record to be closed', () => journal.records.size === 0),
     /** Waits until nothing is recorded any more. */
     closed: () => rig.until('the record to be closed', () => journal.records.size === 0),
-    /** Waits until the storage was deleted, and until it was looked for once more when no late call can make it again. */
+    /** Waits until the storage was deleted, and until it was revoked a second time when no late call can make it again. */
     closedAfterSecondLook: async (): Promise<void> => {
       await rig.until('the storage to be deleted', () => journal.records.get(uid)?.phase === 'revoked');
       await clock.advance(1.5 * maxCallMs);

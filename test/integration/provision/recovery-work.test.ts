@@ -56,7 +56,7 @@ describe('claims whose volumes have the same name', () => {
     await passUntil('the second try', () => backend.revokes.length === 2);
     await rig.until('the deletion', () => backend.deleted.length === 1);
     await passUntil('the second volume', () => rig.volume(bothUids()));
-    assert.equal(deletedBefore, 2, 'it was looked for once more');
+    assert.equal(deletedBefore, 2, 'it was revoked a second time');
     assert.deepEqual(backend.deleted, [`handle-${bothUids()}`, `handle-${bothUids()}-2`]);
     assert.equal(rig.volume(bothUids())?.spec.claimRef?.uid, second);
     assert.equal(rig.volume(bothUids())?.spec.csi?.volumeHandle, `handle-${bothUids()}-3`);

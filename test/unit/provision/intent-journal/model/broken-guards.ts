@@ -92,7 +92,7 @@ export const brokenCases: BrokenCase[] = [
     finds: /revoke: .* is deleted though/,
   },
   {
-    without: 'the delay and the second look after a take-over',
+    without: 'the delay and the second revoke after a take-over',
     broken: { maxCallMs: 0 },
     commands: {
       first: ['create claim 0 of class delete', 'crash once CreateVolume is sent'],
@@ -102,7 +102,7 @@ export const brokenCases: BrokenCase[] = [
     election: true,
   },
   {
-    without: 'the second look',
+    without: 'the second revoke',
     broken: { revokesOnce: true },
     commands: {
       first: ['the next CreateVolume: late', 'create claim 0 of class delete'],

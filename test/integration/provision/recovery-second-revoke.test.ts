@@ -1,4 +1,4 @@
-/** A call that nobody waits for any more may make a volume again after it was deleted: it is looked for once more. */
+/** A call that nobody waits for any more may make a volume again after it was deleted: it is revoked a second time. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
@@ -20,7 +20,7 @@ async function deletedOnce(): Promise<RecoveryScene> {
 }
 
 describe('a volume that was deleted while a call may still make it', () => {
-  test('is looked for once more at 1.5 times the timeout after that call, and its record closed', async () => {
+  test('is revoked a second time at 1.5 times the timeout after that call, and its record closed', async () => {
     const scene = await deletedOnce();
     await using rig = scene.rig;
     const { backend, clock, seen, journal } = scene;
@@ -51,7 +51,7 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.equal(backend.storage.size, 0);
   });
 
-  test('is looked for once more if a previous process may have deleted it before that call ended', async () => {
+  test('is revoked a second time if a previous process may have deleted it before that call ended', async () => {
     const scene = await recoveryScene({
       found: (uid) => [{ record: leftRecord(uid, { phase: 'delete', handle: 'deleted-before' }), owner: 'own' }],
     });
@@ -95,16 +95,16 @@ describe('a volume that was deleted while a call may still make it', () => {
       await scene.undone();
       assert.deepEqual(backend.deleted, [handle]);
       assert.deepEqual(seen.reported, ['undecidable']);
-      assert.ok(rig.log.some(({ message }) => message.startsWith('A deleted volume cannot be looked for once more')));
+      assert.ok(rig.log.some(({ message }) => message.startsWith('A deleted volume cannot be revoked a second time')));
     });
   }
 
-  test('is looked for again later when the second look has no clear result', async () => {
+  test('is revoked again later when the second revoke has no clear result', async () => {
     const scene = await deletedOnce();
     await using _rig = scene.rig;
     const { backend, clock, name, handle } = scene;
     backend.revokeSteps.push(unclear());
-    await scene.passUntil('the second look', () => backend.revokes.length === 2);
+    await scene.passUntil('the second revoke', () => backend.revokes.length === 2);
     const startedMs = clock.monotonicMs();
     backend.make(name, 'late');
     await scene.undone();
@@ -112,20 +112,20 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.deepEqual(backend.deleted, [handle, `${handle}-2`, `${handle}-3`]);
   });
 
-  test('stays recorded when the second look may have made it and it cannot be looked for any more', async () => {
+  test('stays recorded when the second revoke may have made it and it cannot be revoked any more', async () => {
     const scene = await deletedOnce();
     await using _rig = scene.rig;
     const { backend, journal, name, uid, seen } = scene;
     backend.revokeSteps.push(unclear());
     const error = { state: 'no-change', afterUnclear: 'undecidable' } as const;
     backend.otherwiseRevoke = () => Promise.reject(new ProvisionError('its Secret is gone', error));
-    await scene.passUntil('the second look', () => backend.revokes.length === 2);
+    await scene.passUntil('the second revoke', () => backend.revokes.length === 2);
     backend.make(name, 'late');
     await scene.passUntil('the report', () => seen.reported.length > 0);
     assert.equal(journal.records.get(uid)?.phase, 'stuck');
   });
 
-  test('is recorded as unclear before the second look is sent, for a process that starts after its end', async () => {
+  test('is recorded as unclear before the second revoke is sent, for a process that starts after its end', async () => {
     const scene = await deletedOnce();
     await using _rig = scene.rig;
     const { backend, journal, uid } = scene;
@@ -195,7 +195,7 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `${handle}-2`);
   });
 
-  test('waits for the end of a second look that has begun when its claim wants it again', async () => {
+  test('waits for the end of a second revoke that has begun when its claim wants it again', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
     const { backend, clock, journal, name, uid, handle } = scene;
