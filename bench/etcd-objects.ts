@@ -21,9 +21,10 @@ export async function putObjects(etcdUrl: string, objects: Iterable<StoredObject
   const write = async (): Promise<void> => {
     const body = JSON.stringify({ success: puts });
     puts = [];
-    const answer = await fetch(`${etcdUrl}/v3/kv/txn`, { method: 'POST', body });
-    const text = await answer.text();
-    if (!answer.ok || !text.includes('"succeeded":true')) throw new Error(`etcd answered ${answer.status}: ${text}`);
+    const response = await fetch(`${etcdUrl}/v3/kv/txn`, { method: 'POST', body });
+    const text = await response.text();
+    if (!response.ok || !text.includes('"succeeded":true'))
+      throw new Error(`etcd responded with ${response.status}: ${text}`);
   };
   for (const { key, object } of objects) {
     const value = Buffer.from(JSON.stringify(object));

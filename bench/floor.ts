@@ -45,17 +45,17 @@ const headers = {
 const method = loadCsi().v1.Controller.service.CreateVolume;
 const client = new Client(values.address, credentials.createInsecure());
 
-/** Sends one request and reads the answer. */
+/** Sends one request and reads the response. */
 async function post(path: string, body: object): Promise<void> {
-  const answer = await agent.request({
+  const response = await agent.request({
     origin: server.origin,
     path,
     method: 'POST',
     headers,
     body: JSON.stringify(body),
   });
-  const text = await answer.body.text();
-  if (answer.statusCode >= 300) throw new Error(`${path}: ${text}`);
+  const text = await response.body.text();
+  if (response.statusCode >= 300) throw new Error(`${path}: ${text}`);
   JSON.parse(text);
 }
 

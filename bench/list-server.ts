@@ -1,5 +1,5 @@
 /**
- * An API server that answers lists and watches with made objects, as a process of its own: `bench/scale.ts` starts it. It
+ * An API server that serves lists and watches with made objects, as a process of its own: `bench/scale.ts` starts it. It
  * knows no more of the API than a sidecar needs to fill its caches. Prints its address as one line of JSON.
  */
 import { once } from 'node:events';
@@ -36,7 +36,7 @@ for (const [plural, kind] of [
 /** Other resources that the sidecar lists; there is none of them. */
 const kinds: Record<string, string> = { storageclasses: 'StorageClass', volumeattachments: 'VolumeAttachment' };
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url ?? '', 'http://localhost');
   const plural = url.pathname.split('/').at(-1) ?? '';
   const listed = made.get(plural);
@@ -46,7 +46,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   } else if (isStreamed && values.lists === 'paged') {
     refuse(response, 422, 'Invalid'); // as a server that does not know the parameter
   } else if (listed === undefined) {
-    answerEmpty(response, kinds[plural] ?? '', url);
+    sendEmpty(response, kinds[plural] ?? '', url);
   } else if (url.searchParams.get('watch') === 'true') {
     response.writeHead(200, { 'content-type': contentType });
     response.flushHeaders();
@@ -97,7 +97,7 @@ function jsonList(kind: string, metadata: object, items: readonly Buffer[]): str
   return `${head}${items.map((item) => item.toString('latin1')).join(',')}]}`;
 }
 
-function answerEmpty(response: ServerResponse, kind: string, url: URL): void {
+function sendEmpty(response: ServerResponse, kind: string, url: URL): void {
   response.writeHead(200, { 'content-type': 'application/json' });
   const metadata = { resourceVersion: listVersion, annotations: { 'k8s.io/initial-events-end': 'true' } };
   const apiVersion = 'storage.k8s.io/v1';
@@ -115,7 +115,7 @@ function refuse(response: ServerResponse, code: number, reason: string): void {
 }
 
 const server = createServer((request, response) => {
-  answer(request, response).catch((error: unknown) => response.destroy(error as Error));
+  respond(request, response).catch((error: unknown) => response.destroy(error as Error));
 }).listen(0, '127.0.0.1');
 await once(server, 'listening');
 console.log(JSON.stringify({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }));

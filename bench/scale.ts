@@ -19,7 +19,7 @@ const listForms = ['streamed', 'paged'];
 const values = scriptCommand('npm run bench:scale --', 'Memory, start and event loop with up to a million bound pairs.')
   .option('--pairs <A,B,C>', 'claims, and as many volumes', numbers, [50_000, 200_000, 500_000, 1_000_000])
   .addOption(
-    new Option('--lists <L>', 'as the events of a watch, or 500 objects in an answer')
+    new Option('--lists <L>', 'as the events of a watch, or 500 objects in a response')
       .choices(listForms)
       .default('streamed'),
   )

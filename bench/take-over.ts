@@ -30,7 +30,7 @@ const timeoutS = 10;
 
 interface Sidecar extends AsyncDisposable {
   process: StartedProcess;
-  /** Sum of a metric's samples; 0 for one that is not there, or while nothing answers. */
+  /** Sum of a metric's samples; 0 for one that is not there, or while nothing responds. */
   metric: (name: string) => Promise<number>;
 }
 
@@ -60,7 +60,7 @@ function* pairs(): Generator<{ key: string; object: object }> {
   }
 }
 
-/** The driver makes all volumes, and none of its answers arrives; then the sidecar is killed, and the claims are deleted. */
+/** The driver makes all volumes, and none of its responses arrives; then the sidecar is killed, and the claims are deleted. */
 async function leaveRecords(cluster: BenchCluster, driver: DriverProcess): Promise<void> {
   await using sidecar = await startSidecar(cluster, driver);
   const unclear = { code: 'DEADLINE_EXCEEDED', after: true, times: Number.MAX_SAFE_INTEGER };

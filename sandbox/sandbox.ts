@@ -55,7 +55,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Starts everything; resolves when the API answers. Nodes that an earlier process left are kept.
+   * Starts everything; resolves when the API responds. Nodes that an earlier process left are kept.
    *
    * @throws if the port is taken or a file of somebody's own is at the kubeconfig's path; nothing is left running then.
    */

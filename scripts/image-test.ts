@@ -1,7 +1,7 @@
 /**
  * `npm run image:test`: builds the targets of the Dockerfile and lets the images of sidecar and driver work together as the Pod of
  * deploy/base/deployment.yaml does, with leader election: as its user, root file system read-only, within a memory limit,
- * on the sandbox's API over TLS with the files of a service account. A claim becomes Bound, the probes answer, SIGTERM
+ * on the sandbox's API over TLS with the files of a service account. A claim becomes Bound, the probes respond, SIGTERM
  * ends both in order. Then the same as root, beside a driver whose socket is root's, and with a kubeconfig that names no
  * certificate authority: that of the image's system store counts. Then the image of nfs-subdir, on a folder for an export, and
  * that of nfs-provisioner, whose ganesha exports a folder; `--only nfs-provisioner` tests this one alone.

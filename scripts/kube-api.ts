@@ -51,8 +51,8 @@ export class KubeApi {
   }
 
   async #read<T>(response: Response): Promise<T> {
-    const answer = (await response.json()) as T & { message?: string };
-    if (!response.ok) throw new Error(`${response.url}: ${answer.message ?? response.status}`);
-    return answer;
+    const body = (await response.json()) as T & { message?: string };
+    if (!response.ok) throw new Error(`${response.url}: ${body.message ?? response.status}`);
+    return body;
   }
 }

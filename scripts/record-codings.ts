@@ -1,5 +1,5 @@
 /**
- * Records what a real API server answers in JSON and in protobuf, for test/integration/kube/recorded-codings.test.ts.
+ * Records what a real API server sends in JSON and in protobuf, for test/integration/kube/recorded-codings.test.ts.
  *
  *   node scripts/record-codings.ts   rewrites test/integration/kube/recorded
  */
@@ -55,7 +55,7 @@ for (const { resource } of kinds) {
   await writeFile(path.join(folder, `${resource.plural}.json.gz`), gzipSync(text, { level: 9 }));
 }
 
-/** The answer in both codings, in base64. */
+/** The response in both codings, in base64. */
 async function inBoth(resource: Resource, query: RequestOptions['query']): Promise<{ json: string; protobuf: string }> {
   return { json: await read(resource, query, undefined), protobuf: await read(resource, query, acceptProtobuf) };
 }

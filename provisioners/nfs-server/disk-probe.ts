@@ -18,7 +18,7 @@ export interface DiskProbeOptions {
   directory: string;
   /** Pause between two probes, in milliseconds. */
   intervalMs: number;
-  /** After this time without an answer the directory counts as hung, in milliseconds. */
+  /** After this time without a response the directory counts as hung, in milliseconds. */
   patienceMs: number;
   /** Called when that changes: what is wrong, or undefined once it is writable again. */
   onChange: (problem: DiskProblem | undefined) => void;
@@ -30,8 +30,8 @@ const fileName = '.nfs-provisioner.probe';
 
 /**
  * Writes a file from a separate process again and again: a file system call that hangs blocks a thread for ever, but a process
- * can be killed. A write that fails is an answer, too; it is a problem only if the file system is read-only. There is at most one such
- * process, even if a kill has no effect until the disk answers. Disposing it does not wait for a disk that hangs.
+ * can be killed. A write that fails is a response, too; it is a problem only if the file system is read-only. There is at most one such
+ * process, even if a kill has no effect until the disk responds. Disposing it does not wait for a disk that hangs.
  */
 export class DiskProbe implements AsyncDisposable {
   readonly #options: DiskProbeOptions;
@@ -57,8 +57,8 @@ export class DiskProbe implements AsyncDisposable {
     if (this.#problem !== undefined) throw new Error(this.#problem.message);
   }
 
-  /** Whether it answers within this time, in milliseconds. */
-  async answersWithin(ms: number): Promise<boolean> {
+  /** Whether it responds within this time, in milliseconds. */
+  async respondsWithin(ms: number): Promise<boolean> {
     const over = new AbortController();
     const late = delay(ms, false, { signal: over.signal }).catch(() => false);
     try {
@@ -79,10 +79,10 @@ export class DiskProbe implements AsyncDisposable {
     const { signal } = this.#stop;
     const stopped = once(signal, 'abort').then(() => undefined);
     while (!signal.aborted) {
-      const answers = await Promise.race([this.answersWithin(patienceMs), stopped]);
-      if (answers === undefined) return;
-      if (!answers) this.#helper?.kill('SIGKILL'); // one that cannot be killed ends once the disk answers
-      this.#set(answers ? this.#readOnly : this.#silent);
+      const responds = await Promise.race([this.respondsWithin(patienceMs), stopped]);
+      if (responds === undefined) return;
+      if (!responds) this.#helper?.kill('SIGKILL'); // one that cannot be killed ends once the disk responds
+      this.#set(responds ? this.#readOnly : this.#silent);
       await delay(intervalMs, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -104,14 +104,14 @@ export class DiskProbe implements AsyncDisposable {
       this.#options.logger.debug({ err }, 'The export directory could not be probed');
     }
     this.#helper = undefined;
-    if (helper.signalCode !== null) return false; // a helper that was killed has had no answer
+    if (helper.signalCode !== null) return false; // a helper that was killed has had no response
     this.#isReadOnly = helper.exitCode !== 0 && (await isReadOnly(this.#options.directory));
     return true;
   }
 
   get #silent(): DiskProblem {
     const { directory, patienceMs } = this.#options;
-    const message = `the export directory ${directory} does not answer a write within ${patienceMs / 1000} s`;
+    const message = `the export directory ${directory} does not respond to a write within ${patienceMs / 1000} s`;
     return { reason: 'ExportDirectoryHangs', message };
   }
 

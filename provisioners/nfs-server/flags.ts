@@ -43,7 +43,7 @@ const flagTable = {
   'http-endpoint': flag<string>('', 'address for metrics, /healthz and /readyz, such as :8080; empty: none'),
   'intent-journal': flag<string>('lease', 'where volumes are recorded before they are created: lease or off'),
   'probe-interval': flag<number>(10, 'seconds between two probes of the server and of the export directory; 0: none'),
-  'probe-timeout': flag<number>(30, 'seconds without an answer after which the server is killed and started again'),
+  'probe-timeout': flag<number>(30, 'seconds without a response after which the server is killed and started again'),
   v: flag<number>(0, 'verbosity of the log: 2 for calls, 5 for traces'),
   // of the original's logging library; accepted, without effect
   logtostderr: flag<boolean>(true, 'no effect: the log is on standard error'),

@@ -42,7 +42,7 @@ export class GaneshaBus {
     return new Map(exports.map(([id, path]) => [id, path]));
   }
 
-  /** @throws when the bus does not answer. */
+  /** @throws when the bus does not respond. */
   async ping(signal: AbortSignal): Promise<void> {
     await this.#call('GetId', '', [], signal, daemon);
   }
@@ -60,7 +60,7 @@ export class GaneshaBus {
     broken.promise.catch(() => undefined);
     const bus: MessageBus = createClient({ socket: this.#socket, authMethods: ['EXTERNAL'] });
     bus.connection.on('error', (error: Error) => broken.reject(error));
-    const abort = (): void => broken.reject(new Error('no answer in time', { cause: signal.reason })); // also while it connects
+    const abort = (): void => broken.reject(new Error('no response in time', { cause: signal.reason })); // also while it connects
     signal.addEventListener('abort', abort, { once: true });
     const reply = Promise.withResolvers<unknown>();
     const message = { ...called, member, ...(signature !== '' && { signature, body }) };

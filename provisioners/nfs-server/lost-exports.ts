@@ -13,9 +13,9 @@ export interface LostExportsOptions {
   exports: Pick<Exports, 'isServed' | 'restore'>;
   directories: VolumeDirectories;
   recorder: Recorder;
-  /** Whether the server answers. While it starts, nothing is restored and nothing reported; `lookAtAll` is called afterwards. */
+  /** Whether the server responds. While it starts, nothing is restored and nothing reported; `lookAtAll` is called afterwards. */
   isServing: () => boolean;
-  /** @throws while the export directory does not answer. */
+  /** @throws while the export directory does not respond. */
   checkDisk: () => void;
   logger: Logger;
   /** Pause until what could not be restored is tried again, in milliseconds. Default 60,000. */

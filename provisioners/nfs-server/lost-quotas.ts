@@ -16,7 +16,7 @@ export interface LostQuotasOptions {
   /** Whether the directory is about to be removed, or has been. */
   isLeaving: (directory: string) => boolean;
   recorder: Recorder;
-  /** @throws while the export directory does not answer. */
+  /** @throws while the export directory does not respond. */
   checkDisk: () => void;
   logger: Logger;
   /** Pause until what could not be set is tried again, in milliseconds. Default 60,000. */

@@ -39,9 +39,9 @@ export interface NfsProvisionerOptions {
   gids: GidAllocator;
   /** The address on new volumes. */
   serverAddress: (signal: AbortSignal) => Promise<string>;
-  /** Resolves once the NFS server answers, at the latest after some seconds. @throws when it does not. */
+  /** Resolves once the NFS server responds, at the latest after some seconds. @throws when it does not. */
   whenServing: (signal: AbortSignal) => Promise<void>;
-  /** @throws while the export directory does not answer. */
+  /** @throws while the export directory does not respond. */
   checkDisk: () => void;
   logger: Logger;
 }

@@ -65,7 +65,7 @@ export class NfsServer implements AsyncDisposable {
   /**
    * Starts everything, and does not wait for it: an export that has to wait for the server waits in `whenReady`.
    *
-   * @param options.onReady - called after each start of ganesha, once it answers.
+   * @param options.onReady - called after each start of ganesha, once it responds.
    */
   static async start(options: {
     settings: Settings;
@@ -105,17 +105,17 @@ export class NfsServer implements AsyncDisposable {
     return new NfsServer(stack.move(), ganesha);
   }
 
-  /** Whether ganesha answers now. */
+  /** Whether ganesha responds now. */
   get isReady(): boolean {
     return this.#ganesha.isReady;
   }
 
-  /** Why ganesha does not answer, for people; undefined while it does, and before its first start. */
+  /** Why ganesha does not respond, for people; undefined while it does, and before its first start. */
   get problem(): string | undefined {
     return this.#ganesha.problem;
   }
 
-  /** @throws when ganesha does not answer until the signal ends the wait. */
+  /** @throws when ganesha does not respond until the signal ends the wait. */
   async whenReady(signal: AbortSignal): Promise<void> {
     if (this.isReady) return;
     signal.throwIfAborted();
@@ -174,16 +174,16 @@ async function startBus(
 
 /** Rpcbind unless one runs already, such as that of the node in a Pod with its network, and rpc.statd. */
 async function startRpcHelpers(logger: Logger): Promise<SupervisedProcess[]> {
-  const answers = async (): Promise<void> => {
+  const responds = async (): Promise<void> => {
     await exec('rpcinfo', ['127.0.0.1']);
   };
-  const isThere = await answers().then(
+  const isThere = await responds().then(
     () => true,
     () => false,
   );
   const rpcbind = isThere
     ? []
-    : [new SupervisedProcess({ name: 'rpcbind', command: ['rpcbind', '-f', '-w'], probe: answers, logger })];
+    : [new SupervisedProcess({ name: 'rpcbind', command: ['rpcbind', '-f', '-w'], probe: responds, logger })];
   const prepare = async (): Promise<void> => {
     await rpcbind[0]?.whenReady();
   };

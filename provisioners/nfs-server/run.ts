@@ -88,7 +88,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
   const checkDisk = (): void => disk?.check();
   await using serving = await startServing(settings, {
     directories,
-    mayRestart: () => disk?.answersWithin(settings.probe?.intervalMs ?? 0) ?? Promise.resolve(true),
+    mayRestart: () => disk?.respondsWithin(settings.probe?.intervalMs ?? 0) ?? Promise.resolve(true),
     isTaken: (id) => ownVolumes.hasId(id),
     onEdited: () => late.lost?.lookAtAll(),
     onServing: () => {

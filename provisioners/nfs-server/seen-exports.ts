@@ -55,6 +55,6 @@ async function activeExports(
   } catch (error) {
     signal.throwIfAborted();
     const { message } = error as Error;
-    return { active: [], silent: [`what ganesha exports: it does not answer (${message}). ${sameFlags}`] };
+    return { active: [], silent: [`what ganesha exports: it does not respond (${message}). ${sameFlags}`] };
   }
 }

@@ -19,12 +19,12 @@ const reconcileTimeoutMs = 600_000;
 /** Disposing it ends what it started. */
 export interface Serving extends AsyncDisposable {
   readonly exports: Exports;
-  /** Whether the server answers; always of one that is not ours. */
+  /** Whether the server responds; always of one that is not ours. */
   readonly isReady: boolean;
   readonly restarts: number;
-  /** Why a server of our own does not answer, for people; undefined while it does, and before its first start. */
+  /** Why a server of our own does not respond, for people; undefined while it does, and before its first start. */
   readonly problem: string | undefined;
-  /** Resolves once the server answers. @throws when it does not within 15 s. */
+  /** Resolves once the server responds. @throws when it does not within 15 s. */
   whenReady(signal: AbortSignal): Promise<void>;
 }
 

@@ -10,9 +10,9 @@ export interface SupervisedOptions {
   environment?: Record<string, string | undefined>;
   /** Called before each start. */
   prepare?: () => Promise<void>;
-  /** Resolves once the program answers; tried again and again while it rejects, for at most 30 s. Default: at once. */
+  /** Resolves once the program responds; tried again and again while it rejects, for at most 30 s. Default: at once. */
   probe?: (signal: AbortSignal) => Promise<void>;
-  /** Called each time that it answers. */
+  /** Called each time it responds. */
   onReady?: () => void;
   /** Probes the program once it is ready, and restarts it when it stays silent. Default: it is not probed. */
   liveness?: Liveness | undefined;
@@ -25,7 +25,7 @@ export interface SupervisedOptions {
 export interface Liveness {
   /** Pause between two probes, and the time that each may take, in milliseconds. */
   readonly intervalMs: number;
-  /** After this time without an answer the program is killed, in milliseconds. */
+  /** After this time without a response the program is killed, in milliseconds. */
   readonly silentMs: number;
   /** Whether a restart may help; called directly before it. */
   readonly mayKill: () => Promise<boolean>;
@@ -62,12 +62,12 @@ export class SupervisedProcess implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** Whether it runs and has answered. */
+  /** Whether it runs and has responded. */
   get isReady(): boolean {
     return this.#isReady;
   }
 
-  /** Why it does not answer, for people; undefined while it does, and until it has answered for the first time. */
+  /** Why it does not respond, for people; undefined while it does, and until it has responded for the first time. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -87,7 +87,7 @@ export class SupervisedProcess implements AsyncDisposable {
     this.#child?.kill(signal);
   }
 
-  /** Resolves while it runs and has answered, else as soon as it does. */
+  /** Resolves while it runs and has responded, else as soon as it does. */
   whenReady(): Promise<undefined> {
     return this.#ready.promise;
   }
@@ -164,7 +164,7 @@ export class SupervisedProcess implements AsyncDisposable {
     };
   }
 
-  /** A program that does not answer in time is killed, so that it gets another chance. */
+  /** A program that does not respond in time is killed, so that it gets another chance. */
   async #reportReady(child: ChildProcess, over: AbortSignal): Promise<void> {
     const { name, probe, logger } = this.#options;
     const late = AbortSignal.timeout(readyTimeoutMs);
@@ -184,7 +184,7 @@ export class SupervisedProcess implements AsyncDisposable {
       }
     }
     if (over.aborted) return;
-    logger.error({ program: name, err: problem }, `A program of the NFS server did not answer within 30 s`);
+    logger.error({ program: name, err: problem }, `A program of the NFS server did not respond within 30 s`);
     child.kill('SIGKILL');
   }
 
@@ -193,21 +193,21 @@ export class SupervisedProcess implements AsyncDisposable {
     const { name, liveness, probe, logger } = this.#options;
     if (liveness === undefined || probe === undefined) return;
     const isOver = (): boolean => over.aborted;
-    let answeredMs = performance.now();
+    let respondedMs = performance.now();
     while (!isOver()) {
       await delay(liveness.intervalMs, undefined, { signal: over }).catch(() => undefined);
       if (isOver()) return;
-      const answers = await isAnswered(probe, AbortSignal.any([over, AbortSignal.timeout(liveness.intervalMs)]));
+      const responds = await isResponding(probe, AbortSignal.any([over, AbortSignal.timeout(liveness.intervalMs)]));
       if (isOver()) return;
-      if (answers) {
-        answeredMs = performance.now();
+      if (responds) {
+        respondedMs = performance.now();
         if (!this.#isReady) this.#setReady();
         continue;
       }
-      const silentS = Math.round((performance.now() - answeredMs) / 1000);
-      if (this.#isReady) logger.warn({ program: name, silentS }, 'A program of the NFS server does not answer');
-      this.#setNotReady(`${name} has not answered for ${silentS} s`);
-      if (performance.now() - answeredMs < liveness.silentMs || !(await liveness.mayKill())) continue;
+      const silentS = Math.round((performance.now() - respondedMs) / 1000);
+      if (this.#isReady) logger.warn({ program: name, silentS }, 'A program of the NFS server does not respond');
+      this.#setNotReady(`${name} has not responded for ${silentS} s`);
+      if (performance.now() - respondedMs < liveness.silentMs || !(await liveness.mayKill())) continue;
       logger.error({ program: name, silentS }, 'A program of the NFS server stays silent and is killed');
       child.kill('SIGKILL');
       return;
@@ -230,7 +230,7 @@ export class SupervisedProcess implements AsyncDisposable {
 }
 
 /** Also ends the wait for a probe that ignores its signal. */
-async function isAnswered(probe: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<boolean> {
+async function isResponding(probe: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return false;
   try {
     await untilStopped(probe(signal), signal);

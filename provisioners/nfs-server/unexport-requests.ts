@@ -15,7 +15,7 @@ const pollMs = 1000;
 /** How long ganesha may take, in milliseconds. */
 const removeTimeoutMs = 60_000;
 /** How long the provisioner may take to find a request, which it does every second, and to carry it out, in milliseconds. */
-const answerTimeoutMs = 90_000;
+const responseTimeoutMs = 90_000;
 
 /**
  * Asks the running provisioner to remove an export, and waits until it has done so or refused to.
@@ -28,7 +28,7 @@ export async function requestUnexport(
   signal: AbortSignal,
 ): Promise<void> {
   const file = path.join(root, fileName);
-  const late = AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]);
+  const late = AbortSignal.any([signal, AbortSignal.timeout(responseTimeoutMs)]);
   await createWhole(file, JSON.stringify({ id, path: directory })).catch((error: unknown) => {
     if (errnoOf(error) !== 'EEXIST') throw error;
     throw new Error(`${file} exists: another audit is running; remove the file if that is not so`, { cause: error });
@@ -45,7 +45,7 @@ export interface UnexportRequestsOptions {
   directories: Pick<VolumeDirectories, 'isVolume' | 'root'>;
   exports: Pick<Exports, 'find' | 'remove'>;
   volumes: Pick<OwnVolumes, 'names' | 'get' | 'synced'>;
-  /** Whether the export directory answers. */
+  /** Whether the export directory responds. */
   isDiskUp: () => boolean;
   onRemoved: () => void;
   logger: Logger;
@@ -79,7 +79,7 @@ export class UnexportRequests {
     if (text === undefined) return;
     try {
       const ageMs = Date.now() - (await stat(file)).mtimeMs;
-      if (ageMs > answerTimeoutMs)
+      if (ageMs > responseTimeoutMs)
         throw new Error(`the request is ${Math.round(ageMs / 1000)} s old: its audit no longer waits for it`);
       const { id, path: directory } = readRequest(text);
       const why = this.#obstacle({ id, path: directory });

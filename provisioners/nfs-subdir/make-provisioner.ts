@@ -68,7 +68,7 @@ function watchShare(
   const probe = new ShareProbe({ mountPoint, patienceMs, clock });
   const watch = new ShareWatch({
     check: async (signal) => {
-      calls.isSilent = !(await probe.answers());
+      calls.isSilent = !(await probe.responds());
       await calls.run((until) => share.check(until), signal, { isShort: true });
     },
     synced,

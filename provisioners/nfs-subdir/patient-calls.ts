@@ -2,7 +2,7 @@
 import { type Clock, untilAborted } from '../../src/index.ts';
 import { ShareError } from './share-guard.ts';
 
-/** The export does not answer; what was under way may still happen. */
+/** The export does not respond; what was under way may still happen. */
 export class SilentShareError extends ShareError {
   override readonly name: string = 'SilentShareError';
 }
@@ -42,8 +42,8 @@ export class PatientCalls {
   /**
    * Starts the call, and waits until it ends, the export is found silent, or the signal aborts.
    *
-   * @param options.isShort - also gives up after `patienceMs`: for calls that are short wherever the export answers.
-   * @throws {SilentShareError} when the export does not answer; the signal's reason; what the call throws.
+   * @param options.isShort - also gives up after `patienceMs`: for calls that are short wherever the export responds.
+   * @throws {SilentShareError} when the export does not respond; the signal's reason; what the call throws.
    */
   async run<T>(
     call: (signal: AbortSignal) => Promise<T>,
@@ -70,6 +70,6 @@ export class PatientCalls {
   }
 
   #error(): SilentShareError {
-    return new SilentShareError(`the export at ${this.#mountPoint} does not answer`);
+    return new SilentShareError(`the export at ${this.#mountPoint} does not respond`);
   }
 }

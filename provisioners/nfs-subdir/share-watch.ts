@@ -26,7 +26,7 @@ export class ShareWatch {
     gauge({
       registry: options.registry,
       name: 'nfs_subdir_share_usable',
-      help: '1 while the export is the share of the volumes and answers, otherwise 0.',
+      help: '1 while the export is the share of the volumes and responds, otherwise 0.',
       collect: (metric) => metric.set(this.#problem === undefined ? 1 : 0),
     });
   }

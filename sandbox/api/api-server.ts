@@ -265,7 +265,7 @@ export class ApiServer implements AsyncDisposable {
     }
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
-    // Answers under way get a moment; real time, since no clock of a test may hold up the end.
+    // Responses under way get a moment; real time, since no clock of a test may hold up the end.
     const closing = setTimeout(() => server.closeAllConnections(), 200);
     await closed;
     clearTimeout(closing);

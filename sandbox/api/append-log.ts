@@ -124,7 +124,7 @@ function parseEntry(line: string, where: string): Entry {
       return entry as unknown as Entry;
     }
   } catch {
-    // The same answer as for JSON that is no entry.
+    // The same response as for JSON that is no entry.
   }
   throw new Error(`${where} is not an entry of an object log`);
 }

@@ -2,7 +2,7 @@ import { eventFromCore, eventToCore } from './event-forms.ts';
 import { defineResource } from './resource-type.ts';
 import type { ResourceSketch, ResourceType } from './resource-type.ts';
 
-const storage = { group: 'storage.k8s.io', deleteAnswersObject: true } as const;
+const storage = { group: 'storage.k8s.io', deleteReturnsObject: true } as const;
 const apps = {
   group: 'apps',
   namespaced: true,
@@ -21,7 +21,7 @@ const sketches: ResourceSketch[] = [
     kind: 'Namespace',
     shortNames: ['ns'],
     subresources: ['status', 'finalize'],
-    deleteAnswersObject: true,
+    deleteReturnsObject: true,
   },
   { plural: 'nodes', kind: 'Node', shortNames: ['no'], subresources: ['status'] },
   {
@@ -32,7 +32,7 @@ const sketches: ResourceSketch[] = [
     categories: ['all'],
     subresources: ['status', 'binding', 'eviction'],
     generation: true,
-    deleteAnswersObject: true,
+    deleteReturnsObject: true,
   },
   { plural: 'secrets', kind: 'Secret', namespaced: true },
   { plural: 'configmaps', kind: 'ConfigMap', namespaced: true, shortNames: ['cm'] },
@@ -42,7 +42,7 @@ const sketches: ResourceSketch[] = [
     namespaced: true,
     shortNames: ['sa'],
     subresources: ['token'],
-    deleteAnswersObject: true,
+    deleteReturnsObject: true,
   },
   { plural: 'events', kind: 'Event', namespaced: true, shortNames: ['ev'], createOnUpdate: true },
   {
@@ -50,7 +50,7 @@ const sketches: ResourceSketch[] = [
     kind: 'PersistentVolume',
     shortNames: ['pv'],
     subresources: ['status'],
-    deleteAnswersObject: true,
+    deleteReturnsObject: true,
   },
   {
     plural: 'persistentvolumeclaims',
@@ -58,7 +58,7 @@ const sketches: ResourceSketch[] = [
     namespaced: true,
     shortNames: ['pvc'],
     subresources: ['status'],
-    deleteAnswersObject: true,
+    deleteReturnsObject: true,
   },
   {
     plural: 'resourcequotas',
@@ -122,7 +122,7 @@ const sketches: ResourceSketch[] = [
     kind: 'CSIStorageCapacity',
     listKind: 'CSIStorageCapacityList',
     namespaced: true,
-    deleteAnswersObject: false,
+    deleteReturnsObject: false,
   },
   {
     group: 'coordination.k8s.io',

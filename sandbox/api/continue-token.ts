@@ -23,7 +23,7 @@ export function decodeContinue(token: string): ContinuePoint {
       if (typeof start === 'string') return { rv, after: start.slice(0, -1) };
     }
   } catch {
-    // Not JSON: the same answer as for JSON that is no token.
+    // Not JSON: the same response as for JSON that is no token.
   }
   throw new StatusError('BadRequest', 'continue key is not valid: it was not issued by this server');
 }

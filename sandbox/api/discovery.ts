@@ -18,7 +18,7 @@ const subresources: Record<Subresource, { verbs: string[]; group?: string; versi
 /** The Kubernetes version whose behaviour the end-to-end tests compare with that of the sandbox. */
 export const kubernetesVersion = '1.36.3';
 
-/** Answer to `/version`. @param version - as in `1.36.3`. */
+/** Response to `/version`. @param version - as in `1.36.3`. */
 export function versionInfo(version: string): object {
   const [major, minor] = version.split('.');
   return {
@@ -34,17 +34,17 @@ export function versionInfo(version: string): object {
   };
 }
 
-/** Answer to `/api`. */
+/** Response to `/api`. */
 export function coreVersions(): object {
   return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
 }
 
-/** Answer to `/apis`. */
+/** Response to `/apis`. */
 export function groupList(types: ResourceTypes): object {
   return { kind: 'APIGroupList', apiVersion: 'v1', groups: allGroups(types).map(groupBody) };
 }
 
-/** Answer to `/apis/<group>`, or `undefined` for a group that is not served. */
+/** Response to `/apis/<group>`, or `undefined` for a group that is not served. */
 export function groupInfo(types: ResourceTypes, group: string): object | undefined {
   const found = allGroups(types).find((each) => each.group === group);
   return found === undefined ? undefined : { kind: 'APIGroup', apiVersion: 'v1', ...groupBody(found) };
@@ -64,7 +64,7 @@ function allGroups(types: ResourceTypes): { group: string; versions: string[] }[
   return groups;
 }
 
-/** Answer to `/api/v1` and `/apis/<group>/<version>`, or `undefined` if nothing is served there. */
+/** Response to `/api/v1` and `/apis/<group>/<version>`, or `undefined` if nothing is served there. */
 export function resourceList(types: ResourceTypes, group: string, version: string): object | undefined {
   const resources: object[] = [];
   for (const type of types.inVersion(group, version)) {

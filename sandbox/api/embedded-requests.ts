@@ -7,8 +7,8 @@ import type { RequestLog } from './request-log.ts';
 import { methodNotAllowed } from './resource-requests.ts';
 
 /**
- * What tests in other processes control, under `/embedded`: `POST faults` adds a rule and answers its id,
- * `DELETE faults[/<id>]` takes rules back, `GET requests` answers the request log and `DELETE requests`
+ * What tests in other processes control, under `/embedded`: `POST faults` adds a rule and returns its id,
+ * `DELETE faults[/<id>]` takes rules back, `GET requests` returns the request log and `DELETE requests`
  * empties it.
  */
 export class EmbeddedRequests {

@@ -34,7 +34,7 @@ export type FaultAction =
   | { readonly type: 'htmlBody'; readonly code: number }
   /** Changes the RV of the object right before the request reaches it. */
   | { readonly type: 'conflictOnce' }
-  /** Answers a get or list as of so many commits ago. */
+  /** Serves a get or list as of so many commits ago. */
   | { readonly type: 'staleRead'; readonly rvBack: number }
   | {
       readonly type: 'watchCut';
@@ -54,7 +54,7 @@ export type FaultAction =
   /** Ignores the parameters of streaming lists as an old server. */
   | { readonly type: 'ignoreWatchListParams' }
   | { readonly type: 'compactNow' }
-  /** Answers 410 to every page but the first. */
+  /** Responds with 410 to every page but the first. */
   | { readonly type: 'expireContinue' }
   | { readonly type: 'throttleBytes'; readonly bytesPerSecond: number }
   /** Aborts every connection for so long. */

@@ -50,7 +50,7 @@ export function tooLong(field: string, limit: number): FieldError {
   return { field, reason: 'FieldValueTooLong', message: `Too long: may not be more than ${limit} bytes` };
 }
 
-/** The 422 answer for an object with these complaints. */
+/** The 422 response for an object with these complaints. */
 export function invalidObject(kind: string, group: string, name: string, errors: readonly FieldError[]): StatusError {
   const texts = errors.map(({ field, message }) => `${field}: ${message}`);
   const text = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;

@@ -82,7 +82,7 @@ export function selectedName(query: URLSearchParams): string {
     const terms = splitTerms(query.get('fieldSelector') ?? '').map(parseTerm);
     return terms.find(({ field, negated }) => field === 'metadata.name' && !negated)?.value ?? '';
   } catch {
-    return ''; // answered as a bad request once it is known who asks
+    return ''; // rejected as a bad request once it is known who asks
   }
 }
 

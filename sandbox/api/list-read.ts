@@ -39,7 +39,7 @@ export function scopeFilter(scope: Scope, options: ReadOptions): (revision: Revi
 /**
  * One page of a list as of the RV that the options ask for, which must not lie ahead.
  *
- * `limit` does not count for RV "0", which a watch cache answers as a whole.
+ * `limit` does not count for RV "0", which a watch cache returns as a whole.
  * @throws {StatusError} `Expired` for a state that has left the history.
  */
 export function readList(store: Store, scope: Scope, options: ReadOptions): ListPage {
@@ -107,7 +107,7 @@ function expired(rv: number, store: Store, after?: string): StatusError {
   return new StatusError(
     'Expired',
     'The provided continue parameter is too old to display a consistent list result. ' +
-      'List again without it, or use the token of this answer for the rest as it is now, which may not fit what was shown before.',
+      'List again without it, or use the token of this response for the rest as it is now, which may not fit what was shown before.',
     { continueToken: encodeContinue({ rv: -1, after }) },
   );
 }

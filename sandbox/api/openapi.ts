@@ -4,7 +4,7 @@ import { groupVersion } from './resource-type.ts';
 import type { ResourceType, ResourceTypes } from './resource-type.ts';
 import type { Schema } from './schema.ts';
 
-/** Answer to `/openapi/v3`: every served group version, since kubectl asks no further for one that is missing. */
+/** Response to `/openapi/v3`: every served group version, since kubectl asks no further for one that is missing. */
 export function openApiIndex(types: ResourceTypes): object {
   const paths: Record<string, object> = {};
   for (const { group, versions } of types.groups()) {

@@ -19,7 +19,7 @@ const openApiProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+proto
 /** A document of version 2 without kinds: kubectl asks for it when it does not find a kind in those of version 3. */
 const emptyOpenApi = Buffer.from([0x0a, 0x03, ...Buffer.from('2.0')]);
 
-/** Answers discovery, schemas, version and health, and passes on what tests control. */
+/** Serves discovery, schemas, version and health, and passes on what tests control. */
 export class PathRequests {
   readonly #types: ResourceTypes;
   readonly #version: string;

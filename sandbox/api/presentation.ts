@@ -10,7 +10,7 @@ export type Presentation =
   | { readonly form: 'table'; readonly apiVersion: string; readonly include: 'None' | 'Metadata' | 'Object' }
   | { readonly form: 'metadata'; readonly apiVersion: string };
 
-/** Metadata of a list answer. */
+/** Metadata of a list response. */
 export interface ListMeta {
   readonly rv: number;
   readonly continueToken?: string;

@@ -4,12 +4,12 @@ import type { Clock, Timer } from '../../src/base/clock.ts';
 import type { FaultAction } from './faults.ts';
 import type { StatusError } from './status-error.ts';
 
-/** The answer to one request, with the faults that act on its bytes. */
+/** The response to one request, with the faults that act on its bytes. */
 export class Reply {
   readonly response: ServerResponse;
   readonly #clock: Clock;
   readonly #warnings = new Set<string>();
-  /** Acts on the answer: `dropAfter`, `truncate` or `throttleBytes`. */
+  /** Acts on the response: `dropAfter`, `truncate` or `throttleBytes`. */
   fault: FaultAction | undefined;
 
   constructor(response: ServerResponse, options: { clock: Clock }) {
@@ -19,12 +19,12 @@ export class Reply {
     response.setHeader('Cache-Control', 'no-cache, private');
   }
 
-  /** Adds a `Warning` header to the answer. */
+  /** Adds a `Warning` header to the response. */
   warn(text: string): void {
     this.#warnings.add(text);
   }
 
-  /** Answers JSON text, given in one piece or in parts. */
+  /** Sends JSON text, given in one piece or in parts. */
   json(code: number, body: string | readonly string[], contentType = 'application/json'): void {
     this.#send(code, contentType, typeof body === 'string' ? [body] : body);
   }
@@ -33,7 +33,7 @@ export class Reply {
     this.#send(code, contentType, [body]);
   }
 
-  /** Answers a body that is no text. */
+  /** Sends a body that is not text. */
   bytes(code: number, body: Uint8Array, contentType: string): void {
     this.#send(code, contentType, [body]);
   }

@@ -19,7 +19,7 @@ import { methodNotAllowed } from './resource-requests.ts';
 import type { ResourceRequests } from './resource-requests.ts';
 import type { ResourceTypes } from './resource-type.ts';
 import { findReview } from './review-kinds.ts';
-import { answerReview } from './reviews.ts';
+import { reviewed } from './reviews.ts';
 import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
 
@@ -38,7 +38,7 @@ export interface RequestHandlerOptions {
 }
 
 /** One reason for all: making one per request would cost a stack trace each. */
-const clientGone = new Error('the client went away or was answered');
+const clientGone = new Error('the client went away or has its response');
 
 interface Exchange {
   readonly request: IncomingMessage;
@@ -53,7 +53,7 @@ interface Exchange {
 }
 
 /**
- * The way of every HTTP request: log, authentication, authorisation, faults, then the answer by kind of path. A
+ * The way of every HTTP request: log, authentication, authorisation, faults, then the response by kind of path. A
  * failure of any step becomes a `Status` body.
  */
 export class RequestHandler {
@@ -64,7 +64,7 @@ export class RequestHandler {
     this.#options = options;
   }
 
-  /** Answers one request; never rejects. */
+  /** Responds to one request; never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clock, logger } = this.#options;
     const reply = new Reply(response, { clock });
@@ -75,9 +75,9 @@ export class RequestHandler {
       entry.durationMs = clock.monotonicMs() - entry.atMs;
       if (response.headersSent) entry.status = response.statusCode;
     });
-    response.on('error', (err) => logger.debug({ err }, 'a client went away during its answer'));
+    response.on('error', (err) => logger.debug({ err }, 'a client went away during its response'));
     try {
-      await this.#answer(request, reply, entry, gone.signal);
+      await this.#respond(request, reply, entry, gone.signal);
       if (response.headersSent) entry.status = response.statusCode;
     } catch (error) {
       if (gone.signal.aborted) return;
@@ -89,7 +89,7 @@ export class RequestHandler {
     }
   }
 
-  async #answer(request: IncomingMessage, reply: Reply, entry: LoggedRequest, signal: AbortSignal): Promise<void> {
+  async #respond(request: IncomingMessage, reply: Reply, entry: LoggedRequest, signal: AbortSignal): Promise<void> {
     const { authentication, clock } = this.#options;
     if (clock.monotonicMs() < this.#unavailableUntilMs) {
       reply.abort();
@@ -111,11 +111,11 @@ export class RequestHandler {
     if (user === undefined) throw new StatusError('Unauthorized', 'Unauthorized');
     const acting = impersonate(request, user, this.#options.authorization);
     entry.user = acting.name;
-    if (target.kind === 'resource') await this.#answerResource({ ...exchange, user: acting }, target);
-    else await this.#answerPath({ ...exchange, user: acting }, target.path);
+    if (target.kind === 'resource') await this.#serveResource({ ...exchange, user: acting }, target);
+    else await this.#servePath({ ...exchange, user: acting }, target.path);
   }
 
-  async #answerResource(exchange: Exchange, target: ResourceTarget): Promise<void> {
+  async #serveResource(exchange: Exchange, target: ResourceTarget): Promise<void> {
     const { authorization, types, resources } = this.#options;
     const { request, reply, user, verb, query, fault, signal } = exchange;
     if (verb === undefined) throw methodNotAllowed();
@@ -128,14 +128,14 @@ export class RequestHandler {
     const of = types.find(target);
     if (review === undefined && !authorization.allows(access)) throw forbiddenError(access);
     const contentType = mediaType(request.headers['content-type']);
-    if (review !== undefined) return this.#answerReview(exchange, target, contentType);
+    if (review !== undefined) return this.#serveReview(exchange, target, contentType);
     if (of === undefined) throw noSuchPath();
     const body = request.method === 'GET' || request.method === 'HEAD' ? Buffer.alloc(0) : await readBody(request);
     const { accept } = request.headers;
     await resources.handle({ verb, target, of, query, accept, contentType, body, reply, fault, signal });
   }
 
-  async #answerReview(exchange: Exchange, target: ResourceTarget, contentType: string): Promise<void> {
+  async #serveReview(exchange: Exchange, target: ResourceTarget, contentType: string): Promise<void> {
     const { request, reply, user, verb, query } = exchange;
     const review = findReview(target.group, target.version, target.plural);
     if (review === undefined || verb !== 'create') throw methodNotAllowed();
@@ -153,10 +153,10 @@ export class RequestHandler {
     if (!review.kind.startsWith('Self') && !authorization.allows(access)) throw forbiddenError(access);
     choosePresentation(request.headers.accept, query);
     const body = await parseObject(await readBody(request), contentType, objectTypes);
-    reply.json(201, JSON.stringify(answerReview(review, body, user, this.#options)));
+    reply.json(201, JSON.stringify(reviewed(review, body, user, this.#options)));
   }
 
-  async #answerPath(exchange: Exchange, path: string): Promise<void> {
+  async #servePath(exchange: Exchange, path: string): Promise<void> {
     const { authorization, paths } = this.#options;
     const { request, reply, user, query } = exchange;
     const method = request.method ?? 'GET';

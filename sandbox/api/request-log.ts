@@ -18,9 +18,9 @@ export interface LoggedRequest {
   verb: string;
   /** Plural of the resource, with `/<subresource>` if there is one; empty for other paths. */
   resource: string;
-  /** HTTP status; 0 while unanswered or if the connection was aborted before an answer. */
+  /** HTTP status; 0 without a response yet, or if the connection was aborted before a response. */
   status: number;
-  /** Until the last byte of the answer; -1 while it is open. */
+  /** Until the last byte of the response; -1 while it is open. */
   durationMs: number;
   /** Type of the fault applied to it. */
   fault: string;

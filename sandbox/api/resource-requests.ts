@@ -25,7 +25,7 @@ import { WatchStream } from './watch-stream.ts';
 import { deleteOptions, patchTypes, readDeleteOptions, writeOptions } from './write-options.ts';
 import type { WatchSettings } from './watch-stream.ts';
 
-/** What requests are answered from. */
+/** What requests are served from. */
 export interface ResourceRequestsOptions {
   readonly store: Store;
   readonly registry: ObjectRegistry;
@@ -40,7 +40,7 @@ export interface ResourceRequestsOptions {
 const futureRvWaitMs = 3000;
 const defaultTokenSeconds = 3600;
 
-/** Answers requests for resources: the HTTP side of reading and writing. */
+/** Serves requests for resources: the HTTP side of reading and writing. */
 export class ResourceRequests {
   readonly #options: ResourceRequestsOptions;
   readonly #openWatches = new Set<WatchStream>();
@@ -54,7 +54,7 @@ export class ResourceRequests {
     for (const watch of this.#openWatches) watch.end();
   }
 
-  /** @throws {StatusError} for every answer that is a failure. */
+  /** @throws {StatusError} for every response that is a failure. */
   async handle(request: ResourceRequest): Promise<void> {
     const { verb, target, of } = request;
     if (of.type.namespaced && target.namespace === '' && target.name !== '') throw noSuchPath();
@@ -224,7 +224,7 @@ export class ResourceRequests {
     const { of, reply, target } = request;
     const renderer = this.#renderer(request);
     const { revision, removed } = this.#options.registry.delete(addressed(request), await deleteOptions(request));
-    if (!removed || of.type.deleteAnswersObject) {
+    if (!removed || of.type.deleteReturnsObject) {
       reply.json(200, renderer.object(revision));
       return;
     }

@@ -26,8 +26,8 @@ export interface ResourceType {
   readonly unconditionalUpdate: boolean;
   /** PUT of a missing object creates it. */
   readonly createOnUpdate: boolean;
-  /** DELETE answers the object instead of a Status. */
-  readonly deleteAnswersObject: boolean;
+  /** DELETE returns the object instead of a Status. */
+  readonly deleteReturnsObject: boolean;
   /** From the stored form to the form of this type, where they differ in more than `apiVersion`. */
   readonly fromStored?: (object: SandboxObject) => SandboxObject;
   /** The way back. */
@@ -69,7 +69,7 @@ export interface ResourceSketch {
   generation?: boolean;
   unconditionalUpdate?: boolean;
   createOnUpdate?: boolean;
-  deleteAnswersObject?: boolean;
+  deleteReturnsObject?: boolean;
   singular?: string;
   listKind?: string;
   fromStored?: (object: SandboxObject) => SandboxObject;
@@ -94,7 +94,7 @@ export function defineResource(sketch: ResourceSketch): ResourceType {
     generation: custom,
     unconditionalUpdate: !custom,
     createOnUpdate: false,
-    deleteAnswersObject: false,
+    deleteReturnsObject: false,
     ...sketch,
   };
 }

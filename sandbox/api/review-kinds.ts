@@ -1,4 +1,4 @@
-/** Kinds that are only posted: the answer is in the status, and nothing is stored. */
+/** Kinds that are only posted: the response is in the status, and nothing is stored. */
 export const reviewKinds = [
   { group: 'authentication.k8s.io', version: 'v1', plural: 'selfsubjectreviews', kind: 'SelfSubjectReview' },
   { group: 'authentication.k8s.io', version: 'v1', plural: 'tokenreviews', kind: 'TokenReview' },

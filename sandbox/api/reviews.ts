@@ -5,7 +5,7 @@ import type { JsonObject } from './json.ts';
 import type { ReviewKind } from './review-kinds.ts';
 
 /** The posted review with its status filled in (Kubernetes, "Authorization", "Checking API access"). */
-export function answerReview(
+export function reviewed(
   review: ReviewKind,
   body: JsonObject,
   by: User,

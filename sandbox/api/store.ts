@@ -71,7 +71,7 @@ export class Store {
   }
 
   /**
-   * The objects as they were at `rv`, or `undefined` if that is no longer known; `rv` must not lie ahead. The answer
+   * The objects as they were at `rv`, or `undefined` if that is no longer known; `rv` must not lie ahead. The response
    * is kept, so that the pages of one list do not each undo the history.
    */
   listAt(storage: string, rv: number): readonly Revision[] | undefined {

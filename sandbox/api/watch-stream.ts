@@ -14,7 +14,7 @@ import type { Store } from './store.ts';
 /** How a server treats all its watches. */
 export interface WatchSettings {
   readonly bookmarkIntervalMs: number;
-  /** Answers an RV that left the history with HTTP 410 instead of an ERROR event. */
+  /** Responds with HTTP 410 instead of an ERROR event to an RV that left the history. */
   readonly goneAsHttpStatus: boolean;
 }
 
@@ -67,7 +67,7 @@ export class WatchStream {
     this.#matches = scopeFilter(options.scope, options.options);
   }
 
-  /** Answers the request's headers at once and the events as they come. @throws {StatusError} `Expired`, if so set. */
+  /** Sends the response headers at once and the events as they come. @throws {StatusError} `Expired`, if so set. */
   start(): void {
     const { store, scope, options, reply, settings, fault } = this.#options;
     const { storage } = scope.type;

@@ -58,7 +58,7 @@ function isUnimplemented(error: unknown): boolean {
   return (error as ServiceError).code === status.UNIMPLEMENTED;
 }
 
-type Unary = (request: object, options: object, done: (error: ServiceError | null, answer?: object) => void) => void;
+type Unary = (request: object, options: object, done: (error: ServiceError | null, response?: object) => void) => void;
 
 class DriverClient implements Disposable {
   readonly #socketPath: string;
@@ -68,7 +68,7 @@ class DriverClient implements Disposable {
     this.#socketPath = socketPath;
   }
 
-  call<Answer>(service: string, method: string): Promise<Answer> {
+  call<Response>(service: string, method: string): Promise<Response> {
     const definition = csiServices()[`csi.v1.${service}`];
     if (definition === undefined) throw new Error(`csi.proto has no service ${service}`);
     const client = new (makeClientConstructor(definition, service))(
@@ -78,17 +78,17 @@ class DriverClient implements Disposable {
     this.#open.push(client);
     return new Promise((resolve, reject) => {
       const unary = (client as unknown as Record<string, Unary>)[method];
-      unary?.call(client, {}, { deadline: Date.now() + callTimeoutMs }, (error, answer) => {
-        if (error === null) resolve(answer as Answer);
+      unary?.call(client, {}, { deadline: Date.now() + callTimeoutMs }, (error, response) => {
+        if (error === null) resolve(response as Response);
         else reject(Object.assign(error, { message: `${method}: ${error.message}` }));
       });
     });
   }
 
   /** As `call`; undefined for a method or service that the driver does not have. */
-  async optional<Answer>(service: string, method: string): Promise<Answer | undefined> {
+  async optional<Response>(service: string, method: string): Promise<Response | undefined> {
     try {
-      return await this.call<Answer>(service, method);
+      return await this.call<Response>(service, method);
     } catch (error) {
       if (isUnimplemented(error)) return undefined;
       throw error;
@@ -96,8 +96,8 @@ class DriverClient implements Disposable {
   }
 
   async capabilities(service: string, method: string): Promise<Set<string>> {
-    const answer = await this.optional<{ capabilities?: { rpc?: { type?: string } }[] }>(service, method);
-    return new Set((answer?.capabilities ?? []).map(({ rpc }) => rpc?.type ?? ''));
+    const response = await this.optional<{ capabilities?: { rpc?: { type?: string } }[] }>(service, method);
+    return new Set((response?.capabilities ?? []).map(({ rpc }) => rpc?.type ?? ''));
   }
 
   [Symbol.dispose](): void {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** What `watchDriver` needs. */
 export interface DriverWatchOptions {
   readonly socketPath: string;
-  /** Waits until the new process answers and registers it, as a kubelet does when a plugin's socket appears again. */
+  /** Waits until the new process responds and registers it, as a kubelet does when a plugin's socket appears again. */
   readonly register: (signal: AbortSignal) => Promise<unknown>;
   readonly report: (text: string) => void;
 }

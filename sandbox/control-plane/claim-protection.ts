@@ -75,7 +75,7 @@ export class ClaimProtection implements Disposable {
     }
   }
 
-  /** The index answers cheaply but may be a moment old, so a "no" is confirmed by a live list. */
+  /** The index is cheap to ask but may be a moment old, so a "no" is confirmed by a live list. */
   #isInUse(claim: Claim): boolean {
     const { podIndex } = this.#options;
     if (podIndex.usersOf(keyOf(claim)).some((pod) => uses(pod, claim))) return true;

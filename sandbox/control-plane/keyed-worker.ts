@@ -16,7 +16,7 @@ export interface KeyedWorkerOptions {
   backoffMaxMs?: number;
 }
 
-/** How long one turn of the event loop may be spent on queued keys, so that requests are answered in between. */
+/** How long one turn of the event loop may be spent on queued keys, so that requests are served in between. */
 const sliceMs = 5;
 
 /**

@@ -13,7 +13,7 @@ export interface CallRecord {
   message?: string;
   /** How long the call took, in milliseconds. */
   ms: number;
-  /** Present when the caller gave up before the answer. */
+  /** Present when the caller gave up before the response. */
   cancelled?: true;
 }
 

@@ -9,7 +9,7 @@ import type { AccessType, VolumeRecord } from './hostpath-state.ts';
 import type { CreateVolumeRequest, StringMap, Volume, VolumeContentSource } from './messages.ts';
 import { checkMutableParameters } from './mutable-parameters.ts';
 import { fulfils, placesFor } from './segments.ts';
-import { volumeAnswer } from './volume-answer.ts';
+import { volumeMessage } from './volume-message.ts';
 import { copyContent, makeContent, resizeBlockContent } from './volume-content.ts';
 
 const defaultBytes = 1n << 30n;
@@ -45,9 +45,9 @@ export async function createVolume(driver: HostpathDriver, request: CreateVolume
     const existing = driver.state.volumes.getByName(name);
     if (existing !== undefined) {
       checkCompatible(existing, accessType, request);
-      return { volume: volumeAnswer(existing) };
+      return { volume: volumeMessage(existing) };
     }
-    return { volume: volumeAnswer(await makeVolume(driver, name, accessType, request)) };
+    return { volume: volumeMessage(await makeVolume(driver, name, accessType, request)) };
   });
 }
 

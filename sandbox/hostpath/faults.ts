@@ -15,7 +15,7 @@ export interface Fault {
   delayMs?: number;
   /** Waits where `delayMs` would, until the file has no such entry of the method any more, used up or not. */
   hold?: boolean;
-  /** Never answers. */
+  /** Never responds. */
   hang?: boolean;
   /** Does the work first: the caller learns of a failure that was none. */
   after?: boolean;

@@ -17,7 +17,7 @@ export function getPluginCapabilities(driver: HostpathDriver): { capabilities: o
   return { capabilities };
 }
 
-/** Probe: a driver that answers is ready; `faults.json` can say otherwise. */
+/** Probe: a driver that responds is ready; `faults.json` can say otherwise. */
 export function probe(): { ready: { value: boolean } } {
   return { ready: { value: true } };
 }

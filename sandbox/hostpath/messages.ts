@@ -38,7 +38,7 @@ export interface TopologyRequirement {
   preferred?: Topology[];
 }
 
-/** A volume in an answer. */
+/** A volume in a response. */
 export interface Volume {
   volume_id: string;
   capacity_bytes: string;
@@ -47,7 +47,7 @@ export interface Volume {
   accessible_topology?: Topology[];
 }
 
-/** A snapshot in an answer. */
+/** A snapshot in a response. */
 export interface Snapshot {
   snapshot_id: string;
   source_volume_id: string;
@@ -95,7 +95,7 @@ export interface ValidateVolumeCapabilitiesRequest {
   mutable_parameters?: StringMap;
 }
 
-/** The answer of ValidateVolumeCapabilities. */
+/** The response of ValidateVolumeCapabilities. */
 export interface ValidateVolumeCapabilitiesResponse {
   confirmed?: {
     volume_context: StringMap;

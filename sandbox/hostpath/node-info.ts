@@ -15,7 +15,7 @@ import type {
 } from './messages.ts';
 import { growLoopDevice, isMountPoint } from './mounts.ts';
 import { ownSegments } from './segments.ts';
-import { volumeCondition } from './volume-answer.ts';
+import { volumeCondition } from './volume-message.ts';
 import { resizeBlockContent } from './volume-content.ts';
 
 /** NodeGetInfo. */

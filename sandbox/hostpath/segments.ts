@@ -61,7 +61,7 @@ export function segmentsWithin(served: ServedTopology, asked: StringMap): (Strin
   return combinations.filter((segments) => reachableFrom(segments, asked));
 }
 
-/** The answer's form: absent for a driver without topology. */
+/** The response's form: absent for a driver without topology. */
 export function accessibleTopology(segments: StringMap | undefined): { accessible_topology?: Topology[] } {
   return segments === undefined ? {} : { accessible_topology: [{ segments }] };
 }

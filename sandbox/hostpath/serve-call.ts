@@ -29,17 +29,17 @@ export interface ServeOptions {
  */
 export function serveCall<Request extends object, Response>(
   method: string,
-  answer: (request: Request) => Promise<Response> | Response,
+  handler: (request: Request) => Promise<Response> | Response,
   options: ServeOptions,
 ): handleUnaryCall<Request, Response> {
   return (call, callback) => {
-    void serve(method, answer, options, call, callback);
+    void serve(method, handler, options, call, callback);
   };
 }
 
 async function serve<Request extends object, Response>(
   method: string,
-  answer: (request: Request) => Promise<Response> | Response,
+  handler: (request: Request) => Promise<Response> | Response,
   options: ServeOptions,
   call: ServerUnaryCall<Request, Response>,
   callback: sendUnaryData<Response>,
@@ -52,7 +52,7 @@ async function serve<Request extends object, Response>(
     const taken = takeFault(faultsFile, method, methods);
     const fault = taken?.unlessThere === true && isThere(call.request) ? undefined : taken;
     if (fault?.after !== true) await apply(fault, call, options);
-    const response = await answer(call.request);
+    const response = await handler(call.request);
     if (fault?.after === true) await apply(fault, call, options);
     callback(null, response);
   } catch (error) {

@@ -70,15 +70,15 @@ export function hostpathServices(
   const csi = csiServices();
   return Object.entries(calls)
     .filter(([service]) => service !== 'Controller' || driver.capabilities.plugin.has('CONTROLLER_SERVICE'))
-    .map(([service, answers]) => ({
+    .map(([service, calls]) => ({
       definition: csi[`csi.v1.${service}`]!,
       implementation: Object.fromEntries(
-        Object.entries(answers).map(([method, call]) => {
+        Object.entries(calls).map(([method, call]) => {
           // The proto file types the requests at run time; each call states what it reads of them.
-          const answer = call as (driver: HostpathDriver, request: object) => unknown;
+          const handler = call as (driver: HostpathDriver, request: object) => unknown;
           return [
             method,
-            serveCall(method, (request: object) => answer(driver, request), { ...options, methods, isThere }),
+            serveCall(method, (request: object) => handler(driver, request), { ...options, methods, isThere }),
           ];
         }),
       ),

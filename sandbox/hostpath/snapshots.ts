@@ -10,7 +10,7 @@ import { listPage } from './list-page.ts';
 import type { CreateSnapshotRequest, ListSnapshotsRequest, Snapshot, SnapshotIdRequest } from './messages.ts';
 import { copyContent } from './volume-content.ts';
 
-function snapshotAnswer(snapshot: SnapshotRecord): Snapshot {
+function snapshotMessage(snapshot: SnapshotRecord): Snapshot {
   const createdMs = Date.parse(snapshot.createdAt);
   return {
     snapshot_id: snapshot.id,
@@ -32,7 +32,7 @@ export async function createSnapshot(
   return driver.pending.run(`snapshot name ${name}`, async () => {
     const existing = driver.state.snapshots.getByName(name);
     if (existing !== undefined) {
-      if (existing.sourceVolumeId === sourceVolumeId) return { snapshot: snapshotAnswer(existing) };
+      if (existing.sourceVolumeId === sourceVolumeId) return { snapshot: snapshotMessage(existing) };
       throw new CallError('ALREADY_EXISTS', `snapshot ${name} exists of volume ${existing.sourceVolumeId}`);
     }
     const volume = knownVolume(driver, sourceVolumeId);
@@ -47,7 +47,7 @@ export async function createSnapshot(
     const snapshot = await driver.state.snapshots.add(fields, (contentPath) =>
       copyContent(driver.state.volumes.contentPath(sourceVolumeId), contentPath),
     );
-    return { snapshot: snapshotAnswer(snapshot) };
+    return { snapshot: snapshotMessage(snapshot) };
   });
 }
 
@@ -69,7 +69,7 @@ export function listSnapshots(driver: HostpathDriver, request: ListSnapshotsRequ
       (snapshot) => (id === '' || snapshot.id === id) && (volumeId === '' || snapshot.sourceVolumeId === volumeId),
     );
   const page = listPage(wanted, request);
-  return { ...page, entries: page.entries.map((snapshot) => ({ snapshot: snapshotAnswer(snapshot) })) };
+  return { ...page, entries: page.entries.map((snapshot) => ({ snapshot: snapshotMessage(snapshot) })) };
 }
 
 /** GetSnapshot. */
@@ -78,5 +78,5 @@ export function getSnapshot(driver: HostpathDriver, request: SnapshotIdRequest):
   const id = required(request.snapshot_id, 'snapshot_id');
   const snapshot = driver.state.snapshots.get(id);
   if (snapshot === undefined) throw new CallError('NOT_FOUND', `snapshot ${id} does not exist`);
-  return { snapshot: snapshotAnswer(snapshot) };
+  return { snapshot: snapshotMessage(snapshot) };
 }

@@ -17,11 +17,11 @@ export async function clearSocketPath(socketPath: string): Promise<void> {
   const found = lstatSync(socketPath, { throwIfNoEntry: false });
   if (found === undefined) return;
   if (!found.isSocket()) throw new SocketPathError(`${socketPath} exists and is not a socket`);
-  if (await answers(socketPath)) throw new SocketPathError(`another process listens on ${socketPath}`);
+  if (await responds(socketPath)) throw new SocketPathError(`another process listens on ${socketPath}`);
   rmSync(socketPath, { force: true });
 }
 
-async function answers(socketPath: string): Promise<boolean> {
+async function responds(socketPath: string): Promise<boolean> {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   const socket = connect(socketPath, () => resolve(true));
   socket.once('error', (error: NodeJS.ErrnoException) => {

@@ -25,7 +25,7 @@ export async function resizeBlockContent(contentPath: string, bytes: bigint): Pr
   try {
     await file.truncate(Number(bytes));
   } catch (error) {
-    // EFBIG is the file system's answer, the other one Node's own for numbers it cannot hold.
+    // EFBIG is the file system's error, the other one Node's own for numbers it cannot hold.
     if (!['EFBIG', 'ERR_OUT_OF_RANGE'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     throw new CallError('OUT_OF_RANGE', `${bytes} bytes are more than one file can hold here`, { cause: error });
   }

@@ -44,9 +44,9 @@ export async function failApi(url: string, random: Random): Promise<void> {
   const rule = { match: { ...match, userAgent: 'csi-provisioner' }, action, probability };
   const headers = { 'content-type': 'application/json' };
   try {
-    const answer = await fetch(`${url}/embedded/faults`, { method: 'POST', headers, body: JSON.stringify(rule) });
-    if (!answer.ok) throw new Error(`the fault was refused: ${await answer.text()}`);
-    const { id } = (await answer.json()) as { id: number };
+    const response = await fetch(`${url}/embedded/faults`, { method: 'POST', headers, body: JSON.stringify(rule) });
+    if (!response.ok) throw new Error(`the fault was refused: ${await response.text()}`);
+    const { id } = (await response.json()) as { id: number };
     await delay(forMs);
     await fetch(`${url}/embedded/faults/${id}`, { method: 'DELETE' });
   } catch (error) {

@@ -4,7 +4,7 @@
 export interface WantedClaim {
   namespace: string;
   name: string;
-  /** Undefined until the API server has answered. */
+  /** Undefined until the API server has responded. */
   uid: string | undefined;
   /** Unix time at which its deletion was asked for; undefined: it is wanted to the end. */
   unwantedMs: number | undefined;

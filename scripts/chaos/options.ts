@@ -4,10 +4,10 @@ import { parseArgs } from 'node:util';
 export const disturbances = {
   deletions: 'claims are deleted, half of them within 1.5 s',
   admin: 'volumes are set to Retain, and removed or imported under another name, also while the sidecar is down',
-  driver: 'driver answers late, or fails before or after it has done the work',
+  driver: 'driver responds late, or fails before or after it has done the work',
   late: 'driver creates volumes up to 1.4 times --timeout late',
   'driver-restart': 'the driver is killed',
-  api: 'API server fails, answers late, and loses answers and watches (sandbox)',
+  api: 'API server fails, responds late, and loses responses and watches (sandbox)',
   'api-restart': 'the API server is killed',
   'api-down': 'the API server is restarted while the sidecar is down',
   terminate: 'some sidecars get SIGTERM in place of SIGKILL',

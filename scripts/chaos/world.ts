@@ -142,9 +142,9 @@ async function watch<T extends KubeObject>(
 }
 
 /**
- * Repeats a request until the API server has answered it; whoever restarts it makes every request fail for a while.
+ * Repeats a request until the API server has responded to it; whoever restarts it makes every request fail for a while.
  *
- * @param settled - what the answers are called that a repeat would get again, or that an earlier attempt has caused.
+ * @param settled - what the responses are called that a repeat would get again, or that an earlier attempt has caused.
  * @returns undefined for one of these.
  * @throws the last failure after a minute.
  */

@@ -56,7 +56,7 @@ export class ApiProxy implements AsyncDisposable {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const proxy = new ApiProxy(server, origin);
-    server.on('request', (incoming: IncomingMessage, answer: ServerResponse) => proxy.#handle(incoming, answer));
+    server.on('request', (incoming: IncomingMessage, client: ServerResponse) => proxy.#handle(incoming, client));
     return proxy;
   }
 
@@ -67,7 +67,7 @@ export class ApiProxy implements AsyncDisposable {
 
   /** Ends all open watches. */
   endWatches(): void {
-    for (const answer of this.#watches.keys()) answer.destroy();
+    for (const client of this.#watches.keys()) client.destroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -78,15 +78,15 @@ export class ApiProxy implements AsyncDisposable {
     await closed;
   }
 
-  #handle(incoming: IncomingMessage, answer: ServerResponse): void {
+  #handle(incoming: IncomingMessage, client: ServerResponse): void {
     const { pathname: path, searchParams: query } = new URL(incoming.url ?? '', this.url);
     const decision = this.decide({ method: incoming.method ?? '', path, query });
-    if (decision === 'pass') this.#forward(incoming, answer, isWatch(query) ? path : undefined);
+    if (decision === 'pass') this.#forward(incoming, client, isWatch(query) ? path : undefined);
     else if (decision === 'hold') this.held++;
-    else refuse(answer, decision);
+    else refuse(client, decision);
   }
 
-  #forward(incoming: IncomingMessage, answer: ServerResponse, watched: string | undefined): void {
+  #forward(incoming: IncomingMessage, client: ServerResponse, watched: string | undefined): void {
     const { method, url: path, headers } = incoming;
     const { protocol, hostname, port } = new URL(this.#origin.url);
     const { token } = this.#origin;
@@ -97,14 +97,14 @@ export class ApiProxy implements AsyncDisposable {
         ? httpsRequest({ ...target, agent: this.#agent })
         : httpRequest({ ...target, agent: false });
     outgoing.on('response', (response) => {
-      answer.writeHead(response.statusCode ?? 500, response.headers);
-      answer.flushHeaders();
-      response.pipe(answer);
-      if (watched !== undefined && response.statusCode === 200) this.#watches.set(answer, watched);
+      client.writeHead(response.statusCode ?? 500, response.headers);
+      client.flushHeaders();
+      response.pipe(client);
+      if (watched !== undefined && response.statusCode === 200) this.#watches.set(client, watched);
     });
-    outgoing.on('error', () => answer.destroy());
-    answer.on('close', () => {
-      this.#watches.delete(answer);
+    outgoing.on('error', () => client.destroy());
+    client.on('close', () => {
+      this.#watches.delete(client);
       outgoing.destroy();
     });
     incoming.pipe(outgoing);
@@ -115,7 +115,7 @@ export function isWatch(query: URLSearchParams): boolean {
   return ['true', '1'].includes(query.get('watch') ?? '');
 }
 
-function refuse(answer: ServerResponse, { code, reason }: { code: number; reason: string }): void {
+function refuse(client: ServerResponse, { code, reason }: { code: number; reason: string }): void {
   const body = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `refused: ${reason}`, reason, code };
-  answer.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  client.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }

@@ -1,5 +1,5 @@
 /**
- * A CSI driver whose answer depends on the class of the claim, under several names, each with a socket of its own:
+ * A CSI driver whose response depends on the class of the claim, under several names, each with a socket of its own:
  *
  *   node scripts/grey/tenant-driver.ts FOLDER NAME...
  *

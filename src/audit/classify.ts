@@ -88,7 +88,7 @@ function doubtAbout(volume: ClusterVolume, { isListed, repeated }: Sighting): st
   if (volume.handle === '') return 'the in-tree volume has no id that the driver knows';
   if (volume.home === 'unknown')
     return 'not listed; it may be on another node: run the audit there with --node-deployment';
-  if (!isListed) return 'the driver gave no clear answer about it';
+  if (!isListed) return 'the driver gave no clear response about it';
   if (repeated > 0) return 'not listed; the driver listed others twice, so its list may be incomplete';
   if (volume.isInTree) return 'not listed; the driver may list an in-tree volume under another id';
   return volume.isOurs

@@ -21,7 +21,7 @@ export type DeletionOptions = Omit<LookOptions, 'journal'> & {
 };
 
 /**
- * Deletes a volume at the driver after a last check against the API server, and has its record discarded. Safe to repeat: drivers answer OK
+ * Deletes a volume at the driver after a last check against the API server, and has its record discarded. Safe to repeat: drivers return OK
  * for a volume that is gone.
  *
  * @returns what becomes of the record.

@@ -16,7 +16,7 @@ type DriverAndCluster = Pick<LookOptions, 'client' | 'driver' | 'logger' | 'sign
 
 /**
  * The secret that the volume would have been made with; of a record that cannot be understood that of the class. Without it
- * some drivers answer OK and delete nothing. One that is gone is replaced by that of the options.
+ * some drivers return OK and delete nothing. One that is gone is replaced by that of the options.
  */
 export async function deletionSecrets(
   options: DriverAndCluster,
@@ -62,10 +62,10 @@ async function referenceOf(
   return secretReference('provisioner', storageClass.parameters ?? {}, { volumeName: volume.name, claim }, logger);
 }
 
-/** @param answer - may fail with the API's error, or with one around it. */
-export async function absentAsUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
+/** @param response - may fail with the API's error, or with one around it. */
+export async function absentAsUndefined<T>(response: Promise<T>): Promise<T | undefined> {
   try {
-    return await answer;
+    return await response;
   } catch (error) {
     if (error instanceof NotFoundError || (error instanceof Error && error.cause instanceof NotFoundError)) {
       return undefined;

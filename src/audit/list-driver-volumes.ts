@@ -12,7 +12,7 @@ import { CannotLookError } from './cannot-look-error.ts';
 const pageEntries = 500;
 /** How often the whole list is started again (CSI spec, "ListVolumes Errors", code ABORTED). */
 const maxStarts = 5;
-/** How often one page is asked for when the driver is busy or does not answer. */
+/** How often one page is asked for when the driver is busy or does not respond. */
 const maxAttempts = 4;
 /** Pause before an attempt is repeated, doubling, in milliseconds. */
 const pauseMs = 500;

@@ -213,7 +213,7 @@ export function remarks(
 /** @throws {CannotLookError} with the rule that is missing. */
 export async function permitted<T>(answer: Promise<T>, way: string): Promise<T> {
   try {
-    return await answer;
+    return await response;
   } catch (error) {
     if (!(error instanceof ForbiddenError)) throw error;
     const rule = error.isAdmission ? '' : `. Add this rule to a role of yours, ${way}:\n${error.missingRule}`;

@@ -11,7 +11,7 @@ export type Existence = 'there' | 'gone' | 'unknown';
 /**
  * Asks for single volumes: whether a volume that is not in a list, or of a driver without lists, exists.
  *
- * @returns the answers, by id.
+ * @returns the results, by id.
  * @throws when the signal aborts.
  * @see CSI spec, `ControllerGetVolume`.
  */
@@ -26,16 +26,16 @@ export async function verifyMissing(
   },
 ): Promise<Map<string, Existence>> {
   const { onCount } = options;
-  const answers = new Map<string, Existence>();
+  const results = new Map<string, Existence>();
   const left = ids.values();
   const worker = async (): Promise<void> => {
     for (const id of left) {
-      answers.set(id, await existence(id, options));
-      onCount(answers.size);
+      results.set(id, await existence(id, options));
+      onCount(results.size);
     }
   };
   await Promise.all(Array.from({ length: maxCalls }, worker));
-  return answers;
+  return results;
 }
 
 async function existence(

@@ -1,6 +1,6 @@
 /**
  * Long work in slices. Node.js runs everything on one thread: while it goes through thousands of objects no timer fires,
- * no lease is renewed and no probe is answered. Code that works through many items checks before each of them:
+ * no lease is renewed and no probe gets a response. Code that works through many items checks before each of them:
  *
  *     if (sliceSpent()) await nextSlice();
  */

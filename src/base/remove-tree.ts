@@ -12,7 +12,7 @@ const maxListsAtTop = 1000;
  * Removes an entry with all that is in it, while others may work in it: no symbolic link is followed, also none that takes
  * the place of a directory meanwhile. `node:fs` gives no such promise for `rm`. May be repeated; nothing there is a success.
  *
- * One call of the file system at a time, so that a server which does not answer holds up one thread of Node.js.
+ * One call of the file system at a time, so that a server which does not respond holds up one thread of Node.js.
  *
  * @throws the error of the file system, such as `ENOTEMPTY` where others go on making entries: what is left can be removed
  * later. The reason of `signal` when it aborts.

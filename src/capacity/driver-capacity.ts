@@ -27,14 +27,14 @@ export async function askCapacity(
   signal: AbortSignal,
 ): Promise<DriverCapacity> {
   try {
-    const answer = await calls.getCapacity(
+    const response = await calls.getCapacity(
       { parameters, accessible_topology: { segments: { ...item.segment.labels } } },
       { signal, about: { capacity: item.key } },
     );
-    const maximum = answer.maximum_volume_size?.value;
+    const maximum = response.maximum_volume_size?.value;
     return {
-      available: amount('available_capacity', answer.available_capacity),
-      maximumVolumeSize: answer.maximum_volume_size == null ? undefined : amount('maximum_volume_size', maximum),
+      available: amount('available_capacity', response.available_capacity),
+      maximumVolumeSize: response.maximum_volume_size == null ? undefined : amount('maximum_volume_size', maximum),
     };
   } catch (error) {
     throw new DriverCapacityError(`CSI GetCapacity for ${item.key}: ${errorMessage(error)}`, { cause: error });

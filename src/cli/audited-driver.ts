@@ -12,7 +12,7 @@ import { Driver } from '../csi/driver.ts';
 import type { Config } from './config.ts';
 import type { SubcommandCall } from './subcommand-call.ts';
 
-/** How long the driver may take until it answers for the first time, in milliseconds. */
+/** How long the driver may take until it responds for the first time, in milliseconds. */
 const maxConnectMs = 10_000;
 /** Max size of a response: of a driver without pages that of its whole list, in bytes. */
 const maxResponseBytes = 256 * 1024 * 1024;
@@ -23,7 +23,7 @@ export function auditLogger({ stderr }: Pick<SubcommandCall, 'stderr'>, { loggin
   return textLogger({ level, write: (line) => stderr.write(line) });
 }
 
-/** Connects to the driver; dispose it at the end. @throws {CannotReadError} when it does not answer in time, or wrongly. */
+/** Connects to the driver; dispose it at the end. @throws {CannotReadError} when it does not respond in time, or wrongly. */
 export async function auditedDriver(
   { csiAddress: address, csiTimeoutMs: timeoutMs, nodeDeployment }: Config,
   options: { progress: Progress; logger: Logger; signal: AbortSignal; onGone: (error: Error) => void },

@@ -87,7 +87,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   onceAborted(shutdown.quiet, guarded.fence);
   const capacity = await findCapacity(options, { driver, transport: capacityTransport ?? transport });
   const ready = new Health();
-  ready.add(() => (driver.connected ? undefined : 'the CSI driver does not answer'));
+  ready.add(() => (driver.connected ? undefined : 'the CSI driver does not respond'));
   const pages = status?.page({ driver, ready });
   await using endpoint = await startEndpoint({ http: config.http, logger, registry, ready, pages });
   const work = (abort: AbortSignal, { permit, lock }: Partial<Leading> = {}): Promise<void> => {

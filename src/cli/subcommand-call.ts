@@ -10,7 +10,7 @@ export interface TextOutput {
   readonly columns?: number;
 }
 
-/** Where answers come from; a terminal or not. */
+/** Where input comes from; a terminal or not. */
 export type TextInput = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
 /** One run of a subcommand. */

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 const samePath = 'is --csi-address the path of its socket as this container sees it?';
 
 /**
- * Why nothing answers on a socket, as a log text: from the file's type and one connection, which is closed again.
+ * Why nothing responds on a socket, as a log text: from the file's type and one connection, which is closed again.
  * Never rejects.
  */
 export async function connectionProblem(path: string): Promise<string> {

@@ -13,7 +13,7 @@ import { secretReference } from './secrets/secret-reference.ts';
 
 /**
  * Deletes the driver's volume behind a PersistentVolume (CSI spec, `DeleteVolume`). Nothing is changed before the
- * call; a repeat is safe, since drivers answer OK for a volume that is gone.
+ * call; a repeat is safe, since drivers return OK for a volume that is gone.
  *
  * @throws {IgnoredError} when the volume belongs to another node.
  * @throws {Error} for everything else; its text becomes the volume's event.

@@ -35,7 +35,7 @@ export interface DriverOptions {
   /** Max milliseconds that a lost driver may stay disconnected. Default: no limit. */
   awayLimitMs?: number;
   /**
-   * The process cannot go on: another driver answers on the socket, or the driver stayed disconnected for longer than
+   * The process cannot go on: another driver responds on the socket, or the driver stayed disconnected for longer than
    * the limit. Called once.
    */
   onGone: (error: Error) => void;
@@ -168,7 +168,7 @@ export class Driver implements AsyncDisposable {
   }
 
   /**
-   * The driver listens again: it may be another version, or another driver. Queries it until it answers or is lost
+   * The driver listens again: it may be another version, or another driver. Queries it until it responds or is lost
    * again. Never rejects.
    */
   private async queryAgain({ askNodeInfo = false, clock, logger, signal, onGone }: DriverOptions): Promise<void> {
@@ -202,7 +202,7 @@ export class Driver implements AsyncDisposable {
   #guarded(calls: CsiCalls): CsiCalls {
     const checked = async <T>(call: () => Promise<T>): Promise<T> => {
       // From here to the HTTP/2 stream nothing waits for an event: a connection that is ready now takes the request.
-      // Texts of grpc-js are no proof, since a driver that is a grpc-js client itself may answer with the same.
+      // Texts of grpc-js are no proof, since a driver that is a grpc-js client itself may return the same.
       if (this.connected) return await call();
       throw new CsiCallError(status.UNAVAILABLE, 'the CSI driver is not connected', { sent: false });
     };

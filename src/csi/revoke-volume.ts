@@ -23,7 +23,7 @@ type Settings = Pick<CsiProvisionerOptions, 'client' | 'controller'>;
 
 /**
  * Requests the planned volume once more, which gives the id of the one that is there, and then deletes it. Where none is,
- * one is made and deleted: a driver cannot be asked for a volume by name. Resolves when the driver has answered DeleteVolume with
+ * one is made and deleted: a driver cannot be asked for a volume by name. Resolves when the driver has responded to DeleteVolume with
  * OK. Safe to repeat.
  *
  * @throws {ProvisionError} with what is then known about the driver, and what `beforeDelete` throws.
@@ -76,6 +76,6 @@ async function secretsToRevoke(settings: Settings, plan: VolumePlan, signal: Abo
 
 /** @param error - of `secretsOf`, which wraps that of `readSecret`. */
 function isSecretGone({ cause }: ProvisionError): boolean {
-  const answer = cause instanceof Error ? cause.cause : undefined;
-  return answer instanceof NotFoundError && !isUnservedResource(answer);
+  const response = cause instanceof Error ? cause.cause : undefined;
+  return response instanceof NotFoundError && !isUnservedResource(response);
 }

@@ -144,7 +144,7 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
         connection.client.makeUnaryRequest<Buffer, ResponseOutput>(
           method.path,
           (encoded) => encoded,
-          (answer) => decodeStrictly(method.responseDeserialize, answer),
+          (response) => decodeStrictly(method.responseDeserialize, response),
           body,
           metadata,
           { deadline: Date.now() + timeoutMs, interceptors: [withoutStatusStackTrace] },

@@ -2,11 +2,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../base/logger.ts';
-import { answerNotFound, answerText } from './answer.ts';
+import { sendNotFound, sendText } from './responses.ts';
 import { ListenAddressError, parseListenAddress } from './listen-address.ts';
 import { parsePathPattern, type PathPattern } from './path-pattern.ts';
 
-/** Answers a request. The body is never read. May wait; what it throws becomes a 500. */
+/** Responds to a request. The body is never read. May wait; what it throws becomes a 500. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 /** What the server needs. */
@@ -14,7 +14,7 @@ export interface DiagnosticsServerOptions {
   /** In Go's listen form, such as `:8080`. */
   readonly address: string;
   readonly logger: Logger;
-  /** Idle timeout of a connection, in the middle of an answer too, in milliseconds; default 30 000. */
+  /** Idle timeout of a connection, in the middle of a response too, in milliseconds; default 30 000. */
   readonly idleTimeoutMs?: number;
   /** Timeout for the whole request to arrive, in milliseconds; default 10 000. */
   readonly requestTimeoutMs?: number;
@@ -28,7 +28,7 @@ const maxPipelinedRequests = 8;
 /** How long requests in flight may go on once the server closes. */
 const closeGraceMs = 500;
 
-/** A path with what answers it. */
+/** A path with its handler. */
 interface Served {
   readonly pattern: PathPattern;
   readonly handler: Handler;
@@ -47,10 +47,10 @@ export class DiagnosticsServer implements AsyncDisposable {
   constructor(server: Server, logger: Logger) {
     this.#server = server;
     this.#logger = logger;
-    const answer = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
+    const respond = (request: IncomingMessage, response: ServerResponse): void => void this.#respond(request, response);
     server.on('connection', (socket: Socket) => this.#admit(socket));
-    server.on('request', answer);
-    server.on('checkContinue', answer); // without `100 Continue`: the body is not read
+    server.on('request', respond);
+    server.on('checkContinue', respond); // without `100 Continue`: the body is not read
     server.on('error', (error) => logger.error({ err: error }, 'The HTTP endpoint failed'));
   }
 
@@ -90,7 +90,7 @@ export class DiagnosticsServer implements AsyncDisposable {
     return requests;
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (hasBody(request)) response.shouldKeepAlive = false;
     if (this.#count(request.socket, 1) > maxPipelinedRequests) {
       request.socket.destroy();
@@ -102,12 +102,12 @@ export class DiagnosticsServer implements AsyncDisposable {
     });
     try {
       const handler = this.#find(request);
-      if (handler === undefined) answerNotFound(response);
+      if (handler === undefined) sendNotFound(response);
       else await handler(request, response);
     } catch (error) {
       this.#logger.error({ err: error, path: request.url }, 'An HTTP request failed');
       if (response.headersSent) response.destroy();
-      else answerText(response, 500, 'internal server error\n');
+      else sendText(response, 500, 'internal server error\n');
     }
   }
 

@@ -8,7 +8,7 @@ const compress = promisify(gzip);
 
 /**
  * Serves the metrics of a registry, for any method, gzipped on request. Also counts the scrapes, each after its
- * answer.
+ * response.
  *
  * @throws {Error} if the registry already counts scrapes: make one handler per registry.
  */
@@ -46,7 +46,7 @@ export function metricsHandler(registry: MetricRegistry): Handler {
   };
 }
 
-/** One rendering. Its bytes are made once however many answers hold them: readers may be many and slow. */
+/** One rendering. Its bytes are made once however many responses hold them: readers may be many and slow. */
 interface Page {
   readonly plain: Buffer;
   readonly zipped: () => Promise<Buffer>;

@@ -3,7 +3,7 @@ import { parsePathPattern, PathPatternError } from './path-pattern.ts';
 /** Where the health of leader election is served. */
 export const healthPath = '/healthz/leader-election';
 
-/** For liveness probes: the health of leader election where there is one; else it answers as long as the process runs. */
+/** For liveness probes: the health of leader election where there is one; else it responds as long as the process runs. */
 export const livePath = '/healthz';
 
 /** Whether the driver and the API server can be reached and the caches are filled: for readiness probes. */

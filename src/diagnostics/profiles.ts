@@ -1,7 +1,7 @@
 import type { Session } from 'node:inspector/promises';
 import { pipeline } from 'node:stream/promises';
 import { getHeapSnapshot } from 'node:v8';
-import { answerFile, answerHtml, answerNotFound, answerText, startFile } from './answer.ts';
+import { sendFile, sendHtml, sendNotFound, sendText, startFile } from './responses.ts';
 import { withoutContents } from './heap-snapshot.ts';
 import type { DiagnosticsServer, Handler } from './http-server.ts';
 import { profilesPath } from './paths.ts';
@@ -44,7 +44,7 @@ export class Profiles implements AsyncDisposable {
   /** Adds the paths to a server. */
   serveOn(server: DiagnosticsServer): void {
     const handlers = new Map<string, Handler>([
-      ['', (_request, response) => answerHtml(response, index)],
+      ['', (_request, response) => sendHtml(response, index)],
       ['profile', (request, response) => this.#cpuProfile(request, response)],
       ['heap', (request, response) => this.#heapProfile(request, response)],
       ['heapsnapshot', (request, response) => this.#heapSnapshot(request, response)],
@@ -52,7 +52,7 @@ export class Profiles implements AsyncDisposable {
     server.handle(profilesPath, async (request, response) => {
       const name = (request.url ?? '').replace(/[?#].*$/s, '').slice(profilesPath.length);
       const handler = handlers.get(name);
-      if (handler === undefined) answerNotFound(response);
+      if (handler === undefined) sendNotFound(response);
       else await handler(request, response);
     });
   }
@@ -60,11 +60,11 @@ export class Profiles implements AsyncDisposable {
   readonly #cpuProfile: Handler = async (request, response) => {
     const seconds = Number(new URLSearchParams((request.url ?? '').split('?')[1]).get('seconds') ?? '30');
     if (!(seconds > 0 && seconds <= maxProfileSeconds)) {
-      answerText(response, 400, `seconds must be a number above 0, at most ${maxProfileSeconds}\n`);
+      sendText(response, 400, `seconds must be a number above 0, at most ${maxProfileSeconds}\n`);
       return;
     }
     if (this.#cpuProfileRuns) {
-      answerText(response, 503, 'another CPU profile is being taken\n');
+      sendText(response, 503, 'another CPU profile is being taken\n');
       return;
     }
     this.#cpuProfileRuns = true;
@@ -73,7 +73,7 @@ export class Profiles implements AsyncDisposable {
       await this.#session.post('Profiler.start');
       await elapsed(seconds * 1000, response);
       const { profile } = await this.#session.post('Profiler.stop');
-      answerFile(response, 'cpu.cpuprofile', JSON.stringify(profile));
+      sendFile(response, 'cpu.cpuprofile', JSON.stringify(profile));
     } finally {
       this.#cpuProfileRuns = false;
     }
@@ -82,7 +82,7 @@ export class Profiles implements AsyncDisposable {
   readonly #heapProfile: Handler = async (_request, response) => {
     // requests that come while one is being made share it, however many there are
     this.#heapProfiles ??= this.#readHeap().finally(() => (this.#heapProfiles = undefined));
-    answerFile(response, 'heap.heapprofile', await this.#heapProfiles);
+    sendFile(response, 'heap.heapprofile', await this.#heapProfiles);
   };
 
   async #readHeap(): Promise<Buffer> {
@@ -92,7 +92,7 @@ export class Profiles implements AsyncDisposable {
 
   readonly #heapSnapshot: Handler = async (_request, response) => {
     if (this.#heapSnapshotRuns) {
-      answerText(response, 503, 'another heap snapshot is being read\n');
+      sendText(response, 503, 'another heap snapshot is being read\n');
       return;
     }
     this.#heapSnapshotRuns = true;

@@ -1,7 +1,7 @@
 import { goQuote } from '../base/go-quote.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
-import { healthHandler } from '../diagnostics/answer.ts';
+import { healthHandler } from '../diagnostics/responses.ts';
 import { type DiagnosticsServer, startDiagnosticsServer } from '../diagnostics/http-server.ts';
 import { metricsHandler } from '../diagnostics/metrics-handler.ts';
 import { healthPath, livePath, readyPath } from '../diagnostics/paths.ts';

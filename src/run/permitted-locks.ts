@@ -4,7 +4,7 @@ import { mayUse } from '../kube/client/access-review.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import { lockKinds, type LockName } from '../kube/election/lock-kind.ts';
 
-/** Pause until a question that the API server did not answer is repeated, in milliseconds. */
+/** Pause until a review that the API server did not respond to is repeated, in milliseconds. */
 const pauseMs = 2000;
 
 /**

@@ -87,7 +87,7 @@ export function provisionerParts(
     volumesWith: async (keys, signal) => {
       const { storage } = started;
       if (storage === undefined || started.informers?.volumes.isFollowing !== true) {
-        throw new Error('the PersistentVolumes are not known now: the API server does not answer their watch');
+        throw new Error('the PersistentVolumes are not known now: the API server does not respond to their watch');
       }
       return await storage.all(keys, signal);
     },

@@ -48,9 +48,9 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     await allWell();
     const old = await scene.ganeshaPid();
     process.kill(old, 'SIGSTOP');
-    await scene.waitFor(async () => assert.match(await get('/readyz'), /ganesha has not answered for \d+ s/));
+    await scene.waitFor(async () => assert.match(await get('/readyz'), /ganesha has not responded for \d+ s/));
     assert.equal(await metric('server_up'), 0);
-    assert.match(await get('/healthz'), /ganesha has (not answered|ended)/);
+    assert.match(await get('/healthz'), /ganesha has (not responded|ended)/);
     await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), old));
     await allWell();
     assert.equal(await metric('server_restarts'), 1);
@@ -65,7 +65,7 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     await allWell();
     const [ganesha, restarts] = [await scene.ganeshaPid(), await metric('server_restarts')];
     folder.freeze();
-    const hung = /the export directory .* does not answer a write within 4 s/;
+    const hung = /the export directory .* does not respond to a write within 4 s/;
     await scene.waitFor(async () => assert.match(await get('/readyz'), hung));
     assert.equal(await metric('export_directory_up'), 0);
     assert.equal(await get('/healthz'), 'ok');

@@ -146,7 +146,7 @@ describe('on bad days the sidecar', () => {
       assert.equal(await read('/healthz'), 'ok');
       await ownDriver.stop('SIGKILL');
       await eventually(async () => {
-        assert.match(await ready(), /the CSI driver does not answer/);
+        assert.match(await ready(), /the CSI driver does not respond/);
       });
       ownDriver = await startDriver({ driverName: 'own.example.com', folder: own });
       await eventually(async () => {

@@ -66,7 +66,7 @@ export class SidecarStatus implements Disposable {
 
   /** For the transports of Kubernetes. */
   readonly onRequest = ({ verb, resource, code, seconds }: RequestObservation): void => {
-    // a conflict is how writers find out about each other, and 404 an answer
+    // a conflict is how writers find out about each other, and 404 a response
     const failed = code === '<error>' || (Number(code) >= 400 && code !== '404' && code !== '409');
     this.#requests.record(`${verb} ${resource}`, { failed, seconds });
     this.#apiServer.record(code);

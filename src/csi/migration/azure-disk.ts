@@ -46,7 +46,7 @@ export const azureDisk: InTreePlugin = {
   },
 
   csiSource({ diskURI, cachingMode, kind = 'Managed', ...mount }: AzureDisk) {
-    // The driver knows no blobs of storage accounts: it answers OK to DeleteVolume and leaves them where they are.
+    // The driver knows no blobs of storage accounts: it returns OK for DeleteVolume and leaves them where they are.
     if (kind.toLowerCase() !== 'managed') throw new Error(`kind(${kind}) is not supported in csi migration`);
     return {
       volumeHandle: diskURI,

@@ -2,7 +2,7 @@ import type { NodeSelectorTerm, PersistentVolume } from '../../provision/objects
 import type { Topology__Output } from '../generated/csi/v1/Topology.ts';
 
 /**
- * Where a volume can be used: one term per topology of the driver's answer, in its order, one requirement per segment.
+ * Where a volume can be used: one term per topology of the driver's response, in its order, one requirement per segment.
  * Topologies without segments are skipped; a repeated one is kept (CSI spec, `Volume.accessible_topology`).
  */
 export function nodeAffinity(topologies: readonly Topology__Output[]): PersistentVolume['spec']['nodeAffinity'] {

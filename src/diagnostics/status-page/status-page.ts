@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Clock, systemClock, type Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { answerNotFound, answerText } from '../answer.ts';
+import { sendNotFound, sendText } from '../responses.ts';
 import type { DiagnosticsServer } from '../http-server.ts';
 import { acceptsGzip } from '../metrics-handler.ts';
 import { statusPath } from '../paths.ts';
@@ -77,22 +77,22 @@ export class StatusPage implements AsyncDisposable {
 
   /** Adds the paths to a server. */
   serveOn(server: DiagnosticsServer): void {
-    server.handle(statusPath, (request, response) => this.#answer(request, response, undefined));
+    server.handle(statusPath, (request, response) => this.#respond(request, response, undefined));
     server.handle(`${statusPath}/`, (request, response) => {
       const name = (request.url ?? '').replace(/[?#].*$/s, '').replace(/^.*\//s, '');
-      return this.#answer(request, response, name);
+      return this.#respond(request, response, name);
     });
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, name: string | undefined): Promise<void> {
+  async #respond(request: IncomingMessage, response: ServerResponse, name: string | undefined): Promise<void> {
     for (const [header, value] of Object.entries(headers)) response.setHeader(header, value);
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('Allow', 'GET, HEAD');
-      answerText(response, 405, 'only GET and HEAD\n');
+      sendText(response, 405, 'only GET and HEAD\n');
       return;
     }
     if (mayBeRebound(request)) {
-      answerText(response, 403, reboundText);
+      sendText(response, 403, reboundText);
       return;
     }
     if (name === undefined) await this.#page(request, response);
@@ -100,7 +100,7 @@ export class StatusPage implements AsyncDisposable {
     else if (name === 'headline') await this.#headline(request, response);
     else {
       const file = files.get(name);
-      if (file === undefined) answerNotFound(response);
+      if (file === undefined) sendNotFound(response);
       else await send(request, response, file);
     }
   }
@@ -122,12 +122,12 @@ export class StatusPage implements AsyncDisposable {
   #live(request: IncomingMessage, response: ServerResponse): void {
     const from = request.headers['sec-fetch-site'];
     if (from !== undefined && from !== 'same-origin' && from !== 'none') {
-      answerText(response, 403, 'only for the page itself\n'); // other sites could take all streams
+      sendText(response, 403, 'only for the page itself\n'); // other sites could take all streams
     } else if (request.method === 'HEAD') {
       response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' }).end();
     } else if (this.#streams.isFull) {
       response.setHeader('Retry-After', '15');
-      answerText(response, 503, 'too many readers follow the page: reload it instead\n');
+      sendText(response, 503, 'too many readers follow the page: reload it instead\n');
     } else {
       this.#streams.open(request, response);
     }

@@ -4,7 +4,7 @@ import { ApiError, isGarbled } from '../client/api-error.ts';
 import type { KubeObject } from '../kube-object.ts';
 import { acceptProtobuf, type ObjectDecoder } from '../protobuf/envelope.ts';
 import { MalformedMessageError } from '../protobuf/wire-reader.ts';
-import type { RequestOptions, StreamedAnswer, StreamOptions } from '../client/request.ts';
+import type { RequestOptions, StreamedResponse, StreamOptions } from '../client/request.ts';
 import { Suspension } from '../client/suspension.ts';
 import type { Transport } from '../client/transport.ts';
 
@@ -18,8 +18,8 @@ export interface CodingChoiceOptions {
 }
 
 /** A list or watch that is open, and how to read it. */
-export interface CodedAnswer {
-  body: StreamedAnswer['body'];
+export interface CodedResponse {
+  body: StreamedResponse['body'];
   /** Absent: the body is JSON. */
   decode: ObjectDecoder | undefined;
 }
@@ -43,7 +43,7 @@ export class CodingChoice {
   }
 
   /** As `Transport.stream`, in the present coding; a server without protobuf is asked again at once for JSON. */
-  async stream(request: StreamOptions): Promise<CodedAnswer> {
+  async stream(request: StreamOptions): Promise<CodedResponse> {
     const { transport } = this.#options;
     const decode = this.#decoder;
     if (decode !== undefined) {

@@ -60,7 +60,7 @@ export interface InformerOptions<T extends KubeObject> {
    */
   transform?: (object: KubeObject) => T;
   /**
-   * Reads the objects from protobuf, at least what `transform` reads; servers that do not answer in protobuf are read as
+   * Reads the objects from protobuf, at least what `transform` reads; servers that do not respond in protobuf are read as
    * JSON. The cached form is marked as reduced in either case, since unknown fields are lost. Default: only JSON.
    */
   protobuf?: ObjectDecoder | undefined;

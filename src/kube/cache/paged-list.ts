@@ -1,5 +1,5 @@
 import { asGarbled, ExpiredError, type RequestInfo, unexpectedKind } from '../client/api-error.ts';
-import type { CodedAnswer, CodingChoice } from './coding-choice.ts';
+import type { CodedResponse, CodingChoice } from './coding-choice.ts';
 import { type ListReader, readList } from './list-stream.ts';
 import type { KubeObject, Resource } from '../kube-object.ts';
 import { readProtobufList } from '../protobuf/protobuf-list.ts';
@@ -72,7 +72,7 @@ class OpenList implements Disposable {
   readonly #options: PagedListOptions;
   readonly #ending = new AbortController();
   readonly #ended: AbortSignal;
-  #ahead: { token: string; answer: Promise<CodedAnswer> } | undefined;
+  #ahead: { token: string; response: Promise<CodedResponse> } | undefined;
 
   constructor(options: PagedListOptions) {
     this.#options = options;
@@ -83,7 +83,7 @@ class OpenList implements Disposable {
   async read(page: PagePosition): Promise<{ resourceVersion: string; continueToken: string }> {
     const { coding, resource, onItem } = this.#options;
     try {
-      const { body, decode } = await this.#answer(page);
+      const { body, decode } = await this.#response(page);
       const reader: ListReader = {
         onItem,
         onMetadata: ({ continue: token = '' }) => {
@@ -106,7 +106,7 @@ class OpenList implements Disposable {
 
   [Symbol.dispose](): void {
     this.#ending.abort(new Error('the list has ended'));
-    void this.#ahead?.answer.then(discard).catch(() => undefined);
+    void this.#ahead?.response.then(discard).catch(() => undefined);
   }
 
   get #info(): RequestInfo {
@@ -114,19 +114,19 @@ class OpenList implements Disposable {
     return { verb: 'list', resource, namespace, optional };
   }
 
-  #answer(page: PagePosition): Promise<CodedAnswer> {
+  #response(page: PagePosition): Promise<CodedResponse> {
     const ahead = this.#ahead;
     this.#ahead = undefined;
-    return ahead !== undefined && ahead.token === page.continueToken ? ahead.answer : this.#request(page);
+    return ahead !== undefined && ahead.token === page.continueToken ? ahead.response : this.#request(page);
   }
 
   #requestAhead(page: PagePosition & { continueToken: string }): void {
-    const answer = this.#request(page);
-    answer.catch(() => undefined); // thrown when the page is read
-    this.#ahead = { token: page.continueToken, answer };
+    const response = this.#request(page);
+    response.catch(() => undefined); // thrown when the page is read
+    this.#ahead = { token: page.continueToken, response };
   }
 
-  #request(page: PagePosition): Promise<CodedAnswer> {
+  #request(page: PagePosition): Promise<CodedResponse> {
     const { coding, resource, namespace, labelSelector, fieldSelector } = this.#options;
     return coding.stream({
       method: 'GET',
@@ -146,7 +146,7 @@ class OpenList implements Disposable {
   }
 }
 
-/** Ends an answer that nobody reads, whose signal has aborted. */
-async function discard({ body }: CodedAnswer): Promise<void> {
+/** Ends a response that nobody reads, whose signal has aborted. */
+async function discard({ body }: CodedResponse): Promise<void> {
   for await (const _chunk of body) return;
 }

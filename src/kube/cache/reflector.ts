@@ -49,7 +49,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   metrics?: ReflectorMetrics | undefined;
 }
 
-/** Max tries to open a watch whose connection breaks before the server has answered, and the pause between them. */
+/** Max tries to open a watch whose connection breaks before the server has responded, and the pause between them. */
 const maxOpenFailures = 10;
 const openPauseMs = 1000;
 /** A watch that ends this much before its time has had it, in milliseconds: no two clocks run at quite the same speed. */
@@ -194,7 +194,7 @@ export class Reflector<T extends KubeObject> {
    */
   async #compareVersion(signal: AbortSignal): Promise<void> {
     const { transport, resource, namespace, labelSelector, fieldSelector } = this.#options;
-    const { lastVersion = '' } = this.#cache; // it may be newer than the answer once that is read
+    const { lastVersion = '' } = this.#cache; // it may be newer than the response once that is read
     const { metadata } = await transport.request<ListEnvelope>({
       method: 'GET',
       path: this.#path,

@@ -30,7 +30,7 @@ export interface WatchStreamOptions {
 /** A watch that ended this soon without an event means that something between us and the server closes watches. */
 export const shortWatchMs = 1000;
 /** Max time until the response headers of a watch, which a server sends at once, with events or without. */
-const maxAnswerMs = 30_000;
+const maxResponseMs = 30_000;
 /** The annotation of the bookmark that ends the initial events of a streaming list. */
 export const initialEventsEnd = 'k8s.io/initial-events-end';
 /** A watch stays open this much longer than it asked for, then its connection counts as dead. */
@@ -140,7 +140,7 @@ class SilenceGuard {
 
   /** When the stream counts as dead if nothing more comes. */
   #deadAtMs(): number {
-    if (!this.opened) return this.#lastByteMs + maxAnswerMs;
+    if (!this.opened) return this.#lastByteMs + maxResponseMs;
     return Math.min(this.#endAtMs, this.#lastByteMs + this.#maxSilenceMs);
   }
 
@@ -159,7 +159,7 @@ class SilenceGuard {
       pace?.wasSilent();
       this.#controller.abort(new SilentConnection('the API server sends nothing'));
     } else {
-      const message = `no response to a watch of ${request.info.resource.plural} within ${maxAnswerMs} ms`;
+      const message = `no response to a watch of ${request.info.resource.plural} within ${maxResponseMs} ms`;
       this.#controller.abort(new TransportError(message, { code: 'TIMEOUT' }));
     }
     onSilent?.(this.#startedMs);

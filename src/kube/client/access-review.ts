@@ -19,7 +19,7 @@ interface AccessReview extends KubeObject {
  * Whether this process may use a resource of a namespace in all these ways. Every authenticated user may ask that
  * (Kubernetes, "Authorization", section "Checking API access").
  *
- * @throws {ApiError} and {TransportError} when the API server does not answer it.
+ * @throws {ApiError} and {TransportError} when the API server does not respond to it.
  */
 export async function mayUse(
   client: KubeClient,

@@ -154,9 +154,9 @@ export class TransportError extends Error {
 }
 
 /**
- * An answer that could not be read, as a `TransportError`: `BAD_JSON` or `BAD_PROTOBUF`; other errors as they are.
+ * A response that could not be read, as a `TransportError`: `BAD_JSON` or `BAD_PROTOBUF`; other errors as they are.
  *
- * @param what - the answer, for the message.
+ * @param what - the response, for the message.
  */
 export function asGarbled(error: unknown, what: string): unknown {
   const code = error instanceof SyntaxError ? 'BAD_JSON' : 'BAD_PROTOBUF';
@@ -164,7 +164,7 @@ export function asGarbled(error: unknown, what: string): unknown {
   return new TransportError(`${what} is truncated or garbled`, { code, cause: error });
 }
 
-/** Whether there was an answer that could not be read. */
+/** Whether there was a response that could not be read. */
 export function isGarbled(error: unknown): error is TransportError {
   return error instanceof TransportError && (error.code === 'BAD_JSON' || error.code === 'BAD_PROTOBUF');
 }

@@ -45,7 +45,7 @@ export class ConnectionPools {
     this.#pools = this.#makePools();
   }
 
-  /** For requests with one small answer. */
+  /** For requests with one small response. */
   get unary(): Dispatcher {
     this.#renew();
     return this.#pools.unary;
@@ -139,7 +139,7 @@ function makePools(options: {
       ? new Agent({ ...options, connect })
       : new ProxyAgent({ ...options, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
   };
-  const unary = makePool(1, maxConnections); // HTTP/2 costs a quarter more CPU for small answers
+  const unary = makePool(1, maxConnections); // HTTP/2 costs a quarter more CPU for small responses
   const streaming =
     proxyUrl === undefined
       ? new Agent({

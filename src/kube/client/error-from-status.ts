@@ -67,7 +67,7 @@ export function errorFromStatus(status: Status, request: RequestInfo, retryAfter
  *
  * @param body - the whole text; at most 2,048 characters of it are kept where it is not a Status.
  */
-export function errorFromAnswer(code: number, body: string, request: RequestInfo, retryAfterS?: number): ApiError {
+export function errorFromResponse(code: number, body: string, request: RequestInfo, retryAfterS?: number): ApiError {
   return errorFromStatus(parseStatus(body) ?? synthesiseStatus(code, body, request), request, retryAfterS);
 }
 

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 
 /** A whole response. */
-export interface Answer {
+export interface HttpResponse {
   statusCode: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
@@ -10,7 +10,7 @@ export interface Answer {
 
 /** A request under way. */
 export interface Exchange {
-  answer: Promise<Answer>;
+  response: Promise<HttpResponse>;
   /** Aborts it with this reason; nothing happens when it has ended. */
   abort: (reason: Error) => void;
 }
@@ -21,7 +21,7 @@ export interface Exchange {
  *
  * @param options.beforeSend - called when the request has a connection: what it returns ends the request, which is then not sent.
  * @param options.onSent - called when the request is sent.
- * @param options.discardAnswer - leaves the text of a successful response empty.
+ * @param options.discardResponse - leaves the text of a successful response empty.
  */
 export function exchange(
   pool: Dispatcher,
@@ -29,14 +29,14 @@ export function exchange(
   {
     beforeSend,
     onSent,
-    discardAnswer,
-  }: { beforeSend: () => Error | undefined; onSent: () => void; discardAnswer: boolean },
+    discardResponse,
+  }: { beforeSend: () => Error | undefined; onSent: () => void; discardResponse: boolean },
 ): Exchange {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
   let controller: Dispatcher.DispatchController | undefined;
   let aborted: Error | undefined;
   let statusCode = 0;
-  let headers: Answer['headers'] = {};
+  let headers: HttpResponse['headers'] = {};
   const chunks: Buffer[] = [];
   pool.dispatch(request, {
     onRequestStart: (started) => {
@@ -51,7 +51,7 @@ export function exchange(
       headers = received;
     },
     onResponseData: (_controller, chunk) => {
-      if (!discardAnswer || statusCode >= 300) chunks.push(chunk);
+      if (!discardResponse || statusCode >= 300) chunks.push(chunk);
     },
     onResponseEnd: () => {
       try {
@@ -63,7 +63,7 @@ export function exchange(
     onResponseError: (_controller, error) => reject(error),
   });
   return {
-    answer: promise,
+    response: promise,
     abort: (reason) => {
       aborted ??= reason;
       controller?.abort(reason);

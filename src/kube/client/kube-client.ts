@@ -17,7 +17,7 @@ export interface CallOptions {
    */
   optional?: boolean | 'reported' | undefined;
   /**
-   * For a request that another API server behind the same address may answer differently: a connection that is kept alive leads
+   * For a request that another API server behind the same address may respond differently: a connection that is kept alive leads
    * to the server that it once reached. Not for lists and creates. Default false.
    */
   newConnection?: boolean | undefined;
@@ -56,7 +56,7 @@ export interface ListOptions extends CallOptions {
 /** Objects of a page of which few are wanted: few requests, and a page of objects of usual size is a few MB. */
 const selectedPageSize = 2000;
 
-interface ListAnswer<T> {
+interface ListResponse<T> {
   kind?: string;
   metadata?: { continue?: string; resourceVersion?: string };
   items?: T[] | null;
@@ -177,7 +177,7 @@ export class KubeClient {
   ): Promise<ListPage<T>> {
     const { namespace, signal, optional, labelSelector, fieldSelector, limit, continue: token } = options;
     const info: RequestInfo = { verb: 'list', resource, namespace, optional };
-    const answer = await this.#transport.request<ListAnswer<T>>({
+    const response = await this.#transport.request<ListResponse<T>>({
       method: 'GET',
       path: resourcePath(resource, { namespace }),
       query: { labelSelector, fieldSelector, limit, continue: token },
@@ -185,9 +185,9 @@ export class KubeClient {
       signal,
     });
     const kind = `${resource.kind}List`;
-    if (answer.kind !== kind) throw unexpectedKind(answer.kind, kind, info); // without items it would pass for an empty list
-    const { continue: next = '', resourceVersion = '' } = answer.metadata ?? {};
-    return { items: answer.items ?? [], next: next || undefined, resourceVersion };
+    if (response.kind !== kind) throw unexpectedKind(response.kind, kind, info); // without items it would pass for an empty list
+    const { continue: next = '', resourceVersion = '' } = response.metadata ?? {};
+    return { items: response.items ?? [], next: next || undefined, resourceVersion };
   }
 
   /** @throws {AlreadyExistsError} when the name is taken, also by an earlier attempt whose response was lost. */
@@ -200,10 +200,10 @@ export class KubeClient {
    * success counts as one.
    */
   async createUnread(resource: Resource, object: KubeObject, options: CallOptions = {}): Promise<undefined> {
-    await this.#post(resource, object, { ...options, discardAnswer: true });
+    await this.#post(resource, object, { ...options, discardResponse: true });
   }
 
-  #post<T>(resource: Resource, object: KubeObject, options: CallOptions & { discardAnswer?: boolean }): Promise<T> {
+  #post<T>(resource: Resource, object: KubeObject, options: CallOptions & { discardResponse?: boolean }): Promise<T> {
     const namespace = resource.namespaced ? (object.metadata.namespace ?? '') : undefined;
     return this.#transport.request<T>({
       method: 'POST',
@@ -212,7 +212,7 @@ export class KubeClient {
       body: object,
       info: { verb: 'create', resource, namespace, name: object.metadata.name, optional: options.optional },
       signal: options.signal,
-      discardAnswer: options.discardAnswer,
+      discardResponse: options.discardResponse,
       permit: this.#permitOf(options),
     });
   }

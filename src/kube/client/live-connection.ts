@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import { TransportError } from './api-error.ts';
 
-/** How often undici sends a PING frame, in milliseconds: a connection that answers it is alive. */
+/** How often undici sends a PING frame, in milliseconds: a connection that responds to it is alive. */
 export const pingMs = 10_000;
 /** How often a connection is checked, and after how many checks in a row without a byte it is suspect, and dead. */
 const checkMs = 5000;
@@ -36,7 +36,7 @@ export function endWhenSilent(
       clock.after(checkMs, check);
       return;
     }
-    const message = `no byte came for ${(checkMs * maxSilentChecks) / 1000} s, not even the answer to a PING`;
+    const message = `no byte came for ${(checkMs * maxSilentChecks) / 1000} s, not even the response to a PING`;
     const reason = new TransportError(message, { code: 'ECONNRESET' });
     onDead(reason);
     socket.destroy(reason);

@@ -23,7 +23,7 @@ const accountPattern = /^system:serviceaccount:([^:]+):[^:]+$/;
  * client").
  *
  * @returns undefined outside of a Pod, for another kind of credentials, before Kubernetes 1.28, and where the API server does not
- * answer.
+ * respond.
  */
 export async function ownPod(client: KubeClient, options: CallOptions = {}): Promise<ObjectReference | undefined> {
   const { group, version, kind } = selfReviews;

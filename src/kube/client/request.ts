@@ -10,10 +10,10 @@ export interface RequestOptions {
   body?: unknown;
   /** Default `application/json`. */
   contentType?: string | undefined;
-  /** The header `Accept`, for streamed answers. Default `application/json`. */
+  /** The header `Accept`, for streamed responses. Default `application/json`. */
   accept?: string | undefined;
   /** Nobody reads the body of a successful response: it is not decoded, and counts as empty. */
-  discardAnswer?: boolean | undefined;
+  discardResponse?: boolean | undefined;
   /** Over a connection of its own. Default: over one that is kept alive. */
   newConnection?: boolean | undefined;
   /** Checked directly before each attempt, which waits until it is valid. Default: none is needed. */
@@ -46,7 +46,7 @@ export interface RequestObservation {
 }
 
 /** An open response whose body is read in chunks. Abort the signal of the request to end it. */
-export interface StreamedAnswer {
+export interface StreamedResponse {
   body: AsyncIterable<Uint8Array>;
   /** It is in the protobuf coding of Kubernetes, else in JSON. */
   isProtobuf: boolean;

@@ -8,16 +8,16 @@ import { joinSignals, untilAborted } from '../../base/abort.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { traced } from '../../base/tracing.ts';
-import { parseAnswer, readChunks, readText } from './answer-body.ts';
+import { parseResponse, readChunks, readText } from './response-body.ts';
 import { ApiError, ForbiddenError, TransportError } from './api-error.ts';
 import { isProtobuf } from '../protobuf/envelope.ts';
 import { ConnectionPools } from './connection-pools.ts';
-import { errorFromAnswer } from './error-from-status.ts';
-import { type Answer, exchange } from './exchange.ts';
+import { errorFromResponse } from './error-from-status.ts';
+import { type HttpResponse, exchange } from './exchange.ts';
 import { MissingRights } from './missing-rights.ts';
 import type { RequestCredentials, RequestHeaders } from './request-credentials.ts';
 import { asTransportError, retryPauseMs } from './request-failure.ts';
-import type { RequestObservation, RequestOptions, StreamedAnswer, StreamOptions } from './request.ts';
+import type { RequestObservation, RequestOptions, StreamedResponse, StreamOptions } from './request.ts';
 import { Silence } from '../cache/silence.ts';
 import { Throttle } from './throttle.ts';
 import type { TokenBucket } from './token-bucket.ts';
@@ -105,8 +105,8 @@ export class Transport implements AsyncDisposable {
   async request<T>(options: RequestOptions): Promise<T> {
     const { verb, resource, namespace, name } = options.info;
     const exchange = async (): Promise<string> => {
-      const answer = await this.#exchange(options);
-      return answer.statusCode < 300 ? answer.text : this.#failure(answer, answer.text, options);
+      const response = await this.#exchange(options);
+      return response.statusCode < 300 ? response.text : this.#failure(response, response.text, options);
     };
     const send = (): Promise<string> => this.#retrying(options, exchange);
     const attributes = {
@@ -119,13 +119,13 @@ export class Transport implements AsyncDisposable {
   }
 
   /** Sends a GET and streams the body: lists and watches. */
-  async stream(options: StreamOptions): Promise<StreamedAnswer> {
+  async stream(options: StreamOptions): Promise<StreamedResponse> {
     const { watch, signal, maxSilenceMs, info } = options;
     const { clock } = this.#options;
     const silence = new Silence({ clock, maxMs: maxSilenceMs, what: `the ${info.resource.plural} ${info.verb}` });
     const joined = joinSignals([signal, this.#fence.signal, silence.signal], { clock });
     try {
-      const answer = await this.#retrying(
+      const response = await this.#retrying(
         options,
         async () => {
           const opened = await this.#open(options, joined.signal, silence);
@@ -133,9 +133,9 @@ export class Transport implements AsyncDisposable {
         },
         { retry: !watch, limited: !watch },
       );
-      const chunks = readChunks(answer, joined.signal, () => joined[Symbol.dispose]());
+      const chunks = readChunks(response, joined.signal, () => joined[Symbol.dispose]());
       const body = maxSilenceMs === undefined ? chunks : silence.guarded(chunks);
-      return { body, isProtobuf: isProtobuf(answer.headers['content-type']) };
+      return { body, isProtobuf: isProtobuf(response.headers['content-type']) };
     } catch (error) {
       joined[Symbol.dispose]();
       throw error;
@@ -188,15 +188,15 @@ export class Transport implements AsyncDisposable {
   }
 
   /** One attempt at a unary request; its time begins when it is sent. */
-  async #exchange(options: RequestOptions): Promise<Answer> {
+  async #exchange(options: RequestOptions): Promise<HttpResponse> {
     const { clock, requestTimeoutMs = 30_000 } = this.#options;
-    const { signal, permit, discardAnswer = false, newConnection = false } = options;
+    const { signal, permit, discardResponse = false, newConnection = false } = options;
     return this.#observed(options, async (request, onSent) => {
       this.#fence.signal.throwIfAborted();
       let timer: Timer | undefined;
       let sentAtMs = Infinity;
-      const { answer, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
-        discardAnswer,
+      const { response, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
+        discardResponse,
         // headers and connection may have taken long
         beforeSend: () => (permit?.isValid === false ? new NotPermittedError('the request was not sent') : undefined),
         onSent: () => {
@@ -222,7 +222,7 @@ export class Transport implements AsyncDisposable {
       if (signal?.aborted === true) onAbort();
       this.#underWay.set(abort, () => sentAtMs);
       try {
-        return await answer;
+        return await response;
       } finally {
         this.#underWay.delete(abort);
         timer.cancel();
@@ -245,7 +245,7 @@ export class Transport implements AsyncDisposable {
     });
   }
 
-  async #observed<T extends { statusCode: number; headers: Answer['headers'] }>(
+  async #observed<T extends { statusCode: number; headers: HttpResponse['headers'] }>(
     options: RequestOptions,
     send: (request: Dispatcher.DispatchOptions, onSent: () => void) => Promise<T>,
   ): Promise<T> {
@@ -263,13 +263,13 @@ export class Transport implements AsyncDisposable {
         headers: await this.#headers(options),
         body: options.body === undefined ? null : JSON.stringify(options.body),
       };
-      const answer = await send(request, () => {
+      const response = await send(request, () => {
         sent = true;
       });
-      code = String(answer.statusCode);
-      date = single(answer.headers['date']);
-      this.#warnOnce(answer.headers['warning']);
-      return answer;
+      code = String(response.statusCode);
+      date = single(response.headers['date']);
+      this.#warnOnce(response.headers['warning']);
+      return response;
     } catch (error) {
       if (error instanceof NotPermittedError) throw error;
       throw asTransportError(error, `${method} ${credentials.serverUrl.host}${options.path}`, sent);
@@ -295,8 +295,8 @@ export class Transport implements AsyncDisposable {
     return headers;
   }
 
-  #failure(answer: Pick<Answer, 'statusCode' | 'headers'>, body: string, { info }: RequestOptions): never {
-    const error = errorFromAnswer(answer.statusCode, body, info, retryAfter(answer.headers['retry-after']));
+  #failure(response: Pick<HttpResponse, 'statusCode' | 'headers'>, body: string, { info }: RequestOptions): never {
+    const error = errorFromResponse(response.statusCode, body, info, retryAfter(response.headers['retry-after']));
     if (error instanceof ForbiddenError) this.missingRights.report(error);
     throw error;
   }

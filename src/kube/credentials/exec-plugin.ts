@@ -132,16 +132,16 @@ export class ExecPlugin {
 
   #read(output: string): ExecCredential {
     const wrong = (why: string): Error => new Error(`exec plugin ${this.#command}: ${why}`);
-    let answer: Partial<ExecCredentialObject> | null;
+    let response: Partial<ExecCredentialObject> | null;
     try {
-      answer = JSON.parse(output) as Partial<ExecCredentialObject> | null;
+      response = JSON.parse(output) as Partial<ExecCredentialObject> | null;
     } catch {
       throw wrong('its output is not JSON'); // without the cause: its message may quote the token
     }
-    if (answer?.kind !== 'ExecCredential' || answer.apiVersion !== this.#version) {
+    if (response?.kind !== 'ExecCredential' || response.apiVersion !== this.#version) {
       throw wrong(`its output is not an ExecCredential of ${this.#version}`);
     }
-    const { token, clientCertificateData, clientKeyData, expirationTimestamp } = answer.status ?? {};
+    const { token, clientCertificateData, clientKeyData, expirationTimestamp } = response.status ?? {};
     if (!clientCertificateData !== !clientKeyData) throw wrong('it gave a certificate without a key, or a key alone');
     if (!token && !clientCertificateData) throw wrong('it gave neither a token nor a certificate');
     const expiresAtMs = expirationTimestamp ? Date.parse(expirationTimestamp) : undefined;

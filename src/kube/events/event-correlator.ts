@@ -86,8 +86,8 @@ export class EventCorrelator {
   }
 
   /** The server stored the event: later equal ones patch it. */
-  remember(key: string, answer: { name: string; count: number; firstTimestamp: string }): void {
-    this.#seen.set(key, answer);
+  remember(key: string, response: { name: string; count: number; firstTimestamp: string }): void {
+    this.#seen.set(key, response);
   }
 
   #aggregate(event: CoreEvent, group: string): { event: CoreEvent; key: string } {

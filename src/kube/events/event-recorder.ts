@@ -144,12 +144,12 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     if (action === 'drop') return;
     for (let tries = 1; ; tries++) {
       try {
-        const answer = await this.#write(action, event);
-        if (answer === undefined) return;
+        const response = await this.#write(action, event);
+        if (response === undefined) return;
         this.#correlator.remember(key, {
-          name: answer.metadata.name,
-          count: answer.count,
-          firstTimestamp: answer.firstTimestamp,
+          name: response.metadata.name,
+          count: response.count,
+          firstTimestamp: response.firstTimestamp,
         });
         return;
       } catch (error) {

@@ -30,7 +30,7 @@ export interface Unknown {
 const decodeUnknown = messageDecoder<Unknown>('Unknown');
 const decodeStatus = messageDecoder<Status>('Status');
 
-/** Whether the answer with this header `Content-Type` is in protobuf. */
+/** Whether the response with this header `Content-Type` is in protobuf. */
 export function isProtobuf(header: string | string[] | undefined): boolean {
   return typeof header === 'string' && header.startsWith(contentType);
 }

@@ -29,7 +29,7 @@ export interface Intent {
    * How many of these requests, with one for those of an earlier process, have had no response that rules out that they are
    * carried out.
    */
-  unansweredSaves: number;
+  unclearSaves: number;
   /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */
   mayBeSavedUntilMs: number;
   /**
@@ -115,8 +115,8 @@ export function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, la
 
 /** Whether the API server may still create its PersistentVolume after the process has ended. */
 export function mayBeSavedLate(intent: Intent, nowMs: number): boolean {
-  const { unansweredSaves, served, revoking, mayBeSavedUntilMs } = intent;
-  if (unansweredSaves === 0 || served || isLeftAlone(intent)) return false;
+  const { unclearSaves, served, revoking, mayBeSavedUntilMs } = intent;
+  if (unclearSaves === 0 || served || isLeftAlone(intent)) return false;
   return !revoking || mayBeSavedUntilMs > nowMs; // nothing is sent any more for what is being undone
 }
 
@@ -146,7 +146,7 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     exhausted: false,
     saveAttempted: false,
     saveSent: false,
-    unansweredSaves: 0,
+    unclearSaves: 0,
     mayBeSavedUntilMs: -Infinity,
     since: orderOf(record.since),
     firstSince: orderOf(record.since),
@@ -181,7 +181,7 @@ export function foundIntent(
     unclearAtMs: nowMs,
     saveAttempted: true,
     saveSent: true,
-    unansweredSaves: record.lateSave === true ? 1 : 0,
+    unclearSaves: record.lateSave === true ? 1 : 0,
     mayBeSavedUntilMs: record.lateSave === true ? nowMs + lateSaveMs : -Infinity,
     deleteSent: record.handle !== undefined && record.phase !== 'unproved',
     firstDeleteAtMs: record.phase === 'delete' ? -Infinity : undefined, // by the other process, nobody knows when

@@ -286,16 +286,16 @@ export class Intents {
   /** A request that creates its PersistentVolume is about to be sent. */
   sendsSave(intent: Intent): void {
     intent.saveSent = true;
-    intent.unansweredSaves++;
+    intent.unclearSaves++;
     if (intent.mayBeSavedUntilMs > -Infinity) intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
   }
 
   /** Its volume will not be saved any more; whether it was saved may be unknown. */
   abandoned(intent: Intent): void {
-    const { saveAttempted, unansweredSaves, mayBeSavedUntilMs } = intent;
+    const { saveAttempted, unclearSaves, mayBeSavedUntilMs } = intent;
     if (!saveAttempted) return;
     // one without a window was found again meanwhile: what was sent before is not known
-    const isUnclear = unansweredSaves > 0 || mayBeSavedUntilMs === -Infinity;
+    const isUnclear = unclearSaves > 0 || mayBeSavedUntilMs === -Infinity;
     intent.mayBeSavedUntilMs = isUnclear ? this.#nowMs + lateSaveMs : -Infinity;
   }
 

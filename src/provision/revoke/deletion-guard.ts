@@ -72,7 +72,7 @@ export class DeletionGuard {
     const { namespace, name } = record.claim;
     const claim = await liveClaim(client, record.claim, signal);
     if (claim !== undefined && !isClaim(claim, name)) {
-      throw new Error(`the API server's answer is not the claim ${namespace}/${name}`);
+      throw new Error(`the API server's response is not the claim ${namespace}/${name}`);
     }
     const qualifies: ClaimWishOptions['qualifies'] = (it) => provisioner.shouldProvision?.(it, { signal }) ?? true;
     return claimWish(record, claim, { isKnownProvisioner, qualifies });

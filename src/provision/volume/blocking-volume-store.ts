@@ -67,7 +67,7 @@ export class BlockingVolumeStore implements VolumeStore {
   }
 
   /**
-   * Deletes the storage, unless the API server has the volume: the answer to an attempt may have been lost, and then a
+   * Deletes the storage, unless the API server has the volume: the response to an attempt may have been lost, and then a
    * pod may use it already.
    *
    * @returns whether the volume was saved after all.

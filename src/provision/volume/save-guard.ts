@@ -59,7 +59,7 @@ export class SaveGuard {
       permit,
       recheck: () => intents.checkOwned(intent),
       rejected: () => {
-        intent.unansweredSaves--;
+        intent.unclearSaves--;
       },
     };
   }

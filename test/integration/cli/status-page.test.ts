@@ -114,7 +114,7 @@ describe('the page of --status-page', () => {
     await using _scene = scene;
     await eventually(async () => assert.match(await page(), /Healthy/));
     scene.driver.kill();
-    await eventually(async () => assert.match(await page(), /The driver does not answer/));
+    await eventually(async () => assert.match(await page(), /The driver does not respond/));
   });
 
   test('of a standby says that another instance leads, and shows no list', async () => {

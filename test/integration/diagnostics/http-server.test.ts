@@ -4,8 +4,8 @@ import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { answerText } from '../../../src/diagnostics/answer.ts';
-import { healthHandler } from '../../../src/diagnostics/answer.ts';
+import { sendText } from '../../../src/diagnostics/responses.ts';
+import { healthHandler } from '../../../src/diagnostics/responses.ts';
 import {
   startDiagnosticsServer,
   type DiagnosticsServer,
@@ -44,7 +44,7 @@ async function ending(socket: Socket): Promise<string> {
 describe('paths', () => {
   test('an exact path is served for every method', async () => {
     await using server = await start();
-    server.handle('/x', (received, response) => answerText(response, 200, received.method ?? ''));
+    server.handle('/x', (received, response) => sendText(response, 200, received.method ?? ''));
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
       const response = await get(server, '/x', { method });
       assert.equal(response.status, 200);
@@ -55,7 +55,7 @@ describe('paths', () => {
 
   test('the query does not count, escapes do', async () => {
     await using server = await start();
-    server.handle('/x', (_received, response) => answerText(response, 200, 'ok'));
+    server.handle('/x', (_received, response) => sendText(response, 200, 'ok'));
     assert.equal((await get(server, '/x?y=/z')).status, 200);
     assert.equal((await get(server, '/%78')).status, 200);
     assert.equal((await get(server, '/%zz')).status, 404);
@@ -63,7 +63,7 @@ describe('paths', () => {
 
   test('anything else is 404, with the text and headers of Go', async () => {
     await using server = await start();
-    server.handle('/x', (_received, response) => answerText(response, 200, 'ok'));
+    server.handle('/x', (_received, response) => sendText(response, 200, 'ok'));
     for (const path of ['/', '/x/', '/X', '/x/y']) {
       const response = await get(server, path);
       assert.equal(response.status, 404);
@@ -76,7 +76,7 @@ describe('paths', () => {
 
   test('a path with a host is for that host only, whatever the port', async () => {
     await using server = await start();
-    server.handle('a/b', (_received, response) => answerText(response, 200, 'ok'));
+    server.handle('a/b', (_received, response) => sendText(response, 200, 'ok'));
     const statusFor = async (host: string): Promise<string> =>
       (await exchange(server, `GET /b HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).slice(9, 12);
     assert.equal(await statusFor('a'), '200');
@@ -86,7 +86,7 @@ describe('paths', () => {
 
   test('an absolute request target is understood', async () => {
     await using server = await start();
-    server.handle('/x', (_received, response) => answerText(response, 200, 'ok'));
+    server.handle('/x', (_received, response) => sendText(response, 200, 'ok'));
     const answer = await exchange(server, 'GET http://a/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     assert.match(answer, /^HTTP\/1\.1 200 /);
   });
@@ -94,7 +94,7 @@ describe('paths', () => {
   test('paths may be added later', async () => {
     await using server = await start();
     assert.equal((await get(server, '/late')).status, 404);
-    server.handle('/late', (_received, response) => answerText(response, 200, 'ok'));
+    server.handle('/late', (_received, response) => sendText(response, 200, 'ok'));
     assert.equal((await get(server, '/late')).status, 200);
   });
 
@@ -143,7 +143,7 @@ describe('hostile clients', () => {
 
   test('a body is not waited for: the answer comes at once and ends the connection', async () => {
     await using server = await start();
-    server.handle('/x', (_received, response) => answerText(response, 200, 'ok'));
+    server.handle('/x', (_received, response) => sendText(response, 200, 'ok'));
     const answer = await exchange(server, 'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\nabc');
     assert.match(answer, /^HTTP\/1\.1 200 [^]*connection: close[^]*\r\n\r\nok$/i);
   });
@@ -184,7 +184,7 @@ describe('hostile clients', () => {
 
   test('there are only so many connections: a new one is let in, in the place of one that asks nothing', async () => {
     await using server = await start();
-    server.handle('/x', (_received, response) => answerText(response, 200, 'ok'));
+    server.handle('/x', (_received, response) => sendText(response, 200, 'ok'));
     const sockets = await Promise.all(Array.from({ length: 256 }, async () => await open(server)));
     const ends = sockets.map(async (socket) => await ending(socket));
     for (let n = 0; n < 3; n++) {
@@ -203,7 +203,7 @@ describe('hostile clients', () => {
     server.handle('/slow', async (_received, response) => {
       called.resolve(undefined);
       await go.promise;
-      answerText(response, 200, 'slow');
+      sendText(response, 200, 'slow');
     });
     const slow = exchange(server, 'GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     await called.promise;
@@ -217,7 +217,7 @@ describe('hostile clients', () => {
   test('where two paths match the more precise one is meant, whichever came first', async () => {
     await using server = await start();
     for (const path of ['/', '/debug/pprof/', '/healthz/leader-election', '/{any}']) {
-      server.handle(path, (_received, response) => answerText(response, 200, path));
+      server.handle(path, (_received, response) => sendText(response, 200, path));
     }
     const served = async (path: string): Promise<string> => (await get(server, path)).text();
     assert.equal(await served('/healthz/leader-election'), '/healthz/leader-election');
@@ -270,7 +270,7 @@ describe('closing', () => {
     server.handle('/x', async (_received, response) => {
       called.resolve(undefined);
       await go.promise;
-      answerText(response, 200, 'ok');
+      sendText(response, 200, 'ok');
     });
     const answer = get(server, '/x');
     await called.promise;

@@ -93,7 +93,7 @@ describe('the status page', () => {
   test('says first that the driver is away, and why the process is not ready', async () => {
     const report = statusReport(many(3));
     const away = await html({ ...report, driver: { ...report.driver, connected: false } });
-    assert.match(away, /!<\/span> The driver does not answer/);
+    assert.match(away, /!<\/span> The driver does not respond/);
     const unready = await html({ ...report, unhealthyReason: 'persistentvolumeclaims: no answer for 20 minutes' });
     assert.match(unready, /Not ready: persistentvolumeclaims: no answer for 20 minutes/);
     const unfilled = await html(statusReport([], { unhealthyReason: 'persistentvolumeclaims: not filled' }));

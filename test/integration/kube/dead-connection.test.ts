@@ -131,7 +131,7 @@ describe('a watch over HTTP/2', () => {
     const patch = { type: 'merge', body: {} } as const;
     rig.client.patch(configMaps, { namespace: 'ns', name: 'a' }, patch).catch((reason: unknown) => (error = reason));
     const waitedMs = await rig.clock.until(() => error !== undefined);
-    assert.match(String(error), /not even the answer to a PING/);
+    assert.match(String(error), /not even the response to a PING/);
     assert.ok(error instanceof TransportError && error.sent);
     assert.ok(waitedMs < 30_000, `${waitedMs} ms`);
     assert.equal(rig.requests.filter(({ path }) => path.endsWith('/a')).length, 0);

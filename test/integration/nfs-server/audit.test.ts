@@ -300,8 +300,8 @@ describe('the audit of nfs-server', () => {
       const args = ['audit', '--second-look=0', '-o', 'json', '--yes', '--delete', 'pvc-x'];
       const { findings, deletions, incomplete, code } = read(await run(...flags(), socket, ...args));
       assert.equal(deletions[0]?.result, 'refused');
-      assert.match(findings[0]?.detail ?? '', /not everything is known: what ganesha exports: it does not answer/);
-      assert.match(incomplete[0] ?? '', /does not answer .*Run the audit in the Pod of the provisioner/);
+      assert.match(findings[0]?.detail ?? '', /not everything is known: what ganesha exports: it does not respond/);
+      assert.match(incomplete[0] ?? '', /does not respond .*Run the audit in the Pod of the provisioner/);
       assert.equal(code, 1);
       assert.ok(existsSync(path.join(root, 'pvc-x/f')));
     });

@@ -27,11 +27,11 @@ describe('the probe of an export directory', () => {
     }
     const changes: (DiskProblem | undefined)[] = [];
     await using disk = probe(folder.path, changes);
-    assert.equal(await disk.answersWithin(60_000), true);
+    assert.equal(await disk.respondsWithin(60_000), true);
     folder.freeze();
-    await eventually(() => assert.match(disk.problem ?? '', /does not answer a write within 0.5 s/));
-    assert.throws(() => disk.check(), /does not answer/);
-    assert.equal(await disk.answersWithin(100), false);
+    await eventually(() => assert.match(disk.problem ?? '', /does not respond to a write within 0.5 s/));
+    assert.throws(() => disk.check(), /does not respond/);
+    assert.equal(await disk.respondsWithin(100), false);
     folder.thaw();
     await eventually(() => assert.equal(disk.problem, undefined));
     disk.check();
@@ -49,7 +49,7 @@ describe('the probe of an export directory', () => {
     await folder.remount('ro');
     await eventually(() => assert.match(disk.problem ?? '', /is on a read-only file system/));
     assert.throws(() => disk.check(), /read-only/);
-    assert.equal(await disk.answersWithin(60_000), true, 'it answers: a server that is silent may be restarted');
+    assert.equal(await disk.respondsWithin(60_000), true, 'it answers: a server that is silent may be restarted');
     await folder.remount('rw');
     await eventually(() => assert.equal(disk.problem, undefined));
     disk.check();
@@ -64,7 +64,7 @@ describe('the probe of an export directory', () => {
     await rm(folder, { recursive: true });
     const changes: (DiskProblem | undefined)[] = [];
     await using disk = probe(folder, changes);
-    for (let times = 0; times < 3; times++) assert.equal(await disk.answersWithin(60_000), true);
+    for (let times = 0; times < 3; times++) assert.equal(await disk.respondsWithin(60_000), true);
     assert.deepEqual([disk.problem, changes], [undefined, []]);
   });
 });

@@ -69,10 +69,10 @@ describe('a supervised program', () => {
     assert.equal(program.problem, undefined);
     const { pid = 0 } = program;
     answers = false;
-    await eventually(() => assert.match(program.problem ?? '', /^program has not answered for \d+ s$/));
+    await eventually(() => assert.match(program.problem ?? '', /^program has not responded for \d+ s$/));
     assert.equal(program.isReady, false);
     await eventually(() => assert.equal(isAlive(pid), false));
-    await eventually(() => assert.match(program.problem ?? '', /has ended and is started again|has not answered/));
+    await eventually(() => assert.match(program.problem ?? '', /has ended and is started again|has not responded/));
     answers = true;
     await program.whenReady();
     assert.equal(program.problem, undefined);

@@ -12,7 +12,7 @@ import { startNfsSubdir } from '../../support/nfs-subdir-process.ts';
 const provisioner = 'k8s-sigs.io/nfs-subdir-external-provisioner';
 const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
 const classes = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' };
-const silent = /^the export at .* does not answer$/;
+const silent = /^the export at .* does not respond$/;
 const export_ = FreezableFolder.mount();
 const skip = export_ === undefined && 'needs root and loop devices';
 
@@ -76,7 +76,7 @@ test('an export that hangs', { skip }, async (context) => {
     folder.freeze();
     api.delete(claims, { namespace: 'default', name: 'before' });
     createClaim('last');
-    await eventually(() => assert.match(program.log(), /claim=default\/last.*does not answer/), { hopeless });
+    await eventually(() => assert.match(program.log(), /claim=default\/last.*does not respond/), { hopeless });
     process.kill(program.pid, 'SIGTERM');
     await eventually(() => assert.match(program.log(), /Calls of the file system hang.* SIGKILL/), { hopeless });
     assert.match(program.log(), /Lease released/);

@@ -1,5 +1,5 @@
 import { InvalidError } from '../../../src/kube/client/api-error.ts';
-import type { RequestOptions, StreamedAnswer } from '../../../src/kube/client/request.ts';
+import type { RequestOptions, StreamedResponse } from '../../../src/kube/client/request.ts';
 import { Transport, type TransportOptions } from '../../../src/kube/client/transport.ts';
 
 /** A transport to a server that lacks something. */
@@ -13,7 +13,7 @@ export class CodingTransport extends Transport {
     this.#without = without;
   }
 
-  override async stream(options: RequestOptions & { watch: boolean }): Promise<StreamedAnswer> {
+  override async stream(options: RequestOptions & { watch: boolean }): Promise<StreamedResponse> {
     const { accept, ...rest } = options;
     if (this.#without.streamedLists === true && options.query?.['sendInitialEvents'] === true) {
       throw new InvalidError({ code: 422, reason: 'Invalid', message: 'no streaming lists' }, options.info);

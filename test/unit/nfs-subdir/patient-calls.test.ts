@@ -5,7 +5,7 @@ import { PatientCalls } from '../../../provisioners/nfs-subdir/patient-calls.ts'
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 const { signal } = new AbortController();
-const silence = { name: 'SilentShareError', message: 'the export at /export does not answer' };
+const silence = { name: 'SilentShareError', message: 'the export at /export does not respond' };
 const hung = (): Promise<never> => Promise.withResolvers<never>().promise;
 
 /** Calls, and what became of those that were watched. */

@@ -43,7 +43,7 @@ for (const [what, answer] of [
   test(`a response that ${what} does not count as that of a claim that is gone`, async () => {
     const { guard, stack } = await guarded(answer);
     await using _stack = stack;
-    await assert.rejects(guard.wish({ claim }, signal), /the API server's answer is not the claim ns\/a/);
+    await assert.rejects(guard.wish({ claim }, signal), /the API server's response is not the claim ns\/a/);
   });
 }
 

@@ -11,7 +11,7 @@ import {
   type RequestInfo,
   TransportError,
 } from '../../../../src/kube/client/api-error.ts';
-import { errorFromAnswer, errorFromStatus } from '../../../../src/kube/client/error-from-status.ts';
+import { errorFromResponse, errorFromStatus } from '../../../../src/kube/client/error-from-status.ts';
 import { create, resource, update } from '../class-requests.ts';
 
 describe('what an error says', () => {
@@ -85,12 +85,12 @@ describe('what an error says', () => {
   ]) {
     test(`after ${what} a write is ${certain ? 'certainly not' : 'perhaps'} carried out`, () => {
       const body = JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, message });
-      assert.equal(isNotCarriedOut(errorFromAnswer(code, body, create)), certain);
+      assert.equal(isNotCarriedOut(errorFromResponse(code, body, create)), certain);
     });
   }
 
   test('nothing is certain about a write after the word of a proxy', () => {
-    assert.equal(isNotCarriedOut(errorFromAnswer(403, 'Access denied by the proxy', create)), false);
+    assert.equal(isNotCarriedOut(errorFromResponse(403, 'Access denied by the proxy', create)), false);
   });
 
   test('a write that was not sent is certainly not carried out, one without an answer perhaps', () => {
@@ -111,7 +111,7 @@ describe('what an error says', () => {
     [500, false],
   ] as const) {
     test(`an answer ${code} ${refused ? 'is' : 'is not'} a refusal for good`, () => {
-      assert.equal(isRefusal(errorFromAnswer(code, '', create)), refused);
+      assert.equal(isRefusal(errorFromResponse(code, '', create)), refused);
     });
   }
 
@@ -122,10 +122,10 @@ describe('what an error says', () => {
   test('a resource that is not served differs from an object that is not there', () => {
     const status = (details?: object): string =>
       JSON.stringify({ kind: 'Status', apiVersion: 'v1', reason: 'NotFound', code: 404, details });
-    assert.equal(isUnservedResource(errorFromAnswer(404, '404 page not found\n', update)), true);
-    assert.equal(isUnservedResource(errorFromAnswer(404, status({}), update)), true);
-    assert.equal(isUnservedResource(errorFromAnswer(404, status({ name: 'fast' }), update)), false);
-    assert.equal(isUnservedResource(errorFromAnswer(500, '', update)), false);
+    assert.equal(isUnservedResource(errorFromResponse(404, '404 page not found\n', update)), true);
+    assert.equal(isUnservedResource(errorFromResponse(404, status({}), update)), true);
+    assert.equal(isUnservedResource(errorFromResponse(404, status({ name: 'fast' }), update)), false);
+    assert.equal(isUnservedResource(errorFromResponse(500, '', update)), false);
   });
 
   test('causes are found by type', () => {

@@ -11,10 +11,10 @@ import {
   TooManyRequestsError,
   UnauthorizedError,
 } from '../../../../src/kube/client/api-error.ts';
-import { errorFromAnswer, errorFromStatus } from '../../../../src/kube/client/error-from-status.ts';
+import { errorFromResponse, errorFromStatus } from '../../../../src/kube/client/error-from-status.ts';
 import { create, update } from '../class-requests.ts';
 
-describe('errorFromAnswer', () => {
+describe('errorFromResponse', () => {
   const bare = [
     { code: 400, reason: 'BadRequest', ErrorClass: ApiError },
     { code: 401, reason: 'Unauthorized', ErrorClass: UnauthorizedError },
@@ -35,27 +35,27 @@ describe('errorFromAnswer', () => {
   ];
   for (const { code, reason, ErrorClass } of bare) {
     test(`takes a ${code} without a Status for ${reason || 'no known reason'}`, () => {
-      const error = errorFromAnswer(code, ' upstream says no \n', update);
+      const error = errorFromResponse(code, ' upstream says no \n', update);
       assert.equal(error.constructor, ErrorClass);
       assert.deepEqual([error.code, error.reason, error.message], [code, reason, 'upstream says no']);
     });
   }
 
   test('a bare 409 to a POST means that the name is taken', () => {
-    assert.ok(errorFromAnswer(409, '', create) instanceof AlreadyExistsError);
+    assert.ok(errorFromResponse(409, '', create) instanceof AlreadyExistsError);
   });
 
   test('keeps 2,048 characters of a text, and names the request where there is none', () => {
-    assert.equal(errorFromAnswer(500, 'x'.repeat(5000), update).message.length, 2048);
-    assert.equal(errorFromAnswer(500, '', update).message, 'the server responded with 500 to update storageclasses');
+    assert.equal(errorFromResponse(500, 'x'.repeat(5000), update).message.length, 2048);
+    assert.equal(errorFromResponse(500, '', update).message, 'the server responded with 500 to update storageclasses');
   });
 
   test('the reason of a Status decides, not the code', () => {
     const body = (reason: string): string =>
       JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code: 409, message: 'm' });
-    assert.ok(errorFromAnswer(409, body('AlreadyExists'), update) instanceof AlreadyExistsError);
-    assert.ok(errorFromAnswer(409, body('Conflict'), create) instanceof ConflictError);
-    assert.equal(errorFromAnswer(409, body('ServerTimeout'), create).constructor, ApiError);
+    assert.ok(errorFromResponse(409, body('AlreadyExists'), update) instanceof AlreadyExistsError);
+    assert.ok(errorFromResponse(409, body('Conflict'), create) instanceof ConflictError);
+    assert.equal(errorFromResponse(409, body('ServerTimeout'), create).constructor, ApiError);
   });
 
   test('the code decides where the reason of a Status is missing or not of the API, as in the denial of a webhook', () => {
@@ -72,13 +72,13 @@ describe('errorFromAnswer', () => {
   });
 
   test('JSON that is no Status is taken as text', () => {
-    const error = errorFromAnswer(404, '{"kind":"Other","apiVersion":"v1","reason":"Conflict"}', update);
+    const error = errorFromResponse(404, '{"kind":"Other","apiVersion":"v1","reason":"Conflict"}', update);
     assert.ok(error instanceof NotFoundError);
     assert.match(error.message, /"Other"/);
-    assert.ok(errorFromAnswer(404, 'null', update) instanceof NotFoundError);
+    assert.ok(errorFromResponse(404, 'null', update) instanceof NotFoundError);
   });
 
   test('keeps the seconds the server asked for', () => {
-    assert.equal(errorFromAnswer(429, '', update, 7).retryAfterS, 7);
+    assert.equal(errorFromResponse(429, '', update, 7).retryAfterS, 7);
   });
 });

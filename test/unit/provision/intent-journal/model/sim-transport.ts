@@ -4,7 +4,7 @@ import type { Clock } from '../../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../../src/base/logger.ts';
 import { TransportError } from '../../../../../src/kube/client/api-error.ts';
 import { MissingRights } from '../../../../../src/kube/client/missing-rights.ts';
-import type { RequestOptions, StreamedAnswer } from '../../../../../src/kube/client/request.ts';
+import type { RequestOptions, StreamedResponse } from '../../../../../src/kube/client/request.ts';
 import type { Transport } from '../../../../../src/kube/client/transport.ts';
 import { persistentVolumeClaims, persistentVolumes } from '../../../../../src/provision/objects.ts';
 import type { Api, Watcher } from './api.ts';
@@ -113,7 +113,7 @@ export class SimTransport implements Pick<
     });
   }
 
-  async stream(options: RequestOptions & { watch: boolean }): Promise<StreamedAnswer> {
+  async stream(options: RequestOptions & { watch: boolean }): Promise<StreamedResponse> {
     this.#fence.signal.throwIfAborted();
     if (options.watch) return { body: this.#watch(options), isProtobuf: false };
     return { body: oneChunk(await this.request<object>(options)), isProtobuf: false };

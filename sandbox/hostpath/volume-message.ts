@@ -4,18 +4,18 @@ import type { VolumeRecord } from './hostpath-state.ts';
 import type { Volume, VolumeCondition, VolumeContentSource, VolumeStatus } from './messages.ts';
 import { accessibleTopology } from './segments.ts';
 
-/** A stored volume as the calls answer it. */
-export function volumeAnswer(volume: VolumeRecord): Volume {
+/** A stored volume as the calls return it. */
+export function volumeMessage(volume: VolumeRecord): Volume {
   return {
     volume_id: volume.id,
     capacity_bytes: volume.capacityBytes,
     volume_context: volume.parameters,
-    ...(volume.source === undefined ? {} : { content_source: sourceAnswer(volume.source) }),
+    ...(volume.source === undefined ? {} : { content_source: sourceMessage(volume.source) }),
     ...accessibleTopology(volume.segments),
   };
 }
 
-function sourceAnswer(source: NonNullable<VolumeRecord['source']>): VolumeContentSource {
+function sourceMessage(source: NonNullable<VolumeRecord['source']>): VolumeContentSource {
   return 'snapshotId' in source
     ? { snapshot: { snapshot_id: source.snapshotId } }
     : { volume: { volume_id: source.volumeId } };

@@ -8,15 +8,15 @@ import { isProtobuf, readStatus } from '../protobuf/envelope.ts';
 import { asTransportError } from './request-failure.ts';
 
 /** The whole body; a Status in protobuf as its JSON. @throws {TransportError} when the connection breaks before the end. */
-export async function readText(answer: Dispatcher.ResponseData): Promise<string> {
+export async function readText(response: Dispatcher.ResponseData): Promise<string> {
   const chunks: Uint8Array[] = [];
   try {
-    for await (const chunk of decompressed(answer)) chunks.push(chunk as Uint8Array);
+    for await (const chunk of decompressed(response)) chunks.push(chunk as Uint8Array);
   } catch (error) {
-    throw asTransportError(error, 'reading the answer');
+    throw asTransportError(error, 'reading the response');
   }
   const bytes = Buffer.concat(chunks);
-  if (!isProtobuf(answer.headers['content-type'])) return bytes.toString('utf8');
+  if (!isProtobuf(response.headers['content-type'])) return bytes.toString('utf8');
   const status = readStatus(bytes);
   return status === undefined ? '' : JSON.stringify(status);
 }
@@ -29,18 +29,18 @@ export async function readText(answer: Dispatcher.ResponseData): Promise<string>
  * @throws {TransportError} when the connection breaks before the end.
  */
 export async function* readChunks(
-  answer: Dispatcher.ResponseData,
+  response: Dispatcher.ResponseData,
   signal: AbortSignal,
   onEnd: () => void,
 ): AsyncGenerator<Uint8Array> {
   try {
-    for await (const chunk of decompressed(answer)) yield chunk as Uint8Array;
+    for await (const chunk of decompressed(response)) yield chunk as Uint8Array;
   } catch (error) {
     signal.throwIfAborted();
-    throw asTransportError(error, 'reading the answer');
+    throw asTransportError(error, 'reading the response');
   } finally {
     onEnd();
-    answer.body.on('error', () => undefined).destroy();
+    response.body.on('error', () => undefined).destroy();
   }
 }
 
@@ -57,7 +57,7 @@ function decompressed({ headers, body }: Dispatcher.ResponseData): Readable {
  *
  * @throws {ApiError} for a failure behind a 2xx code, {TransportError} with code `BAD_JSON`.
  */
-export function parseAnswer<T>(text: string, info: RequestInfo): T {
+export function parseResponse<T>(text: string, info: RequestInfo): T {
   if (text === '') return {} as T;
   let parsed: T & Partial<Status>;
   try {
