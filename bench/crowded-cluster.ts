@@ -27,7 +27,7 @@ export interface CrowdOptions {
 
 /** The objects that can be asked about, as `why` names them. */
 export interface CrowdedCluster extends AsyncDisposable {
-  /** With the rights that docs/why.md asks for. */
+  /** With the permissions that docs/why.md asks for. */
   readonly kubeconfig: string;
   /** A clone of a claim in another namespace, with an attributes class and a Secret, whose driver fails. */
   readonly failing: string;

@@ -4,7 +4,7 @@
  *   node scripts/csi-sanity.ts            mount volumes: with everything, without attachment, without staging
  *   node scripts/csi-sanity.ts --block    block volumes as well; needs loop devices
  *
- * Needs the right to mount (root), and Go once: the suite is compiled from the version pinned in test/sandbox/csi-sanity and
+ * Needs the permission to mount (root), and Go once: the suite is compiled from the version pinned in test/sandbox/csi-sanity and
  * kept below ${XDG_CACHE_HOME:-~/.cache}. Exits 1 when a test fails, after naming it; names each skipped test and why.
  */
 import { execFile, spawn } from 'node:child_process';

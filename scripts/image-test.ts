@@ -9,7 +9,7 @@
  * Docker is taken where an engine runs, else buildah, which needs no registry, and for nfs-provisioner mmdebstrap. Where they
  * are missing: with `--install` or CI=true they are installed by apt-get. Without mmdebstrap it says that nfs-provisioner was
  * not tested. The exit code is 77 where no image can be built at all: nothing to build
- * it with, or no right to mount; 1 when something is wrong with the image.
+ * it with, or no permission to mount; 1 when something is wrong with the image.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -124,7 +124,7 @@ async function findEngine(folder: string): Promise<Engine> {
   }
   if (process.getuid?.() !== 0) throw new NoEngine('Without a Docker engine this needs root, to mount and chroot');
   if (!(await works('unshare', ['--mount', '--propagation', 'private', 'mount', '-t', 'proc', 'proc', folder]))) {
-    throw new NoEngine('Without a Docker engine this needs the right to mount, which even root has not here');
+    throw new NoEngine('Without a Docker engine this needs the permission to mount, which even root lacks here');
   }
   return startBuildah(folder, root);
 }
@@ -205,7 +205,7 @@ async function runPod({ engine, sidecar, driver }: Images, options: PodOptions):
     }
     await checkProcess(provisioner.pid, folder, user);
     if (engine.limitsMemory) await checkHeapLimit(`http://127.0.0.1:${port}/metrics`);
-    else console.log('No right to limit memory here: that the heap follows the limit was NOT tested');
+    else console.log('No permission to limit memory here: that the heap follows the limit was NOT tested');
     // a leader that was terminated, had nothing under way and released its lease
     await endsWith('exit code 0', 'sidecar', provisioner);
     assert.match(provisioner.log(), /"Lease released"/);

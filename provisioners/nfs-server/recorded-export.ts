@@ -15,7 +15,7 @@ const squashes: Readonly<Record<string, Squash>> = {
 };
 
 /**
- * Reads the export of a volume. The right to write PersistentVolumes must not be a way to configure a server that runs as root: the
+ * Reads the export of a volume. The permission to write PersistentVolumes must not be a way to configure a server that runs as root: the
  * path has to be that of a volume, directly below the export directory, and of the block only the value of `Squash` is taken,
  * which has to be one of two.
  */

@@ -10,7 +10,7 @@ interface Service extends KubeObject {
   spec?: { clusterIP?: string };
 }
 
-/** core/v1 Endpoints: deprecated, but it is what the rights of existing installations allow to read. */
+/** core/v1 Endpoints: deprecated, but it is what the permissions of existing installations allow to read. */
 interface Endpoints extends KubeObject {
   subsets?: { addresses?: { ip: string }[]; ports?: { port: number; protocol?: string }[] }[];
 }

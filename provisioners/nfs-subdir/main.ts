@@ -52,7 +52,7 @@ async function main(): Promise<number> {
     provisioner: (parts) => makeProvisioner(settings, parts, { calls, running: running.signal }),
     volumeFields: { spec: ['nfs'] },
     leaderElection: leaderElection && compatibleElection(provisionerName, namespace),
-    intentJournal: leaderElection ? 'lease' : 'off', // without an election there are no rights on Leases
+    intentJournal: leaderElection ? 'lease' : 'off', // without an election there are no permissions on Leases
     maxCallMs, // of a process that lost the lock
     ...(httpEndpoint !== undefined && { http: { address: httpEndpoint } }),
     logger,

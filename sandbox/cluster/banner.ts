@@ -21,7 +21,7 @@ export function banner(cluster: LocalCluster, { manifest, rbac }: { manifest: st
     driver.node === undefined
       ? 'no node service: the nodes carry no topology of it'
       : `node id ${driver.node.id}, ${segments.length === 0 ? 'no topology' : segments.join(', ')}`;
-  const rights = rbac
+  const access = rbac
     ? `authorization as a cluster's: this kubeconfig may do everything, the sidecar what deploy/base/rbac.yaml grants`
     : `everybody may do everything; --rbac for a cluster's authorization`;
   return `
@@ -30,7 +30,7 @@ A Kubernetes API with a CSI driver and the csi-provisioner sidecar is up at ${ur
   driver   ${driver.name} ${driver.version} at ${driverSocket}
            ${place}
   classes  ${classNames.immediate} (default), ${classNames.late} (waits for the first pod)
-  rights   ${rights}
+  access   ${access}
   logs     ${logFiles.join('\n           ')}
 
 In another terminal:

@@ -33,7 +33,7 @@ with KUBECONFIG in its environment and its exit code.
   --kubeconfig PATH     where to write the kubeconfig; by default in a temporary folder
   --log DIR             folder for the logs of the sidecar and the sample driver; by default in a temporary folder
   --nodes N             number of nodes, 0 to 1000; 1 with --csi-address, else 2
-  --rbac                authorization as a cluster's: the sidecar has the rights of deploy/base/rbac.yaml, over HTTPS.
+  --rbac                authorization as a cluster's: the sidecar has the permissions of deploy/base/rbac.yaml, over HTTPS.
                         Without it everybody may do everything
   --sidecar-flag FLAG   a further flag for the sidecar, such as --sidecar-flag=--extra-create-metadata; repeatable
   --data PATH           keep the objects in this file; in memory by default

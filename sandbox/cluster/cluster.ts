@@ -17,7 +17,7 @@ import { watchDriver } from './driver-watch.ts';
 import { KeptProgram } from './kept-program.ts';
 import { sampleDriverArguments, sidecarFile } from './programs.ts';
 import { registerDriver } from './register-driver.ts';
-import { grantSidecarRights, sidecarAccount } from './sidecar-rights.ts';
+import { grantSidecarPermissions, sidecarAccount } from './sidecar-permissions.ts';
 
 /** The name of the sample driver. */
 export const sampleDriverName = 'hostpath.csi.k8s.io';
@@ -76,7 +76,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   const client = sandbox.api.client('system:admin');
   let sidecarKubeconfig = sandbox.kubeconfig;
   if (options.sandbox?.rbac === true) {
-    await grantSidecarRights(client);
+    await grantSidecarPermissions(client);
     sidecarKubeconfig = path.join(folder, 'sidecar-kubeconfig');
     await sandbox.writeAccountKubeconfig(sidecarKubeconfig, sidecarAccount);
   }

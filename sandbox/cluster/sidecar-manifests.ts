@@ -9,7 +9,7 @@ const folders = [
   ),
 ];
 
-/** The sidecar's rights in `deploy/`, as YAML. The bundler replaces this module by one that brings the text along. */
+/** The sidecar's permissions in `deploy/`, as YAML. The bundler replaces this module by one that brings the text along. */
 export function sidecarManifests(): string {
   const deploy = path.join(import.meta.dirname, '../../deploy');
   const texts = folders.map((folder) => readFileSync(path.join(deploy, folder, 'rbac.yaml'), 'utf8'));

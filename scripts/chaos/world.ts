@@ -38,7 +38,7 @@ export interface World extends AsyncDisposable {
   volumes: ReadonlyMap<string, SeenVolume>;
 }
 
-const electionRights = join(import.meta.dirname, '../../deploy/components/leader-election/rbac.yaml');
+const electionRole = join(import.meta.dirname, '../../deploy/components/leader-election/rbac.yaml');
 
 /** Starts the cluster and watches it. */
 export async function openWorld(target: 'sandbox' | 'kubernetes'): Promise<World> {
@@ -46,7 +46,7 @@ export async function openWorld(target: 'sandbox' | 'kubernetes'): Promise<World
   const cluster =
     target === 'kubernetes' ? await startKubernetes() : await startSandbox({ restartable: true, faults: true });
   cleanup.defer(() => cluster.stop());
-  await cluster.grantSidecar(await readFile(electionRights, 'utf8'));
+  await cluster.grantSidecar(await readFile(electionRole, 'utf8'));
   const credentials = new Credentials({
     load: () => loadKubeConfig({ kubeconfig: cluster.adminKubeconfig, environment: {} }),
     clock: systemClock,

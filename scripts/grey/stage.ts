@@ -67,7 +67,7 @@ export interface Stage extends AsyncDisposable {
   proxy(): Promise<{ proxy: ApiProxy; kubeconfig: string }>;
 }
 
-const electionRights = path.join(import.meta.dirname, '../../deploy/components/leader-election/rbac.yaml');
+const electionRole = path.join(import.meta.dirname, '../../deploy/components/leader-election/rbac.yaml');
 const driverProgram = path.join(import.meta.dirname, 'tenant-driver.ts');
 /** A sidecar that takes longer to end is killed, in milliseconds. */
 const endMs = 5000;
@@ -83,7 +83,7 @@ export async function openStage(run: Run, options: { drivers?: number; stops?: b
   await using cleanup = new AsyncDisposableStack();
   const cluster = run.target === 'kubernetes' ? await startKubernetes() : await startSandbox({ restartable: stops });
   cleanup.defer(() => cluster.stop());
-  await cluster.grantSidecar(await readFile(electionRights, 'utf8'));
+  await cluster.grantSidecar(await readFile(electionRole, 'utf8'));
   const folder = await mkdtemp(path.join(tmpdir(), 'grey-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const drivers = Array.from({ length: driverCount }, (_, index) => ({

@@ -36,7 +36,7 @@ export interface Image {
 /** Builds images from the Dockerfile and runs them. Disposing removes what it made. */
 export interface Engine extends AsyncDisposable {
   readonly name: string;
-  /** Whether `memoryBytes` is enforced: it takes the right to make memory cgroups. */
+  /** Whether `memoryBytes` is enforced: it takes the permission to make memory cgroups. */
   readonly limitsMemory: boolean;
   /** Files of the runtime stage's base image. */
   baseFiles(): Promise<ReadonlyMap<string, number>>;

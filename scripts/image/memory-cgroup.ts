@@ -13,7 +13,7 @@ export interface MemoryCgroup extends AsyncDisposable {
 /**
  * Makes a memory cgroup of version 1 or 2, whichever this machine has.
  *
- * @throws where this process has no right to make one.
+ * @throws where this process has no permission to make one.
  */
 export async function makeMemoryCgroup(name: string, limitBytes: number): Promise<MemoryCgroup> {
   const isVersion1 = existsSync(path.join(hierarchy, 'memory'));

@@ -57,7 +57,7 @@ export interface Look extends Classified {
 /**
  * Looks once. What changes meanwhile may be seen in one place and not yet, or no longer, in another.
  *
- * @throws {CannotReadError} naming the right or the call that is missing, and whatever a request throws.
+ * @throws {CannotReadError} naming the permission or the call that is missing, and whatever a request throws.
  */
 export async function look(options: LookOptions): Promise<Look> {
   const journal = await journalOf(options);

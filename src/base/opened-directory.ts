@@ -9,7 +9,7 @@ import path from 'node:path';
 import { errnoOf } from './errno.ts';
 import { makeDirectory } from './make-directory.ts';
 
-/** Needs no right to read the directory (Linux, `open(2)`); Node.js does not name it. */
+/** Needs no permission to read the directory (Linux, `open(2)`); Node.js does not name it. */
 const O_PATH = 0o10000000;
 
 /** What stands where a directory was expected. */

@@ -273,7 +273,7 @@ export const flagTable = {
     group: 'provisioning',
     value: 'kind',
     description:
-      'Where volumes are recorded before they are created, so that what a crash interrupts is finished, undone or reported: lease, or off. In the namespace that leader election would use. Without the right to write Leases there nothing is recorded.',
+      'Where volumes are recorded before they are created, so that what a crash interrupts is finished, undone or reported: lease, or off. In the namespace that leader election would use. Without the permission to write Leases there nothing is recorded.',
     since: 'v0.1.0',
   },
   'audit-interval': {

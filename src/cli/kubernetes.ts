@@ -6,7 +6,7 @@ import { trustSystemCertificates } from '../base/system-trust.ts';
 import { Credentials } from '../kube/credentials/credentials.ts';
 import { loadKubeConfig } from '../kube/credentials/kube-config.ts';
 import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
-import type { MissingRights } from '../kube/client/missing-rights.ts';
+import type { MissingPermissions } from '../kube/client/missing-permissions.ts';
 import { TokenBucket } from '../kube/client/token-bucket.ts';
 import { Transport, type TransportOptions } from '../kube/client/transport.ts';
 import type { Config, KubernetesConfig, RateLimit } from './config.ts';
@@ -64,18 +64,19 @@ export function connectionsFor({ provisioning, capacity, nodeDeployment }: Confi
 export function kubernetesTransport(
   options: KubernetesOptions & {
     credentials: Credentials;
-    missingRights: MissingRights;
+    missingPermissions: MissingPermissions;
     rateLimit: RateLimit | null;
     component?: string;
     maxConnections?: number;
     onRequest?: TransportOptions['onRequest'];
   },
 ): Transport {
-  const { credentials, missingRights, rateLimit, clock, logger, argv0, component, maxConnections, onRequest } = options;
+  const { credentials, missingPermissions, rateLimit, clock, logger, argv0, component, maxConnections, onRequest } =
+    options;
   const program = `${path.basename(argv0, '.ts')}/${version} (${os.platform()}/${os.arch()}) kubernetes/unknown`;
   return new Transport({
     credentials,
-    missingRights,
+    missingPermissions,
     clock,
     logger,
     maxConnections,

@@ -119,7 +119,7 @@ function readJournalKind(text: string): JournalKind {
   if (text === 'lease' || text === 'off') return text;
   if (text === 'configmap') {
     throw new Error(
-      'ConfigMaps need rights that no manifest grants, and everybody with the role "view" can read them; use lease, or off',
+      'ConfigMaps need permissions that no manifest grants, and everybody with the role "view" can read them; use lease, or off',
     );
   }
   throw new Error('must be lease or off');

@@ -9,7 +9,7 @@ import { Driver } from '../csi/driver.ts';
 import { missingCapability } from '../csi/driver-requirements.ts';
 import type { CallObserver } from '../csi/unary-call.ts';
 import { addBuildInfo, addProcessMetrics } from '../diagnostics/process-metrics.ts';
-import { MissingRights } from '../kube/client/missing-rights.ts';
+import { MissingPermissions } from '../kube/client/missing-permissions.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import { leadAndWork, type Leading } from '../run/election.ts';
 import { startEndpoint } from '../run/endpoint.ts';

@@ -35,7 +35,7 @@ All flags of the sidecar are accepted as well, so that its arguments can be copi
 --kubeconfig have an effect.
 
 Exit codes: 0 bound, or nothing to delete; 1 waiting, and nobody has to act; 2 stuck; 3 unknown.
-It is read-only, and names the right that is missing where it may not read. docs/why.md lists all causes.`;
+It is read-only, and names the permission that is missing where it may not read. docs/why.md lists all causes.`;
 
 /** Explains what a claim or a volume waits for. Read-only: safe to repeat. */
 export async function explainWhy(call: SubcommandCall): Promise<number> {

@@ -6,7 +6,7 @@ import type { ApiPresence, OptionalApi } from './optional-api.ts';
 export interface AttributesClassApi {
   /** The resource in the version that was found last. */
   readonly served: Resource;
-  /** The last check has found none, and a class is not to be read: without the API its right may be missing, too. */
+  /** The last check has found none, and a class is not to be read: without the API its permission may be missing, too. */
   readonly isMissing: boolean;
   /** Checks once which version is served. */
   check(signal?: AbortSignal): Promise<ApiPresence>;

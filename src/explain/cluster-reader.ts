@@ -5,7 +5,7 @@ import type { KubeObject, ObjectName, Resource } from '../kube/kube-object.ts';
 
 /**
  * - `missing`: it does not exist; `unserved`: nor does its kind.
- * - `unreadable`: `why` names the missing right, or what went wrong.
+ * - `unreadable`: `why` names the missing permission, or what went wrong.
  */
 export type Reading<T> =
   { kind: 'found'; value: T } | { kind: 'missing'; unserved: boolean } | { kind: 'unreadable'; why: string };
@@ -84,13 +84,13 @@ export class ClusterReader {
         return { kind: 'unreadable', why: `could not ${what}: ${foreign(String(error.code))}` };
       }
       if (error instanceof NotFoundError) return { kind: 'missing', unserved: isUnservedResource(error) };
-      if (error instanceof ForbiddenError) return { kind: 'unreadable', why: `the right to ${what} is missing` };
+      if (error instanceof ForbiddenError) return { kind: 'unreadable', why: `the permission to ${what} is missing` };
       return { kind: 'unreadable', why: `could not ${what}: ${(error as Error).message}` };
     }
   }
 }
 
-/** Whether the API server sent the error: a proxy in front of it knows neither which objects exist nor who has which rights. */
+/** Whether the API server sent the error: a proxy in front of it knows neither which objects exist nor who has which permissions. */
 function isOfApiServer({ status, message, request }: ApiError): boolean {
   if (status.kind === 'Status') return true;
   return request.resource.group !== '' && message === '404 page not found'; // what it answers for an API group that it does not serve

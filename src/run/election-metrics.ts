@@ -29,7 +29,7 @@ export function electionMetrics(registry: MetricRegistry): ElectionMetrics {
   const failures = counter({
     registry,
     name: 'leader_election_failures_total',
-    help: 'Failed requests for the lease, by reason; Forbidden: a right on leases is missing, and this process cannot become leader',
+    help: 'Failed requests for the lease, by reason; Forbidden: a permission on leases is missing, and this process cannot become leader',
     labels: ['name', 'reason'],
   });
   failures.inc({ name: '', reason: 'Forbidden' }, 0);

@@ -27,7 +27,7 @@ export interface ElectionSettings {
   readonly lockName?: string | undefined;
   /**
    * Also hold the Endpoints object of the same name where that is permitted, so that no older program, which locks Endpoints,
-   * leads beside this one. Without rights on Leases only the Endpoints object is held. Default false.
+   * leads beside this one. Without permissions on Leases only the Endpoints object is held. Default false.
    */
   readonly endpointsLock?: boolean | undefined;
   readonly labels?: Readonly<Record<string, string>>;

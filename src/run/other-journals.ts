@@ -80,7 +80,7 @@ export class OtherJournals implements Feature {
     this.#places.set(`${place.namespace}/${place.lockName}`, place);
   }
 
-  /** Without the right to read there nothing can be said, and none needs to be granted for it. */
+  /** Without the permission to read there nothing can be said, and none needs to be granted for it. */
   async #quietly(place: string, check: () => Promise<void>): Promise<void> {
     try {
       await check();

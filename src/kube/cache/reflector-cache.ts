@@ -1,7 +1,7 @@
 import type { Logger } from '../../base/logger.ts';
 import { type ApiError, ForbiddenError, type RequestInfo, type Status } from '../client/api-error.ts';
 import { errorFromStatus } from '../client/error-from-status.ts';
-import type { MissingRights } from '../client/missing-rights.ts';
+import type { MissingPermissions } from '../client/missing-permissions.ts';
 import { type KubeObject, objectKey } from '../kube-object.ts';
 import type { ChangeType } from './cache-trail.ts';
 import type { WatchEvent } from './watch-event.ts';
@@ -32,7 +32,7 @@ export interface ReflectorCacheOptions<T> {
   transform: (object: KubeObject) => T;
   /** Of the watch: its resource decides which events are expected. */
   info: RequestInfo;
-  missingRights: MissingRights;
+  missingPermissions: MissingPermissions;
   logger: Logger;
 }
 
@@ -109,9 +109,9 @@ export class ReflectorCache<T extends KubeObject> {
 
   throwIfError(event: WatchEvent): void {
     if (event.type !== 'ERROR') return;
-    const { info, missingRights } = this.#options;
+    const { info, missingPermissions } = this.#options;
     const error: ApiError = errorFromStatus(event.object as unknown as Status, info);
-    if (error instanceof ForbiddenError) missingRights.report(error);
+    if (error instanceof ForbiddenError) missingPermissions.report(error);
     throw error;
   }
 

@@ -24,7 +24,7 @@ export interface ReflectorFailuresOptions {
   /** Uniform in [0, 1). */
   random: () => number;
   resource: Resource;
-  /** Counts a failure by its reason, unless `MissingRights` counts it. */
+  /** Counts a failure by its reason, unless `MissingPermissions` counts it. */
   onFailure?: ((reason: string) => void) | undefined;
 }
 
@@ -60,7 +60,7 @@ export class ReflectorFailures {
   /** Logs and counts a failure. One that repeats is counted each time and logged at most once a minute. */
   report(error: unknown): void {
     this.#lastError = error as Error;
-    if (error instanceof ForbiddenError && !error.isAdmission) return; // `MissingRights` has reported it
+    if (error instanceof ForbiddenError && !error.isAdmission) return; // `MissingPermissions` has reported it
     this.#log(error);
     this.#options.onFailure?.(reasonOf(error));
   }

@@ -39,7 +39,7 @@ export function reflectorMetrics(registry: MetricRegistry, requested: readonly s
     registry,
     labels: ['resource', 'reason'],
     name: 'reflector_errors_total',
-    help: 'Lists and watches that failed, by reason; Forbidden counts requests of every verb for which a right is missing',
+    help: 'Lists and watches that failed, by reason; Forbidden counts requests of every verb for which a permission is missing',
   });
   const silences = new Map<string, Set<() => number>>();
   gauge({

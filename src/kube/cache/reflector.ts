@@ -77,7 +77,11 @@ export class Reflector<T extends KubeObject> {
     this.#coding = new CodingChoice(options);
     this.#path = resourcePath(resource, { namespace });
     this.#info = { verb: 'watch', resource, namespace };
-    this.#cache = new ReflectorCache({ ...options, info: this.#info, missingRights: transport.missingRights });
+    this.#cache = new ReflectorCache({
+      ...options,
+      info: this.#info,
+      missingPermissions: transport.missingPermissions,
+    });
     this.#failures = new ReflectorFailures({ ...options, onFailure: (reason) => metrics?.failed(reason) });
     this.#streamedList = new StreamedList({
       ...options,

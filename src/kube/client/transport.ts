@@ -14,7 +14,7 @@ import { isProtobuf } from '../protobuf/envelope.ts';
 import { ConnectionPools } from './connection-pools.ts';
 import { errorFromResponse } from './error-from-status.ts';
 import { type HttpResponse, exchange } from './exchange.ts';
-import { MissingRights } from './missing-rights.ts';
+import { MissingPermissions } from './missing-permissions.ts';
 import type { RequestCredentials, RequestHeaders } from './request-credentials.ts';
 import { asTransportError, retryPauseMs } from './request-failure.ts';
 import type { RequestObservation, RequestOptions, StreamedResponse, StreamOptions } from './request.ts';
@@ -38,7 +38,7 @@ export interface TransportOptions {
   maxConnections?: number | undefined;
   onRequest?: ((observation: RequestObservation) => void) | undefined;
   /** Reports forbidden requests; several transports may share one. Default: one of its own, which only logs. */
-  missingRights?: MissingRights | undefined;
+  missingPermissions?: MissingPermissions | undefined;
 }
 
 /** Max attempts after the first, whatever the reason. */
@@ -48,7 +48,7 @@ const maxUnsentMs = 60_000;
 
 /** The connections to one API server, with their credentials. Dispose it at the end. */
 export class Transport implements AsyncDisposable {
-  readonly missingRights: MissingRights;
+  readonly missingPermissions: MissingPermissions;
   readonly #options: TransportOptions;
   readonly #origin: string;
   readonly #pathPrefix: string;
@@ -61,7 +61,7 @@ export class Transport implements AsyncDisposable {
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.missingRights = options.missingRights ?? new MissingRights(options);
+    this.missingPermissions = options.missingPermissions ?? new MissingPermissions(options);
     const { credentials, maxConnections, rateLimit } = options;
     this.#origin = credentials.serverUrl.origin;
     this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
@@ -297,7 +297,7 @@ export class Transport implements AsyncDisposable {
 
   #failure(response: Pick<HttpResponse, 'statusCode' | 'headers'>, body: string, { info }: RequestOptions): never {
     const error = errorFromResponse(response.statusCode, body, info, retryAfter(response.headers['retry-after']));
-    if (error instanceof ForbiddenError) this.missingRights.report(error);
+    if (error instanceof ForbiddenError) this.missingPermissions.report(error);
     throw error;
   }
 

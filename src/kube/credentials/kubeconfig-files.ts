@@ -72,7 +72,7 @@ function parse(file: string): ParsedFile | undefined {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
     throw new KubeConfigError(`stat ${file}: ${message}`, {
-      cure: 'Correct the path of the kubeconfig file, or the rights to read it',
+      cure: 'Correct the path of the kubeconfig file, or the permissions to read it',
       cause: error,
     });
   }

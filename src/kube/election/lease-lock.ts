@@ -277,7 +277,7 @@ export class LeaseLock {
     this.#options.onRequest?.(undefined);
   }
 
-  /** Reports a failed request, and remembers a forbidden one. @returns the level to log it at: `MissingRights` has reported missing permissions. */
+  /** Reports a failed request, and remembers a forbidden one. @returns the level to log it at: `MissingPermissions` has reported missing permissions. */
   #noted(error: unknown, level: 'debug' | 'error'): 'debug' | 'error' {
     this.#options.onRequest?.(error);
     if (!(error instanceof ForbiddenError)) return level;

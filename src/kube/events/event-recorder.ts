@@ -159,7 +159,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
           const expected =
             error instanceof AlreadyExistsError ||
             (error instanceof ApiError && error.hasCause('NamespaceTerminating'));
-          const reported = error instanceof ForbiddenError && !error.isAdmission; // by `MissingRights`
+          const reported = error instanceof ForbiddenError && !error.isAdmission; // by `MissingPermissions`
           logger[expected ? 'trace' : reported ? 'debug' : 'error'](fields, 'The API server rejected an event');
           return;
         }

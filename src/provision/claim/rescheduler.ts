@@ -23,7 +23,7 @@ export class Rescheduler {
     this.#logger = options.logger;
   }
 
-  /** @returns false when it could not be done; the log and, for a missing right, an event say why. */
+  /** @returns false when it could not be done; the log and, for a missing permission, an event say why. */
   async removeNode(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
     const { resourceVersion = '' } = claim.metadata; // a claim that has changed since is a conflict
     try {

@@ -21,7 +21,7 @@ import {
 const queueWorkers = 4;
 /** Pauses between the tries of a volume that the API server rejects for its content: a policy may change at any time. */
 const refusedPauses = { baseMs: 1000, maxMs: 5 * 60_000 } as const;
-/** Pauses without the right to create volumes. */
+/** Pauses without the permission to create volumes. */
 const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
 /** A server that has just started forbids everything until it has read the roles: the first tries, 3 s, count as that. */
 const passingTries = 5;
@@ -38,7 +38,7 @@ export class QueueVolumeStore implements VolumeStore {
   readonly #unsaved = new Map<string, PersistentVolume>();
   /** Attempts under way in the background, by name; resolved with whether the volume was saved. Never rejected. */
   readonly #saving = new Map<string, Promise<boolean>>();
-  /** Names of unsaved volumes that are tried rarely, with whether the missing right is why. */
+  /** Names of unsaved volumes that are tried rarely, with whether the missing permission is why. */
   readonly #stuck = new Map<string, 'forbidden' | 'refused'>();
   /** Count how often a volume was forbidden, or refused, in a row. */
   readonly #forbidden = new ExponentialLimiter(forbiddenPauses);
@@ -102,7 +102,7 @@ export class QueueVolumeStore implements VolumeStore {
     }
   }
 
-  /** What is forbidden is tried once more: often the right is granted before the process is restarted. */
+  /** What is forbidden is tried once more: often the permission is granted before the process is restarted. */
   async settled(): Promise<void> {
     for (const [name, why] of this.#stuck) {
       if (why !== 'forbidden') continue;

@@ -4,7 +4,7 @@ import { ApiError, ConflictError, NotFoundError, TooManyRequestsError } from '..
 const unavailable: ReadonlySet<number> = new Set([503, 504]);
 
 /**
- * Whether the API server rejected a write for a reason that users should read in an event, such as a missing right, an
+ * Whether the API server rejected a write for a reason that users should read in an event, such as a missing permission, an
  * admission policy, or a webhook that does not respond; not an overload, a conflict, or an object that is gone.
  */
 export function isRejectedWrite(error: unknown): error is ApiError {

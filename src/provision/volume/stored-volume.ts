@@ -44,7 +44,7 @@ const storageFields: Partial<Record<keyof VolumeSources, readonly string[]>> = {
 };
 
 /**
- * The volume of this name as the API server has it now. Read by a list, which needs no right beyond those of the caches.
+ * The volume of this name as the API server has it now. Read by a list, which needs no permission beyond those of the caches.
  *
  * @throws {ApiError} and {TransportError} when it cannot be read.
  */

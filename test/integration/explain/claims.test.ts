@@ -458,11 +458,7 @@ const rows: readonly Row[] = [
     arrange(rig) {
       rig.addClass();
       rig.add('drivers', { metadata: { name: driverName }, spec: {} });
-      rig.addEvent(
-        rig.addClaim(),
-        'ProvisioningWaiting',
-        'Waiting for node "n1", which was selected',
-      );
+      rig.addEvent(rig.addClaim(), 'ProvisioningWaiting', 'Waiting for node "n1", which was selected');
     },
     verdict: 'stuck',
     cause: 'provisioner-away',
@@ -976,20 +972,20 @@ describe('why of a claim without the right', () => {
     steps.filter(({ state }) => state === 'unknown').map(({ detail }) => detail);
 
   for (const { verb, resource, step } of [
-    { verb: 'get', resource: 'storageclasses', step: 'the right to get storageclasses.storage.k8s.io is missing' },
-    { verb: 'list', resource: 'events', step: 'the right to list events in namespace ns1 is missing' },
+    { verb: 'get', resource: 'storageclasses', step: 'the permission to get storageclasses.storage.k8s.io is missing' },
+    { verb: 'list', resource: 'events', step: 'the permission to list events in namespace ns1 is missing' },
     {
       verb: 'list',
       resource: 'leases',
-      step: 'the right to list leases.coordination.k8s.io in all namespaces is missing',
+      step: 'the permission to list leases.coordination.k8s.io in all namespaces is missing',
     },
-    { verb: 'get', resource: 'persistentvolumes', step: 'the right to get persistentvolumes is missing' },
-    { verb: 'get', resource: 'secrets', step: 'the right to get secrets in namespace ns1 is missing' },
-    { verb: 'get', resource: 'nodes', step: 'node n1 was chosen; the right to get nodes is missing' },
+    { verb: 'get', resource: 'persistentvolumes', step: 'the permission to get persistentvolumes is missing' },
+    { verb: 'get', resource: 'secrets', step: 'the permission to get secrets in namespace ns1 is missing' },
+    { verb: 'get', resource: 'nodes', step: 'node n1 was chosen; the permission to get nodes is missing' },
     {
       verb: 'get',
       resource: 'volumeattributesclasses',
-      step: 'the right to get volumeattributesclasses.storage.k8s.io is missing',
+      step: 'the permission to get volumeattributesclasses.storage.k8s.io is missing',
     },
   ]) {
     test(`to ${verb} ${resource} is unknown and says so, and nothing is made up`, async () => {
@@ -1015,7 +1011,7 @@ describe('why of a claim without the right', () => {
       {
         step: 'claim',
         state: 'unknown',
-        detail: 'the right to get persistentvolumeclaims in namespace ns1 is missing',
+        detail: 'the permission to get persistentvolumeclaims in namespace ns1 is missing',
       },
     ]);
   });
@@ -1027,7 +1023,7 @@ describe('why of a claim without the right', () => {
     rig.forbid('list', 'pods');
     const { verdict, cause, message } = await rig.explain();
     assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
-    assert.match(message, /the right to list pods in namespace ns1 is missing/);
+    assert.match(message, /the permission to list pods in namespace ns1 is missing/);
   });
 
   test('to list events does not take a provisioner for missing that is known by its events alone', async () => {
@@ -1038,7 +1034,7 @@ describe('why of a claim without the right', () => {
     rig.forbid('list', 'events');
     const { cause, message } = await rig.explain();
     assert.equal(cause, null);
-    assert.match(message, /the right to list events in namespace ns1 is missing/);
+    assert.match(message, /the permission to list events in namespace ns1 is missing/);
   });
 
   test('to list events does not say what becomes of a node that is gone', async () => {
@@ -1049,7 +1045,7 @@ describe('why of a claim without the right', () => {
     rig.forbid('list', 'events');
     const { cause, message } = await rig.explain();
     assert.equal(cause, null);
-    assert.match(message, /Node n9, .* does not exist; the right to list events/);
+    assert.match(message, /Node n9, .* does not exist; the permission to list events/);
   });
 
   test('to read leases still has what the driver said', async () => {

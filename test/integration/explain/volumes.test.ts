@@ -324,7 +324,7 @@ describe('why of a volume', () => {
       rig.forbid(verb, resource);
       const { cause, message } = await rig.explain({ volume: 'v' });
       assert.equal(cause, null);
-      assert.match(message, new RegExp(`the right to ${verb} ${resource}\\S* .*is missing`));
+      assert.match(message, new RegExp(`the permission to ${verb} ${resource}\\S* .*is missing`));
     });
   }
 });

@@ -163,7 +163,7 @@ describe('csi-sandbox with a driver of its own author', () => {
       `--kubeconfig=${kubeconfig}`,
       '--rbac',
     );
-    assert.match(await program.prints('Ctrl-C ends it'), /rights {3}authorization as a cluster's/);
+    assert.match(await program.prints('Ctrl-C ends it'), /access {3}authorization as a cluster's/);
     const { core } = clients(kubeconfig);
     const body = {
       metadata: { name: 'photos' },

@@ -202,7 +202,7 @@ describe('value errors', () => {
     [
       'intent-journal',
       'configmap',
-      'ConfigMaps need rights that no manifest grants, and everybody with the role "view" can read them; use lease, or off',
+      'ConfigMaps need permissions that no manifest grants, and everybody with the role "view" can read them; use lease, or off',
     ],
     ['leader-election-labels', 'a', 'malformed item in list of labels: a'],
     ['leader-election-labels', 'k:v,a:b:c', 'malformed item in list of labels: a:b:c'],

@@ -31,7 +31,7 @@ describe('walk', () => {
   });
 
   test('goes on behind what is unknown, and believes what is certain nevertheless', () => {
-    const unread: Finding = { state: 'unknown', detail: 'the right to list leases is missing' };
+    const unread: Finding = { state: 'unknown', detail: 'the permission to list leases is missing' };
     const { verdict, cause, steps } = walk('ns/c', {}, checked(unread, stuck));
     assert.deepEqual({ verdict, cause }, { verdict: 'stuck', cause: 'driver-error' });
     assert.deepEqual(
@@ -41,16 +41,16 @@ describe('walk', () => {
   });
 
   test('does not believe behind what is unknown what only follows from nothing being wrong', () => {
-    const unread: Finding = { state: 'unknown', detail: 'the right to list leases is missing' };
+    const unread: Finding = { state: 'unknown', detail: 'the permission to list leases is missing' };
     const presumed: Finding = { state: 'waiting', cause: 'in-progress', message: 'It works.', presumes: true };
     assert.equal(walk('ns/c', {}, checked(ok, presumed)).verdict, 'waiting');
     const { verdict, cause, message } = walk('ns/c', {}, checked(unread, presumed));
     assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
-    assert.match(message, /the right to list leases is missing/);
+    assert.match(message, /the permission to list leases is missing/);
   });
 
   test('ends at what nothing can be said without', () => {
-    const unread: Finding = { state: 'unknown', detail: 'the right to list pods is missing', ends: true };
+    const unread: Finding = { state: 'unknown', detail: 'the permission to list pods is missing', ends: true };
     const { verdict, steps } = walk('ns/c', {}, checked(unread, stuck));
     assert.equal(verdict, 'unknown');
     assert.equal(steps.length, 1);

@@ -3,7 +3,7 @@ import { permitted } from '../../../../../src/base/permit.ts';
 import type { Clock } from '../../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../../src/base/logger.ts';
 import { TransportError } from '../../../../../src/kube/client/api-error.ts';
-import { MissingRights } from '../../../../../src/kube/client/missing-rights.ts';
+import { MissingPermissions } from '../../../../../src/kube/client/missing-permissions.ts';
 import type { RequestOptions, StreamedResponse } from '../../../../../src/kube/client/request.ts';
 import type { Transport } from '../../../../../src/kube/client/transport.ts';
 import { persistentVolumeClaims, persistentVolumes } from '../../../../../src/provision/objects.ts';
@@ -37,9 +37,9 @@ export interface SimTransportOptions {
 /** What of `Transport` is used below a `KubeClient`, a reflector and a paged list. */
 export class SimTransport implements Pick<
   Transport,
-  'request' | 'stream' | 'fence' | 'fenced' | 'missingRights' | 'distrust'
+  'request' | 'stream' | 'fence' | 'fenced' | 'missingPermissions' | 'distrust'
 > {
-  readonly missingRights: MissingRights;
+  readonly missingPermissions: MissingPermissions;
   readonly #options: SimTransportOptions;
   readonly #fence = new AbortController();
   /** What watches have not delivered yet, in order; undefined: they are not held. */
@@ -50,7 +50,7 @@ export class SimTransport implements Pick<
 
   constructor(options: SimTransportOptions) {
     this.#options = options;
-    this.missingRights = new MissingRights({ clock: options.clock, logger: silentLogger });
+    this.missingPermissions = new MissingPermissions({ clock: options.clock, logger: silentLogger });
   }
 
   /** As the code under test takes it. */

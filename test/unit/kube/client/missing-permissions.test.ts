@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ForbiddenError, type RequestInfo } from '../../../../src/kube/client/api-error.ts';
 import { errorFromStatus } from '../../../../src/kube/client/error-from-status.ts';
-import { MissingRights } from '../../../../src/kube/client/missing-rights.ts';
+import { MissingPermissions } from '../../../../src/kube/client/missing-permissions.ts';
 import type { Resource } from '../../../../src/kube/kube-object.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
@@ -27,16 +27,20 @@ function rig() {
   const lines: LogLine[] = [];
   const counted: string[] = [];
   const clock = new ManualClock();
-  const rights = new MissingRights({ clock, logger: recordedLogger(lines), onMissing: (name) => counted.push(name) });
+  const permissions = new MissingPermissions({
+    clock,
+    logger: recordedLogger(lines),
+    onMissing: (name) => counted.push(name),
+  });
   const refuse = (info: RequestInfo, message = 'no'): void => {
     const error = errorFromStatus({ reason: 'Forbidden', code: 403, message }, info);
     assert.ok(error instanceof ForbiddenError);
-    rights.report(error);
+    permissions.report(error);
   };
   return { lines, counted, clock, refuse };
 }
 
-describe('MissingRights', () => {
+describe('MissingPermissions', () => {
   test('logs each resource at most once a minute, whatever the verb, and counts every refusal', async () => {
     const { lines, counted, clock, refuse } = rig();
     for (const verb of ['create', 'list']) refuse({ verb, resource: volumes });
@@ -73,7 +77,7 @@ describe('MissingRights', () => {
     assert.deepEqual({ group, namespace }, { group: 'coordination.k8s.io', namespace: 'ns' });
   });
 
-  test('a right that the caller can do without is a warning, once, and not counted', async () => {
+  test('a permission that the caller can do without is a warning, once, and not counted', async () => {
     const { lines, counted, clock, refuse } = rig();
     refuse({ verb: 'update', resource: leases, optional: true });
     await clock.advance(600_000);
@@ -87,13 +91,13 @@ describe('MissingRights', () => {
     assert.equal(lines[1]?.level, 'error', 'elsewhere it is needed');
   });
 
-  test('a right whose absence the caller reports is neither logged nor counted', () => {
+  test('a permission whose absence the caller reports is neither logged nor counted', () => {
     const { lines, counted, refuse } = rig();
     refuse({ verb: 'create', resource: leases, namespace: 'ns', optional: 'reported' });
     assert.deepEqual([lines, counted], [[], []]);
   });
 
-  test('what admission refuses is no missing right', () => {
+  test('what admission refuses is no missing permission', () => {
     const { lines, counted, refuse } = rig();
     refuse({ verb: 'create', resource: volumes }, 'admission webhook "w" denied the request: no');
     assert.deepEqual([lines, counted], [[], []]);

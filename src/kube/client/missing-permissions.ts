@@ -7,7 +7,7 @@ const repeatMs = 60_000;
 /** Max resources remembered. */
 const maxRemembered = 100;
 
-export interface MissingRightsOptions {
+export interface MissingPermissionsOptions {
   clock: Clock;
   logger: Logger;
   /** Counts a request for which a permission is missing, by the resource's plural. */
@@ -15,11 +15,11 @@ export interface MissingRightsOptions {
 }
 
 /** Reports forbidden requests of all clients, with the RBAC rule to add. */
-export class MissingRights {
-  readonly #options: MissingRightsOptions;
+export class MissingPermissions {
+  readonly #options: MissingPermissionsOptions;
   readonly #loggedAtMs = new Map<string, number>();
 
-  constructor(options: MissingRightsOptions) {
+  constructor(options: MissingPermissionsOptions) {
     this.#options = options;
   }
 

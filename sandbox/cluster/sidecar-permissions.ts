@@ -6,8 +6,8 @@ import { sidecarManifests } from './sidecar-manifests.ts';
 /** The account that `deploy/base/rbac.yaml` makes for the sidecar. */
 export const sidecarAccount = { namespace: 'default', name: 'csi-provisioner' } as const;
 
-/** Grants the sidecar the rights that our manifests grant it in a cluster. Safe to repeat. */
-export async function grantSidecarRights(client: SandboxClient): Promise<void> {
+/** Grants the sidecar the permissions that our manifests grant it in a cluster. Safe to repeat. */
+export async function grantSidecarPermissions(client: SandboxClient): Promise<void> {
   for (const text of sidecarManifests().split(/^---$/m)) {
     const object = (await parseObject(Buffer.from(text), 'application/yaml', ['application/yaml'])) as SandboxObject;
     const { apiVersion = '', kind = '' } = object;
