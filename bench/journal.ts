@@ -224,7 +224,7 @@ async function measureOpen(mode: Mode): Promise<void> {
   const [idleMb, cpuBefore, startedMs] = [residentMb(pid), cpuMs(pid), performance.now()];
   let called = 0;
   await showing(
-    () => `${mode}: ${called} of ${openCount} volumes in the making`,
+    () => `${mode}: ${called} of ${openCount} volumes in progress`,
     async () => {
       await inParallel(openCount, width, (index) => createClaim(cluster, `open-${index}`, mode));
       while ((called = (await driver.calls('CreateVolume')).length) <= openCount) await delay(500);
@@ -235,7 +235,7 @@ async function measureOpen(mode: Mode): Promise<void> {
   const used = (cpuMs(pid) - cpuBefore) / openCount;
   const text = `${residentMb(pid).toFixed(0)} MB, ${peakMb(pid).toFixed(0)} MB at the peak, ${idleMb.toFixed(0)} MB before; \
 CPU per claim ${used.toFixed(2)} ms; ${seconds.toFixed(0)} s`;
-  console.log(`\n${openCount} volumes in the making, ${mode}: resident memory ${text}`);
+  console.log(`\n${openCount} volumes in progress, ${mode}: resident memory ${text}`);
   if (mode === 'off') return;
   const records = await metric('intent_journal_records');
   const [size, written] = [await metric('intent_journal_bytes'), await metric('intent_journal_written_bytes_total')];

@@ -67,7 +67,7 @@ async function leaveRecords(cluster: BenchCluster, driver: DriverProcess): Promi
   await driver.setFaults([{ method: 'CreateVolume', ...unclear }]);
   let made = 0;
   await showing(
-    () => `${made} of ${records} volumes in the making`,
+    () => `${made} of ${records} volumes in progress`,
     async () => {
       await inParallel(records, width, (index) => createClaim(cluster, `open-${index}`, className));
       while ((made = (await driver.volumeIds()).length) < records) await delay(500);

@@ -29,7 +29,7 @@ interface Seen {
   /** PersistentVolumes with the identity of this provisioner. */
   readonly own: readonly PersistentVolume[];
   readonly holders: VolumeHolders;
-  /** Names of volumes in the making. */
+  /** Names of volumes in progress. */
   readonly planned: ReadonlySet<string>;
   /** `NAMESPACE/NAME` of each claim, by the name that its volume has or will have. */
   readonly claims: ReadonlyMap<string, string>;
@@ -244,7 +244,7 @@ function use(name: string, { identity, own, holders, planned, claims, unknown }:
     return `PersistentVolume ${holders.above} has a directory above it. If that is on another server, remove this one yourself`;
   }
   if (planned.has(name))
-    return 'the journal has a record of the volume, which may be in the making or be kept on purpose';
+    return 'the journal has a record of the volume, which may be in progress or be kept on purpose';
   const claim = claims.get(name);
   if (claim !== undefined) return `it is the directory of the claim ${claim}, which exists: delete that first`;
   return undefined;

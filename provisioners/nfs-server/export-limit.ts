@@ -1,6 +1,6 @@
 /** How many volumes may exist, and who waits until one of them is gone. */
 
-/** A volume in the making that counts already. To be disposed when it is made, or is not. */
+/** A volume in progress that counts already. To be disposed when it is made, or is not. */
 export type ExportSlot = Disposable;
 
 export interface ExportLimitOptions {
@@ -21,7 +21,7 @@ export interface ReachedLimit {
 /** The limit of the whole provisioner, and those of classes. */
 export class ExportLimit {
   readonly #options: ExportLimitOptions;
-  /** Volumes in the making, by class. */
+  /** Volumes in progress, by class. */
   readonly #making = new Map<string, number>();
   /** UIDs of claims that were refused, the one that waits longest first. */
   readonly #waiting = new Set<string>();

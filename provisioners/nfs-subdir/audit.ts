@@ -37,7 +37,7 @@ interface Held {
 
 interface Seen {
   volumes: readonly Held[];
-  /** Directories of volumes in the making. */
+  /** Directories of volumes in progress. */
   plans: readonly VolumePath[];
   /** Why these are not known; undefined: they are. */
   unknown: string | undefined;
@@ -127,7 +127,7 @@ function pathOfPlan({ path }: Readonly<Record<string, unknown>>): VolumePath[] {
   return Array.isArray(path) ? [path as string[]] : [];
 }
 
-/** Directories of no volume, existing or in the making: top-level ones, and those next to volumes in a common parent. */
+/** Directories of no volume, existing or being created: top-level ones, and those next to volumes in a common parent. */
 async function* strangers(
   root: OpenedDirectory,
   { volumes, plans }: Seen,

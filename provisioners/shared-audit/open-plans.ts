@@ -5,11 +5,11 @@ import { readJournal } from '../../src/provision/intent-journal/read-journal.ts'
 import type { Plan } from '../../src/provision/recoverable.ts';
 import { journalLock } from '../../src/run/journal-names.ts';
 
-/** The volumes in the making, or why they are not known. */
+/** The volumes in progress, or why they are not known. */
 export type OpenPlans = { plans: Plan[]; unknown?: undefined } | { plans: []; unknown: string };
 
 /**
- * The volumes in the making, from the intent journal of a provisioner.
+ * The volumes in progress, from the intent journal of a provisioner.
  *
  * @throws {ApiError} and {TransportError} when it cannot be read for reasons other than missing permission.
  */

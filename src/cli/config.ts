@@ -82,7 +82,7 @@ export interface LeaderElectionConfig {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** The Leases in which volumes in the making are recorded. */
+/** The Leases in which volumes in progress are recorded. */
 export interface IntentJournalConfig {
   /** That of the Lease of the leader election, also without it. */
   readonly namespace: string;

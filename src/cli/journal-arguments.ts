@@ -73,9 +73,7 @@ export function journalArguments(
 ): JournalArguments | undefined {
   const parser = subcommandParser(call)
     .usage('list|drain|discard|adopt|export [options]')
-    .description(
-      'Shows the intent journal, the records of volumes in the making, and prepares a change of provisioner.',
-    )
+    .description('Shows the intent journal, the records of volumes in progress, and prepares a change of provisioner.')
     .option('--driver <name>', 'name of the driver (default: the driver on --csi-address is asked)')
     .option('-o, --output <format>', 'for list: table or json', 'table')
     .option('--resume', 'for drain: new volumes are begun again')

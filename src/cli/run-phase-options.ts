@@ -79,7 +79,7 @@ export interface FeatureOptions extends RunPhaseOptions {
   ending: AbortSignal;
 }
 
-/** What volumes in the making are copied from: its protection stays. */
+/** What volumes in progress are copied from: its protection stays. */
 export interface OpenSources {
   /** Resolves once the records of earlier processes count, too. */
   loaded: Promise<undefined>;

@@ -58,7 +58,7 @@ export interface CsiProvisionerOptions {
   attributesClasses?: AttributesClassApi | undefined;
   /** Grants of all namespaces, watched only with their gate; absent: nothing is granted. */
   referenceGrants?: Lister<ReferenceGrant> | undefined;
-  /** Sources of all volumes in the making, by `openSource`: their protection stays. Default: none. */
+  /** Sources of all volumes in progress, by `openSource`: their protection stays. Default: none. */
   plannedSources?: (() => Iterable<OpenSource>) | undefined;
   /** Present when the gate `Topology` is on. */
   topology?: TopologyHook | undefined;

@@ -8,7 +8,7 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../p
 import { IgnoredError, type ProvisionContext, type ProvisionOptions } from '../provision/provisioner.ts';
 import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../provision/recoverable.ts';
 import { AttachmentGate } from './attachment-gate.ts';
-import { type PlannedVolume, planVolume, type VolumePlan } from './create/create-request.ts';
+import { type PlannedVolume, planVolume, type VolumePlan } from './create/volume-plan.ts';
 import { createVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteVolume } from './delete-volume.ts';
@@ -105,7 +105,7 @@ export class CsiProvisioner implements Recoverable {
     return this.#storage.handleKey(handle);
   }
 
-  /** Frees a snapshot that no claim and no other volume in the making needs. */
+  /** Frees a snapshot that no claim and no other volume in progress needs. */
   async release(plan: Plan, { signal }: ProvisionContext): Promise<void> {
     const open = openSource(plan);
     if (open === undefined) return;

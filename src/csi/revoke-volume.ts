@@ -2,7 +2,7 @@
 import type { Permit } from '../base/permit.ts';
 import { isUnservedResource, NotFoundError } from '../kube/client/api-error.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
-import type { VolumePlan } from './create/create-request.ts';
+import type { VolumePlan } from './create/volume-plan.ts';
 import { callOptions, type ProvisionerSecrets, sendCreateVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteProved } from './delete-proved.ts';

@@ -94,7 +94,7 @@ function nothingFound(steps: readonly Step[]): Pick<Explanation, 'verdict' | 'ca
     verdict: 'unknown',
     cause: null,
     message: `What it waits for cannot be seen: ${unread.join('; ')}`,
-    cure: 'Run it again once that can be read; docs/why.md lists all rights that it needs',
+    cure: 'Run it again once that can be read; docs/why.md lists all permissions that it needs',
   };
 }
 

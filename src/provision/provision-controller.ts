@@ -86,7 +86,7 @@ export class ProvisionController {
     return this.#loaded.promise;
   }
 
-  /** The plans of the volumes that are recorded and may be in the making: what they are made from is in use. */
+  /** The plans of the volumes that are recorded and may be in progress: what they are made from is in use. */
   *openPlans(): Generator<Plan> {
     for (const { record } of this.#parts.intents.list()) if (mayBeMade(record)) yield record.plan;
   }

@@ -43,7 +43,7 @@ export interface Provisioner {
    * @throws {ProvisionError} whose state says what is known about the backend.
    * @throws {IgnoredError} when this claim is not for this provisioner after all: no retry, no event.
    * Anything else thrown counts as a `ProvisionError` with state `finished`: the attempt failed and nothing runs. Where
-   * a volume may be in the making all the same, say so with `in-background`, or a claim deleted now leaves it behind.
+   * a volume may be in progress all the same, say so with `in-background`, or a claim deleted now leaves it behind.
    */
   provision(options: ProvisionOptions, context: ProvisionContext): Promise<PersistentVolume>;
   /**
@@ -94,7 +94,7 @@ export interface Provisioner {
  * What is known about the backend after a failed attempt.
  *
  * - `finished`: nothing runs there; if the claim is deleted it is forgotten.
- * - `in-background`: a volume may be in the making; attempts go on even after the claim is deleted.
+ * - `in-background`: a volume may be in progress; attempts go on even after the claim is deleted.
  * - `no-change`: the attempt never reached the backend; what was known before still holds.
  * - `reschedule`: nothing runs there and another node should be chosen.
  */

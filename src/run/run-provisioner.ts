@@ -66,7 +66,7 @@ export interface RunProvisionerOptions extends Omit<
   intentJournal?: 'lease' | 'off';
   /**
    * Names what only one process can use at a time, such as a disk; other processes of the same provisioner may run with
-   * other disks. Without leader election, records of an earlier process of this name are then taken over at once, and not only once
+   * other disks. Without leader election, records of an earlier process of this name are then adopted at once, and not only once
    * it has been silent for half a minute. Default: nothing is known of earlier processes.
    */
   soleInstance?: string | undefined;

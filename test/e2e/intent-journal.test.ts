@@ -6,7 +6,7 @@ import { openScene, type Scene } from '../support/scene.ts';
 const driverName = 'journaled.example.com';
 const prefix = 'csi-provisioner.journal/';
 
-describe('a volume in the making', () => {
+describe('a volume in progress', () => {
   let scene: Scene;
   before(async () => {
     scene = await openScene({ driverName, sidecarFlags: ['--timeout=2s'] });

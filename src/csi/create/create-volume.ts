@@ -4,7 +4,7 @@ import type { SecretString } from '../../base/secret-string.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { ProvisionError } from '../../provision/provisioner.ts';
 import { cleanUpVolume } from './cleanup-volume.ts';
-import type { VolumePlan } from './create-request.ts';
+import type { VolumePlan } from './volume-plan.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import { errorMessage } from '../error-message.ts';
 import { createVolumeError } from '../error-policy.ts';

@@ -7,7 +7,7 @@ import {
   modifySecretName,
   modifySecretNamespace,
 } from '../annotation-keys.ts';
-import type { SecretReferences, VolumePlan } from './create-request.ts';
+import type { SecretReferences, VolumePlan } from './volume-plan.ts';
 import type { Volume__Output } from '../generated/csi/v1/Volume.ts';
 import { nodeAffinity } from '../topology/node-affinity.ts';
 

@@ -1,7 +1,7 @@
 /** Plans that were read from the cluster: they may be of another version, or edited by hand. */
 import type { Plan } from '../../provision/recoverable.ts';
 import { ProvisionError } from '../../provision/provisioner.ts';
-import type { VolumePlan } from './create-request.ts';
+import type { VolumePlan } from './volume-plan.ts';
 import { secretKinds } from '../secrets/secret-reference.ts';
 import { knownAccessModes } from './volume-capabilities.ts';
 

@@ -7,7 +7,7 @@ import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import { missingCapability } from '../driver-requirements.ts';
 import { errorMessage } from '../error-message.ts';
 import type { VolumeCapability } from '../generated/csi/v1/VolumeCapability.ts';
-import { storageRequestBytes } from './requested-capacity.ts';
+import { storageRequestBytes } from './storage-request.ts';
 import { dataSourceOf, sourceHandling, type ContentSource, type DataSource } from '../sources/data-source.ts';
 import { isGranted } from '../sources/reference-grants.ts';
 import { volumeCapabilities } from './volume-capabilities.ts';

@@ -1,11 +1,11 @@
 import { objectKey } from '../../kube/kube-object.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
-import { requestParameters } from '../create/create-request.ts';
+import { requestParameters } from '../create/volume-plan.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import type { GetCapacityRequest } from '../generated/csi/v1/GetCapacityRequest.ts';
 import type { Topology } from '../generated/csi/v1/Topology.ts';
-import { storageRequestBytes } from '../create/requested-capacity.ts';
+import { storageRequestBytes } from '../create/storage-request.ts';
 import { supportsTopology } from '../topology/topology-hook.ts';
 import { validateClaim } from '../create/validate-claim.ts';
 import { volumeName } from '../create/volume-name.ts';

@@ -7,7 +7,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import { persistentVolumes, type PersistentVolume, type PersistentVolumeClaim } from '../../provision/objects.ts';
 import type { DataSource } from './data-source.ts';
 import { addFinalizer, cloningProtection, cloningProtectionFinalizer } from './finalizers.ts';
-import { storageRequestBytes } from '../create/requested-capacity.ts';
+import { storageRequestBytes } from '../create/storage-request.ts';
 
 export interface CloneOptions {
   client: KubeClient;

@@ -1,4 +1,4 @@
-/** Removes the cloning protection from claims that are being deleted, once no pending claim and no volume in the making clones them. */
+/** Removes the cloning protection from claims that are being deleted, once no pending claim and no volume in progress clones them. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ForbiddenError, NotFoundError } from '../../kube/client/api-error.ts';
@@ -21,7 +21,7 @@ export interface CloningProtectionOptions {
   client: KubeClient;
   /** All claims; shared with the provision controller. */
   claims: Pick<Informer<PersistentVolumeClaim>, 'get' | 'list' | 'addHandler'>;
-  /** Sources of volumes in the making, also of claims that are gone. Default: none. */
+  /** Sources of volumes in progress, also of claims that are gone. Default: none. */
   plannedSources?: (() => Iterable<OpenSource>) | undefined;
   /** Records events about claims that keep their protection. Default: none are recorded. */
   recorder?: Recorder | undefined;
@@ -107,7 +107,7 @@ export class CloningProtectionController {
   #checkCloned(source: PersistentVolumeClaim): void {
     const key = objectKey(source);
     if (this.#isCloned(source)) throw new Error(`PVC '${key}' is in 'Pending' state, cloning in progress`);
-    if (this.#isPlanned(source)) throw new Error(`PVC '${key}' is the source of a volume in the making`);
+    if (this.#isPlanned(source)) throw new Error(`PVC '${key}' is the source of a volume in progress`);
   }
 
   #isPlanned({ metadata }: PersistentVolumeClaim): boolean {

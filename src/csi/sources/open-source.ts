@@ -6,7 +6,7 @@ export type PlannedSource =
   | { handling: 'clone'; namespace: string; name: string; /** Of the claim that was read. */ uid: string }
   | { handling: 'snapshot'; namespace: string; name: string };
 
-/** A source from which a volume in the making is copied, and for which claim. */
+/** A source from which a volume in progress is copied, and for which claim. */
 export interface OpenSource {
   claimUid: string;
   source: PlannedSource;
@@ -23,7 +23,7 @@ export function openSource(plan: Plan): OpenSource | undefined {
   return { claimUid, source: { handling, namespace, name, uid } };
 }
 
-/** The sources of volumes that are recorded and may be in the making. */
+/** The sources of volumes that are recorded and may be in progress. */
 export function* openSources(plans: Iterable<Plan>): Generator<OpenSource> {
   for (const plan of plans) {
     const open = openSource(plan);

@@ -11,7 +11,7 @@ import { allowVolumeModeChangeKey } from '../annotation-keys.ts';
 import type { DataSource } from './data-source.ts';
 import { errorMessage } from '../error-message.ts';
 import { addFinalizer, removeFinalizer, snapshotProtectionFinalizer, type FinalizerChange } from './finalizers.ts';
-import { storageRequestBytes } from '../create/requested-capacity.ts';
+import { storageRequestBytes } from '../create/storage-request.ts';
 import {
   volumeSnapshotContents,
   volumeSnapshots,

@@ -22,7 +22,7 @@ export interface SnapshotSweepOptions {
   transport: Transport;
   /** All claims. */
   claims: Lister<PersistentVolumeClaim>;
-  /** Sources of volumes in the making, also of claims that are gone. Default: none. */
+  /** Sources of volumes in progress, also of claims that are gone. Default: none. */
   plannedSources?: (() => Iterable<OpenSource>) | undefined;
   /** `--snapshot-orphan-sweep-interval`: milliseconds from the end of one sweep to the next; above 0. */
   intervalMs: number;

@@ -135,7 +135,7 @@ function intents({ work, atMs }: StatusReport): string {
     return `<tr><th scope="row">${name}<td class="n">${countText(count)}<td>${escapeHtml(oldest.claim)}${problem}<td class="n">${age}\n`;
   });
   return tableOf({
-    label: 'Volumes in the making',
+    label: 'Volumes in progress',
     caption: 'Open records of the intent journal by phase',
     head: '<th scope="col">Phase<th scope="col" class="n">Records<th scope="col">Oldest, of claim<th scope="col" class="n">Age',
     rows,

@@ -20,12 +20,12 @@ export interface Attempt {
 
 /**
  * The steps of an attempt in which provisioners differ: those that are `Recoverable` have their attempts recorded, while for
- * the others only this process remembers which volumes may be in the making.
+ * the others only this process remembers which volumes may be in progress.
  */
 export interface AttemptSteps {
   /** Whether something is recorded for the claim: then its deletion needs a sync, too. */
   hasRecord(uid: string): boolean;
-  /** Whether the volume of the claim may be in the making: then each change of the claim needs a sync. */
+  /** Whether the volume of the claim may be in progress: then each change of the claim needs a sync. */
   isInProgress(uid: string): boolean;
   /** A claim that no longer exists, and whose volume must be created nevertheless. */
   keptClaim(uid: string): PersistentVolumeClaim | undefined;

@@ -105,7 +105,7 @@ export class RecordedSteps implements AttemptSteps {
     try {
       intents.checkName(claimUid(claim), record.volume.name);
       if (await isServed(this.#options, intent, claim, signal)) return 'settled';
-      await intents.takeOver(intent, signal);
+      await intents.adopt(intent, signal);
     } catch (error) {
       throw this.#recordWaiting(claim, error);
     }
@@ -117,7 +117,7 @@ export class RecordedSteps implements AttemptSteps {
    * The checks before a new volume is begun, besides those of `admitClaim`.
    *
    * @returns that the claim has its volume or is gone, which the cache does not show yet.
-   * @throws {NameInUseError} while another claim's volume of the name is in the making, {DrainingError} while none may be begun.
+   * @throws {NameInUseError} while another claim's volume of the name is in progress, {DrainingError} while none may be begun.
    */
   async admit({ claim, volumeName }: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined> {
     const { guard, intents, recentlyServed } = this.#options;

@@ -71,7 +71,7 @@ export class ClaimSyncer {
     return this.#options.steps.hasRecord(uid);
   }
 
-  /** Whether its volume may be in the making: then each change of the claim needs a sync. */
+  /** Whether its volume may be in progress: then each change of the claim needs a sync. */
   isInProgress(uid: string): boolean {
     return this.#options.steps.isInProgress(uid);
   }

@@ -13,12 +13,12 @@ export interface UnrecordedStepsOptions {
 
 /**
  * The steps of a provisioner that is not `Recoverable`: `provision` is called with the class and the claim of now, and what may be
- * in the making is known to this process alone.
+ * in progress is known to this process alone.
  */
 export class UnrecordedSteps implements AttemptSteps {
   readonly #options: UnrecordedStepsOptions;
   /**
-   * Claims whose volume may be in the making, as they were at the last attempt: attempts go on even if they are deleted
+   * Claims whose volume may be in progress, as they were at the last attempt: attempts go on even if they are deleted
    * meanwhile, so that the volume gets an object and is reclaimed.
    */
   readonly #kept = new Map<string, PersistentVolumeClaim>();
@@ -62,7 +62,7 @@ export class UnrecordedSteps implements AttemptSteps {
     else if (infeasible || state !== 'no-change') this.#kept.delete(claimUid(claim));
   }
 
-  /** The store has deleted the storage: nothing is in the making. */
+  /** The store has deleted the storage: nothing is in progress any more. */
   unsaved(claim: PersistentVolumeClaim): void {
     this.#kept.delete(claimUid(claim));
   }

@@ -1,5 +1,5 @@
 import { DrainingError, ForeignIntentError } from '../intent-journal/intent-journal.ts';
-import { NameInUseError } from '../intents/open-intents.ts';
+import { NameInUseError } from '../intents/intent-index.ts';
 import { VolumePendingDeletionError } from './served-intent.ts';
 
 /** The text of an event that says for whom or what a claim waits; undefined for an error that is no such wait. */

@@ -3,7 +3,7 @@ import type { FoundIntent } from '../intent-journal/intent-journal.ts';
 import type { ReportReason } from '../intent-journal/journal-metrics.ts';
 import { type IntentRecord, isLeftAlonePhase } from '../intent-journal/intent-record.ts';
 
-/** One volume in the making, or being undone. */
+/** One volume in progress, or being undone. */
 export interface Intent {
   /** As it is in the journal; replaced as a whole. */
   record: IntentRecord;
@@ -76,7 +76,7 @@ export interface Intent {
 }
 
 /**
- * How long a process whose record was taken over may go on before its watch shows that the claim is served or gone, in
+ * How long a process whose record was adopted by another may go on before its watch shows that the claim is served or gone, in
  * milliseconds.
  */
 const noticeMs = 10_000;
@@ -193,7 +193,7 @@ export function foundIntent(
   };
 }
 
-/** The claim is served or gone: a process that still works on a record that was taken over from it makes its last call. */
+/** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
 export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
   if (intent.owner !== 'taken-over') return;
   const endMs = nowMs + holdMs(noticeMs + maxCallMs);

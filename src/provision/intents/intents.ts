@@ -10,7 +10,7 @@ import {
 } from '../intent-journal/intent-journal.ts';
 import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
 import type { IntentRecord } from '../intent-journal/intent-record.ts';
-import { ClosedNames } from './closed-names.ts';
+import { RecentlyClosed } from './recently-closed.ts';
 import {
   awaitOthers,
   foundIntent,
@@ -26,7 +26,7 @@ import {
   waitReason,
   waitReasons,
 } from './intent.ts';
-import { OpenIntents } from './open-intents.ts';
+import { IntentIndex } from './intent-index.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeLog } from '../revoke/volume-log.ts';
 
@@ -52,8 +52,8 @@ const maxRenewed = 500;
 
 export class Intents {
   readonly #options: IntentsOptions;
-  readonly #open: OpenIntents;
-  readonly #closed: ClosedNames;
+  readonly #open: IntentIndex;
+  readonly #closed: RecentlyClosed;
   /** By the name of a saved volume: when calls that may make its storage again have ended, in monotonic milliseconds. */
   readonly #lateCalls = new Map<string, number>();
   /** UIDs of claims, until they are settled, whose closed intent may have had a PersistentVolume. */
@@ -61,9 +61,9 @@ export class Intents {
 
   constructor(options: IntentsOptions) {
     this.#options = options;
-    this.#open = new OpenIntents(options.metrics);
+    this.#open = new IntentIndex(options.metrics);
     options.metrics.waiting(() => this.#waiting());
-    this.#closed = new ClosedNames(options.clock);
+    this.#closed = new RecentlyClosed(options.clock);
   }
 
   get(uid: string): Intent | undefined {
@@ -78,7 +78,7 @@ export class Intents {
    * Takes what the journal finds, from now on.
    *
    * @param changed - called with the claim's UID for each intent that was found, or went without our doing.
-   * @param lost - called with an intent whose record another process has closed or taken over.
+   * @param lost - called with an intent whose record another process has closed or adopted.
    * @param discarded - called with an intent that an operator has discarded.
    * @param drainEnded - called when new intents may be begun again.
    */
@@ -253,13 +253,13 @@ export class Intents {
   }
 
   /** Another process has the record: takes it over. @throws {ForeignIntentError} when that must be waited for. */
-  async takeOver(intent: Intent, signal: AbortSignal): Promise<void> {
+  async adopt(intent: Intent, signal: AbortSignal): Promise<void> {
     if (intent.owner !== 'foreign') return;
     await this.#options.journal.put(intent.record, signal);
     intent.owner = 'taken-over';
   }
 
-  /** The claim is served or gone: a process that still works on a record that was taken over from it makes its last call. */
+  /** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
   awaitOthers(intent: Intent): void {
     awaitOthers(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
   }
@@ -340,7 +340,7 @@ export class Intents {
     return this.#open.has(intent);
   }
 
-  /** @throws when the record was closed meanwhile, discarded, or taken over by another process. */
+  /** @throws when the record was closed meanwhile, discarded, or adopted by another process. */
   checkOpen(intent: Intent): void {
     if (this.#open.has(intent)) return;
     throw new Error(`the record of volume ${JSON.stringify(intent.record.volume.name)} is not open any more`);
@@ -349,12 +349,12 @@ export class Intents {
   /** To be called after a pause. @throws {VolumeAbandonedError} when another process has the record, or nobody has it any more. */
   checkOwned(intent: Intent): void {
     if (!this.#open.has(intent) || intent.owner === 'foreign')
-      throw new VolumeAbandonedError(intent.record.volume.name, 'another process has taken it over');
+      throw new VolumeAbandonedError(intent.record.volume.name, 'another process has adopted its record');
   }
 
   /**
-   * The storage is going to be deleted. Resolves once that is recorded, also where it was before: a process that has taken the
-   * record over meanwhile makes the write fail, or the record close.
+   * The storage is going to be deleted. Resolves once that is recorded, also where it was before: a process that has adopted the
+   * record meanwhile makes the write fail, or the record close.
    *
    * @throws as `checkOpen`, and what the journal throws.
    */
@@ -435,7 +435,7 @@ export class Intents {
   }
 
   /**
-   * Storage was returned for an intent that is not open any more: another process has taken its record over meanwhile, and closed
+   * Storage was returned for an intent that is not open any more: another process has adopted its record meanwhile, and closed
    * it. Unless that process still has one, it is recorded again, with what was known before.
    *
    * @throws what the journal throws, such as for a process that has lost its lease: then it is only logged.

@@ -82,7 +82,7 @@ export class DeletionGuard {
    * To be awaited directly before each deletion; when it resolves the storage may be deleted at once, with nothing awaited before.
    *
    * The order counts: the claim is gone before the volumes are read, so that nobody creates one for it afterwards; they
-   * are read before the record is written, whose write shows whether another process has taken it over; and after that
+   * are read before the record is written, whose write shows whether another process has adopted it; and after that
    * nothing is awaited any more.
    *
    * @throws {ReportOnlyError}, {TooEarlyError}, {WantedAgainError}, {VolumeExistsError}, as `DeletionProof`, and whatever a

@@ -66,7 +66,7 @@ export class Revoker {
     this.#queue = new WorkQueue({ limiter: new ExponentialLimiter(pauses), clock: options.clock });
   }
 
-  /** Takes over an intent whose claim does not want its volume any more. Safe to repeat. */
+  /** Undoes an intent whose claim does not want its volume any more. Safe to repeat. */
   add(intent: Intent): void {
     if (!intent.revoking) this.#options.intents.awaitOthers(intent);
     intent.revoking = true;

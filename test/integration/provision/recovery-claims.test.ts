@@ -1,4 +1,4 @@
-/** What becomes of storage in the making when its claim changes its mind. */
+/** What becomes of storage in progress when its claim changes its mind. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
@@ -101,7 +101,7 @@ describe('a claim of a recoverable provisioner', () => {
   });
 });
 
-describe('a claim that is deleted while its volume may be in the making', () => {
+describe('a claim that is deleted while its volume may be in progress', () => {
   test('gets no PersistentVolume, and the storage is deleted', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
@@ -353,7 +353,7 @@ describe('a claim that does not want its volume any more', () => {
   });
 });
 
-test('what a volume is made from counts as in use while it may be in the making, claim or no claim', async () => {
+test('what a volume is made from counts as in use while it may be in progress, claim or no claim', async () => {
   const scene = await recoveryScene();
   await using rig = scene.rig;
   const { backend, passPause } = scene;
@@ -371,7 +371,7 @@ test('what a volume is made from counts as in use while it may be in the making,
   assert.equal(backend.deleted.length, 1);
 });
 
-test('a node that goes while a volume may be in the making has no say: nothing is planned anew', async () => {
+test('a node that goes while a volume may be in progress has no say: nothing is planned anew', async () => {
   const scene = await recoveryScene();
   await using rig = scene.rig;
   const { backend, passPause, name } = scene;
@@ -485,7 +485,7 @@ describe('what cannot be found out', () => {
   });
 });
 
-describe('a class that changes while a volume may be in the making', () => {
+describe('a class that changes while a volume may be in progress', () => {
   test('is not looked at when it is deleted, and the volume is what was recorded', async () => {
     const scene = await recoveryScene({ class: { parameters: { of: 'before' }, mountOptions: ['ro'] } });
     await using rig = scene.rig;

@@ -26,7 +26,7 @@ async function unproved({ journal, clock, rig, uid, passUntil }: RecoveryScene):
   await rig.settle();
 }
 
-/** The claim was deleted while its volume may be in the making, and is about to be undone. */
+/** The claim was deleted while its volume may be in progress, and is about to be undone. */
 async function unwanted(prepare: (scene: RecoveryScene) => void = () => undefined): Promise<RecoveryScene> {
   const scene = await recoveryScene();
   scene.backend.fulfilSteps.push(lateAnswer(scene.backend));

@@ -49,7 +49,7 @@ export interface ScriptedServerOptions {
   tls?: ServerOptions;
 }
 
-/** One answer in the making. */
+/** One answer in progress. */
 export class ScriptedReply {
   readonly #response: ServerResponse;
   #gzip: Gzip | undefined;

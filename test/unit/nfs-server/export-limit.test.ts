@@ -25,7 +25,7 @@ describe('the limit of exports', () => {
     assert.deepEqual(woken, ['a'], 'once');
   });
 
-  test('counts volumes in the making, so that it is never exceeded', () => {
+  test('counts volumes in progress, so that it is never exceeded', () => {
     const { limit } = limitOf(2, () => 0);
     const slots = ['a', 'b', 'c'].map((uid) => limit.reserve(uid, 'nfs').slot);
     assert.deepEqual(

@@ -100,7 +100,7 @@ describe('CloningProtectionController', () => {
     await api.until(claimsRef, source, isLetGo);
   });
 
-  test('a volume in the making holds its source although its claim is gone, until the record is closed', async (context) => {
+  test('a volume in progress holds its source although its claim is gone, until the record is closed', async (context) => {
     await using api = await SandboxApi.start();
     addDeletedSource(api);
     await api.cached((claims) => claims.size === 1);

@@ -87,7 +87,7 @@ describe('runSnapshotSweep', () => {
     assert.ok(isProtected(api));
   });
 
-  test('a snapshot of a volume in the making keeps it although the claim is gone, until the record is closed', async (context) => {
+  test('a snapshot of a volume in progress keeps it although the claim is gone, until the record is closed', async (context) => {
     await using api = await SandboxApi.start();
     api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
     api.addSnapshot({ name: 'orphan', finalizers: [finalizer] });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { VolumePlan } from '../../../../src/csi/create/create-request.ts';
+import type { VolumePlan } from '../../../../src/csi/create/volume-plan.ts';
 import { recordedPlan } from '../../../../src/csi/create/recorded-plan.ts';
 import type { Plan } from '../../../../src/provision/recoverable.ts';
 import { driverName, Rig } from '../../../support/csi-rig.ts';

@@ -12,7 +12,7 @@ import { type IntentRecord, noRecords } from '../../../../src/provision/intent-j
 import { type JournalMetrics, noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
 import { isNeverSaved } from '../../../../src/provision/intents/intent.ts';
 import { Intents } from '../../../../src/provision/intents/intents.ts';
-import { NameInUseError } from '../../../../src/provision/intents/open-intents.ts';
+import { NameInUseError } from '../../../../src/provision/intents/intent-index.ts';
 import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';

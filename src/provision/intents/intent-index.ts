@@ -8,7 +8,7 @@ export class NameInUseError extends Error {
 }
 
 /** The intents that are open, by claim and by the volume's name; counts them for the metrics. */
-export class OpenIntents {
+export class IntentIndex {
   readonly #metrics: JournalMetrics;
   /** By claim UID. */
   readonly #open = new Map<string, Intent>();

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 const lifeMs = 120_000;
 
 /** Names of volumes whose intents were closed lately, with the claims that they were for: their records may not be removed yet. */
-export class ClosedNames {
+export class RecentlyClosed {
   readonly #clock: Clock;
   /** In the order in which they were closed. */
   readonly #names = new Map<string, { uid: string; atMs: number }>();

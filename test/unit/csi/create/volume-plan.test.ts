@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { planVolume, type PlannedVolume, type VolumePlan } from '../../../../src/csi/create/create-request.ts';
+import { planVolume, type PlannedVolume, type VolumePlan } from '../../../../src/csi/create/volume-plan.ts';
 import { createVolume } from '../../../../src/csi/create/create-volume.ts';
 import type { StorageClass } from '../../../../src/provision/objects.ts';
 import { assertFailed, driverName, Rig, uid } from '../../../support/csi-rig.ts';
