@@ -28,7 +28,7 @@ export interface ArchiveRecord {
   readonly className: string;
   /** From the root of the share. */
   readonly archive: VolumePath;
-  /** Of the directory: another one under the same name is not ours. */
+  /** Of the directory: another one under the same name is left alone. */
   readonly inode: string;
   /** RFC 3339. */
   readonly archivedAt: string;

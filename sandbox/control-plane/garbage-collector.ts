@@ -90,7 +90,7 @@ export class GarbageCollector implements Disposable {
     this.#client.delete(type.ref, name, uid === undefined ? {} : { uid });
   }
 
-  /** An owner of a kind that is not served here counts as existing: nobody can tell. */
+  /** An owner of a kind that is not served here counts as existing, as it cannot be looked up. */
   #exists({ apiVersion, kind, name, uid }: SandboxOwner, namespace: string | undefined): boolean {
     const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
     const type = [...this.#types.values()].find(

@@ -120,7 +120,7 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
   return { ...facts, ...further, nowMs: now() };
 }
 
-/** The first answers say already what holds it. */
+/** The first responses already say what holds it. */
 function isSettled({ claim, storageClass, volume }: Omit<ClaimFacts, 'nowMs'>): boolean {
   if ((claim.spec.volumeName ?? '') !== '') return true;
   if (volume?.kind === 'found') return true;

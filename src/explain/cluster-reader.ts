@@ -15,7 +15,7 @@ export function found<T>(reading: Reading<T> | undefined): T | undefined {
   return reading?.kind === 'found' ? reading.value : undefined;
 }
 
-/** One attempt for each object; an answer that is late fails after the time that the transport gives it. */
+/** One attempt for each object; a response that is late fails after the time that the transport gives it. */
 export class ClusterReader {
   readonly #client: KubeClient;
   readonly #signal: AbortSignal;
@@ -93,11 +93,11 @@ export class ClusterReader {
 /** Whether the API server sent the error: a proxy in front of it knows neither which objects exist nor who has which permissions. */
 function isOfApiServer({ status, message, request }: ApiError): boolean {
   if (status.kind === 'Status') return true;
-  return request.resource.group !== '' && message === '404 page not found'; // what it answers for an API group that it does not serve
+  return request.resource.group !== '' && message === '404 page not found'; // what it sends for an API group that it does not serve
 }
 
-function foreign(answer: string): string {
-  return `the response (${answer}) is not from an API server. Check the server in the kubeconfig, and proxies in front of it`;
+function foreign(body: string): string {
+  return `the response (${body}) is not from an API server. Check the server in the kubeconfig, and proxies in front of it`;
 }
 
 function listText(resource: Resource, { namespace }: { namespace?: string }): string {

@@ -37,10 +37,10 @@ async function readLeases(provisioner: string, reader: ClusterReader): Promise<R
       .toLowerCase(),
     provisioner.replaceAll('/', '-').toLowerCase(),
   ]);
-  let answer: Reading<Lease[]> = { kind: 'found', value: [] };
+  let found: Reading<Lease[]> = { kind: 'found', value: [] };
   for (const name of names) {
-    answer = await reader.list<Lease>(leases, { fieldSelector: `metadata.name=${name}` });
-    if (answer.kind !== 'found' || answer.value.length > 0) return answer;
+    found = await reader.list<Lease>(leases, { fieldSelector: `metadata.name=${name}` });
+    if (found.kind !== 'found' || found.value.length > 0) return found;
   }
-  return answer;
+  return found;
 }

@@ -92,7 +92,7 @@ export function holdMs(maxCallMs: number): number {
   return Math.min(maxCallMs, maxHoldMs);
 }
 
-/** When a call that has just ended without a clear result has come to its end, in monotonic milliseconds. */
+/** When a call that has just ended without a clear result can no longer run at the backend, in monotonic milliseconds. */
 export function lateUntil(nowMs: number, maxCallMs: number): number {
   return nowMs + lateFactor * maxCallMs;
 }

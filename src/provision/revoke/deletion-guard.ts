@@ -105,7 +105,7 @@ export class DeletionGuard {
     // storage that this process has just made, and of which nobody else can know
     const isNew = context.wantedByClaim && isOwnNew(intent);
     if (!isNew) proof.check(intent);
-    // a deletion that was sent must come to its end: whoever wants the volume gets another
+    // a deletion that was sent must be completed: a claim that wants the volume gets another one
     const wish = context.wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
     if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume after all');
     await (isNew ? proof.checkNew(intent, handle, signal) : proof.checkLive(intent, handle, signal));

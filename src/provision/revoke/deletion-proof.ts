@@ -1,4 +1,4 @@
-/** Whether a volume that nobody wants can be proved never to have had a PersistentVolume. Without that nothing is deleted. */
+/** Whether a volume that no claim wants can be proved never to have had a PersistentVolume. Without that nothing is deleted. */
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
 import type { Lister } from '../../kube/cache/lister.ts';

@@ -1,4 +1,4 @@
-/** Undoes volumes that nobody wants any more, with workers of its own: it never holds up a claim. */
+/** Undoes volumes that no claim wants any more, with workers of its own: it never holds up a claim. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Permit, permitted, rechecked } from '../../base/permit.ts';
@@ -304,7 +304,7 @@ export class Revoker {
 
   /**
    * A PersistentVolume has existed, so that the storage is no longer ours to decide about: it is kept, or was reclaimed. Where that
-   * was not the volume of this record nobody knows what became of its storage.
+   * was not the volume of this record, it is not known what became of its storage.
    */
   async #afterVolume(intent: Intent, { volume, message }: VolumeSeenError, signal: AbortSignal): Promise<void> {
     const { provisioner, client, logger } = this.#options;
@@ -335,7 +335,7 @@ export class Revoker {
     await this.#close(intent, signal);
   }
 
-  /** The sources of a volume that nobody makes any more are free; a claim that wants it again gets it. */
+  /** The sources of a volume that is no longer being created are free; a claim that wants it again gets it. */
   async #unproved(intent: Intent, why: string, signal: AbortSignal): Promise<void> {
     const { intents, provisioner } = this.#options;
     await provisioner.release?.(intent.record.plan, { signal });

@@ -20,7 +20,7 @@ export interface StorageHoldersOptions {
   logger: Logger;
 }
 
-/** What is taken from a list; a list that breaks off begins anew. */
+/** What is taken from a list; a list that breaks off starts again. */
 interface Question {
   readonly name: string | undefined;
   readonly keys: readonly string[];
@@ -45,7 +45,7 @@ export class StorageHolders {
   }
 
   /**
-   * The volume that has the name or the storage, whoever's it is, as the API server has it after this call began. One that was
+   * The volume that has the name or the storage, of whatever provisioner, as the API server has it after this call began. One that was
    * saved while the volumes were listed is found if the index has it by then.
    *
    * @throws {ApiError} and {TransportError} when the volumes cannot be listed: then nothing is known.
@@ -62,7 +62,7 @@ export class StorageHolders {
   }
 
   /**
-   * The volumes that have one of the keys, whoever's they are, as the API server has them after this call began.
+   * The volumes that have one of the keys, of whatever provisioner, as the API server has them after this call began.
    *
    * @throws as `find`.
    */
