@@ -6,7 +6,7 @@ import type {
   _csi_v1_ListVolumesResponse_Entry__Output as ListedEntry,
   ListVolumesResponse__Output,
 } from '../csi/generated/csi/v1/ListVolumesResponse.ts';
-import { CannotLookError } from './cannot-look-error.ts';
+import { CannotReadError } from './cannot-read-error.ts';
 
 /** Entries of a page: small enough for the limits of cloud APIs behind drivers. */
 const pageEntries = 500;
@@ -80,7 +80,7 @@ async function readPages(options: ListDriverVolumesOptions, entries: number): Pr
     options.onPage?.();
     entryCount += page.entries?.length ?? 0;
     if (entryCount > maxVolumes) {
-      throw new CannotLookError(`the driver's list of volumes never ends: it has more than ${maxVolumes} entries`);
+      throw new CannotReadError(`the driver's list of volumes never ends: it has more than ${maxVolumes} entries`);
     }
     token = page.next_token ?? '';
     if (token === '') return listed;

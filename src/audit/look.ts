@@ -83,7 +83,7 @@ export async function look(options: LookOptions): Promise<Look> {
   };
 }
 
-/** @throws {CannotLookError} with the rule that is missing. */
+/** @throws {CannotReadError} with the rule that is missing. */
 export async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
   if (journal === undefined) return { exists: true, shards: [], missing: [], drain: '', records: [], unreadable: [] };
   progress.at('Reading the intent journal');
@@ -210,8 +210,8 @@ export function remarks(
   return { incomplete, notes };
 }
 
-/** @throws {CannotLookError} with the rule that is missing. */
-export async function permitted<T>(answer: Promise<T>, way: string): Promise<T> {
+/** @throws {CannotReadError} with the rule that is missing. */
+export async function permitted<T>(response: Promise<T>, way: string): Promise<T> {
   try {
     return await response;
   } catch (error) {

@@ -11,7 +11,7 @@ import {
   exitCodeOf,
   type ReportContext,
 } from '../audit/audit-report.ts';
-import { CannotLookError } from '../audit/cannot-look-error.ts';
+import { CannotReadError } from '../audit/cannot-read-error.ts';
 import { deletableRecord, NotDeletableError } from '../audit/deletable-record.ts';
 import { deleteLeaked } from '../audit/delete-leaked.ts';
 import type { IndexedRecord } from '../audit/record-index.ts';

@@ -61,10 +61,10 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   using status = config.http?.statusPage === true ? new SidecarStatus(options) : undefined;
   const registered = controllerMetrics(registry, config, clock); // also on a standby: series at zero, as dashboards expect
   const metrics = status?.counting(registered) ?? registered;
-  const missingRights = new MissingRights({ clock, logger, onMissing: metrics.forbidden });
+  const missingPermissions = new MissingPermissions({ clock, logger, onMissing: metrics.forbidden });
   await using traces = await startTraces({ ...options, end: shutdown.end });
   const tracer = traces?.tracer;
-  const connection = { ...kubernetes, credentials, missingRights, onRequest: status?.onRequest };
+  const connection = { ...kubernetes, credentials, missingPermissions, onRequest: status?.onRequest };
   await using transport = kubernetesTransport({
     ...connection,
     rateLimit: config.kubernetes.rateLimit,

@@ -1,6 +1,6 @@
 /** What a controller is made of, from what all parts share to what the watches call. */
 import { uidIndex } from './cache/informers.ts';
-import { claimUid } from './claim/claim-facts.ts';
+import { claimUid } from './claim/claim-fields.ts';
 import { ClaimTraces } from './claim/claim-traces.ts';
 import { LastErrors } from './claim/last-errors.ts';
 import { SlowSet } from './claim/slow-set.ts';

@@ -115,7 +115,7 @@ export class Transport implements AsyncDisposable {
       ...(name !== undefined && { 'k8s.object.name': name }),
     };
     const text = await traced(`${verb} ${resource.plural}`, send, { isCall: true, attributes });
-    return parseAnswer<T>(text, options.info);
+    return parseResponse<T>(text, options.info);
   }
 
   /** Sends a GET and streams the body: lists and watches. */

@@ -1,6 +1,6 @@
 /** How far a claim without a volume is, from what the controller knows anyway. */
 import type { KeyState } from '../../kube/queue/work-queue.ts';
-import { className, claimUid, requestedProvisioner, selectedNode } from './claim-facts.ts';
+import { className, claimUid, requestedProvisioner, selectedNode } from './claim-fields.ts';
 import type { WaitReason } from '../intents/intent.ts';
 import type { LastError } from './last-errors.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
