@@ -198,7 +198,7 @@ async function buildSidecar(): Promise<string[]> {
  */
 async function buildPlugin(): Promise<string[]> {
   return await bundle('kubectl-csi.cjs', {
-    entryPoints: [path.join(root, 'src/cli/plugin/main.ts')],
+    entryPoints: [path.join(root, 'src/cli/plugin/plugin-main.ts')],
     format: 'cjs',
     banner: await commandBanner('src/check-node.ts', { isModule: false }),
     supported: { 'dynamic-import': false },

@@ -1,5 +1,5 @@
 /** What an explanation consists of: the steps of a claim or volume, and the first that it waits for. */
-import type { Cause } from './causes/causes.ts';
+import type { Cause } from './causes/cause.ts';
 
 /**
  * - `bound`: the claim has its volume; of a volume: nothing is to be deleted.

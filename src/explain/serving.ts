@@ -2,7 +2,7 @@
 import type { Lease } from '../kube/election/lease-record.ts';
 import type { ClusterEvent } from './cluster-objects.ts';
 import { found, type Reading } from './cluster-reader.ts';
-import type { Cause } from './causes/causes.ts';
+import type { Cause } from './causes/cause.ts';
 import type { Finding } from './explanation.ts';
 import type { ProvisionerFacts } from './provisioner-facts.ts';
 import { durationText } from './time-text.ts';

@@ -17,9 +17,11 @@ export type MeaningOf = (text: string) => TextMeaning | undefined;
 /** Adds to the events of waiting claims what to do. */
 export function withCures(recorder: Recorder, meaningOf: MeaningOf): Recorder {
   return {
-    event(about, type, reason, message, options) {
+    event(...given) {
+      const [about, type, reason, message, options] = given;
       const cure = reason === waitingReason ? meaningOf(message)?.cure : undefined;
-      recorder.event(about, type, reason, cure === undefined ? message : `${message}. ${cure}`, options);
+      if (cure === undefined) recorder.event(...given);
+      else recorder.event(about, type, waitingReason, `${message}. ${cure}`, options);
     },
   };
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Cause } from '../../src/explain/causes/causes.ts';
+import type { Cause } from '../../src/explain/causes/cause.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import type { Cluster } from '../support/cluster.ts';
 import type { Scene } from '../support/scene.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { PatchStrategy, setHeaderOptions, V1MicroTime, type V1PersistentVolumeSpec } from '@kubernetes/client-node';
-import { type Cause, causes } from '../../src/explain/causes/causes.ts';
+import { type Cause, causes } from '../../src/explain/causes/cause.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import { serves } from '../support/admin.ts';
 import { referenceGrantKind } from '../support/custom-kinds.ts';

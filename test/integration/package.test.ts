@@ -113,7 +113,7 @@ describe('the package', () => {
     for (const file of library)
       assert.match(
         file,
-        /^dist\/lib\/(index|(base|diagnostics|kube|kube\/(cache|client|credentials|election|events|protobuf|queue)|provision|provision\/(cache|claim|intents|intent-journal|revoke|volume)|run)\/[a-z-]+)\.(js|d\.ts)$/,
+        /^dist\/lib\/(index|(base|diagnostics|explain|explain\/causes|kube|kube\/(cache|client|credentials|election|events|protobuf|queue)|provision|provision\/(cache|claim|intents|intent-journal|revoke|volume)|run)\/[a-z-]+)\.(js|d\.ts)$/,
       );
   });
 

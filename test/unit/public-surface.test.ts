@@ -36,6 +36,6 @@ describe('the public surface', () => {
       .map(({ fileName }) => path.relative(path.join(root, 'src'), fileName))
       .filter((file) => !file.startsWith('..') && file.includes('/'))
       .map((file) => file.split('/')[0]);
-    assert.deepEqual([...new Set(folders)].sort(), ['base', 'diagnostics', 'kube', 'provision', 'run']);
+    assert.deepEqual([...new Set(folders)].sort(), ['base', 'diagnostics', 'explain', 'kube', 'provision', 'run']);
   });
 });

@@ -36,7 +36,9 @@ const otherFlags = new Set([
     '--lists',
     '--compare',
     '--open',
+    '--uri',
   ], // our scripts
+  ...['--pod', '--container', '--driver'], // the kubectl plugin
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
   ...['--api-minutes', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short', '--program'],
   ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js

@@ -1,3 +1,47 @@
+/** Every cause, as `why` prints it; `docs/why.md` has them with their cures, and each has a file of its own. */
+export const causes = [
+  'bound',
+  'not-found',
+  'no-class',
+  'class-not-found',
+  'static-class',
+  'class-parameters',
+  'waits-for-volume',
+  'lost',
+  'waits-for-consumer',
+  'pod-unschedulable',
+  'no-capacity',
+  'unsupported-size',
+  'selected-node-gone',
+  'no-topology',
+  'not-handed-over',
+  'no-provisioner',
+  'no-leader',
+  'not-ready',
+  'provisioner-away',
+  'secret-missing',
+  'secret-content',
+  'source-missing',
+  'source-not-ready',
+  'grant-missing',
+  'feature-disabled',
+  'attributes-class',
+  'selector',
+  'driver-error',
+  'in-progress',
+  'name-taken',
+  'volume-made',
+  'deleting',
+  'in-use',
+  'attached',
+  'shared-storage',
+  'retained',
+  'delete-error',
+  'no-deleter',
+] as const;
+
+export type Cause = (typeof causes)[number];
+
 /** What a cause is known by in the events of a provisioner: this sidecar and the Go sidecar record the same texts. */
 export interface TextMeaning {
   pattern: RegExp;
@@ -11,15 +55,14 @@ export interface WaitMeaning extends TextMeaning {
 }
 
 /** Why a claim has no volume, or why a volume stays. */
-export interface CauseDefinition<Name extends string = string> {
-  /** As in the output of `why`, and in docs/why.md. */
-  readonly name: Name;
-  /** Texts of failed attempts; the first pattern that fits, in the order of `causes`, decides. */
+export interface CauseDefinition {
+  readonly name: Cause;
+  /** Texts of failed attempts; the first pattern that fits, in the order of the definitions, decides. */
   readonly failures?: readonly TextMeaning[];
   /** Texts of `ProvisioningWaiting` events; the first pattern that fits decides. */
   readonly waits?: readonly WaitMeaning[];
 }
 
-export function defineCause<const Name extends string>(definition: CauseDefinition<Name>): CauseDefinition<Name> {
+export function defineCause(definition: CauseDefinition): CauseDefinition {
   return definition;
 }

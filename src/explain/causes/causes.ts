@@ -1,11 +1,11 @@
-/** All causes, in the order in which their texts are compared. A new one is added here, in its own file, and in docs/why.md. */
+/** What texts of failures and waits mean: the causes, in the order in which their texts are compared. */
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { attached } from './attached.ts';
 import { attributesClass } from './attributes-class.ts';
 import { bound } from './bound.ts';
-import type { CauseDefinition } from './cause.ts';
+import type { Cause, CauseDefinition } from './cause.ts';
 import { classNotFound } from './class-not-found.ts';
-import { classParameters } from './class-parameters.ts';
+import { classParameters } from './wrong-parameters.ts';
 import { deleteError } from './delete-error.ts';
 import { deleting } from './deleting.ts';
 import { driverError } from './driver-error.ts';
@@ -31,7 +31,7 @@ import { secretContent, secretCure } from './secret-content.ts';
 import { secretMissing } from './secret-missing.ts';
 import { selectedNodeGone } from './selected-node-gone.ts';
 import { selector } from './selector.ts';
-import { sharedStorage } from './shared-storage.ts';
+import { sharedStorage } from './storage-shared.ts';
 import { sourceMissing } from './source-missing.ts';
 import { sourceNotReady } from './source-not-ready.ts';
 import { staticClass } from './static-class.ts';
@@ -40,7 +40,7 @@ import { volumeMade } from './volume-made.ts';
 import { waitsForPod } from './waits-for-consumer.ts';
 import { waitsForVolume } from './waits-for-volume.ts';
 
-const definitions = [
+const definitions: readonly CauseDefinition[] = [
   bound,
   notFound,
   noClass,
@@ -79,13 +79,7 @@ const definitions = [
   deleteError,
   noDeleter,
   driverError, // last, as it fits every failure
-] as const;
-
-export type Cause = (typeof definitions)[number]['name'];
-
-export const causes: readonly Cause[] = definitions.map(({ name }) => name);
-
-const known: readonly CauseDefinition<Cause>[] = definitions;
+];
 
 /** Of the Go sidecar before version 6. */
 const classPrefix = /^failed to provision volume with StorageClass "[^"]*": /;
@@ -105,7 +99,7 @@ export function failureMeaning(text: string, facts?: ClaimFacts): Meaning {
   const ofSecret = facts && secretCure(text, facts);
   if (ofSecret !== undefined) return ofSecret;
   const bare = text.replace(classPrefix, '').replace(infeasiblePrefix, '');
-  for (const { name, failures = [] } of known) {
+  for (const { name, failures = [] } of definitions) {
     const meaning = failures.find(({ pattern }) => pattern.test(bare) || pattern.test(text));
     if (meaning !== undefined) return { cause: name, cure: meaning.cure };
   }
@@ -119,7 +113,7 @@ export function textMeaning(text: string): Meaning {
 
 /** What a `ProvisioningWaiting` event of this sidecar means; undefined for a text of another provisioner. */
 export function waitMeaning(text: string): (Meaning & { state: 'waiting' | 'stuck' }) | undefined {
-  for (const { name, waits = [] } of known) {
+  for (const { name, waits = [] } of definitions) {
     const meaning = waits.find(({ pattern }) => pattern.test(text));
     if (meaning !== undefined) return { cause: name, cure: meaning.cure, state: meaning.state };
   }

@@ -5,7 +5,7 @@ import { deletionHistory, failuresText } from '../provisioning-events.ts';
 import type { VolumeFacts } from '../volume-facts-reader.ts';
 import { defineCause } from './cause.ts';
 import { checkEarlierCall } from './deleting.ts';
-import { checkSharedStorage } from './shared-storage.ts';
+import { checkSharedStorage } from './storage-shared.ts';
 
 export const deleteError = defineCause({ name: 'delete-error' });
 

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { driverName, ExplainRig } from '../explain/rig.ts';
 
-const plugin = path.join(import.meta.dirname, '../../../src/cli/plugin/main.ts');
+const plugin = path.join(import.meta.dirname, '../../../src/cli/plugin/plugin-main.ts');
 const sidecarArgs = [
   '--csi-address=$(ADDRESS)',
   '--timeout=60s',

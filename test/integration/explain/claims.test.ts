@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Cause } from '../../../src/explain/causes/causes.ts';
+import type { Cause } from '../../../src/explain/causes/cause.ts';
 import type { Explanation, Verdict } from '../../../src/explain/explanation.ts';
 import { driverName, ExplainRig } from './rig.ts';
 

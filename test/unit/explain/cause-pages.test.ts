@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { causes, type Cause, failureMeaning, waitMeaning } from '../../../src/explain/causes/causes.ts';
+import { causes, type Cause } from '../../../src/explain/causes/cause.ts';
+import { failureMeaning, waitMeaning } from '../../../src/explain/causes/causes.ts';
 
 const read = (name: string): string => readFileSync(path.join(import.meta.dirname, '../../../docs', name), 'utf8');
 const isCause = (text: string): text is Cause => (causes as readonly string[]).includes(text);
@@ -56,5 +57,5 @@ describe('docs/troubleshooting.md', () => {
 
 /** Texts of events that are no failures, and no waits of claims. */
 const otherEvents =
-  /^(External provisioner|Assuming|Successfully|Volume attributes class|The cloning protection|HOST |persistentvolume NAME is deleted |Not permitted to hold the lease )/;
+  /^(External provisioner|Assuming|Successfully|Volume attributes class|The cloning protection|HOST |persistentvolume NAME is deleted |Not permitted to hold the lease |the cache of )/;
 const ofVolumes: ReadonlySet<string> = new Set(['delete-error', 'attached', 'shared-storage']);
