@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { mayUse } from '../kube/client/access-review.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
+import { lockVerbs } from '../kube/election/lease-record.ts';
 import { lockKinds, type LockName } from '../kube/election/lock-kind.ts';
 
 /** Pause until a review that the API server did not respond to is repeated, in milliseconds. */
@@ -23,13 +24,12 @@ export async function permittedLocks(options: {
   logger: Logger;
 }): Promise<LockName[]> {
   const { client, namespace, name, stop, clock, logger } = options;
-  const verbs = ['get', 'create', 'update'];
   while (!stop.aborted) {
     try {
       const found: LockName[] = [];
       for (const lock of ['endpoints', 'lease'] as const) {
         const { resource } = lockKinds[lock];
-        if (await mayUse(client, resource, { namespace, name, verbs }, { signal: stop })) found.push(lock);
+        if (await mayUse(client, resource, { namespace, name, verbs: lockVerbs }, { signal: stop })) found.push(lock);
       }
       return found.length === 0 ? ['lease'] : found;
     } catch (error) {

@@ -4,12 +4,11 @@ import type { Logger } from '../../base/logger.ts';
 import { nodeResource } from '../../csi/topology/topology-nodes.ts';
 import { NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import type { KubeObject, Resource } from '../../kube/kube-object.ts';
-import { leases } from '../../kube/election/lease-record.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
 import { CodingChoice } from '../../kube/cache/coding-choice.ts';
 import { pagedList, pageSize } from '../../kube/cache/paged-list.ts';
 import type { Transport } from '../../kube/client/transport.ts';
-import { isRecordKey } from '../../provision/intent-journal/shard-storage.ts';
+import { isRecordKey, listedJournalLeases } from '../../provision/intent-journal/shard-storage.ts';
 import { journalNode } from '../../run/journal-names.ts';
 
 export interface GoneNodesOptions {
@@ -24,9 +23,6 @@ export interface GoneNodesOptions {
   clock: Clock;
   logger: Logger;
 }
-
-/** With what a journal needs of them, for the rule that is logged where `list` is missing. */
-const journalLeases: Resource = { ...leases, verbs: ['get', 'list', 'create', 'update'] };
 
 /** What the journal of a node holds. */
 interface NodeRecords {
@@ -73,7 +69,7 @@ export class GoneNodes {
     const journals = new Map<string, NodeRecords>();
     await pagedList({
       coding: new CodingChoice({ transport, clock, logger }),
-      resource: journalLeases,
+      resource: listedJournalLeases,
       namespace,
       signal,
       resourceVersion: '',

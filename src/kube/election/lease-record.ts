@@ -9,6 +9,9 @@ export const leases: Resource = {
   verbs: ['get', 'list', 'watch', 'create', 'update'],
 };
 
+/** What is done with an object whose name is known, such as a lock. */
+export const lockVerbs: readonly string[] = ['get', 'create', 'update'];
+
 /** coordination.k8s.io/v1 Lease. */
 export interface Lease extends KubeObject {
   spec?: LeaseRecord;

@@ -2,7 +2,7 @@
 import type { CallOptions, KubeClient } from '../../kube/client/kube-client.ts';
 import type { KubeObject, ObjectMeta, Resource } from '../../kube/kube-object.ts';
 import { NotFoundError } from '../../kube/client/api-error.ts';
-import { leases } from '../../kube/election/lease-record.ts';
+import { leases, lockVerbs } from '../../kube/election/lease-record.ts';
 
 /** A shard as the API server has it. */
 export interface ShardObject {
@@ -31,7 +31,9 @@ export function isRecordKey(annotation: string): boolean {
 }
 
 /** With what a journal needs of them, for the rule that is logged where it is missing. */
-export const journalLeases: Resource = { ...leases, verbs: ['get', 'create', 'update'] };
+export const journalLeases: Resource = { ...leases, verbs: lockVerbs };
+/** The same for a process that also looks for other journals. */
+export const listedJournalLeases: Resource = { ...leases, verbs: ['get', 'list', 'create', 'update'] };
 
 /** The API server accepted a write, and has stored something else: nothing is protected by it. */
 export class ShardAlteredError extends Error {
@@ -46,29 +48,25 @@ export class ShardAlteredError extends Error {
 
 /** Reads and writes shards: one request each. Every method throws `ApiError`, `TransportError`, or the abort reason. */
 export class ShardStorage {
-  readonly #client: KubeClient;
-  readonly #namespace: string;
-  readonly #lockName: string;
+  readonly #journal: { client: KubeClient; namespace: string; lockName: string };
   readonly #options: CallOptions;
 
   /** @param options.signal - aborts every request. Default: none is aborted. */
   constructor(options: { client: KubeClient; namespace: string; lockName: string; signal?: AbortSignal | undefined }) {
     this.#options = { optional: 'reported', signal: options.signal };
-    this.#client = options.client;
-    this.#namespace = options.namespace;
-    this.#lockName = options.lockName;
+    this.#journal = options;
   }
 
   /** Name of the object of a shard. */
   nameOf(index: number): string {
-    return `${this.#lockName}-journal-${index}`;
+    return `${this.#journal.lockName}-journal-${index}`;
   }
 
   /** Undefined when there is none. */
   async read(index: number): Promise<ShardObject | undefined> {
-    const name = { namespace: this.#namespace, name: this.nameOf(index) };
+    const name = { namespace: this.#journal.namespace, name: this.nameOf(index) };
     try {
-      return parse(await this.#client.get<KubeObject>(journalLeases, name, this.#options));
+      return parse(await this.#journal.client.get<KubeObject>(journalLeases, name, this.#options));
     } catch (error) {
       if (error instanceof NotFoundError) return undefined;
       throw error;
@@ -77,7 +75,7 @@ export class ShardStorage {
 
   /** Name of the object of a shard with its namespace, as log lines have it. */
   leaseOf(index: number): string {
-    return `${this.#namespace}/${this.nameOf(index)}`;
+    return `${this.#journal.namespace}/${this.nameOf(index)}`;
   }
 
   /** Creates it, on the condition that there is none. */
@@ -86,9 +84,9 @@ export class ShardStorage {
     const object: KubeObject = {
       apiVersion: `${group}/${version}`,
       kind,
-      metadata: { namespace: this.#namespace, name: this.nameOf(index), annotations: annotationsOf(entries) },
+      metadata: { namespace: this.#journal.namespace, name: this.nameOf(index), annotations: annotationsOf(entries) },
     };
-    return parse(await this.#client.create(journalLeases, object, this.#options));
+    return parse(await this.#journal.client.create(journalLeases, object, this.#options));
   }
 
   /** Sets the operator's mark in what the next `update` writes; an empty one removes it. */
@@ -110,7 +108,7 @@ export class ShardStorage {
     const { annotations: others, ...metadata } = rest.metadata;
     const annotations = { ...others, ...(discard !== '' && { [discardKey]: discard }), ...annotationsOf(entries) };
     const object: KubeObject = { ...rest, metadata: { ...metadata, annotations } };
-    const answer = await this.#client.update(journalLeases, object, this.#options);
+    const answer = await this.#journal.client.update(journalLeases, object, this.#options);
     const { uid = '', resourceVersion = '' } = answer.metadata;
     const isSame = uid === shard.uid;
     shard.uid = rest.metadata.uid = uid;
